@@ -1,0 +1,1 @@
+"""Git in, immutable file trees out. Knows nothing of Salt."""

@@ -1,0 +1,81 @@
+"""The document that a minion holds: what it shall be, as plain values that can be patched and digested.
+
+The controller makes it from a `Compiled`; the minion keeps it on disk and runs from it alone,
+so that it goes on watching for drift when the controller is away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from highstate.types import Chunk, Compiled, Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desired:
+    """A minion's desired state. It names no revision: a push that changes nothing for a minion leaves it equal."""
+
+    chunks: Mapping[str, Chunk]
+    """Key -> chunk in running order. The key is the chunk's tag; a tag that comes again gets `#2`, `#3`, ..."""
+    pillar: Mapping[str, Value] = field(default_factory=dict)
+    files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """saltenv -> path -> oid of every file that the chunks are known to use."""
+    contents: Mapping[str, str] = field(default_factory=dict)
+    """Key -> content digest (`Content.digest`) of the chunks that have one."""
+    drift: Mapping[str, Value] = field(default_factory=dict)
+    """The drift schedule, as policy gives it: `{"interval": seconds, "splay": seconds}`; empty: none."""
+
+    def as_document(self) -> dict[str, Value]:
+        """Plain values; the order of every mapping is part of it (a template may loop over pillar)."""
+        return {
+            "chunks": {key: chunk.as_salt() for key, chunk in self.chunks.items()},
+            "pillar": dict(self.pillar),
+            "files": {env: dict(paths) for env, paths in self.files.items()},
+            "contents": dict(self.contents),
+            "drift": dict(self.drift),
+        }
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Value]) -> Desired:
+        """The inverse of `as_document`."""
+        return cls(
+            chunks={key: Chunk.from_salt(low) for key, low in document["chunks"].items()},
+            pillar=document["pillar"],
+            files=document["files"],
+            contents=document["contents"],
+            drift=document["drift"],
+        )
+
+
+def desired_of(compiled: Compiled, *, drift: Mapping[str, Value] | None = None) -> Desired:
+    """What `compiled` (which must be ok) asks its minion to hold."""
+    chunks = chunk_keys(compiled.lowstate)
+    files: dict[str, dict[str, str]] = {}
+    contents: dict[str, str] = {}
+    for key, chunk in chunks.items():
+        content = compiled.contents.get(chunk.tag)
+        if content is None:
+            continue
+        contents[key] = content.digest
+        for (saltenv, path), oid in content.files.items():
+            files.setdefault(saltenv, {})[path] = oid
+    return Desired(
+        chunks=chunks,
+        pillar=compiled.pillar,
+        files={env: dict(sorted(files[env].items())) for env in sorted(files)},
+        contents=contents,
+        drift=drift or {},
+    )
+
+
+def chunk_keys(chunks: Sequence[Chunk]) -> dict[str, Chunk]:
+    """A unique key for each chunk, in the order given."""
+    keyed: dict[str, Chunk] = {}
+    for chunk in chunks:
+        key, count = chunk.tag, 1
+        while key in keyed:
+            count += 1
+            key = f"{chunk.tag}#{count}"
+        keyed[key] = chunk
+    return keyed

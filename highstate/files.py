@@ -1,0 +1,54 @@
+"""`Files` held in memory: for tests, for pillar overrides, and wherever a tree comes from no repository."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class MemoryFiles:
+    """A tree given as {saltenv: {path: bytes}}; ids are git's own blob ids."""
+
+    trees: Mapping[str, Mapping[str, bytes]]
+
+    @cached_property
+    def digest(self) -> str:
+        """Names the whole tree."""
+        whole = hashlib.sha256()
+        for saltenv in self.saltenvs():
+            for path in self.list("", saltenv):
+                whole.update(f"{saltenv}\0{path}\0{self.oid(path, saltenv)}\n".encode())
+        return whole.hexdigest()
+
+    def saltenvs(self) -> Sequence[str]:
+        """Names of the environments, sorted."""
+        return sorted(self.trees)
+
+    def read(self, path: str, saltenv: str = "base") -> bytes:
+        """Content of a file; FileNotFoundError when there is none."""
+        try:
+            return self.trees[saltenv][path]
+        except KeyError:
+            raise FileNotFoundError(f"salt://{path} (saltenv {saltenv})") from None
+
+    def oid(self, path: str, saltenv: str = "base") -> str | None:
+        """Git's id of the content, None when there is no such file."""
+        data = self.trees.get(saltenv, {}).get(path)
+        return None if data is None else blob_id(data)
+
+    def list(self, prefix: str = "", saltenv: str = "base") -> Sequence[str]:
+        """Paths at or below a folder, sorted."""
+        folder = prefix.strip("/")
+        return sorted(
+            path
+            for path in self.trees.get(saltenv, {})
+            if not folder or path == folder or path.startswith(folder + "/")
+        )
+
+
+def blob_id(data: bytes) -> str:
+    """Git's SHA-1 id of a blob with this content (gitformat-object): the content address used everywhere."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()

@@ -1,0 +1,229 @@
+"""The nouns of the language room: what goes into a compile and what comes out.
+
+Every stage hands the next one of these; Salt's own dict shapes appear only in
+`Chunk.as_salt`, `StateResult.as_salt` and the high data, where Salt's users meet them.
+Everything here is plain data: picklable, comparable, without I/O.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeAlias
+
+Value: TypeAlias = Any
+"""A value as YAML and msgpack know it: None, bool, int, float, str, bytes, list, dict (keys of any scalar type)."""
+
+
+class Files(Protocol):
+    """The tree that a compile reads, one overlay of files for each saltenv. `gitfs.Snapshot` is one.
+
+    Paths are relative, with `/`, without `salt://`. `oid` names the content: equal ids mean equal bytes.
+    """
+
+    @property
+    def digest(self) -> str:
+        """Names this whole tree: equal digests mean equal content in every saltenv."""
+
+    def saltenvs(self) -> Sequence[str]:
+        """Names of the environments there are, sorted."""
+
+    def read(self, path: str, saltenv: str = "base") -> bytes:
+        """Content of a file; FileNotFoundError when there is none."""
+
+    def oid(self, path: str, saltenv: str = "base") -> str | None:
+        """Content id of a file, None when there is none."""
+
+    def list(self, prefix: str = "", saltenv: str = "base") -> Sequence[str]:
+        """Paths of all files at or below a folder, sorted; empty when there is none."""
+
+
+class Stage(enum.Enum):
+    """Where in the compile something happened."""
+
+    TOP = "top"
+    PILLAR = "pillar"
+    RENDER = "render"
+    YAML = "yaml"
+    COMPILE = "compile"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pos:
+    """A place in somebody's text. Lines count from 1; 0 means that the line is not known."""
+
+    file: str
+    saltenv: str = "base"
+    line: int = 0
+    """Line of the rendered text (of the template itself for Jinja errors)."""
+    template_line: int = 0
+    """Line of the template that produced it, where that is known."""
+    column: int = 0
+    stage: Stage = Stage.COMPILE
+    include_chain: tuple[str, ...] = ()
+    """SLS names from the top file's entry down to the one that this is about, when it was included."""
+
+    def __str__(self) -> str:
+        line = self.template_line or self.line
+        return f"{self.file}:{line}" if line else self.file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One error about a tree: what is wrong, where, the text around it, and what to do."""
+
+    message: str
+    pos: Pos
+    excerpt: str = ""
+    """Lines of the source with a caret under the place, ready to print; empty when there is no text to show."""
+    hint: str = ""
+
+    def __str__(self) -> str:
+        parts = [f"{self.pos}: {self.message}"]
+        if self.excerpt:
+            parts.append(self.excerpt)
+        if self.pos.include_chain:
+            parts.append("  included through " + " -> ".join(self.pos.include_chain))
+        if self.hint:
+            parts.append(f"  hint: {self.hint}")
+        return "\n".join(parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minion:
+    """Whom a highstate is compiled for."""
+
+    id: str
+    grains: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A low chunk: one state function call with all that Salt knows of it.
+
+    `arguments` holds everything else in Salt's shape, requisites included
+    (`{"source": "salt://x", "require": [{"pkg": "nginx"}]}`); `name` is not in it.
+    """
+
+    state: str
+    fun: str
+    id: str
+    name: str
+    sls: str
+    saltenv: str = "base"
+    order: int | float = 0
+    arguments: Mapping[str, Value] = field(default_factory=dict)
+    pos: Pos | None = None
+
+    @property
+    def tag(self) -> str:
+        """Salt's running-dictionary key."""
+        return f"{self.state}_|-{self.id}_|-{self.name}_|-{self.fun}"
+
+    def as_salt(self) -> dict[str, Value]:
+        """The chunk as `state.show_lowstate` prints it."""
+        return {
+            "state": self.state,
+            "name": self.name,
+            "__sls__": self.sls,
+            "__env__": self.saltenv,
+            "__id__": self.id,
+            **self.arguments,
+            "order": self.order,
+            "fun": self.fun,
+        }
+
+    @classmethod
+    def from_salt(cls, low: Mapping[str, Value]) -> Chunk:
+        """The inverse of `as_salt`; a missing `__sls__`, `__env__`, `__id__` or `order` gets its default."""
+        own = ("state", "fun", "name", "__sls__", "__env__", "__id__", "order")
+        return cls(
+            state=low["state"],
+            fun=low["fun"],
+            id=low.get("__id__", low["name"]),
+            name=low["name"],
+            sls=low.get("__sls__", ""),
+            saltenv=low.get("__env__", "base"),
+            order=low.get("order", 0),
+            arguments={key: value for key, value in low.items() if key not in own},
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """What a chunk writes or reads besides its arguments, as far as the controller can tell.
+
+    Two compiles with equal arguments and equal `digest` do the same; a changed digest with equal
+    arguments is a content change (a source file, or a template whose reads changed).
+    """
+
+    digest: str
+    files: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """(saltenv, path) -> oid of every file of the tree that the chunk uses, imports of its template included."""
+    volatile: tuple[str, ...] = ()
+    """Functions of the live machine that its template calls, so that the content is known on the minion alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """A minion's highstate, or the reasons why there is none (`errors` not empty; then `lowstate` is empty)."""
+
+    minion_id: str
+    lowstate: tuple[Chunk, ...] = ()
+    highstate: Mapping[str, Value] = field(default_factory=dict)
+    """Salt's high data, as `state.show_highstate` prints it."""
+    pillar: Mapping[str, Value] = field(default_factory=dict)
+    matches: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """saltenv -> SLS names that the top file gives this minion."""
+    contents: Mapping[str, Content] = field(default_factory=dict)
+    """Chunk tag -> content, for the chunks that have any."""
+    errors: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    seconds: float = 0.0
+    """Set by whoever timed it; the compile itself has no clock."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a lowstate to work with."""
+        return not self.errors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateResult:
+    """What came of one chunk. `result` None means: would change (test=True)."""
+
+    name: str
+    result: bool | None
+    comment: str = ""
+    changes: Mapping[str, Value] = field(default_factory=dict)
+    start_time: str = ""
+    duration: float = 0.0
+    """Milliseconds, as Salt has it."""
+    run_num: int = 0
+    skipped: bool = False
+    """A requisite or condition kept it from running."""
+    warnings: tuple[str, ...] = ()
+
+    def as_salt(self, chunk: Chunk) -> dict[str, Value]:
+        """The entry of Salt's running dictionary."""
+        entry: dict[str, Value] = {
+            "__id__": chunk.id,
+            "__run_num__": self.run_num,
+            "__sls__": chunk.sls,
+            "changes": dict(self.changes),
+            "comment": self.comment,
+            "duration": self.duration,
+            "name": self.name,
+            "result": self.result,
+            "start_time": self.start_time,
+        }
+        if self.skipped:
+            entry["__state_ran__"] = False
+        if self.warnings:
+            entry["warnings"] = list(self.warnings)
+        return entry
+
+    def with_(self, **fields: Value) -> StateResult:
+        """A copy with some fields replaced."""
+        return replace(self, **fields)

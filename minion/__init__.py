@@ -1,0 +1,1 @@
+"""The agent: grains, execution modules, states, and the loop that applies what the controller desires."""

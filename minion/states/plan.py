@@ -1,0 +1,147 @@
+"""The contract of built-in states: a state function looks at the machine and returns a `Plan`; it changes nothing.
+
+    def managed(machine: Reader, name: str, *, contents: str | None = None, mode: str | None = None, ...) -> Plan: ...
+
+`minion.states.engine` stops there under test=True. Otherwise it performs the plan's acts in order, handing each the
+`Machine` (the only means to write), and then asks for the plan again: what is not empty then is reported as not
+convergent. So the prediction and the act are the same object, and a state under test has nothing to write with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+Value = Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed:
+    """What came of a command."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileStat:
+    """lstat of a path, as far as states care."""
+
+    kind: str
+    """`file`, `directory`, `symlink` or `other`."""
+    mode: str
+    """Four octal digits as Salt writes them: `0644`."""
+    uid: int
+    gid: int
+    user: str
+    group: str
+    size: int
+    target: str = ""
+    """Of a symlink."""
+
+
+class Reader(Protocol):
+    """What a plan may do: look."""
+
+    grains: Mapping[str, Value]
+    pillar: Mapping[str, Value]
+
+    def stat(self, path: str) -> FileStat | None:
+        """lstat; None when there is nothing."""
+
+    def read(self, path: str) -> bytes:
+        """Content of a file on the machine."""
+
+    def listdir(self, path: str) -> Sequence[str]:
+        """Names in a directory, sorted."""
+
+    def query(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> Completed:
+        """Run a command that only reads (`dpkg-query`, `systemctl is-active`); never raises for its exit code."""
+
+    def source(self, path: str, saltenv: str = "base") -> bytes:
+        """Content of `salt://path`; FileNotFoundError when there is none."""
+
+    def sources(self, prefix: str, saltenv: str = "base") -> Sequence[str]:
+        """Paths of `salt://prefix/...`, sorted."""
+
+    def render(self, path: str, saltenv: str, context: Mapping[str, Value]) -> bytes:
+        """`salt://path` rendered as a Jinja template with grains, pillar and this context."""
+
+
+class Machine(Reader, Protocol):
+    """What an act may do: also write. Every write is atomic where the system allows it."""
+
+    def write(self, path: str, data: bytes, *, mode: str | None = None) -> None:
+        """Replace a file's content atomically, keeping owner and mode unless `mode` is given (new files: 0644)."""
+
+    def mkdir(self, path: str, *, parents: bool = False, mode: str | None = None) -> None:
+        """Make a directory."""
+
+    def chmod(self, path: str, mode: str) -> None:
+        """Set the mode, given in octal digits."""
+
+    def chown(self, path: str, user: str | int | None, group: str | int | None) -> None:
+        """Set owner and group; None leaves it."""
+
+    def symlink(self, target: str, path: str) -> None:
+        """Make `path` a symlink to `target`, replacing a symlink that is there."""
+
+    def remove(self, path: str) -> None:
+        """Remove a file, symlink or whole directory tree; symlinks are never followed."""
+
+    def run(
+        self,
+        argv: Sequence[str] | str,
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        runas: str | None = None,
+        timeout: float | None = None,
+        stdin: str | None = None,
+    ) -> Completed:
+        """Run a command; a string goes through `/bin/sh -c`. Never raises for its exit code."""
+
+
+class StateFailed(Exception):
+    """A plan that cannot be made, or an act that did not succeed: result False with this text as its comment."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One change: what stands in Salt's `changes` under `key`, and the act that makes it so.
+
+    Changes whose `key` is empty are steps of a neighbour (its `old` and `new` are not shown).
+    """
+
+    key: str
+    old: Value = None
+    new: Value = None
+    act: Callable[[Machine], Mapping[str, Value] | None]
+    """Does it; raises StateFailed. May return more for `changes`, known only afterwards (pid, retcode, stdout)."""
+    shown: Value = None
+    """Stands in `changes` instead of {"old": old, "new": new} when not None (`diff`, a plain mode, ...)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a state would do. Without changes: nothing, and `comment` says why that is right."""
+
+    changes: tuple[Change, ...] = ()
+    comment: str = ""
+    """When there is nothing to do."""
+    pending: str = ""
+    """Comment under test=True when there are changes, in Salt's words."""
+    done: str = ""
+    """Comment after the acts."""
+    converges: bool = True
+    """False for states that act each time they run (cmd.run): no second plan is made."""
+    result: bool | None = True
+    """Result when there is nothing to do (test.fail_without_changes has False)."""
+    warnings: tuple[str, ...] = field(default=())
+
+
+StateFunction = Callable[..., Plan]
+"""`f(machine, name, **arguments) -> Plan`. Module attributes: `STATES: dict[str, StateFunction]` by Salt's name, and
+`mod_watch(machine, name, *, sfun, **arguments) -> Plan` where Salt's module has one."""

@@ -1,0 +1,1 @@
+"""Messages, framing, keys and authenticated ZeroMQ sockets. Knows no SLS."""

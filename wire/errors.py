@@ -1,0 +1,25 @@
+"""What can go wrong on the wire.
+
+WireError
+├── MalformedMessage   a frame that is too large or cannot be read as a message
+├── PatchMismatch      a patch that does not fit the document it is applied to
+└── BadKey             a key file or key text that is no CURVE key
+"""
+
+from __future__ import annotations
+
+
+class WireError(Exception):
+    """Base of this room's errors."""
+
+
+class MalformedMessage(WireError):
+    """A frame that cannot be read as a message."""
+
+
+class PatchMismatch(WireError):
+    """The patch was made for another document."""
+
+
+class BadKey(WireError):
+    """No CURVE key."""

@@ -1,0 +1,304 @@
+"""Every message there is, both ways. Who may send what is decided by `wire.server`, never here.
+
+All are tagged, frozen structs, packed as msgpack in one frame. A field added later gets a default, so that
+an older peer can be read; a change of meaning raises `PROTOCOL`. The sender of a message to the controller is
+the CURVE key of its connection: no message needs to say who sends it, and where an id is given it is only checked.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from wire.errors import MalformedMessage
+
+PROTOCOL = 1
+"""Version of the messages; a peer that speaks a lower one is refused."""
+
+MAX_TO_CONTROLLER = 16 * 1024 * 1024
+"""Bytes of the largest message that a controller reads from a minion."""
+
+MAX_TO_MINION = 256 * 1024 * 1024
+"""Bytes of the largest message that a minion reads from its controller."""
+
+BLOB_CHUNK = 1024 * 1024
+"""Bytes of file content in one `Blob`."""
+
+RunKind: TypeAlias = Literal["apply", "remediate", "drift", "preview", "call"]
+"""apply: a push; remediate: the whole highstate after drift; drift and preview: test=True; call: a function."""
+
+
+class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="t"):
+    pass
+
+
+# --- minion -> controller -------------------------------------------------------------------------------------------
+
+
+class KeyRequest(_Message, tag="key", frozen=True, kw_only=True):
+    """The only message that an unaccepted key may send: asks to be accepted under this id. Answer: `KeyState`."""
+
+    id: str
+    protocol: int = PROTOCOL
+
+
+class Hello(_Message, tag="hello", frozen=True, kw_only=True):
+    """First message of an accepted minion on each connection, and again after a new controller epoch."""
+
+    id: str
+    grains: dict[str, Any]
+    held: str = ""
+    """Digest of the desired document that it holds, empty when none."""
+    session: str = ""
+    """Changes with every start of the agent."""
+    agent: str = ""
+    protocol: int = PROTOCOL
+
+
+class Grains(_Message, tag="grains", frozen=True, kw_only=True):
+    """The grains have changed."""
+
+    grains: dict[str, Any]
+
+
+class Alive(_Message, tag="alive", frozen=True, kw_only=True):
+    """Sent at the interval that `Welcome` asks for."""
+
+    held: str = ""
+    running: tuple[str, ...] = ()
+    """Run ids in progress or waiting."""
+
+
+class Held(_Message, tag="held", frozen=True, kw_only=True):
+    """The desired document with this digest is on disk."""
+
+    generation: int
+    digest: str
+
+
+class NeedWhole(_Message, tag="need-whole", frozen=True, kw_only=True):
+    """The patch did not fit what is held (`held`): send the whole document."""
+
+    generation: int
+    held: str
+
+
+class RunStarted(_Message, tag="run-started", frozen=True, kw_only=True):
+    """A run has begun on the minion."""
+
+    run_id: str
+
+
+class RunResult(_Message, tag="run-result", frozen=True, kw_only=True):
+    """What came of a run. Sent until a `ResultAck` names it; the minion keeps it on disk till then."""
+
+    run_id: str
+    kind: RunKind
+    generation: int
+    """Of the desired document that was run; 0 for a call."""
+    digest: str
+    """Of that document; empty for a call."""
+    outcome: Literal["ok", "changed", "pending", "failed", "error"]
+    """pending: test=True found changes; error: it did not run to its end (`error` says why)."""
+    states: dict[str, dict[str, Any]] = {}
+    """Salt's running dictionary by chunk key."""
+    value: Any = None
+    """Return value of a call."""
+    error: str = ""
+    started: float = 0.0
+    """Seconds since the epoch, by the minion's clock."""
+    seconds: float = 0.0
+
+
+class FindFile(_Message, tag="find-file", frozen=True, kw_only=True):
+    """Asks for a file of the revision that the minion's desired state was compiled from. Answer: `FileFound`."""
+
+    request: int
+    path: str
+    saltenv: str = "base"
+
+
+class ListFiles(_Message, tag="list-files", frozen=True, kw_only=True):
+    """Asks for all files at or below a folder. Answer: `FileList`."""
+
+    request: int
+    prefix: str = ""
+    saltenv: str = "base"
+
+
+class GetBlob(_Message, tag="get-blob", frozen=True, kw_only=True):
+    """Asks for up to `BLOB_CHUNK` bytes of a content by its id. Answer: `Blob`."""
+
+    request: int
+    oid: str
+    offset: int = 0
+
+
+class Bye(_Message, tag="bye", frozen=True, kw_only=True):
+    """The agent stops of its own will."""
+
+
+# --- controller -> minion -------------------------------------------------------------------------------------------
+
+
+class KeyState(_Message, tag="key-state", frozen=True, kw_only=True):
+    """Where the key of this connection stands."""
+
+    state: Literal["pending", "accepted", "rejected"]
+    message: str = ""
+
+
+class Welcome(_Message, tag="welcome", frozen=True, kw_only=True):
+    """Answer to `Hello`."""
+
+    epoch: str
+    """Changes with every start of the controller."""
+    alive_interval: float
+    """Seconds."""
+
+
+class Refused(_Message, tag="refused", frozen=True, kw_only=True):
+    """The last message was not accepted; the connection stays."""
+
+    message: str
+
+
+class Desire(_Message, tag="desire", frozen=True, kw_only=True):
+    """New desired state: `patch` turns the document with digest `base` into the one with digest `digest`.
+
+    An empty `base` means that `patch` carries the whole document.
+    """
+
+    generation: int
+    base: str
+    digest: str
+    patch: Any
+
+
+class Run(_Message, tag="run", frozen=True, kw_only=True):
+    """Run chunks of the document with this digest. Repeating a run id repeats nothing: a run that is finished
+    is answered with its kept result, one in progress is let be, one that was cut off is taken up again.
+    """
+
+    run_id: str
+    kind: RunKind
+    generation: int
+    digest: str
+    keys: tuple[str, ...] | None = None
+    """Chunk keys to run, in any order; None: all."""
+    test: bool = False
+
+
+class Preview(_Message, tag="preview", frozen=True, kw_only=True):
+    """Like `Desire` and `Run` with test=True in one, for a document that is never stored."""
+
+    run_id: str
+    base: str
+    digest: str
+    patch: Any
+    keys: tuple[str, ...] | None = None
+
+
+class Call(_Message, tag="call", frozen=True, kw_only=True):
+    """Run an execution function. Answer: a `RunResult` of kind `call`."""
+
+    run_id: str
+    fun: str
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = {}
+    timeout: float = 0.0
+    """Seconds until the worker is ended; 0: none."""
+
+
+class ResultAck(_Message, tag="result-ack", frozen=True, kw_only=True):
+    """The result is in the controller's store."""
+
+    run_id: str
+
+
+class FileFound(_Message, tag="file-found", frozen=True, kw_only=True):
+    """Answer to `FindFile`; an empty oid says that there is no such file."""
+
+    request: int
+    oid: str = ""
+    size: int = 0
+
+
+class FileList(_Message, tag="file-list", frozen=True, kw_only=True):
+    """Answer to `ListFiles`: path -> oid."""
+
+    request: int
+    files: dict[str, str]
+
+
+class Blob(_Message, tag="blob", frozen=True, kw_only=True):
+    """Answer to `GetBlob`; `total` is the whole size in bytes, -1 when there is no such content."""
+
+    request: int
+    oid: str
+    offset: int
+    total: int
+    data: bytes
+
+
+# --- controller -> everyone with an accepted key, on 4505 -----------------------------------------------------------
+
+
+class Beat(_Message, tag="beat", frozen=True, kw_only=True):
+    """The controller is there. A new epoch asks every minion for a new `Hello`. Nothing secret goes here."""
+
+    epoch: str
+    serial: int
+    """Rises with every beat of an epoch; one that does not is dropped by the minion."""
+    time: float
+    """Seconds since the epoch."""
+
+
+ToController: TypeAlias = (
+    KeyRequest
+    | Hello
+    | Grains
+    | Alive
+    | Held
+    | NeedWhole
+    | RunStarted
+    | RunResult
+    | FindFile
+    | ListFiles
+    | GetBlob
+    | Bye
+)
+ToMinion: TypeAlias = (
+    KeyState | Welcome | Refused | Desire | Run | Preview | Call | ResultAck | FileFound | FileList | Blob | Beat
+)
+
+_ENCODER = msgspec.msgpack.Encoder()
+_TO_CONTROLLER = msgspec.msgpack.Decoder(ToController)
+_TO_MINION = msgspec.msgpack.Decoder(ToMinion)
+
+
+def encode(message: ToController | ToMinion) -> bytes:
+    """One frame."""
+    return _ENCODER.encode(message)
+
+
+def decode_to_controller(frame: bytes | memoryview) -> ToController:
+    """What a minion sent; MalformedMessage when it is too large, no msgpack, or of no known shape."""
+    message: ToController = _decode(_TO_CONTROLLER, frame, MAX_TO_CONTROLLER)
+    return message
+
+
+def decode_to_minion(frame: bytes | memoryview) -> ToMinion:
+    """What a controller sent; MalformedMessage as above."""
+    message: ToMinion = _decode(_TO_MINION, frame, MAX_TO_MINION)
+    return message
+
+
+def _decode(decoder: msgspec.msgpack.Decoder[Any], frame: bytes | memoryview, limit: int) -> Any:
+    if len(frame) > limit:
+        raise MalformedMessage(f"a message of {len(frame)} bytes, and {limit} is the most that is read")
+    try:
+        return decoder.decode(frame)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise MalformedMessage(str(error)) from error
