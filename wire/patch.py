@@ -25,7 +25,12 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 def digest(document: Any) -> str:
     """Hex SHA-256 of the packed document; the order of mappings counts."""
-    return hashlib.sha256(_ENCODER.encode(document)).hexdigest()
+    return digest_of_packed(_ENCODER.encode(document))
+
+
+def digest_of_packed(packed: bytes) -> str:
+    """`digest` of a document that is packed already (by msgspec's default encoder)."""
+    return hashlib.sha256(packed).hexdigest()
 
 
 def diff(old: Any, new: Any) -> list[Any]:

@@ -1,0 +1,54 @@
+# make demo and make test are what the README promises; each sets up .venv first when it is not there.
+PYTHON ?= python3.11
+BIN := .venv/bin
+READY := .venv/.ready
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+
+.PHONY: help demo test check lint types contracts e2e bench oracle lock clean
+.DEFAULT_GOAL := help
+
+help: ## show this
+	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /  make \1\t/' | expand -t 20
+
+$(READY): requirements.lock pyproject.toml
+	@echo "setting up .venv (once)"
+	@command -v $(PYTHON) >/dev/null || { echo "Saltern needs Python 3.11 or later; name it: make PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -m venv .venv
+	@$(PIP) install --require-hashes -r requirements.lock
+	@$(PIP) install --no-build-isolation --no-deps -e .
+	@touch $@
+
+demo: $(READY) ## a controller and three minions on this machine, from push to drift healed
+	@$(BIN)/python examples/demo.py
+
+test: $(READY) ## the tests (those that change the machine are skipped; see e2e)
+	@$(BIN)/pytest
+
+e2e: $(READY) ## tests that install packages and run services on this machine; as root
+	@SALTERN_E2E=1 $(BIN)/pytest -m e2e -rs
+
+check: lint types contracts test ## all that a commit must pass
+
+lint: $(READY) ## ruff: format and lint
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+
+types: $(READY) ## mypy --strict
+	@$(BIN)/mypy
+
+contracts: $(READY) ## import-linter: the direction of imports
+	@$(BIN)/lint-imports --no-logo
+
+bench: $(READY) ## benchmarks; ONLY=path for one of them
+	@$(BIN)/python ops/bench.py $(if $(ONLY),--only $(ONLY))
+
+oracle: $(READY) ## compare the goldens with real Salt, in an environment of its own
+	@$(BIN)/python ops/oracle.py
+
+lock: ## renew requirements.lock from pyproject.toml (hashes, no index addresses)
+	@$(PYTHON) -m venv .cache/lock && .cache/lock/bin/pip install -q pip-tools
+	@.cache/lock/bin/pip-compile -q --extra dev --generate-hashes --no-header --strip-extras \
+	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements.lock pyproject.toml
+
+clean: ## remove .venv and caches
+	@rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,100 @@
+"""The process in which templates are rendered: started, fed and, when a template never ends, killed by `compiler`.
+
+Requests come pickled from the controller, which is trusted; answers go back as msgpack, because a template is not.
+It keeps the memo and the parsed templates between requests. It must not talk to anyone else.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from typing import Any
+
+import msgspec
+
+from highstate.compile import Settings, compile_minion
+from highstate.desired import desired_of
+from highstate.memo import Memo
+from highstate.types import Compiled, Files, Minion, Problem
+from wire import patch
+
+_ENCODER = msgspec.msgpack.Encoder()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Compile these minions of one revision."""
+
+    files: Files
+    pillar: Files
+    minions: tuple[Minion, ...]
+    language: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of `highstate.Settings`."""
+    drift: Mapping[str, float] = field(default_factory=dict)
+    """Drift schedule to put into the documents."""
+
+
+class CompiledMinion(msgspec.Struct, frozen=True, kw_only=True):
+    """One answer: the document that the minion shall hold, packed, or the errors why there is none."""
+
+    minion_id: str
+    document: bytes = b""
+    """msgpack of `Desired.as_document()`."""
+    digest: str = ""
+    errors: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a document."""
+        return not self.errors
+
+
+def answer(request: Request, memo: Memo) -> Iterator[CompiledMinion]:
+    """Compile each minion of the request, in order."""
+    settings = Settings(**request.language)
+    for minion in request.minions:
+        started = time.perf_counter()
+        compiled = compile_minion(request.files, request.pillar, minion, settings, memo)
+        yield _packed(compiled, request.drift, started)
+
+
+def _packed(compiled: Compiled, drift: Mapping[str, float], started: float) -> CompiledMinion:
+    document, digest = b"", ""
+    if compiled.ok:
+        document = _ENCODER.encode(desired_of(compiled, drift=drift).as_document())
+        digest = patch.digest_of_packed(document)
+    return CompiledMinion(
+        minion_id=compiled.minion_id,
+        document=document,
+        digest=digest,
+        errors=compiled.errors,
+        warnings=compiled.warnings,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def main(descriptor: int) -> None:
+    """Serve requests from the socket with this file descriptor until the controller closes it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the controller, which ends us
+    os.nice(5)  # answering minions comes before compiling
+    memo = Memo()
+    with Connection(descriptor) as connection:
+        while True:
+            try:
+                request = pickle.loads(connection.recv_bytes())  # noqa: S301 - from the controller alone
+            except EOFError:
+                return
+            for compiled in answer(request, memo):
+                connection.send_bytes(_ENCODER.encode(compiled))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,176 @@
+"""What a push changes for one minion: the semantic difference of two desired documents. Pure.
+
+Called by the loop (which chunks to run), by `saltern diff` and by previews (what to show).
+
+1. Chunks are paired by (state, id, name): added, removed, or changed by field. Where a chunk stands (its order, the
+   SLS that it came from) is not a change.
+2. A chunk whose fields are equal but whose content digest differs is changed in content: a source file, or a template
+   whose result is another.
+3. Chunks that a changed one may trigger (watch, onchanges, listen, onfail, prereq) are re-triggered: they must run so
+   that they can see whether something happened.
+4. What is run is all of these and, transitively, what they require, in the order of the document.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from highstate.desired import Desired
+from highstate.run.requisites import Edge, edges
+from highstate.types import Chunk, Value
+
+_NOT_SEMANTIC = frozenset({"order", "__sls__", "__env__", "__id__", "__sls_included_from__", "state", "fun", "name"})
+
+_TRIGGERS = frozenset({"watch", "watch_any", "onchanges", "onchanges_any", "onfail", "onfail_any", "onfail_all"})
+_TRIGGERS |= {"listen", "prereq"}
+
+
+class Kind(enum.Enum):
+    """How a chunk is touched."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    CONTENT = "content"
+    REMOVED = "removed"
+    RETRIGGERED = "retriggered"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldChange:
+    """One argument of a chunk; a side that had none is None."""
+
+    name: str
+    old: Value
+    new: Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkChange:
+    """One chunk that a push touches."""
+
+    kind: Kind
+    key: str
+    chunk: Chunk
+    """The new one; the old one when removed."""
+    fields: tuple[FieldChange, ...] = ()
+    because: tuple[str, ...] = ()
+    """Keys of the chunks that re-trigger it."""
+
+    @property
+    def title(self) -> str:
+        """`nginx.conf (file.managed)` as people read it."""
+        name = "" if self.chunk.name == self.chunk.id else f" [{self.chunk.name}]"
+        return f"{self.chunk.id}{name} ({self.chunk.state}.{self.chunk.fun})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The difference, in the order of the new document (removed chunks last), and what it takes to apply it."""
+
+    changes: tuple[ChunkChange, ...] = ()
+    run: tuple[str, ...] = ()
+    """Keys to run, in order: added, changed, content, re-triggered and their requirements."""
+
+    @property
+    def empty(self) -> bool:
+        """Nothing is touched."""
+        return not self.changes
+
+
+def plan(old: Desired | None, new: Desired) -> Plan:
+    """The difference between what was applied and what is desired.
+
+    Args:
+        old: what was applied; None for a minion to which nothing was applied yet.
+        new: what is desired.
+    """
+    before = _by_identity(old.chunks) if old else {}
+    after = _by_identity(new.chunks)
+    changes: dict[str, ChunkChange] = {}
+    for identity, key in after.items():
+        change = _compare(old, before.get(identity), new, key)
+        if change is not None:
+            changes[key] = change
+    links = list(edges(new.chunks))
+    changes |= _retriggered(changes, links, new.chunks)
+    removed = [
+        ChunkChange(kind=Kind.REMOVED, key=key, chunk=old.chunks[key])
+        for identity, key in before.items()
+        if old and identity not in after
+    ]
+    shown = [changes[key] for key in new.chunks if key in changes]
+    return Plan(changes=(*shown, *removed), run=_closure(changes, links, new.chunks))
+
+
+def _by_identity(chunks: Mapping[str, Chunk]) -> dict[tuple[str, str, str, int], str]:
+    """(state, id, name, which of its equals) -> key."""
+    found: dict[tuple[str, str, str, int], str] = {}
+    for key, chunk in chunks.items():
+        count = 0
+        while (chunk.state, chunk.id, chunk.name, count) in found:
+            count += 1
+        found[chunk.state, chunk.id, chunk.name, count] = key
+    return found
+
+
+def _compare(old: Desired | None, old_key: str | None, new: Desired, key: str) -> ChunkChange | None:
+    chunk = new.chunks[key]
+    if old is None or old_key is None:
+        return ChunkChange(kind=Kind.ADDED, key=key, chunk=chunk)
+    fields = _fields(old.chunks[old_key], chunk)
+    if fields:
+        return ChunkChange(kind=Kind.CHANGED, key=key, chunk=chunk, fields=fields)
+    if old.contents.get(old_key) != new.contents.get(key):
+        return ChunkChange(kind=Kind.CONTENT, key=key, chunk=chunk)
+    return None
+
+
+def _fields(old: Chunk, new: Chunk) -> tuple[FieldChange, ...]:
+    changes = [FieldChange(name="fun", old=old.fun, new=new.fun)] if old.fun != new.fun else []
+    names = [*new.arguments, *(name for name in old.arguments if name not in new.arguments)]
+    for name in names:
+        before, after = old.arguments.get(name), new.arguments.get(name)
+        if name not in _NOT_SEMANTIC and (before != after or (name in old.arguments) != (name in new.arguments)):
+            changes.append(FieldChange(name=name, old=before, new=after))
+    return tuple(changes)
+
+
+def _retriggered(
+    changes: Mapping[str, ChunkChange], links: Iterable[Edge], chunks: Mapping[str, Chunk]
+) -> dict[str, ChunkChange]:
+    """Chunks that are themselves equal, but listen to a touched one; transitively, as a trigger is itself a change."""
+    listeners: dict[str, list[str]] = {}
+    for link in links:
+        if link.kind in _TRIGGERS:
+            listeners.setdefault(link.target, []).append(link.source)
+    because: dict[str, list[str]] = {}
+    waiting = list(changes)
+    while waiting:
+        touched = waiting.pop()
+        for key in listeners.get(touched, ()):
+            if key not in changes and key not in because:
+                waiting.append(key)
+            if key not in changes and touched not in because.setdefault(key, []):
+                because[key].append(touched)
+    return {
+        key: ChunkChange(kind=Kind.RETRIGGERED, key=key, chunk=chunks[key], because=tuple(causes))
+        for key, causes in because.items()
+    }
+
+
+def _closure(changes: Iterable[str], links: Iterable[Edge], chunks: Mapping[str, Chunk]) -> tuple[str, ...]:
+    """The touched chunks and all that they need before them, in running order."""
+    needs: dict[str, list[str]] = {}
+    for link in links:
+        # A chunk with a prereq runs before its target, which it needs in the same run all the same.
+        needs.setdefault(link.source, []).append(link.target)
+    run: set[str] = set()
+    waiting = list(changes)
+    while waiting:
+        key = waiting.pop()
+        if key not in run:
+            run.add(key)
+            waiting.extend(needs.get(key, ()))
+    return tuple(key for key in chunks if key in run)

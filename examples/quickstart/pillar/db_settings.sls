@@ -1,0 +1,4 @@
+db:
+  settings:
+    max_connections: 100
+    fsync: "on"

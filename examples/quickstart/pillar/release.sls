@@ -1,0 +1,6 @@
+release:
+  name: quickstart
+  version: 1.0.0
+contact:
+  email: ops@example.org
+motd: Pushed, not pulled.

@@ -1,0 +1,3 @@
+services:
+  ssh: 22
+  metrics: 9100

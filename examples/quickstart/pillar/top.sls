@@ -1,0 +1,8 @@
+base:
+  '*':
+    - release
+    - services
+  'web*':
+    - web
+  'G@roles:db':
+    - db

@@ -1,0 +1,3 @@
+#!/bin/sh
+set -eu
+tar -cf "$1/backup.tar" "$2"

@@ -1,0 +1,4 @@
+include:
+  - web.config
+  - web.content
+  - web.reload

@@ -1,0 +1,33 @@
+"""What happened: one event type for everything, with Salt's slash-separated tags.
+
+    salt/minion/web1/start                    as Salt fires it
+    salt/job/20261121120000000001/ret/web1    as Salt fires it
+    saltern/revision/3f2a91c/live             ours: git, compile, sync, drift, keys
+
+Every event names the event that caused it and the revision that it is about, so that "why did this run?" is a query.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that happened. `id` rises within a controller's life; `time` is in seconds since the epoch."""
+
+    id: int
+    tag: str
+    time: float
+    data: Mapping[str, Any] = {}
+    cause: int = 0
+    """Id of the event that this one follows from, 0 when none does."""
+    revision: str = ""
+
+
+def tag_matches(pattern: str, tag: str) -> bool:
+    """Whether a tag matches a reactor's glob, as Salt matches them: `*` crosses slashes (fnmatch, case counts)."""
+    return fnmatch.fnmatchcase(tag, pattern)
