@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from highstate.files import MemoryFiles
     from highstate.match import match_minion
     from highstate.memo import Memo
-    from highstate.run import run
     from highstate.types import (
         Chunk,
         Compiled,
@@ -48,7 +47,6 @@ __all__ = [
     "compile_sls",
     "desired_of",
     "match_minion",
-    "run",
 ]
 
 _HOMES = {
@@ -60,7 +58,6 @@ _HOMES = {
     "MemoryFiles": "highstate.files",
     "match_minion": "highstate.match",
     "Memo": "highstate.memo",
-    "run": "highstate.run",
 }
 
 

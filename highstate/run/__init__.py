@@ -1,0 +1,12 @@
+"""The last stage of the language: low chunks → running dictionary, with requisites decided at run time.
+
+Called by the minion's worker, by `saltern call` and by tests. The only effects are the executor's and the journal's,
+which the caller brings; this package itself looks at nothing but its arguments.
+"""
+
+from highstate.run.ports import Executor, Journal, MemoryJournal, Prepared
+from highstate.run.report import as_running, outcome
+from highstate.run.requisites import Status, judge
+from highstate.run.runner import run
+
+__all__ = ["Executor", "Journal", "MemoryJournal", "Prepared", "Status", "as_running", "judge", "outcome", "run"]

@@ -1,0 +1,149 @@
+"""Which chunks a requisite means, and what their results make of the chunk that has it.
+
+Called by `highstate.run.runner` alone. The truth table follows Salt 3008 (doc/ref/states/requisites), with one
+difference: a result of None (would change, under test=True) counts as a change and never as a failure, so that a
+restart or a command that would follow shows as pending in a preview.
+"""
+
+from __future__ import annotations
+
+import enum
+import fnmatch
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from highstate.types import Chunk, StateResult, Value
+
+KINDS = (
+    "require",
+    "require_any",
+    "watch",
+    "watch_any",
+    "onchanges",
+    "onchanges_any",
+    "onfail",
+    "onfail_any",
+    "onfail_all",
+    "prereq",
+    "prereq_any",
+)
+"""Requisites that decide whether a chunk runs; `listen` comes after all of them."""
+
+
+class Status(enum.Enum):
+    """What a chunk's requisites say."""
+
+    MET = "met"
+    CHANGE = "change"
+    """Met, and something that it watches changed."""
+    FAIL = "fail"
+    PRE = "pre"
+    """What it is a prereq of would not change."""
+    ONFAIL = "onfail"
+    """Nothing failed that it waits for."""
+    ONCHANGES = "onchanges"
+    """Nothing changed that it waits for."""
+
+
+def changed(result: StateResult) -> bool:
+    """Whether watchers and onchanges see a change."""
+    return bool(result.changes) or result.result is None
+
+
+def judge(found: Mapping[str, Sequence[StateResult]]) -> Status:
+    """The verdict over all requisites of a chunk: kind → results of the chunks that it names.
+
+    For `prereq` the results are predictions: None where the chunk would change.
+    """
+    notes = set[str]()
+    for kind, results in found.items():
+        notes |= _notes(kind, results)
+    if "fail" in notes:
+        return Status.FAIL
+    if "pre" in notes and "premet" not in notes:
+        return Status.PRE
+    if "onfail" in notes and "onchangesmet" not in notes:
+        return Status.ONFAIL
+    if "onchanges" in notes and "onchangesmet" not in notes:
+        return Status.ONCHANGES
+    if "change" in notes:
+        return Status.CHANGE
+    return Status.ONFAIL if "onfail" in notes else Status.MET
+
+
+def _notes(kind: str, results: Iterable[StateResult]) -> set[str]:
+    base, _, quantifier = kind.partition("_")
+    notes = {_note(base, result) for result in results}
+    if quantifier == "any" or kind == "onfail":
+        if notes & {"met", "change"}:
+            notes -= {"fail"}
+        if "onfailmet" in notes:
+            notes -= {"onfail"}
+    return notes
+
+
+def _note(base: str, result: StateResult) -> str:
+    match base:
+        case "onfail":
+            return "onfailmet" if result.result is False else "onfail"
+        case "onchanges":
+            return "onchangesmet" if result.result is not False and changed(result) else "onchanges"
+        case _ if result.result is False:
+            return "fail"
+        case "prereq":
+            return "premet" if changed(result) else "pre"
+        case "watch" if changed(result):
+            return "change"
+        case _:
+            return "skipped" if result.skipped else "met"
+
+
+class Index:
+    """Finds chunks by what a requisite names: a state and an id or name, an SLS, or an id or name alone."""
+
+    def __init__(self, chunks: Mapping[str, Chunk]) -> None:
+        self._chunks = chunks
+        self._named: dict[tuple[str, str], list[str]] = {}
+        for key, chunk in chunks.items():
+            for state in (chunk.state, ""):
+                for text in {chunk.id, chunk.name}:
+                    self._named.setdefault((state, text), []).append(key)
+            for sls in {chunk.sls, *_included_from(chunk)}:
+                self._named.setdefault(("sls", sls), []).append(key)
+            self._named.setdefault(("id", chunk.id), []).append(key)
+
+    def find(self, item: Value, me: str) -> list[str]:
+        """Keys of the chunks that one requisite item names, in running order, never the asking chunk itself."""
+        if isinstance(item, str):
+            found = self._lookup("", item)
+        elif isinstance(item, Mapping):
+            found = [key for state, value in item.items() if value is not None for key in self._lookup(state, value)]
+        else:
+            found = []
+        return [key for key in dict.fromkeys(found) if key != me]
+
+    def _lookup(self, state: str, value: Value) -> list[str]:
+        text = str(value)
+        exact = self._named.get((state, text))
+        if exact is not None or not any(c in text for c in "*?["):
+            return exact or []
+        hits = {
+            key
+            for (kind, name), keys in self._named.items()
+            if kind == state and fnmatch.fnmatchcase(name, text)
+            for key in keys
+        }
+        return [key for key in self._chunks if key in hits]
+
+
+def items(chunk: Chunk, kind: str) -> Iterator[Value]:
+    """The items of one requisite of a chunk; a lone item counts as a list of one."""
+    listed = chunk.arguments.get(kind)
+    if isinstance(listed, list | tuple):
+        yield from listed
+    elif listed is not None:
+        yield listed
+
+
+def _included_from(chunk: Chunk) -> Iterable[str]:
+    chain = chunk.arguments.get("__sls_included_from__")
+    return chain if isinstance(chain, list | tuple) else ()
