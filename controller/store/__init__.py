@@ -1,0 +1,34 @@
+"""What survives the controller: keys, minions, revisions, documents, runs. The public face of the store."""
+
+from controller.store.errors import KeyConflict, KeyUnknown, StoreError, StoreTooNew, StoreUnavailable, TooManyKeys
+from controller.store.records import (
+    AppliedRecord,
+    DesiredRecord,
+    KeyRecord,
+    KeyState,
+    MinionRecord,
+    RevisionRecord,
+    RunRecord,
+    RunState,
+    StatusRow,
+)
+from controller.store.store import Store
+
+__all__ = [
+    "AppliedRecord",
+    "DesiredRecord",
+    "KeyConflict",
+    "KeyRecord",
+    "KeyState",
+    "KeyUnknown",
+    "MinionRecord",
+    "RevisionRecord",
+    "RunRecord",
+    "RunState",
+    "StatusRow",
+    "Store",
+    "StoreError",
+    "StoreTooNew",
+    "StoreUnavailable",
+    "TooManyKeys",
+]

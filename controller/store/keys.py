@@ -1,0 +1,105 @@
+"""Who is who: the keys of minions. Called by `Store`; the registry of the wire keeps its own copy in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, Row, and_, delete, exists, func, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from controller.store.errors import KeyConflict, KeyUnknown, TooManyKeys
+from controller.store.records import KeyRecord, KeyState
+from controller.store.schema import keys
+from wire.keys import fingerprint
+
+MOST_PENDING = 20_000
+"""Keys that may wait for acceptance; anyone who reaches the port can make one."""
+
+_other = keys.alias("other")
+_taken = exists().where(
+    _other.c.id_folded == keys.c.id_folded, _other.c.public_key != keys.c.public_key, _other.c.state == "accepted"
+)
+_rows = select(keys, _taken.label("conflict"))
+
+
+def request(connection: Connection, public_key: str, minion_id: str, now: float) -> KeyRecord:
+    """The key's record; a new one is pending. A key keeps the id that it asked for first."""
+    known = _by_public(connection, public_key)
+    if known is not None:
+        return known
+    pending = connection.scalar(select(func.count()).where(keys.c.state == "pending"))
+    if pending is not None and pending >= MOST_PENDING:
+        raise TooManyKeys(f"{pending} keys wait for acceptance; accept, reject or delete some (`saltern key list`)")
+    connection.execute(
+        insert(keys).values(
+            public_key=public_key,
+            id=minion_id,
+            id_folded=minion_id.casefold(),
+            state="pending",
+            fingerprint=fingerprint(public_key),
+            first_seen=now,
+            changed=now,
+        )
+    )
+    record = _by_public(connection, public_key)
+    assert record is not None  # noqa: S101 - written above, in this transaction
+    return record
+
+
+def every(connection: Connection) -> list[KeyRecord]:
+    """All keys, by id."""
+    return [_record(row) for row in connection.execute(_rows.order_by(keys.c.id, keys.c.first_seen))]
+
+
+def find(connection: Connection, name: str) -> list[KeyRecord]:
+    """Keys with this id, fingerprint or public key."""
+    named = or_(keys.c.id == name, keys.c.fingerprint == name, keys.c.public_key == name)
+    return [_record(row) for row in connection.execute(_rows.where(named).order_by(keys.c.first_seen))]
+
+
+def set_state(connection: Connection, name: str, state: KeyState, now: float) -> KeyRecord:
+    """Accept, reject or put back a key, named by id, fingerprint or public key."""
+    record = _the_one(find(connection, name), name, state)
+    change = update(keys).where(keys.c.public_key == record.public_key).values(state=state, changed=now)
+    try:
+        connection.execute(change.where(keys.c.state != state))
+    except IntegrityError as error:
+        raise KeyConflict(
+            f"another key is accepted for {record.id!r} (ids that differ in case only count as one); "
+            "delete or reject that one first"
+        ) from error
+    changed = _by_public(connection, record.public_key)
+    assert changed is not None  # noqa: S101 - found above, in this transaction
+    return changed
+
+
+def remove(connection: Connection, name: str) -> list[KeyRecord]:
+    """Forget the keys with this id, fingerprint or public key; what was forgotten."""
+    found = find(connection, name)
+    if not found:
+        raise KeyUnknown(f"there is no key of {name!r}")
+    connection.execute(delete(keys).where(keys.c.public_key.in_([record.public_key for record in found])))
+    return found
+
+
+def _the_one(found: Sequence[KeyRecord], name: str, state: KeyState) -> KeyRecord:
+    """An id may have several keys; then the one that this change is about must be clear."""
+    if not found:
+        raise KeyUnknown(f"there is no key of {name!r}")
+    movable = [record for record in found if record.state != state] or list(found)
+    if len(movable) > 1:
+        prints = ", ".join(f"{record.fingerprint} ({record.state})" for record in movable)
+        raise KeyConflict(f"{len(movable)} keys ask for {name!r}; say which by its fingerprint: {prints}")
+    return movable[0]
+
+
+def _by_public(connection: Connection, public_key: str) -> KeyRecord | None:
+    row = connection.execute(_rows.where(and_(keys.c.public_key == public_key))).first()
+    return None if row is None else _record(row)
+
+
+def _record(row: Row[*tuple[object, ...]]) -> KeyRecord:
+    columns = dict(row._mapping)
+    columns.pop("id_folded")
+    columns["conflict"] = bool(columns["conflict"])
+    return KeyRecord(**columns)

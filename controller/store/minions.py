@@ -1,0 +1,124 @@
+"""What is known of minions, and the page that shows them all. Called by `Store`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import Column, Connection, delete, func, insert, select, update
+
+from controller.store import runs
+from controller.store.compiled import applied_record, desired_record
+from controller.store.records import MinionRecord, StatusRow
+from controller.store.schema import applied, desired, minions, revisions
+from controller.store.schema import runs as run_table
+
+_WITHOUT_GRAINS = [column for column in minions.c if column.name != "grains"]
+_APPLYING = ("apply", "remediate")
+
+
+def every(connection: Connection) -> list[MinionRecord]:
+    """All minions with their grains, by id."""
+    return [_record(row._mapping) for row in connection.execute(select(minions).order_by(minions.c.id))]
+
+
+def one(connection: Connection, minion_id: str) -> MinionRecord | None:
+    """One minion with its grains."""
+    row = connection.execute(select(minions).where(minions.c.id == minion_id)).first()
+    return None if row is None else _record(row._mapping)
+
+
+def seen(
+    connection: Connection,
+    minion_id: str,
+    now: float,
+    *,
+    grains: Mapping[str, Any] | None = None,
+    session: str | None = None,
+    held: str | None = None,
+    epoch: str | None = None,
+) -> None:
+    """Something was heard of a minion; what is None stays as it was. The first time makes its record."""
+    values: dict[str, Any] = {
+        "last_seen": now,
+        "grains": None if grains is None else msgspec.msgpack.encode(grains),
+        "session": session,
+        "held": held,
+        "epoch": epoch,
+    }
+    values = {name: value for name, value in values.items() if value is not None}
+    if connection.execute(update(minions).where(minions.c.id == minion_id).values(values)).rowcount == 0:
+        empty = {"grains": msgspec.msgpack.encode({}), "session": "", "held": "", "epoch": "", "paused": False}
+        connection.execute(insert(minions).values({"id": minion_id, **empty, **values}))
+
+
+def set_paused(connection: Connection, minion_ids: Sequence[str], paused: bool) -> None:
+    """Pause or resume minions; unknown ids are passed over."""
+    connection.execute(update(minions).where(minions.c.id.in_(minion_ids)).values(paused=paused))
+
+
+def remove(connection: Connection, minion_id: str) -> None:
+    """Forget a minion with what it shall be and was; its runs stay in the history."""
+    connection.execute(delete(minions).where(minions.c.id == minion_id))
+
+
+def status_rows(connection: Connection, minion_ids: Sequence[str] | None = None) -> list[StatusRow]:
+    """The status page: one query, no document, no grains."""
+    attempted, shown = revisions.alias("attempted"), revisions.alias("shown")
+    last, drift, open_ = run_table.alias("last"), run_table.alias("drift"), run_table.alias("open")
+    newest_open = (
+        select(func.max(run_table.c.seq))
+        .where(run_table.c.minion == minions.c.id, runs.IS_OPEN, run_table.c.kind.in_(_APPLYING))
+        .where(run_table.c.test.is_(False))
+        .scalar_subquery()
+    )
+    parts: dict[str, Iterable[Column[Any]]]
+    parts = {"m": _WITHOUT_GRAINS, "d": desired.c, "a": applied.c, "l": last.c, "f": drift.c, "o": open_.c}
+    columns = [column.label(f"{part}_{column.name}") for part, found in parts.items() for column in found]
+    query = (
+        select(*columns, attempted.c.label.label("attempted"), shown.c.label.label("shown"))
+        .select_from(minions)
+        .outerjoin(desired, desired.c.minion == minions.c.id)
+        .outerjoin(applied, applied.c.minion == minions.c.id)
+        .outerjoin(attempted, attempted.c.digest == desired.c.revision)
+        .outerjoin(shown, shown.c.digest == applied.c.revision)
+        .outerjoin(last, last.c.seq == minions.c.last_run)
+        .outerjoin(drift, drift.c.seq == minions.c.last_drift)
+        .outerjoin(open_, open_.c.seq == newest_open)
+        .order_by(minions.c.id)
+    )
+    if minion_ids is not None:
+        query = query.where(minions.c.id.in_(minion_ids))
+    return [_status(row._mapping) for row in connection.execute(query)]
+
+
+def _status(row: Mapping[Any, Any]) -> StatusRow:
+    parts: dict[str, dict[str, Any]] = {part: {} for part in "mdalfo"}
+    for label, value in row.items():
+        if label[1] == "_":
+            parts[label[0]][label[2:]] = value
+    minion, wanted, done, last, drift, open_run = (parts[part] for part in "mdalfo")
+    return StatusRow(
+        minion=_record(minion),
+        desired=None if wanted["minion"] is None else desired_record(wanted),
+        applied=None if done["minion"] is None else applied_record(done),
+        attempted_label=row["attempted"] or "",
+        applied_label=row["shown"] or "",
+        last_run=None if last["seq"] is None else runs.record(last),
+        last_drift=None if drift["seq"] is None else runs.record(drift),
+        open_run=None if open_run["seq"] is None else runs.record(open_run),
+    )
+
+
+def _record(row: Mapping[Any, Any]) -> MinionRecord:
+    grains = row.get("grains")
+    return MinionRecord(
+        id=row["id"],
+        grains={} if grains is None else msgspec.msgpack.decode(grains, strict=False),
+        session=row["session"],
+        held=row["held"],
+        epoch=row["epoch"],
+        last_seen=row["last_seen"],
+        paused=bool(row["paused"]),
+    )

@@ -1,0 +1,137 @@
+"""What the store holds, as types. Made by the loop, kept by `controller.store`; nothing here touches a database.
+
+Times are seconds since the epoch. Labels are what people see of a revision (a short commit id); digests name content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from highstate.types import Problem
+from wire.messages import RunKind
+
+KeyState: TypeAlias = Literal["pending", "accepted", "rejected"]
+RunState: TypeAlias = Literal["requested", "started", "finished", "superseded"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRecord:
+    """A minion's key. The id is the one that it first asked for."""
+
+    public_key: str
+    id: str
+    state: KeyState
+    fingerprint: str
+    first_seen: float
+    changed: float
+    conflict: bool = False
+    """Another key is accepted for this id, or for one that differs in case only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MinionRecord:
+    """What is known of a minion."""
+
+    id: str
+    grains: Mapping[str, Any] = field(default_factory=dict)
+    session: str = ""
+    held: str = ""
+    """Digest of the document that it said it holds."""
+    epoch: str = ""
+    """Epoch of the controller to which it last said hello."""
+    last_seen: float | None = None
+    paused: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisionRecord:
+    """A revision of the trees that was compiled or refused."""
+
+    digest: str
+    label: str
+    commit: str = ""
+    subject: str = ""
+    author: str = ""
+    committed_at: float = 0.0
+    first_seen: float = 0.0
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesiredRecord:
+    """The newest compile of a minion.
+
+    One that failed (`errors`) leaves generation, digest and compiled_revision as they were: pass what is there.
+    """
+
+    minion: str
+    generation: int = 0
+    """Rises with each new document; 0: there has been none."""
+    revision: str = ""
+    """Digest of the revision that was attempted last."""
+    compiled_revision: str = ""
+    """Digest of the revision that gave the document."""
+    digest: str = ""
+    """Of the last good document; its content is `Store.document(digest)`."""
+    errors: tuple[Problem, ...] = ()
+    compiled_at: float = 0.0
+    document: bytes | None = None
+    """Packed document, to be written; None when the store has one with this digest. Never set on what is read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedRecord:
+    """The document that a minion last applied to its end."""
+
+    minion: str
+    generation: int
+    digest: str
+    revision: str
+    """Digest of the revision."""
+    at: float
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """One run of a minion, without its result (`Store.run_result`)."""
+
+    run_id: str
+    minion: str
+    kind: RunKind
+    created: float
+    generation: int = 0
+    revision: str = ""
+    digest: str = ""
+    keys: tuple[str, ...] | None = None
+    """Chunk keys; None: all."""
+    test: bool = False
+    state: RunState = "requested"
+    outcome: str = ""
+    started: float | None = None
+    finished: float | None = None
+    seconds: float = 0.0
+    changes: int = 0
+    failed: int = 0
+    summary: str = ""
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusRow:
+    """All that status and reconcile want to know of one minion, without any document."""
+
+    minion: MinionRecord
+    """Without its grains."""
+    desired: DesiredRecord | None
+    applied: AppliedRecord | None
+    attempted_label: str
+    applied_label: str
+    last_run: RunRecord | None
+    """Newest finished apply or remediation that was no test."""
+    last_drift: RunRecord | None
+    """Newest finished drift check."""
+    open_run: RunRecord | None
+    """Newest apply or remediation without a result."""

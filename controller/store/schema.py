@@ -1,0 +1,146 @@
+"""The tables. `controller.store.database` creates or migrates them; `controller.store.migrations` has their history.
+
+Documents are kept once by digest, apart from the rows that status reads. A change here needs a migration and a new
+`HEAD` (a test compares both ways of making a database).
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    text,
+)
+
+HEAD = "0001"
+"""The newest migration."""
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+_ACCEPTED = text("state = 'accepted'")
+_OPEN = text("state IN ('requested', 'started')")
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("public_key", String(64), primary_key=True),
+    Column("id", String(255), nullable=False),
+    Column("id_folded", String(255), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("fingerprint", String(128), nullable=False),
+    Column("first_seen", Float, nullable=False),
+    Column("changed", Float, nullable=False),
+    Index("one_accepted_key", "id_folded", unique=True, sqlite_where=_ACCEPTED, postgresql_where=_ACCEPTED),
+)
+
+minions = Table(
+    "minions",
+    metadata,
+    Column("id", String(255), primary_key=True),
+    Column("grains", LargeBinary, nullable=False),
+    Column("session", String(64), nullable=False),
+    Column("held", String(64), nullable=False),
+    Column("epoch", String(64), nullable=False),
+    Column("last_seen", Float),
+    Column("paused", Boolean, nullable=False),
+    Column("last_run", Integer),
+    Column("last_drift", Integer),
+)
+
+revisions = Table(
+    "revisions",
+    metadata,
+    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("digest", String(64), nullable=False, unique=True),
+    Column("label", String(255), nullable=False),
+    Column("commit", String(64), nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("committed_at", Float, nullable=False),
+    Column("first_seen", Float, nullable=False),
+    Column("error", Text, nullable=False),
+)
+
+documents = Table(
+    "documents",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("blob", LargeBinary, nullable=False),
+)
+
+desired = Table(
+    "desired",
+    metadata,
+    Column("minion", ForeignKey("minions.id", ondelete="CASCADE"), primary_key=True),
+    Column("generation", Integer, nullable=False),
+    Column("revision", String(64), nullable=False),
+    Column("compiled_revision", String(64), nullable=False),
+    Column("digest", ForeignKey("documents.digest"), index=True),
+    Column("errors", LargeBinary),
+    Column("compiled_at", Float, nullable=False),
+)
+
+applied = Table(
+    "applied",
+    metadata,
+    Column("minion", ForeignKey("minions.id", ondelete="CASCADE"), primary_key=True),
+    Column("generation", Integer, nullable=False),
+    Column("digest", ForeignKey("documents.digest"), nullable=False, index=True),
+    Column("revision", String(64), nullable=False),
+    Column("at", Float, nullable=False),
+    Column("outcome", String(16), nullable=False),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("run_id", String(255), nullable=False, unique=True),
+    Column("minion", String(255), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("created", Float, nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("revision", String(64), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("keys", LargeBinary),
+    Column("test", Boolean, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("outcome", String(16), nullable=False),
+    Column("started", Float),
+    Column("finished", Float),
+    Column("seconds", Float, nullable=False),
+    Column("changes", Integer, nullable=False),
+    Column("failed", Integer, nullable=False),
+    Column("summary", Text, nullable=False),
+    Column("cause", Text, nullable=False),
+    Index("ix_runs_minion_seq", "minion", "seq"),
+    Index("ix_runs_minion_kind_seq", "minion", "kind", "seq"),
+    Index("ix_runs_revision", "revision"),
+    Index("open_runs", "minion", "seq", sqlite_where=_OPEN, postgresql_where=_OPEN),
+)
+
+results = Table(
+    "results",
+    metadata,
+    Column("run", ForeignKey("runs.seq", ondelete="CASCADE"), primary_key=True),
+    Column("blob", LargeBinary, nullable=False),
+)
+
+version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
+"""Alembic's own table, read here so that Alembic need not be loaded."""
