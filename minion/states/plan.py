@@ -23,6 +23,7 @@ class Completed:
     returncode: int
     stdout: str
     stderr: str
+    pid: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +106,14 @@ class Machine(Reader, Protocol):
 
 
 class StateFailed(Exception):
-    """A plan that cannot be made, or an act that did not succeed: result False with this text as its comment."""
+    """A plan that cannot be made, or an act that did not succeed: result False with this text as its comment.
+
+    `changes` is what an act has done all the same (the output of a command that failed).
+    """
+
+    def __init__(self, comment: str, changes: Mapping[str, Value] | None = None) -> None:
+        super().__init__(comment)
+        self.changes = dict(changes or {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

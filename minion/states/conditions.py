@@ -1,0 +1,94 @@
+"""`onlyif`, `unless`, `creates` and `check_cmd`: conditions that every state takes.
+
+Called by the engine, before a plan is made and after it is acted on. Conditions are evaluated under test=True too,
+as Salt does: they are meant to look and not to change.
+Behaviour: doc/ref/states/requisites, "altering states".
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from minion.states.plan import Machine, StateFailed, Value
+
+_COMMAND_OPTIONS = ("cwd", "env", "runas", "timeout")
+
+
+class Functions(Protocol):
+    """The execution functions that a condition may name."""
+
+    def call(self, fun: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:
+        """Its return value; raises what it raises."""
+
+
+def condition(machine: Machine, functions: Functions | None, arguments: Mapping[str, Value]) -> str | None:
+    """Why the state is not to run, in Salt's words; None when nothing keeps it."""
+    if "onlyif" in arguments:
+        entries = _listed(arguments["onlyif"])
+        if not all(_holds(machine, functions, entry, arguments, "onlyif") for entry in entries):
+            return "onlyif condition is false"
+    if "unless" in arguments:
+        entries = _listed(arguments["unless"])
+        if entries and all(_holds(machine, functions, entry, arguments, "unless") for entry in entries):
+            return "unless condition is true"
+    return _created(machine, arguments.get("creates"))
+
+
+def checked(machine: Machine, arguments: Mapping[str, Value], comment: str) -> str:
+    """The comment when all of `check_cmd` succeed; StateFailed otherwise."""
+    for command in _listed(arguments["check_cmd"]):
+        if machine.run(str(command)).returncode != 0:
+            raise StateFailed("check_cmd determined the state failed")
+    return "check_cmd determined the state succeeded" if arguments["check_cmd"] else comment
+
+
+def _created(machine: Machine, creates: Value) -> str | None:
+    if isinstance(creates, str) and _exists(machine, creates):
+        return f"{creates} exists"
+    if isinstance(creates, list) and creates and all(_exists(machine, str(path)) for path in creates):
+        return "All files in creates exist"
+    return None
+
+
+def _exists(machine: Machine, path: str) -> bool:
+    """Whether there is something behind a path, symlinks followed, as os.path.exists has it."""
+    for _ in range(40):
+        found = machine.stat(path)
+        if found is None or found.kind != "symlink":
+            return found is not None
+        path = posixpath.join(posixpath.dirname(path), found.target)
+    return False
+
+
+def _holds(
+    machine: Machine, functions: Functions | None, entry: Value, arguments: Mapping[str, Value], kind: str
+) -> bool:
+    if isinstance(entry, bool):
+        return entry
+    if isinstance(entry, Mapping):
+        return _answer(functions, dict(entry), kind)
+    if not isinstance(entry, str):
+        raise StateFailed(f"{kind}: an entry must be a command, or a mapping with `fun`, not {entry!r}")
+    options = {key: arguments[key] for key in _COMMAND_OPTIONS if arguments.get(key) is not None}
+    excluded = arguments.get("cmd_opts_exclude") or ()
+    options = {key: value for key, value in options.items() if key not in excluded}
+    return machine.run(entry, **options).returncode == 0
+
+
+def _answer(functions: Functions | None, entry: dict[str, Value], kind: str) -> bool:
+    fun = entry.pop("fun", None)
+    if not isinstance(fun, str):
+        raise StateFailed(f"no `fun` argument in {kind}: {entry}")
+    if functions is None:
+        raise StateFailed(f"{kind}: no execution functions are available here to call {fun}")
+    path = entry.pop("get_return", None)
+    value = functions.call(fun, entry.pop("args", None) or (), entry)
+    for step in str(path).split(":") if path else ():
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return bool(value)
+
+
+def _listed(value: Value) -> list[Value]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,180 @@
+"""The executor of `highstate.run` on a machine: finds the state function, plans, acts, and plans again.
+
+Called by the worker and by `saltern call`. Under test=True nothing is ever handed a means to write. It is the border
+at which whatever a state raises becomes a result: no exception passes.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from highstate.run.ports import Prepared
+from highstate.types import Chunk, StateResult, Value
+from minion.states.conditions import Functions, checked, condition
+from minion.states.plan import Change, Machine, Plan, StateFailed
+from minion.states.registry import Function, UnknownState, find, mod_watch
+
+# fmt: off
+_GLOBAL = frozenset(
+    (
+        "require", "require_any", "require_in", "watch", "watch_any", "watch_in", "onchanges", "onchanges_any",
+        "onchanges_in", "onfail", "onfail_any", "onfail_all", "onfail_in", "prereq", "prereq_any", "prereq_in",
+        "listen", "listen_in", "use", "use_in", "order", "unless", "onlyif", "creates", "check_cmd",
+        "cmd_opts_exclude", "failhard", "retry", "parallel", "aggregate", "reload_modules", "reload_grains",
+        "reload_pillar", "fire_event", "saltenv", "no_log", "state", "fun", "name", "names", "provider", "runas",
+        "runas_password", "umask", "beacon", "sfun", "success_retcodes", "success_stdout",
+    )
+)
+# fmt: on
+"""Arguments that every state takes, and that the run or the engine has acted on (Salt's internal keywords)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Work:
+    """What `act` needs: the plan, and how to ask for it again."""
+
+    plan: Plan
+    function: Function
+    arguments: Mapping[str, Value]
+    warnings: tuple[str, ...]
+
+
+class StateEngine:
+    """Runs state functions on `machine`; `functions` answer the conditions that name an execution function."""
+
+    def __init__(self, machine: Machine, functions: Functions | None = None, *, test: bool = False) -> None:
+        self._machine = machine
+        self._functions = functions
+        self._test = test
+
+    def plan(self, chunk: Chunk, arguments: Mapping[str, Value], *, watched: bool) -> Prepared | None:
+        """What the chunk would do now; None when it has no mod_watch and `watched` asks for it."""
+        try:
+            function = mod_watch(chunk.state) if watched else find(chunk.state, chunk.fun, chunk.sls)
+            if function is None:
+                return None
+            kept_from = condition(self._machine, self._functions, arguments)
+            if kept_from is not None:
+                result = StateResult(name=chunk.name, result=True, comment=kept_from, skipped=True)
+                return Prepared(chunk=chunk, predicted=result, skip_watch=True)
+            return self._planned(chunk, function, arguments, watched)
+        except (UnknownState, StateFailed) as error:
+            return Prepared(chunk=chunk, predicted=_failed(chunk, str(error)))
+        except OSError as error:
+            return Prepared(chunk=chunk, predicted=_failed(chunk, _system(error)))
+        except Exception:
+            return Prepared(chunk=chunk, predicted=_failed(chunk, _unforeseen()))
+
+    def act(self, prepared: Prepared) -> StateResult:
+        """Perform the plan, then see whether it has taken."""
+        work = prepared.work
+        if self._test or not isinstance(work, _Work):
+            return prepared.predicted
+        chunk, changes = prepared.chunk, dict[str, Value]()
+        try:
+            for change in work.plan.changes:
+                _perform(change, self._machine, changes)
+            comment = work.plan.done
+            if "check_cmd" in chunk.arguments:
+                comment = checked(self._machine, chunk.arguments, comment)
+            left = self._remaining(chunk, work)
+        except StateFailed as error:
+            return _failed(chunk, str(error), {**changes, **error.changes}, work.warnings)
+        except OSError as error:
+            return _failed(chunk, _system(error), changes, work.warnings)
+        except Exception:
+            return _failed(chunk, _unforeseen(), changes, work.warnings)
+        if left:
+            return _failed(chunk, _not_convergent(comment, left), changes, work.warnings)
+        return StateResult(name=chunk.name, result=True, comment=comment, changes=changes, warnings=work.warnings)
+
+    def _planned(self, chunk: Chunk, function: Function, arguments: Mapping[str, Value], watched: bool) -> Prepared:
+        own, warnings = _arguments(chunk, function, arguments, watched)
+        plan = function.call(self._machine, chunk.name, **own)
+        warnings += plan.warnings
+        if not plan.changes:
+            result = StateResult(name=chunk.name, result=plan.result, comment=plan.comment, warnings=warnings)
+            return Prepared(chunk=chunk, predicted=result)
+        changes: dict[str, Value] = {}
+        for change in plan.changes:
+            _show(change, changes)
+        result = StateResult(name=chunk.name, result=None, comment=plan.pending, changes=changes, warnings=warnings)
+        if watched:
+            plan = replace(plan, converges=False)
+        work = None if self._test else _Work(plan=plan, function=function, arguments=own, warnings=warnings)
+        return Prepared(chunk=chunk, predicted=result, work=work)
+
+    def _remaining(self, chunk: Chunk, work: _Work) -> list[Change]:
+        if not work.plan.converges:
+            return []
+        return list(work.function.call(self._machine, chunk.name, **work.arguments).changes)
+
+
+def _arguments(
+    chunk: Chunk, function: Function, given: Mapping[str, Value], watched: bool
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The arguments that the function takes, and warnings about those that nobody takes."""
+    own = {key: value for key, value in given.items() if key in function.parameters}
+    if function.takes_anything:
+        own |= {key: value for key, value in given.items() if key not in _GLOBAL and not key.startswith("__")}
+    if "saltenv" in function.parameters:
+        own.setdefault("saltenv", chunk.saltenv)
+    if watched and "sfun" in function.parameters:
+        own["sfun"] = chunk.fun
+    missing = [name for name in function.required() if name not in own]
+    if missing:
+        lines = (f"Missing parameter {name} for state {chunk.state}.{chunk.fun}" for name in missing)
+        raise StateFailed("\n".join(lines))
+    strange = [
+        key for key in given if key not in own and key not in _GLOBAL and not key.startswith("__") and not watched
+    ]
+    return own, tuple(_strange(chunk, key, function) for key in strange)
+
+
+def _strange(chunk: Chunk, key: str, function: Function) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(key, [*function.parameters, *_GLOBAL], n=1)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    return f"'{key}' is an invalid keyword argument for '{chunk.state}.{chunk.fun}' and is ignored{hint}"
+
+
+def _show(change: Change, changes: dict[str, Value]) -> None:
+    if change.key:
+        changes[change.key] = {"old": change.old, "new": change.new} if change.shown is None else change.shown
+
+
+def _perform(change: Change, machine: Machine, changes: dict[str, Value]) -> None:
+    more = change.act(machine)
+    _show(change, changes)
+    if more:
+        changes.update(more)
+
+
+def _not_convergent(comment: str, left: list[Change]) -> str:
+    shown: dict[str, Value] = {}
+    for change in left:
+        _show(change, shown)
+    what = ", ".join(f"{key}: {value}" for key, value in shown.items()) or "a step that shows nothing"
+    return f"{comment}\nThe state did not converge: after its changes were made, these are still to be made: {what}"
+
+
+def _failed(
+    chunk: Chunk, comment: str, changes: Mapping[str, Value] | None = None, warnings: tuple[str, ...] = ()
+) -> StateResult:
+    return StateResult(name=chunk.name, result=False, comment=comment, changes=changes or {}, warnings=warnings)
+
+
+def _system(error: OSError) -> str:
+    """What the system said, with the file that it is about."""
+    text = error.strerror or str(error)
+    where = ", ".join(str(name) for name in (error.filename, error.filename2) if name)
+    hint = " (the minion does not run as root)" if isinstance(error, PermissionError) else ""
+    return f"{text}: {where}{hint}" if where else f"{text}{hint}"
+
+
+def _unforeseen() -> str:
+    return f"An exception occurred in this state: {traceback.format_exc()}"

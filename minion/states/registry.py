@@ -1,0 +1,80 @@
+"""Which state modules there are, and how their functions are found.
+
+Called by the engine. A module is imported when a chunk first needs it, since imports are the latency of a push.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import ModuleType
+
+from minion.states.plan import StateFunction
+
+MODULES = ("cmd", "file", "group", "pkg", "service", "test", "user")
+"""Each is `minion.states.<name>` and has `STATES`."""
+
+
+class UnknownState(Exception):
+    """No such state function; the text is the comment of the result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function:
+    """A state function, and what it takes besides the machine and the name."""
+
+    call: StateFunction
+    parameters: Mapping[str, inspect.Parameter]
+
+    @property
+    def takes_anything(self) -> bool:
+        """Whether it has `**arguments`."""
+        return any(p.kind is inspect.Parameter.VAR_KEYWORD for p in self.parameters.values())
+
+    def required(self) -> list[str]:
+        """Parameters without a default."""
+        plain = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        return [n for n, p in self.parameters.items() if p.default is inspect.Parameter.empty and p.kind in plain]
+
+
+def find(state: str, fun: str, sls: str) -> Function:
+    """The function of `state.fun`; UnknownState, in Salt's words and with near names, when there is none."""
+    module = _module(state)
+    functions: Mapping[str, StateFunction] = getattr(module, "STATES", {}) if module else {}
+    call = functions.get(fun)
+    if call is not None:
+        return _function(call)
+    known = [f"{state}.{name}" for name in functions] or [f"{name}.{fun}" for name in MODULES] + list(MODULES)
+    raise UnknownState(
+        f"State '{state}.{fun}' was not found in SLS '{sls}'\n"
+        f"Reason: '{state}.{fun}' is not available.{_near(f'{state}.{fun}', state, known)}"
+    )
+
+
+def mod_watch(state: str) -> Function | None:
+    """The module's `mod_watch`, None when it has none."""
+    call = getattr(_module(state), "mod_watch", None)
+    return None if call is None else _function(call)
+
+
+def _module(state: str) -> ModuleType | None:
+    return importlib.import_module(f"minion.states.{state}") if state in MODULES else None
+
+
+def _function(call: StateFunction) -> Function:
+    parameters = list(inspect.signature(call).parameters.items())[2:]
+    return Function(call=call, parameters=dict(parameters))
+
+
+def _near(full: str, state: str, known: list[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(full, known, n=2, cutoff=0.7) or difflib.get_close_matches(state, known, n=1)
+    near = [name for name in near if state not in MODULES or name.startswith(state + ".")]
+    if near:
+        return " Did you mean " + " or ".join(near) + "?"
+    if state in MODULES:
+        return f" {state} has: {', '.join(sorted(name.partition('.')[2] for name in known))}."
+    return f" There are: {', '.join(MODULES)}."
