@@ -3,7 +3,9 @@
 WireError
 ├── MalformedMessage   a frame that is too large or cannot be read as a message
 ├── PatchMismatch      a patch that does not fit the document it is applied to
-└── BadKey             a key file or key text that is no CURVE key
+├── BadKey             a key file or key text that is no CURVE key
+├── CannotBind         the address that the controller should listen on is not to be had
+└── CannotConnect      what should be the controller's address is none
 """
 
 from __future__ import annotations
@@ -23,3 +25,11 @@ class PatchMismatch(WireError):
 
 class BadKey(WireError):
     """No CURVE key."""
+
+
+class CannotBind(WireError):
+    """The address cannot be listened on."""
+
+
+class CannotConnect(WireError):
+    """The address is none."""

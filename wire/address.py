@@ -1,0 +1,47 @@
+"""Where a controller listens, and where a minion finds it.
+
+Read by `wire.server` and `wire.client`; made by whoever reads the settings. Opens nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PUBLISH_PORT = 4505
+"""Beats to everyone (Salt's `publish_port`)."""
+
+REQUEST_PORT = 4506
+"""Everything else (Salt's `ret_port`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """A controller as a minion knows it; `controller_key` is the controller's public key in Z85."""
+
+    host: str
+    publish_port: int = PUBLISH_PORT
+    request_port: int = REQUEST_PORT
+    controller_key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bind:
+    """Where a controller listens; port 0 takes any free one, which `Server.ports` then tells."""
+
+    host: str = "127.0.0.1"
+    publish_port: int = PUBLISH_PORT
+    request_port: int = REQUEST_PORT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """The ports that are really bound."""
+
+    publish: int
+    request: int
+
+
+def endpoint(host: str, port: int) -> str:
+    """ZeroMQ's spelling of a TCP address; a bare IPv6 address gets its brackets."""
+    name = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    return f"tcp://{name}:{port}"

@@ -1,0 +1,336 @@
+"""The minion's end of the wire, for its single-threaded loop.
+
+Called by `minion.agent`. Owns no thread and starts none; never waits except in `receive`. Must not decide what a
+message means, keep anything on disk, or import more than zmq and msgspec: an idle minion is small.
+
+Every connection gets a new routing id that nobody can guess, and libzmq would keep one over its own reconnects. So
+libzmq reconnects nothing here: when a connection ends or does not come about, its sockets are thrown away and new
+ones are made after a while that grows.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import zmq
+
+from wire.address import Address, endpoint
+from wire.errors import CannotConnect, MalformedMessage
+from wire.keys import KeyPair
+from wire.messages import (
+    MAX_TO_CONTROLLER,
+    MAX_TO_MINION,
+    Beat,
+    ToController,
+    ToMinion,
+    Welcome,
+    decode_to_minion,
+    encode,
+)
+
+_BATCH = 256
+_EPOCHS_REMEMBERED = 8
+_HANDSHAKE_FAILED = (
+    zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+)
+_WATCHED = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED | _HANDSHAKE_FAILED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connected:
+    """The controller has proved its key; it has not yet said what it thinks of ours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disconnected:
+    """The connection is over; a new one is on its way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandshakeFailed:
+    """Something listens there, but not as the controller with this key. Tried again after a while."""
+
+    reason: str
+
+
+ConnectionEvent: TypeAlias = Connected | Disconnected | HandshakeFailed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Seconds."""
+
+    retry_first: float = 0.1
+    retry_most: float = 10.0
+    """A connection that lasted so long sets the wait back to `retry_first`."""
+    handshake: float = 15.0
+    heartbeat: float = 15.0
+    silence: float = 30.0
+    """The controller has not answered a heartbeat for so long: it is gone."""
+
+
+class Connection:
+    """A connection to one controller that is made again whenever it ends."""
+
+    def __init__(self, address: Address, keys: KeyPair, *, timing: Timing | None = None, queue: int = 64) -> None:
+        self._address = address
+        self._keys = keys
+        self._timing = timing or Timing()
+        self._queue = queue
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._dealer: zmq.Socket[bytes] | None = None
+        self._monitor: zmq.Socket[bytes] | None = None
+        self._subscriber: zmq.Socket[bytes] | None = None
+        self._connected = False
+        self._wait = self._timing.retry_first
+        self._since = 0.0
+        self._due = 0.0
+        """When to dial if there are no sockets, else when to give up on a dial that says nothing."""
+        self._serials: dict[str, int] = {}
+        self._pending: list[ToMinion | ConnectionEvent] = []
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def connected(self) -> bool:
+        """Whether messages can be sent now."""
+        return self._connected
+
+    def counts(self) -> Mapping[str, int]:
+        """messages_in, messages_out, malformed, stale-beats, connections, handshakes-failed."""
+        return dict(self._counts)
+
+    def send(self, message: ToController) -> bool:
+        """Sends without waiting; False when there is no connection or its queue is full: try again later.
+
+        MalformedMessage when the message is larger than a controller reads.
+        """
+        frame = encode(message)
+        if len(frame) > MAX_TO_CONTROLLER:
+            raise MalformedMessage(f"a message of {len(frame)} bytes, and {MAX_TO_CONTROLLER} is the most that is read")
+        if self._dealer is None or not self._connected:
+            return False
+        try:
+            self._dealer.send(frame, zmq.NOBLOCK)
+        except zmq.Again:
+            return False
+        self._counts["messages_out"] += 1
+        return True
+
+    def receive(
+        self, timeout: float, readers: Sequence[int] = ()
+    ) -> tuple[list[ToMinion | ConnectionEvent], list[int]]:
+        """What has come, and which of the descriptors `readers` can be read; waits up to `timeout` seconds for any.
+
+        What one call returns is in its order: after a `Disconnected` comes nothing of the connection that it ended.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            self._dial_if_due()
+            ready = self._poll(deadline, readers)
+            found = self._collect()
+            descriptors = [reader for reader in readers if reader in ready]
+            if found or descriptors or time.monotonic() >= deadline:
+                return found, descriptors
+
+    def reconnect(self) -> None:
+        """Ends the connection; `receive` makes a new one at once."""
+        self._hang_up()
+        self._due = 0.0
+
+    def close(self) -> None:
+        """Ends the connection for good; waits up to a second for what is queued to leave."""
+        for opened in (self._subscriber, self._monitor):
+            if opened is not None:
+                opened.close(linger=0)
+        if self._dealer is not None:
+            self._dealer.disable_monitor()
+            self._dealer.close(linger=1000 if self._connected else 0)
+        self._dealer = self._monitor = self._subscriber = None
+        self._connected = False
+        self._context.term()
+
+    # --- connecting
+
+    def _dial_if_due(self) -> None:
+        now = time.monotonic()
+        if self._connected or now < self._due:
+            return
+        if self._dealer is not None:
+            self._retry()  # nothing came of it, not even an error: a name that does not resolve, say
+            return
+        dealer = self._secured(zmq.DEALER, MAX_TO_MINION)
+        # A leading zero byte is libzmq's own.
+        dealer.set(zmq.ROUTING_ID, b"\x01" + os.urandom(16))
+        dealer.set(zmq.IMMEDIATE, 1)  # nothing is queued for a connection that is not there
+        dealer.set(zmq.RECONNECT_IVL, -1)
+        name = f"inproc://monitor-{os.urandom(8).hex()}"
+        dealer.monitor(name, _WATCHED)
+        monitor = self._context.socket(zmq.PAIR)
+        monitor.set(zmq.RCVHWM, 0)  # a full queue would hold up libzmq's own thread
+        monitor.connect(name)
+        self._dealer, self._monitor = dealer, monitor
+        self._due = now + self._timing.handshake
+        self._connect(dealer, self._address.request_port)
+
+    def _subscribe(self) -> None:
+        """Listens on the publish port, from the moment that the controller has welcomed us there."""
+        if self._subscriber is not None:
+            self._subscriber.close(linger=0)
+        self._subscriber = self._secured(zmq.SUB, 64 * 1024)
+        self._subscriber.set(zmq.RECONNECT_IVL, 500)
+        self._subscriber.set(zmq.RECONNECT_IVL_MAX, int(self._timing.retry_most * 1000))
+        self._subscriber.set(zmq.SUBSCRIBE, b"")
+        self._connect(self._subscriber, self._address.publish_port)
+
+    def _connect(self, opened: zmq.Socket[bytes], port: int) -> None:
+        try:
+            opened.connect(endpoint(self._address.host, port))
+        except zmq.ZMQError as error:
+            raise CannotConnect(f"{endpoint(self._address.host, port)} is no address: {error.strerror}") from error
+
+    def _secured(self, kind: int, largest: int) -> zmq.Socket[bytes]:
+        opened = self._context.socket(kind)
+        options: dict[int, int | bytes] = {
+            zmq.LINGER: 0,
+            zmq.SNDHWM: self._queue,
+            zmq.RCVHWM: self._queue,
+            zmq.MAXMSGSIZE: largest + 1024,  # CURVE's own bytes come on top
+            zmq.CONNECT_TIMEOUT: int(self._timing.handshake * 1000),
+            zmq.HANDSHAKE_IVL: int(self._timing.handshake * 1000),
+            zmq.HEARTBEAT_IVL: int(self._timing.heartbeat * 1000),
+            zmq.HEARTBEAT_TIMEOUT: int(self._timing.silence * 1000),
+            zmq.CURVE_SERVERKEY: self._address.controller_key.encode("ascii"),
+            zmq.CURVE_PUBLICKEY: self._keys.public.encode("ascii"),
+            zmq.CURVE_SECRETKEY: self._keys.secret.encode("ascii"),
+            zmq.IPV6: int(":" in self._address.host),
+        }
+        for option, value in options.items():
+            opened.set(option, value)
+        return opened
+
+    def _retry(self) -> None:
+        now = time.monotonic()
+        if self._connected and now - self._since >= self._timing.retry_most:
+            self._wait = self._timing.retry_first
+        self._hang_up()
+        # Spread over half to one and a half of the wait, so that a fleet does not return as one.
+        self._due = now + self._wait * (0.5 + int.from_bytes(os.urandom(2), "big") / 0xFFFF)
+        self._wait = min(self._wait * 2, self._timing.retry_most)
+
+    def _hang_up(self) -> None:
+        if self._connected:
+            self._pending.append(Disconnected())
+        if self._dealer is not None:
+            self._dealer.disable_monitor()
+        for opened in (self._dealer, self._monitor, self._subscriber):
+            if opened is not None:
+                opened.close(linger=0)
+        self._dealer = self._monitor = self._subscriber = None
+        self._connected = False
+
+    # --- receiving
+
+    def _poll(self, deadline: float, readers: Sequence[int]) -> set[Any]:
+        if self._pending:
+            deadline = 0.0
+        elif not self._connected:
+            deadline = min(deadline, self._due)
+        # Rounded up: a poll that ends a moment early would spin until its time has come.
+        wait = int(max(0.0, deadline - time.monotonic()) * 1000) + 1 if deadline > time.monotonic() else 0
+        polled: list[Any] = [item for item in (self._dealer, self._monitor, self._subscriber) if item is not None]
+        return {item for item, _ in zmq.zmq_poll([(item, zmq.POLLIN) for item in (*polled, *readers)], wait)}
+
+    def _collect(self) -> list[ToMinion | ConnectionEvent]:
+        found, self._pending = self._pending, []
+        over = False
+        for event, value in self._events():
+            if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                self._connected = True
+                self._since = time.monotonic()
+                self._counts["connections"] += 1
+                found.append(Connected())
+            else:
+                over = True
+                if event & _HANDSHAKE_FAILED:
+                    self._counts["handshakes-failed"] += 1
+                    found.append(HandshakeFailed(reason=_explain(event, value)))
+        found.extend(self._messages())
+        if over:
+            self._retry()
+            found.extend(self._pending)
+            self._pending = []
+        return found
+
+    def _events(self) -> list[tuple[int, int]]:
+        events: list[tuple[int, int]] = []
+        while self._monitor is not None:
+            try:
+                event, value = struct.unpack("=Hi", self._monitor.recv_multipart(zmq.NOBLOCK)[0])
+            except zmq.Again:
+                break
+            events.append((event, value))
+        return events
+
+    def _messages(self) -> list[ToMinion]:
+        found: list[ToMinion] = []
+        for frames in _waiting(self._dealer):
+            message = self._read(frames)
+            if message is None or isinstance(message, Beat):
+                self._counts["malformed"] += message is not None
+                continue
+            if isinstance(message, Welcome):
+                self._subscribe()
+            found.append(message)
+        for frames in _waiting(self._subscriber):
+            message = self._read(frames)
+            if isinstance(message, Beat):
+                found.extend([message] if self._is_fresh(message) else [])
+            else:
+                self._counts["malformed"] += message is not None
+        self._counts["messages_in"] += len(found)
+        return found
+
+    def _read(self, frames: list[zmq.Frame]) -> ToMinion | None:
+        try:
+            if len(frames) == 1:
+                return decode_to_minion(frames[0].buffer)
+        except MalformedMessage:
+            pass
+        self._counts["malformed"] += 1
+        return None
+
+    def _is_fresh(self, beat: Beat) -> bool:
+        """Whether the beat is newer than all others of its epoch."""
+        if beat.serial <= self._serials.get(beat.epoch, -1):
+            self._counts["stale-beats"] += 1
+            return False
+        self._serials[beat.epoch] = beat.serial
+        while len(self._serials) > _EPOCHS_REMEMBERED:
+            del self._serials[next(iter(self._serials))]
+        return True
+
+
+def _waiting(opened: zmq.Socket[bytes] | None) -> list[list[zmq.Frame]]:
+    waiting: list[list[zmq.Frame]] = []
+    while opened is not None and len(waiting) < _BATCH:
+        try:
+            waiting.append(opened.recv_multipart(zmq.NOBLOCK, copy=False))
+        except zmq.Again:
+            break
+    return waiting
+
+
+def _explain(event: int, value: int) -> str:
+    match event:
+        case zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+            return f"the controller does not let this key in (ZAP status {value})"
+        case zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
+            return "the handshake broke off: what listens there speaks something else, or has another key"
+        case _:
+            return "the connection was closed in the handshake: check `controller_key`, and what listens on that port"

@@ -1,0 +1,98 @@
+"""What the server takes and gives: who a key is, what came in, what was refused, and the bounds of it all.
+
+Shared by the modules of the server and by the controller, which implements `Registry`. Holds no behaviour.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from wire.messages import ToController
+
+IdentityState: TypeAlias = Literal["accepted", "pending", "rejected"]
+
+RefusalReason: TypeAlias = Literal[
+    "malformed",  # cannot be read, or has another number of frames
+    "too-large",
+    "protocol",  # an older protocol than ours
+    "bad-id",  # an id that no minion can have
+    "id-mismatch",  # the id of a key other than the sender's
+    "not-accepted",  # more than a key request, from a key that is not accepted; or a message for such a key
+    "routing-id",  # a routing id that is too short, or somebody else's
+    "superseded",  # a connection of a key that has opened another
+    "overflow",  # the peer does not read what it is sent, or there are too many unaccepted peers
+    "garbage",  # too many refused frames: the connection was ended
+    "unroutable",  # a message for a peer that is not there
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What is known of a key."""
+
+    id: str
+    state: IdentityState
+
+
+class Registry(Protocol):
+    """Who a key is. Called from the socket thread for each frame, so it must answer from memory."""
+
+    def identity(self, key: str) -> Identity | None:
+        """The identity of a public key in Z85; None for a key that never asked."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incoming:
+    """A message of an authenticated peer. `id` is its accepted id; None when it may only ask for acceptance."""
+
+    key: str
+    id: str | None
+    message: ToController
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gone:
+    """The peer with this key can no longer be reached."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A frame or a message that was not let through. `detail` is fit for a log line."""
+
+    reason: RefusalReason
+    key: str | None = None
+    id: str | None = None
+    detail: str = ""
+
+
+Delivery: TypeAlias = Incoming | Gone | Refusal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What one peer, or all of them, can cost."""
+
+    sockets: int = 32_000
+    backlog: int = 4096
+    queue_in: int = 64
+    """Messages of a peer that wait to be read; then TCP holds it back."""
+    queue_out: int = 128
+    """Messages that wait for a peer to read them; then it is disconnected."""
+    batch: int = 1024
+    """Frames of one delivery."""
+    batch_bytes: int = 32 * 1024 * 1024
+    unaccepted_bytes: int = 4096
+    """Size of the largest frame of a key that is not accepted."""
+    unaccepted_peers: int = 2000
+    """Peers that are not accepted, at the same time."""
+    garbage: int = 20
+    """Refused frames until a connection is ended."""
+    subscriptions: int = 8
+    """Subscriptions of a connection to the publish port until it is ended."""
+    handshake_seconds: float = 15.0
+    silence_seconds: float = 60.0
+    """A peer that does not answer heartbeats so long is gone."""
