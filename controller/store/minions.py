@@ -77,7 +77,12 @@ def status_rows(connection: Connection, minion_ids: Sequence[str] | None = None)
     parts = {"m": _WITHOUT_GRAINS, "d": desired.c, "a": applied.c, "l": last.c, "f": drift.c, "o": open_.c}
     columns = [column.label(f"{part}_{column.name}") for part, found in parts.items() for column in found]
     query = (
-        select(*columns, attempted.c.label.label("attempted"), shown.c.label.label("shown"))
+        select(
+            *columns,
+            attempted.c.label.label("attempted"),
+            shown.c.label.label("shown"),
+            shown.c.committed_at.label("committed"),
+        )
         .select_from(minions)
         .outerjoin(desired, desired.c.minion == minions.c.id)
         .outerjoin(applied, applied.c.minion == minions.c.id)
@@ -105,6 +110,7 @@ def _status(row: Mapping[Any, Any]) -> StatusRow:
         applied=None if done["minion"] is None else applied_record(done),
         attempted_label=row["attempted"] or "",
         applied_label=row["shown"] or "",
+        applied_committed_at=row["committed"],
         last_run=None if last["seq"] is None else runs.record(last),
         last_drift=None if drift["seq"] is None else runs.record(drift),
         open_run=None if open_run["seq"] is None else runs.record(open_run),

@@ -129,6 +129,8 @@ class StatusRow:
     applied: AppliedRecord | None
     attempted_label: str
     applied_label: str
+    applied_committed_at: float | None
+    """When the applied revision was committed."""
     last_run: RunRecord | None
     """Newest finished apply or remediation that was no test."""
     last_drift: RunRecord | None
