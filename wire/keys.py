@@ -13,6 +13,7 @@ import os
 import re
 import secrets
 import stat
+import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,8 +60,8 @@ def check_public_key(public: str) -> bytes:
     """The 32 bytes of a public key in Z85; BadKey when it is none."""
     try:
         raw = z85.decode(public.encode("ascii")) if len(public) == 40 else b""
-    except (ValueError, KeyError, UnicodeEncodeError, OverflowError) as error:
-        raise BadKey(f"{public[:60]!r} is no public key: it has characters that are not in Z85") from error
+    except (ValueError, KeyError, struct.error) as error:
+        raise BadKey(f"{public[:60]!r} is no public key: it is not Z85") from error
     if len(raw) != 32:
         raise BadKey(f"{public[:60]!r} is no public key: forty characters of Z85 are expected")
     return raw

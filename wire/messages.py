@@ -273,9 +273,14 @@ ToMinion: TypeAlias = (
     KeyState | Welcome | Refused | Desire | Run | Preview | Call | ResultAck | FileFound | FileList | Blob | Beat
 )
 
+
+def _no_extension(code: int, _data: memoryview) -> Any:
+    raise ValueError(f"an extension type of msgpack ({code})")
+
+
 _ENCODER = msgspec.msgpack.Encoder()
-_TO_CONTROLLER = msgspec.msgpack.Decoder(ToController)
-_TO_MINION = msgspec.msgpack.Decoder(ToMinion)
+_TO_CONTROLLER = msgspec.msgpack.Decoder(ToController, ext_hook=_no_extension)
+_TO_MINION = msgspec.msgpack.Decoder(ToMinion, ext_hook=_no_extension)
 
 
 def encode(message: ToController | ToMinion) -> bytes:

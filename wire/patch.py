@@ -35,7 +35,7 @@ def digest_of_packed(packed: bytes) -> str:
 
 def diff(old: Any, new: Any) -> list[Any]:
     """The patch that turns `old` into `new`."""
-    if not (isinstance(old, dict) and isinstance(new, dict)):
+    if not (isinstance(old, dict) and isinstance(new, dict)) or not _keys_agree(old, new):
         return ["="] if _same(old, new) else ["v", new]
     changed = [[key, diff(old[key], new[key]) if key in old else ["v", new[key]]] for key in new]
     changed = [pair for pair in changed if pair[1] != ["="]]
@@ -47,17 +47,26 @@ def diff(old: Any, new: Any) -> list[Any]:
     return ["m", changed, removed, order]
 
 
-def apply(old: Any, patch: list[Any]) -> Any:
+def apply(old: Any, patch: Any) -> Any:
     """`old` with the patch applied; `old` is not modified. PatchMismatch when it was made for something else."""
+    try:
+        return _apply(old, patch)
+    except RecursionError as error:
+        raise PatchMismatch("the patch is nested too deeply") from error
+
+
+def _apply(old: Any, patch: Any) -> Any:
     match patch:
         case ["="]:
             return old
         case ["v", value]:
             return value
-        case ["m", list(changed), list(removed), order] if isinstance(old, dict):
+        case ["m", [*changed], [*removed], None | [*_] as order] if isinstance(old, dict):
             return _apply_mapping(old, changed, removed, order)
+        case [kind, *_] if isinstance(kind, str):
+            raise PatchMismatch(f"a patch of kind {kind[:20]!r} does not fit a {type(old).__name__}")
         case _:
-            raise PatchMismatch(f"a patch of kind {patch[:1]!r} does not fit a {type(old).__name__}")
+            raise PatchMismatch(f"a {type(patch).__name__} of no known shape is no patch")
 
 
 def _apply_mapping(old: dict[Any, Any], changed: list[Any], removed: list[Any], order: list[Any] | None) -> Any:
@@ -66,10 +75,23 @@ def _apply_mapping(old: dict[Any, Any], changed: list[Any], removed: list[Any], 
         for key in removed:
             del new[key]
         for key, inner in changed:
-            new[key] = apply(new.get(key), inner)
-        return new if order is None else {key: new[key] for key in order}
+            # A new key can only be given a value: anything else was made against a mapping that had it.
+            if key not in new and inner[:1] != ["v"]:
+                raise PatchMismatch(f"the patch changes a key that is not there: {key!r:.80}")
+            new[key] = _apply(new.get(key), inner)
+        if order is None:
+            return new
+        if len(order) != len(new) or len(set(order)) != len(order):
+            raise PatchMismatch("the patch orders other keys than there are")
+        return {key: new[key] for key in order}
     except (KeyError, TypeError, ValueError) as error:
-        raise PatchMismatch(f"the patch names a key that is not there: {error}") from error
+        raise PatchMismatch(f"the patch names a key that is not there: {error!s:.80}") from error
+
+
+def _keys_agree(old: dict[Any, Any], new: dict[Any, Any]) -> bool:
+    """False when a key is equal in both but not the same: 1, True and 1.0 are one key to Python."""
+    odd = {key: key for key in old if not isinstance(key, str)}
+    return all(_same(odd[key], key) for key in new if key in odd)
 
 
 def _same(old: Any, new: Any) -> bool:
