@@ -1,0 +1,197 @@
+"""When to fetch: hooks, polls and watches of local repositories, coalesced into sets of remote names.
+
+    async with Changes(source.remotes, roots=source.roots) as changes:
+        async for names in changes:
+            for outcome in source.fetch(names): changes.fetched(...) or changes.failed(...)
+
+Called by the controller's loop. Fetches nothing itself. A notice is a hint and no more: one too many costs a fetch that
+finds nothing. At most one notice is pending for a remote, and one that comes during a fetch is delivered after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC
+from pathlib import Path
+from types import TracebackType
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from apscheduler.triggers.interval import IntervalTrigger
+from watchfiles import awatch
+
+from gitfs.settings import ROOTS, RemoteSettings
+from gitfs.urls import canonical, local_path
+
+STEP_MS = 10
+"""How long a burst of file events has to pause before it is told: a push is one burst."""
+LONGEST_BURST_MS = 50
+LOOK_INTERVAL = 1.0
+"""Seconds between two looks at whether the watched folders are still the same ones."""
+FIRST_RETRY = 1.0
+LONGEST_RETRY = 300.0
+"""Seconds until a remote that failed is tried again: doubled each time, up to the longest (or its interval)."""
+JITTER = 0.1
+"""Part of the interval by which polls are spread."""
+
+_Identity = tuple[int, int] | None
+
+
+class Changes:
+    """The notices of a set of remotes and local folders, as one asynchronous iterator."""
+
+    def __init__(self, remotes: Sequence[RemoteSettings], *, roots: Sequence[Path] = ()) -> None:
+        self._remotes = {settings.name: settings for settings in remotes}
+        self._roots = tuple(Path(path).absolute() for path in roots)
+        self._failures: dict[str, int] = {}
+        self._pending: set[str] = set()
+        self._notice = asyncio.Event()
+        self._scheduler = AsyncIOScheduler(timezone=UTC, job_defaults={"coalesce": True, "misfire_grace_time": None})
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Changes:
+        self._scheduler.start()
+        for name, settings in self._remotes.items():
+            self._schedule(name, settings.update_interval)
+        self._tasks = [
+            asyncio.create_task(self._keep_watching(self._deep(), recursive=True), name="gitfs-watch-trees"),
+            asyncio.create_task(self._keep_watching(self._shallow(), recursive=False), name="gitfs-watch-repositories"),
+        ]
+        self._tell([*self._remotes, *([ROOTS] if self._roots else [])])
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._scheduler.shutdown(wait=False)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def __aiter__(self) -> AsyncIterator[frozenset[str]]:
+        return self
+
+    async def __anext__(self) -> frozenset[str]:
+        """Names of the remotes that may have changed (`roots` for the local folders); waits until there is one."""
+        while not self._pending:
+            self._notice.clear()
+            await self._notice.wait()
+        names = frozenset(self._pending)
+        self._pending.clear()
+        return names
+
+    def hint(self, remote: str) -> frozenset[str]:
+        """A hook says that this remote (by name, or by any form of its URL) has news; returns whom that means."""
+        wanted = canonical(remote)
+        names = frozenset(
+            name for name, settings in self._remotes.items() if remote == name or canonical(settings.url) == wanted
+        )
+        self._tell(names)
+        return names
+
+    def fetched(self, remote: str) -> None:
+        """The remote answered: polls go on at their interval."""
+        if self._failures.pop(remote, 0) and remote in self._remotes:
+            self._schedule(remote, self._remotes[remote].update_interval)
+
+    def failed(self, remote: str) -> None:
+        """The remote did not answer: try again soon, then less and less often."""
+        if remote not in self._remotes:
+            return
+        count = self._failures[remote] = self._failures.get(remote, 0) + 1
+        self._schedule(remote, retry_after(count, self._remotes[remote].update_interval))
+
+    def _schedule(self, name: str, seconds: float) -> None:
+        trigger = IntervalTrigger(seconds=seconds, jitter=seconds * JITTER, timezone=UTC)
+        self._scheduler.add_job(self._poll, trigger, args=[name], id=name, replace_existing=True)
+
+    async def _poll(self, name: str) -> None:
+        self._tell([name])
+
+    def _tell(self, names: Iterable[str]) -> None:
+        self._pending.update(names)
+        if self._pending:
+            self._notice.set()
+
+    def _deep(self) -> dict[Path, str]:
+        """Folders that are watched with all below them -> whom they tell of."""
+        found = {repository / "refs": name for name, repository in self._repositories().items()}
+        return {**found, **dict.fromkeys(self._roots, ROOTS)}
+
+    def _shallow(self) -> dict[Path, str]:
+        """Repositories themselves, for `packed-refs` and `HEAD`; not below: their objects are no news."""
+        return {repository: name for name, repository in self._repositories().items()}
+
+    def _repositories(self) -> dict[str, Path]:
+        paths = {name: local_path(settings.url) for name, settings in self._remotes.items()}
+        return {name: _git_directory(path) for name, path in paths.items() if path is not None}
+
+    async def _keep_watching(self, folders: Mapping[Path, str], *, recursive: bool) -> None:
+        """Watch the folders that exist; begin again whenever one goes, comes or is replaced by another."""
+        while folders:
+            identities = _identities(folders)
+            stop = asyncio.Event()
+            watch = asyncio.create_task(self._watch(folders, identities, stop, recursive=recursive))
+            try:
+                while not watch.done() and _identities(folders) == identities:
+                    await asyncio.wait([watch], timeout=LOOK_INTERVAL)
+            finally:
+                stop.set()
+                watch.cancel()
+                await asyncio.gather(watch, return_exceptions=True)
+            # What happened between two watches has told nobody.
+            self._tell(folders.values())
+
+    async def _watch(
+        self, folders: Mapping[Path, str], identities: Mapping[Path, _Identity], stop: asyncio.Event, *, recursive: bool
+    ) -> None:
+        present = [path for path, identity in identities.items() if identity is not None]
+        if not present:
+            await stop.wait()
+            return
+        with suppress(OSError, RuntimeError):  # a folder that went between the look and the watch: look again
+            async for events in awatch(
+                *present,
+                watch_filter=None,
+                step=STEP_MS,
+                debounce=LONGEST_BURST_MS,
+                stop_event=stop,
+                recursive=recursive,
+                force_polling=False,
+                ignore_permission_denied=True,
+            ):
+                self._tell({name for _, path in events for name in _told(path, folders)})
+        await asyncio.sleep(LOOK_INTERVAL)
+
+
+def retry_after(failures: int, interval: float) -> float:
+    """Seconds until the next try of a remote that has failed this many times in a row."""
+    longest = max(LONGEST_RETRY, interval)
+    return float(min(FIRST_RETRY * 2 ** min(failures - 1, 30), longest))
+
+
+def _told(path: str, folders: Mapping[Path, str]) -> Iterable[str]:
+    where = Path(path)
+    return [
+        name
+        for folder, name in folders.items()
+        if where.is_relative_to(folder) and (name == ROOTS or where.suffix != ".lock")
+    ]
+
+
+def _git_directory(path: Path) -> Path:
+    inner = path / ".git"
+    return inner if inner.is_dir() else path
+
+
+def _identities(folders: Iterable[Path]) -> dict[Path, _Identity]:
+    return {folder: _identity(folder) for folder in folders}
+
+
+def _identity(folder: Path) -> _Identity:
+    try:
+        status = folder.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

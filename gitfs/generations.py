@@ -1,0 +1,148 @@
+"""Where a mirror lies on disk, and who may write there.
+
+    <directory>/lock          held (fcntl) by whoever writes; its content tells that a writer is at work, or died
+    <directory>/current       symlink to the repository in use; replaced atomically
+    <directory>/gen-<random>  a bare repository
+
+Called by `gitfs.mirror`. Whatever a kill leaves behind is either complete or unreferenced, and the next writer
+removes it. Readers need no lock: they open `current` and read objects, which never change.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pygit2
+
+LOCK_PATIENCE = 60.0
+"""Seconds to wait for another process that is writing."""
+
+
+class Busy(Exception):
+    """Another process has been writing for longer than `LOCK_PATIENCE`."""
+
+
+class Generations:
+    """The folder of one mirror."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.current = directory / "current"
+        self._lock_file = directory / "lock"
+        self._damaged = directory / "damaged"
+        self._thread_lock = threading.Lock()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """The right to write, for one thread of one process. Raises Busy."""
+        with self._thread_lock:
+            self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            descriptor = os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                # A POSIX lock, not flock: a forked worker must not inherit it and outlive us with it.
+                _wait_for_lock(descriptor)
+                if os.fstat(descriptor).st_size:
+                    self._remove_leftovers()
+                os.pwrite(descriptor, b"w", 0)
+                yield
+                os.ftruncate(descriptor, 0)
+            finally:
+                os.close(descriptor)
+
+    def _remove_leftovers(self) -> None:
+        """What a writer that died may have left: lock files, half-written packs, repositories never put to use."""
+        used = self.current.resolve() if self.current.is_symlink() else None
+        for path in self._directory.iterdir():
+            if path.name.startswith("gen-") and path.resolve() != used:
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name.startswith("link-"):
+                path.unlink(missing_ok=True)
+        if used is None or not used.is_dir():
+            return
+        for path in (*used.glob("*.lock"), *(used / "refs").rglob("*.lock")):
+            path.unlink(missing_ok=True)
+        for path in (used / "objects").rglob("*"):
+            if path.is_file() and _is_unfinished(path):
+                path.unlink(missing_ok=True)
+
+    def open(self) -> pygit2.Repository | None:
+        """The repository in use; None when there is none that opens."""
+        if not self.current.exists():
+            return None
+        try:
+            repository = pygit2.Repository(str(self.current))
+            repository.lookup_reference("HEAD")  # which opening does not read
+            return repository
+        except (pygit2.GitError, KeyError, ValueError, OSError):
+            return None
+
+    def loose_refs(self, prefix: str) -> dict[str, str]:
+        """Name below `prefix` -> id, read from the files, for a repository that does not open any more."""
+        folder = self.current / prefix
+        found: dict[str, str] = {}
+        for path in folder.rglob("*"):
+            with suppress(OSError, ValueError):
+                value = path.read_text(encoding="ascii").strip()
+                if len(value) in (40, 64) and not set(value) - set("0123456789abcdef"):
+                    found[path.relative_to(folder).as_posix()] = value
+        return found
+
+    def create(self) -> pygit2.Repository:
+        """A new empty repository, not yet in use."""
+        return pygit2.init_repository(str(self._directory / f"gen-{secrets.token_hex(4)}"), bare=True)
+
+    def use(self, repository: pygit2.Repository) -> None:
+        """Make this one the repository in use; the one before is removed."""
+        link = self._directory / f"link-{secrets.token_hex(4)}"
+        link.symlink_to(Path(repository.path).name)
+        link.replace(self.current)
+        self._damaged.unlink(missing_ok=True)
+        used = self.current.resolve()
+        for path in self._directory.glob("gen-*"):
+            if path != used and path.resolve() != used:
+                shutil.rmtree(path, ignore_errors=True)
+
+    def drop(self, repository: pygit2.Repository) -> None:
+        """Remove one that is not to be used after all."""
+        shutil.rmtree(repository.path, ignore_errors=True)
+
+    @property
+    def damaged(self) -> bool:
+        """Whether a reader has met an object that it could not read."""
+        return self._damaged.exists()
+
+    def clear_damaged(self) -> None:
+        """The damage that was reported is not there (any more)."""
+        self._damaged.unlink(missing_ok=True)
+
+
+def report_damage(current: str) -> None:
+    """Called by readers, in any process: the next fetch looks at every object, and rebuilds if need be."""
+    Path(current).with_name("damaged").touch()
+
+
+def _wait_for_lock(descriptor: int) -> None:
+    deadline = time.monotonic() + LOCK_PATIENCE
+    while True:
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            if time.monotonic() > deadline:
+                raise Busy from None
+            time.sleep(0.02)
+        else:
+            return
+
+
+def _is_unfinished(path: Path) -> bool:
+    if path.parent.name == "pack":
+        return path.suffix not in (".pack", ".idx", ".rev", ".bitmap", ".midx", ".keep")
+    return len(path.parent.name) == 2 and len(path.name) not in (38, 62)

@@ -1,0 +1,189 @@
+"""Immutable trees: what a compile reads, and what people see of where it came from.
+
+A `Snapshot` satisfies `highstate.Files`. It holds ids, never content, and can be pickled to any process of this
+machine; what it reads comes straight from the mirrors' objects. Called by `gitfs.source` and by whoever compiles.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from gitfs import objects
+from gitfs.directory import DirectoryLayer, scan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitLayer:
+    """A folder of a commit, shown at a mountpoint."""
+
+    mirror: str
+    """Path of the bare repository."""
+    remote: str
+    commit: str
+    tree: str
+    """Id of the tree at `root`; empty when the commit has no such folder."""
+    root: str = ""
+    mountpoint: str = ""
+
+    @classmethod
+    def of(cls, mirror: str, remote: str, commit: str, root: str = "", mountpoint: str = "") -> GitLayer:
+        """The layer of a commit that the mirror has."""
+        tree = objects.subtree(mirror, commit, root)
+        return cls(mirror=mirror, remote=remote, commit=commit, tree=tree, root=root, mountpoint=mountpoint)
+
+    @property
+    def key(self) -> str:
+        """Equal keys mean equal files."""
+        return f"git:{self.tree}:{self.mountpoint}"
+
+
+Layer: TypeAlias = GitLayer | DirectoryLayer
+
+
+@dataclass(frozen=True, slots=True)
+class _Overlay:
+    """The layers of one saltenv laid over each other."""
+
+    paths: tuple[str, ...]
+    found: Mapping[str, tuple[int, str, str]]
+    """Path -> (number of the layer, path in the layer, blob id)."""
+    by_oid: Mapping[str, tuple[int, str]]
+    refused: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """Ordered layers for each saltenv; the first layer that has a path wins."""
+
+    environments: Mapping[str, tuple[Layer, ...]]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"environments": self.environments}
+
+    @cached_property
+    def digest(self) -> str:
+        """Names the content: equal digests mean equal files in every saltenv."""
+        whole = hashlib.sha256()
+        for saltenv in self.saltenvs():
+            whole.update(f"{saltenv}\0{self._keys(saltenv)}\n".encode())
+        return whole.hexdigest()
+
+    def saltenvs(self) -> Sequence[str]:
+        """Names of the environments, sorted."""
+        return sorted(self.environments)
+
+    def read(self, path: str, saltenv: str = "base") -> bytes:
+        """Content of a file. FileNotFoundError when there is none, ValueError for a path that cannot be one.
+
+        DamagedMirror or StaleSnapshot (both are OSError) when it was there and cannot be read any more.
+        """
+        _check(path)
+        overlay = self._overlay(saltenv)
+        found = overlay.found.get(path)
+        if found is None:
+            why = overlay.refused.get(path)
+            raise FileNotFoundError(f"salt://{path} (saltenv {saltenv})" + (f": {why}" if why else ""))
+        number, inner, oid = found
+        return self._content(saltenv, number, inner, oid)
+
+    def oid(self, path: str, saltenv: str = "base") -> str | None:
+        """Git's blob id of a file, None when there is none."""
+        found = self._overlay(saltenv).found.get(path)
+        return None if found is None else found[2]
+
+    def list(self, prefix: str = "", saltenv: str = "base") -> Sequence[str]:
+        """Paths of all files at or below a folder, sorted; empty when there is none."""
+        paths = self._overlay(saltenv).paths
+        folder = prefix.strip("/")
+        if not folder:
+            return paths
+        exact = [folder] if folder in self._overlay(saltenv).found else []
+        start = bisect_left(paths, folder + "/")
+        end = bisect_left(paths, folder + "0")  # "0" follows "/"
+        return [*exact, *paths[start:end]]
+
+    def read_blob(self, oid: str) -> bytes | None:
+        """Content of a blob of this snapshot; None for every other id, whatever the mirrors hold."""
+        for saltenv in self._environments_base_first():
+            found = self._overlay(saltenv).by_oid.get(oid)
+            if found is not None:
+                return self._content(saltenv, *found, oid)
+        return None
+
+    def blob_size(self, oid: str) -> int | None:
+        """Bytes of a blob of this snapshot; None for every other id."""
+        for saltenv in self._environments_base_first():
+            found = self._overlay(saltenv).by_oid.get(oid)
+            if found is not None:
+                layer = self.environments[saltenv][found[0]]
+                if isinstance(layer, GitLayer):
+                    return objects.blob_size(layer.mirror, oid)
+                return len(layer.read(found[1], oid))
+        return None
+
+    def _content(self, saltenv: str, number: int, inner: str, oid: str) -> bytes:
+        layer = self.environments[saltenv][number]
+        return objects.blob(layer.mirror, oid) if isinstance(layer, GitLayer) else layer.read(inner, oid)
+
+    def _overlay(self, saltenv: str) -> _Overlay:
+        layers = self.environments.get(saltenv, ())
+        return _overlay(self._keys(saltenv), _Layers(layers))
+
+    def _keys(self, saltenv: str) -> str:
+        return "\n".join(layer_key(layer) for layer in self.environments.get(saltenv, ()))
+
+    def _environments_base_first(self) -> Iterable[str]:
+        return sorted(self.environments, key=lambda saltenv: (saltenv != "base", saltenv))
+
+
+def layer_key(layer: Layer) -> str:
+    """Equal keys mean equal files."""
+    return layer.key if isinstance(layer, GitLayer) else f"directory:{layer.digest}"
+
+
+def directory_snapshot(roots: Mapping[str, Sequence[str | Path]]) -> Snapshot:
+    """The snapshot of `file_roots` as they are now."""
+    return Snapshot(environments={env: tuple(scan(path) for path in paths) for env, paths in roots.items()})
+
+
+class _Layers:
+    """Layers as an argument that a cache ignores: the keys beside it say all that counts."""
+
+    __slots__ = ("layers",)
+
+    def __init__(self, layers: tuple[Layer, ...]) -> None:
+        self.layers = layers
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Layers)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@lru_cache(maxsize=64)
+def _overlay(keys: str, layers: _Layers) -> _Overlay:
+    found: dict[str, tuple[int, str, str]] = {}
+    refused: dict[str, str] = {}
+    for number, layer in enumerate(layers.layers):
+        files = objects.listing(layer.mirror, layer.tree) if isinstance(layer, GitLayer) else layer.listing
+        prefix = f"{layer.mountpoint}/" if isinstance(layer, GitLayer) and layer.mountpoint else ""
+        for path, oid in files.files.items():
+            found.setdefault(prefix + path, (number, path, oid))
+        for path, why in files.refused.items():
+            refused.setdefault(prefix + path, why)
+    by_oid = {oid: (number, path) for number, path, oid in found.values()}
+    return _Overlay(tuple(sorted(found)), found, by_oid, refused)
+
+
+def _check(path: str) -> None:
+    if "\0" in path:
+        raise ValueError(f"a path cannot hold a NUL: {path!r}")
+    if path.startswith("/") or ".." in path.split("/"):
+        raise FileNotFoundError(f"salt://{path}: a path begins at the top of the tree and stays in it")

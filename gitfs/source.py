@@ -1,0 +1,294 @@
+"""All remotes of a configuration as one source of trees: fetch them, and take what is live or what a ref names.
+
+Called by the controller's loop, by preview and by masterless minions. Decides nothing about when to fetch
+(`gitfs.changes` says so) and nothing about the files' meaning.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+
+from gitfs import objects
+from gitfs.directory import scan
+from gitfs.errors import BadSettings, FetchFailed, UnknownRef
+from gitfs.mirror import Fetched, Mirror, base_branch
+from gitfs.settings import RemoteSettings, check_ref
+from gitfs.snapshot import GitLayer, Layer, Snapshot
+from gitfs.urls import canonical
+
+Roots = Mapping[str, Sequence[str | Path]]
+
+_MOST_THREADS = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteRevision:
+    """Where one remote's base environment stands."""
+
+    remote: str
+    branch: str
+    """Branch, or the ref that was asked for in a preview."""
+    commit: str
+    subject: str
+    author: str
+    committed: float
+    """Seconds since the epoch."""
+
+    @property
+    def short(self) -> str:
+        """The commit as people write it."""
+        return self.commit[:8]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """What a pair of trees was made from, as people see it."""
+
+    id: str
+    """Short commit of the first file remote's base; where there is none, the beginning of the digest."""
+    digest: str
+    """Names the content of both trees and the commits of all remotes."""
+    remotes: Mapping[str, RemoteRevision]
+    """Remote's name -> where its base stands; file remotes first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trees:
+    """What a compile needs of git, all of one moment."""
+
+    files: Snapshot
+    pillar: Snapshot
+    revision: Revision
+
+
+class Source:
+    """The composition of all mirrors. Settings of one repository share a mirror, for files and pillar alike."""
+
+    def __init__(
+        self,
+        file_settings: Sequence[RemoteSettings],
+        pillar_settings: Sequence[RemoteSettings],
+        cache_directory: Path,
+        file_roots: Roots | None = None,
+        pillar_roots: Roots | None = None,
+    ) -> None:
+        self._file_settings = tuple(file_settings)
+        self._pillar_settings = tuple(pillar_settings)
+        self._file_roots = dict(file_roots or {})
+        self._pillar_roots = dict(pillar_roots or {})
+        self._mirrors: dict[str, Mirror] = {}
+        """Repository's key -> its mirror."""
+        for key, group in _by_repository((*self._file_settings, *self._pillar_settings)).items():
+            self._mirrors[key] = _mirror(cache_directory / key, group)
+        self._threads = ThreadPoolExecutor(
+            max_workers=min(max(len(self._mirrors), 1), _MOST_THREADS), thread_name_prefix="gitfs"
+        )
+        self._running: dict[str, Future[Fetched]] = {}
+
+    @property
+    def remotes(self) -> tuple[RemoteSettings, ...]:
+        """One settings of each repository, for `Changes`: names here are the ones that `fetch` reports."""
+        return tuple(mirror.settings for mirror in self._mirrors.values())
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """All local folders, for `Changes`."""
+        both = (*self._file_roots.values(), *self._pillar_roots.values())
+        return tuple(dict.fromkeys(Path(path) for paths in both for path in paths))
+
+    def fetch(self, names: Collection[str] | None = None, *, patience: float = 5.0) -> list[Fetched | FetchFailed]:
+        """Fetch these remotes (None: all), in parallel; failures are returned, not raised.
+
+        One that has not answered after `patience` seconds is returned as failed and goes on alone: what it brings is
+        live when it arrives, and the next call reports it. `roots` and unknown names are passed over.
+        """
+        wanted = [key for key in self._mirrors if names is None or self._is_named(key, names)]
+        deadline = time.monotonic() + patience
+        late = {key: self._running[key] for key in wanted if key in self._running}
+        wait_for(late.values(), timeout=patience)
+        for key in wanted:
+            # One that was under way may have looked before the push that we are called for: it is done once more.
+            before = late.get(key)
+            if before is None or before.done():
+                self._running[key] = self._threads.submit(_fetch, self._mirrors[key], before)
+        wait_for([self._running[key] for key in wanted], timeout=max(0.0, deadline - time.monotonic()))
+        return [self._outcome(key, patience) for key in wanted]
+
+    def _is_named(self, key: str, names: Collection[str]) -> bool:
+        return any(
+            settings.name in names or settings.url in names
+            for settings in (*self._file_settings, *self._pillar_settings)
+            if _repository_key(settings) == key
+        )
+
+    def _outcome(self, key: str, patience: float) -> Fetched | FetchFailed:
+        future = self._running[key]
+        name = self._mirrors[key].settings.name
+        if not future.done():
+            return FetchFailed(name, f"it has not answered in {patience:g} s and is still being asked", retryable=True)
+        self._running.pop(key, None)
+        try:
+            return future.result()
+        except FetchFailed as error:
+            return error
+
+    def live(self) -> Trees:
+        """What is accepted of every remote, and the local folders as they are now.
+
+        Needs no remote: after a restart it is what the last run accepted.
+        """
+        return self._trees(None)
+
+    def at(self, ref: str) -> Trees:
+        """As `live`, but every remote that has this branch, tag or commit shows it as its base environment.
+
+        Raises UnknownRef when no remote has it.
+        """
+        try:
+            check_ref(ref, "ref")
+        except BadSettings:
+            raise UnknownRef(ref, why=f"{ref!r} cannot be the name of a branch, tag or commit") from None
+        return self._trees(ref)
+
+    def names(self) -> list[str]:
+        """Branches and tags of all remotes, sorted."""
+        return sorted({name for mirror in self._mirrors.values() for name in mirror.names()})
+
+    def close(self) -> None:
+        """Give the threads back; a fetch that hangs is not waited for."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _trees(self, ref: str | None) -> Trees:
+        heads = {key: mirror.branches() for key, mirror in self._mirrors.items()}
+        asked = {} if ref is None else self._asked(ref)
+        if ref is not None and not asked:
+            raise UnknownRef(ref, difflib.get_close_matches(ref, self.names(), n=3))
+        places: dict[str, RemoteRevision] = {}
+        files = self._snapshot(self._file_settings, self._file_roots, heads, (ref, asked), places)
+        first = next(iter(places.values()), None)
+        pillar = self._snapshot(self._pillar_settings, self._pillar_roots, heads, (ref, asked), places)
+        whole = hashlib.sha256(f"{files.digest}\0{pillar.digest}".encode())
+        for name, place in places.items():
+            whole.update(f"\0{name}\0{place.commit}".encode())
+        digest = whole.hexdigest()
+        revision = Revision(id=first.short if first else digest[:8], digest=digest, remotes=places)
+        return Trees(files=files, pillar=pillar, revision=revision)
+
+    def _asked(self, ref: str) -> dict[str, str]:
+        """Repository's key -> commit, for the repositories that have the ref."""
+        found: dict[str, str] = {}
+        for key, mirror in self._mirrors.items():
+            try:
+                found[key] = mirror.commit_of(ref)
+            except UnknownRef as error:
+                if error.why:
+                    raise
+        return found
+
+    def _snapshot(
+        self,
+        all_settings: Iterable[RemoteSettings],
+        roots: Roots,
+        heads: Mapping[str, Mapping[str, str]],
+        asked: tuple[str | None, Mapping[str, str]],
+        places: dict[str, RemoteRevision],
+    ) -> Snapshot:
+        """The layers of each saltenv: local folders first, then the remotes in the order of the configuration."""
+        layers: dict[str, list[Layer]] = {env: [scan(path) for path in paths] for env, paths in roots.items()}
+        ref, commits = asked
+        for settings in all_settings:
+            key = _repository_key(settings)
+            mirror = self._mirrors[key].path
+            for saltenv, (branch, commit) in environments(settings, heads[key]).items():
+                if saltenv == "base" and key in commits:
+                    branch, commit = ref or branch, commits[key]
+                layer = GitLayer.of(mirror, settings.name, commit, settings.root, settings.mountpoint)
+                layers.setdefault(saltenv, []).append(layer)
+                if saltenv == "base":
+                    places.setdefault(settings.name, _place(mirror, settings.name, branch, commit))
+        return Snapshot(environments={env: tuple(found) for env, found in layers.items()})
+
+
+def environments(settings: RemoteSettings, heads: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Saltenv -> (branch, commit) that these settings make of a remote's live branches."""
+    base = base_branch(settings.base, heads)
+    if settings.branch is None:
+        # A branch that is called `base` without being it would hide the real one: it is left out.
+        return {
+            "base" if branch == base else branch: (branch, commit)
+            for branch, commit in heads.items()
+            if branch == base or branch != "base"
+        }
+    if settings.branch not in heads:
+        return {}
+    saltenv = settings.saltenv or ("base" if _is_base(settings, settings.branch) else settings.branch)
+    return {saltenv: (settings.branch, heads[settings.branch])}
+
+
+def _is_base(settings: RemoteSettings, branch: str) -> bool:
+    return base_branch(settings.base, [branch]) == branch
+
+
+def _fetch(mirror: Mirror, before: Future[Fetched] | None) -> Fetched:
+    """Fetch, and add what an earlier fetch that nobody has heard of had changed."""
+    fetched = mirror.fetch()
+    if before is not None and before.exception() is None and before.result().changed:
+        return replace(fetched, changed=True)
+    return fetched
+
+
+def _place(mirror: str, remote: str, branch: str, commit: str) -> RemoteRevision:
+    found = objects.commit_object(mirror, commit)
+    # Taken as bytes: an author may declare an encoding that does not exist.
+    lines = found.raw_message.decode(errors="replace").strip().splitlines()
+    return RemoteRevision(
+        remote=remote,
+        branch=branch,
+        commit=commit,
+        subject=lines[0] if lines else "",
+        author=found.author.raw_name.decode(errors="replace") if found.author.raw_name else "",
+        committed=float(found.commit_time),
+    )
+
+
+def _repository_key(settings: RemoteSettings) -> str:
+    """Folder of a repository's mirror: readable, and different for another address, user or policy."""
+    what = "\0".join((settings.url, settings.user, settings.privkey, str(settings.allow_rewind)))
+    readable = re.sub(r"[^A-Za-z0-9]+", "-", canonical(settings.url)).strip("-")[-40:]
+    return f"{readable}-{hashlib.sha256(what.encode()).hexdigest()[:12]}"
+
+
+def _by_repository(all_settings: Sequence[RemoteSettings]) -> dict[str, list[RemoteSettings]]:
+    groups: dict[str, list[RemoteSettings]] = {}
+    urls: dict[str, str] = {}
+    for settings in all_settings:
+        if urls.setdefault(settings.name, settings.url) != settings.url:
+            raise BadSettings(f"two remotes are named {settings.name!r}; give one of them another `name`")
+        groups.setdefault(_repository_key(settings), []).append(settings)
+    return groups
+
+
+def _mirror(directory: Path, group: Sequence[RemoteSettings]) -> Mirror:
+    quickest = min(settings.update_interval for settings in group)
+    return Mirror(
+        replace(group[0], update_interval=quickest),
+        directory,
+        bases=[settings.branch or settings.base for settings in group],
+    )

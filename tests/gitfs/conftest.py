@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from gitfs import RemoteSettings
+
+
+class Remote:
+    """A bare repository and a work tree that pushes to it, both by the git binary."""
+
+    def __init__(self, directory: Path, environment: Mapping[str, str]) -> None:
+        self.bare = directory / "remote.git"
+        self.work = directory / "work"
+        self._environment = environment
+        directory.mkdir(parents=True)
+        self.run("init", "-q", "--bare", "-b", "main", str(self.bare), cwd=directory)
+        self.run("clone", "-q", str(self.bare), str(self.work), cwd=directory)
+
+    def run(self, *arguments: str, cwd: Path | None = None) -> str:
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=cwd or self.work,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def commit(self, files: Mapping[str, str | bytes | None] | None = None, branch: str = "main") -> str:
+        """Commit on a branch (made from where we are) and push; None as content removes the file."""
+        if self.run("branch", "--list", branch):
+            self.run("checkout", "-q", branch)
+        elif self.run("branch", "--list"):
+            self.run("checkout", "-q", "-b", branch)
+        else:
+            self.run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+        for name, content in (files or {}).items():
+            path = self.work / name
+            if content is None:
+                path.unlink()
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        self.run("add", "-A")
+        self.run("commit", "-q", "--allow-empty", "-m", f"change on {branch}\n\nwith a body")
+        self.run("push", "-q", "origin", branch)
+        return self.run("rev-parse", "HEAD")
+
+    def settings(self, **options: object) -> RemoteSettings:
+        return RemoteSettings(**{"name": "states", "url": str(self.bare), **options})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def git_environment(tmp_path: Path) -> dict[str, str]:
+    home = tmp_path / "home"
+    home.mkdir()
+    who = {
+        f"GIT_{role}_{what}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for what, value in (("NAME", "A Writer"), ("EMAIL", "writer@example.com"))
+    }
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", **who}
+
+
+@pytest.fixture
+def make_remote(tmp_path: Path, git_environment: dict[str, str]) -> Callable[[str], Remote]:
+    return lambda name: Remote(tmp_path / name, git_environment)
+
+
+@pytest.fixture
+def remote(make_remote: Callable[[str], Remote]) -> Remote:
+    return make_remote("states")
