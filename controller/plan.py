@@ -14,17 +14,28 @@ Called by the loop (which chunks to run), by `saltern diff` and by previews (wha
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from highstate.desired import Desired
-from highstate.run.requisites import Edge, edges
+from highstate.run.requisites import KINDS, Index, items
 from highstate.types import Chunk, Value
 
 _NOT_SEMANTIC = frozenset({"order", "__sls__", "__env__", "__id__", "__sls_included_from__", "state", "fun", "name"})
 
+_LINKS = (*KINDS, "listen", "listen_any")
+
 _TRIGGERS = frozenset({"watch", "watch_any", "onchanges", "onchanges_any", "onfail", "onfail_any", "onfail_all"})
 _TRIGGERS |= {"listen", "prereq"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """A requisite: `source` has it, `target` is what it names."""
+
+    kind: str
+    source: str
+    target: str
 
 
 class Kind(enum.Enum):
@@ -93,7 +104,7 @@ def plan(old: Desired | None, new: Desired) -> Plan:
         change = _compare(old, before.get(identity), new, key)
         if change is not None:
             changes[key] = change
-    links = list(edges(new.chunks))
+    links = list(_links(new.chunks))
     changes |= _retriggered(changes, links, new.chunks)
     removed = [
         ChunkChange(kind=Kind.REMOVED, key=key, chunk=old.chunks[key])
@@ -137,8 +148,17 @@ def _fields(old: Chunk, new: Chunk) -> tuple[FieldChange, ...]:
     return tuple(changes)
 
 
+def _links(chunks: Mapping[str, Chunk]) -> Iterator[_Link]:
+    index = Index(chunks)
+    for key, chunk in chunks.items():
+        for kind in _LINKS:
+            for item in items(chunk, kind):
+                for target in index.find(item, key):
+                    yield _Link(kind, key, target)
+
+
 def _retriggered(
-    changes: Mapping[str, ChunkChange], links: Iterable[Edge], chunks: Mapping[str, Chunk]
+    changes: Mapping[str, ChunkChange], links: Iterable[_Link], chunks: Mapping[str, Chunk]
 ) -> dict[str, ChunkChange]:
     """Chunks that are themselves equal, but listen to a touched one; transitively, as a trigger is itself a change."""
     listeners: dict[str, list[str]] = {}
@@ -160,7 +180,7 @@ def _retriggered(
     }
 
 
-def _closure(changes: Iterable[str], links: Iterable[Edge], chunks: Mapping[str, Chunk]) -> tuple[str, ...]:
+def _closure(changes: Iterable[str], links: Iterable[_Link], chunks: Mapping[str, Chunk]) -> tuple[str, ...]:
     """The touched chunks and all that they need before them, in running order."""
     needs: dict[str, list[str]] = {}
     for link in links:

@@ -42,9 +42,7 @@ class OpenRun:
     digest: str
     """Of the document that it runs."""
     sent: bool
-    """In this session of the minion and this epoch of the controller."""
-    started: bool
-    """The minion said so, once."""
+    """On the connection that the minion has now."""
     asked_at: float
 
 
@@ -122,11 +120,9 @@ class Resend:
 
 @dataclass(frozen=True, slots=True)
 class Abandon:
-    """Close a run without a result: it was superseded before it began, or nothing was heard of it for too long."""
+    """Close a run without a result: nothing was heard of it for too long. It counts as failed."""
 
     run_id: str
-    outcome: str
-    """`superseded` or `lost`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,16 +143,15 @@ def reconcile(view: View, policy: Policy, now: float, *, run_timeout: float = 36
     if not view.connected or not view.generation:
         return []
     if view.open_run is not None:
-        return _with_open_run(view, view.open_run, policy, now, run_timeout)
+        return _with_open_run(view, view.open_run, now, run_timeout)
     return _offer(view) + _next_run(view, policy, now)
 
 
-def _with_open_run(view: View, run: OpenRun, policy: Policy, now: float, run_timeout: float) -> list[Instruction]:
+def _with_open_run(view: View, run: OpenRun, now: float, run_timeout: float) -> list[Instruction]:
     if now >= run.asked_at + run_timeout:
-        return [Abandon(run.run_id, "lost"), WakeAt(now)]
-    if run.digest != view.desired and not run.started and not run.sent:
-        return [Abandon(run.run_id, "superseded"), *_offer(view), *_next_run(view, policy, now)]
-    # The minion may need the document of this run to take it up again: no newer one before its result is there.
+        return [Abandon(run.run_id)]
+    # One run at a time, and no newer document before its result is there: the minion may have to take it up again,
+    # and what it did decides what the next run has to look at.
     resume: list[Instruction] = [] if run.sent else [Resend(run.run_id)]
     if run.digest == view.desired:
         resume = _offer(view) + resume

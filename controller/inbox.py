@@ -1,0 +1,281 @@
+"""What minions say: each message is written down, answered, and turned into wake-ups of the loop.
+
+Called on the loop with the batches of the socket thread. Who may say what was decided by `wire.server`; what follows
+from it is decided by `reconcile`. A minion can make us store its own results, and nothing about anybody else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import assert_never
+
+import structlog
+
+from controller.fleet import Fleet, Keyring, Link
+from controller.loop import Loop
+from controller.metrics import Metrics
+from controller.show import count_states, run_summary
+from controller.store import RunRecord, Store, StoreError
+from controller.treefiles import TreeFiles
+from reactors import Bus
+from wire import (
+    PROTOCOL,
+    Alive,
+    Bye,
+    Delivery,
+    FindFile,
+    GetBlob,
+    Gone,
+    Grains,
+    Held,
+    Hello,
+    Incoming,
+    KeyRequest,
+    KeyState,
+    ListFiles,
+    NeedWhole,
+    Refusal,
+    Refused,
+    ResultAck,
+    RunResult,
+    RunStarted,
+    Server,
+    ToMinion,
+    Welcome,
+)
+
+log = structlog.get_logger("saltern.inbox")
+
+
+@dataclass(slots=True, kw_only=True)
+class Inbox:
+    """Handles what comes from the wire.
+
+    `recompile` is told of minions whose grains are new; it must return at once.
+    """
+
+    store: Store
+    fleet: Fleet
+    keyring: Keyring
+    server: Server
+    loop: Loop
+    bus: Bus
+    metrics: Metrics
+    files: TreeFiles
+    clock: Callable[[], float]
+    epoch: str
+    alive_interval: float
+    auto_accept: bool
+    recompile: Callable[[str], None]
+    waiters: dict[str, asyncio.Future[RunResult]] = field(default_factory=dict)
+    """Run id -> whoever waits for the result of a call or a test."""
+
+    def deliver(self, batch: Sequence[Delivery]) -> None:
+        """Handle one batch, in order. A store that cannot write loses nothing: what is not acknowledged comes again."""
+        for delivery in batch:
+            match delivery:
+                case Incoming():
+                    self.metrics.received(type(delivery.message).__name__)
+                    try:
+                        self._handle(delivery)
+                    except StoreError as error:
+                        log.error("not stored; the minion will send it again", minion=delivery.id, error=str(error))
+                case Gone(key=key):
+                    self._gone(self.fleet.lost(key), "connection lost")
+                case Refusal():
+                    self.metrics.refused(delivery.reason)
+                    log.warning("refused", reason=delivery.reason, minion=delivery.id, detail=delivery.detail)
+                case _:
+                    assert_never(delivery)
+
+    def _handle(self, incoming: Incoming) -> None:
+        message = incoming.message
+        if isinstance(message, KeyRequest):
+            self._key_request(incoming.key, message)
+            return
+        if incoming.id is None:
+            return
+        if isinstance(message, Hello):
+            self._hello(incoming.key, incoming.id, message)
+            return
+        link = self.fleet.link(incoming.id)
+        if link is None or link.key != incoming.key:
+            # From before our start: a new Hello says what it holds, then it goes on.
+            self._send(incoming.key, Welcome(epoch=self.epoch, alive_interval=self.alive_interval))
+            return
+        link.seen = self.clock()
+        self._from_link(link, message)
+
+    def _from_link(self, link: Link, message: object) -> None:
+        match message:
+            case Alive(held=held) | Held(digest=held):
+                self._holds(link, held)
+            case Grains(grains=grains):
+                link.grains = grains
+                self.store.seen(link.minion, link.seen, grains=grains)
+                self.recompile(link.minion)
+            case NeedWhole():
+                self._need_whole(link, message)
+            case RunStarted(run_id=run_id):
+                self._started(link, run_id)
+            case RunResult():
+                self._result(link, message)
+            case FindFile() | ListFiles() | GetBlob():
+                self._send(link.key, self.files.answer(message))
+            case Bye():
+                self._gone(self.fleet.disconnect(link.minion), "stopped")
+            case _:
+                log.warning("a message of no use here", minion=link.minion, kind=type(message).__name__)
+
+    # --- keys and connections ---
+
+    def _key_request(self, key: str, message: KeyRequest) -> None:
+        if message.protocol < PROTOCOL:
+            self._send(
+                key, Refused(message=f"protocol {message.protocol} is too old; this controller speaks {PROTOCOL}")
+            )
+            return
+        known = self.keyring.identity(key)
+        record = self.store.request_key(key, message.id, self.clock())
+        if self.auto_accept and record.state == "pending" and not record.conflict:
+            record = self.store.set_key_state(record.fingerprint, "accepted", self.clock())
+        self.keyring.replace(self.store.keys())
+        if known is None:
+            self.bus.publish("salt/auth", {"id": record.id, "act": record.state, "fingerprint": record.fingerprint})
+            log.info("key request", minion=record.id, state=record.state, fingerprint=record.fingerprint)
+        self._send(key, KeyState(state=record.state))
+
+    def _hello(self, key: str, minion: str, message: Hello) -> None:
+        now = self.clock()
+        before = self.fleet.link(minion)
+        known = self.store.minion(minion)
+        self.store.seen(minion, now, grains=message.grains, session=message.session, held=message.held)
+        self.fleet.connect(
+            Link(minion=minion, key=key, session=message.session, grains=message.grains, seen=now, held=message.held)
+        )
+        self._send(key, Welcome(epoch=self.epoch, alive_interval=self.alive_interval))
+        if known is None or dict(known.grains) != message.grains or self.store.desired(minion) is None:
+            self.recompile(minion)
+        if before is None:
+            self.bus.publish(f"salt/minion/{minion}/start", {"id": minion, "session": message.session})
+            log.info("connected", minion=minion)
+        self.loop.wake([minion])
+
+    def _gone(self, link: Link | None, why: str) -> None:
+        if link is not None:
+            self.store.seen(link.minion, link.seen, held=link.held)
+            self.bus.publish(f"saltern/minion/{link.minion}/gone", {"id": link.minion, "why": why})
+            log.info("disconnected", minion=link.minion, why=why)
+
+    def silence(self, since: float) -> None:
+        """Give up links of which nothing was heard since a time."""
+        for link in self.fleet.silent(since):
+            self._gone(self.fleet.disconnect(link.minion), "silent")
+
+    def _holds(self, link: Link, held: str) -> None:
+        if link.held != held:
+            link.held = held
+            self.store.seen(link.minion, link.seen, held=held)
+            self.loop.wake([link.minion])
+
+    def _need_whole(self, link: Link, message: NeedWhole) -> None:
+        link.held, link.offered = message.held, 0
+        open_run = next(iter(self.store.open_runs(link.minion)), None)
+        if open_run is not None:
+            link.sent.discard(open_run.run_id)
+            if open_run.generation != message.generation or self._generation(link.minion) != message.generation:
+                # It was cut off in a run of a document that it has lost; a later one stands in its place.
+                self._end(open_run, RunResult(**_lost(open_run)))
+        self.loop.wake([link.minion])
+
+    def _generation(self, minion: str) -> int:
+        desired = self.store.desired(minion)
+        return desired.generation if desired else 0
+
+    # --- results ---
+
+    def _started(self, link: Link, run_id: str) -> None:
+        run = self.store.run(run_id)
+        if run is not None and run.minion == link.minion:
+            self.store.start_run(run_id, link.seen)
+
+    def _result(self, link: Link, result: RunResult) -> None:
+        run = self.store.run(result.run_id)
+        if run is None and result.kind == "drift":
+            run = self._drift_run(link, result)
+        if run is None or run.minion != link.minion:
+            self.metrics.refused("unknown-run")
+            log.warning("a result of a run that nobody asked for", minion=link.minion, run=result.run_id)
+        else:
+            self._end(run, result)
+        self._send(link.key, ResultAck(run_id=result.run_id))
+
+    def _drift_run(self, link: Link, result: RunResult) -> RunRecord:
+        applied = self.store.applied(link.minion)
+        run = RunRecord(
+            run_id=result.run_id,
+            minion=link.minion,
+            kind="drift",
+            created=self.clock(),
+            digest=result.digest,
+            generation=result.generation,
+            revision=applied.revision if applied else "",
+            test=True,
+            cause="schedule",
+        )
+        self.store.create_run(run)
+        return run
+
+    def _end(self, run: RunRecord, result: RunResult) -> None:
+        """Store a result; all that follows from it happens once, however often it comes."""
+        changed, failed = count_states(result.states)
+        first = self.store.finish_run(
+            run.run_id,
+            result.outcome,
+            finished=self.clock(),
+            started=result.started or None,
+            seconds=result.seconds,
+            changes=changed,
+            failed=failed,
+            summary=run_summary(result.states, result.error),
+            result={"states": result.states, "value": result.value, "error": result.error},
+        )
+        if not first:
+            return
+        waiter = self.waiters.pop(run.run_id, None)
+        if waiter is not None and not waiter.done():
+            waiter.set_result(result)
+        self.metrics.run_ended(run.kind, result.outcome, result.seconds)
+        self.bus.publish(
+            f"salt/job/{run.run_id}/ret/{run.minion}",
+            {
+                "id": run.minion,
+                "jid": run.run_id,
+                "kind": run.kind,
+                "outcome": result.outcome,
+                "changes": changed,
+                "failed": failed,
+                "cause": run.cause,
+                "error": result.error,
+            },
+            revision=run.revision,
+        )
+        if run.kind not in ("call", "preview"):
+            self.loop.ended(run, result.outcome)
+
+    def _send(self, key: str, message: ToMinion) -> None:
+        self.metrics.sent(type(message).__name__)
+        self.server.send(key, message)
+
+
+def _lost(run: RunRecord) -> dict[str, object]:
+    return {
+        "run_id": run.run_id,
+        "kind": run.kind,
+        "generation": run.generation,
+        "digest": run.digest,
+        "outcome": "error",
+        "error": "the minion no longer has the document of this run",
+    }

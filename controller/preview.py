@@ -1,0 +1,185 @@
+"""What moving from one ref to another would change: compiled for every minion, and planned by the connected ones.
+
+Changes nothing: no document, no applied state, no live tree; only the test runs stand in the history. Called by the
+service for `saltern preview`, and by pull requests later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from controller.calls import Calls
+from controller.compile_worker import CompiledMinion
+from controller.documents import Documents
+from controller.plan import Plan, plan
+from controller.revisions import Revisions
+from controller.show import change_views, count_states, plan_text, run_summary
+from controller.store import MinionRecord, RunRecord
+from controller.treefiles import TreeFiles
+from controller.views import (
+    PreviewBroken,
+    PreviewClass,
+    PreviewEvent,
+    PreviewResult,
+    PreviewStarted,
+    PreviewSummary,
+    ServiceError,
+)
+from gitfs import Source, Trees, UnknownRef
+from highstate import Desired
+from wire import Preview, RunResult, patch
+
+TEST_SECONDS = 300.0
+"""How long the connected minions are waited for."""
+
+
+@dataclass(slots=True)
+class _Sides:
+    """What both refs mean for the minions."""
+
+    minions: list[str]
+    plans: dict[str, Plan] = field(default_factory=dict)
+    """Of the minions for which something changes."""
+    heads: dict[str, CompiledMinion] = field(default_factory=dict)
+    broken: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class Previews:
+    """Makes previews."""
+
+    source: Source
+    revisions: Revisions
+    documents: Documents
+    calls: Calls
+    files: TreeFiles
+
+    async def preview(self, base: str, head: str, minions: Sequence[str], *, live: bool) -> AsyncIterator[PreviewEvent]:
+        """Counts first, then a class of equal changes each, then a result of each connected minion, then the sum."""
+        began = time.monotonic()
+        before, after = await self._trees(base), await self._trees(head)
+        records = self.revisions.known(set(minions))
+        sides = await self._compile(before, after, records)
+        classes = _classes(sides.plans)
+        tests = self._ask(after, sides) if live else {}
+        yield PreviewStarted(
+            base=before.revision.id,
+            head=after.revision.id,
+            minions=len(records),
+            changed=len(sides.plans),
+            unchanged=len(records) - len(sides.plans) - len(sides.broken),
+            broken=len(sides.broken),
+            classes=len(classes),
+            testing=sum(1 for _, future in tests.values() if future is not None),
+        )
+        for text, ids in classes.items():
+            yield PreviewClass(minions=tuple(ids), text=text, changes=change_views(sides.plans[ids[0]]))
+        for errors, ids in _grouped(sides.broken).items():
+            yield PreviewBroken(minions=tuple(ids), errors=errors)
+        tested = failed = unreachable = 0
+        async for minion, run_id, result in self.calls.gather(tests, TEST_SECONDS):
+            outcome = _tested(minion, run_id, result)
+            tested += result is not None
+            unreachable += result is None
+            failed += outcome.outcome in ("failed", "error")
+            yield outcome
+        yield PreviewSummary(
+            minions=len(records),
+            changed=len(sides.plans),
+            unchanged=len(records) - len(sides.plans) - len(sides.broken),
+            broken=len(sides.broken),
+            tested=tested,
+            failed=failed,
+            unreachable=unreachable,
+            seconds=time.monotonic() - began,
+        )
+
+    async def _trees(self, ref: str) -> Trees:
+        try:
+            return await asyncio.to_thread(self.source.at, ref)
+        except UnknownRef as error:
+            raise ServiceError("not-found", str(error), hint="`saltern remote list` shows what is fetched") from error
+
+    async def _compile(self, before: Trees, after: Trees, records: Sequence[MinionRecord]) -> _Sides:
+        compiler = self.revisions.compiler
+        bases = await compiler.compile(self.revisions.request(before, records))
+        heads = await compiler.compile(self.revisions.request(after, records))
+        sides = _Sides([record.id for record in records])
+        for old, new in zip(bases, heads, strict=True):
+            if not new.ok:
+                sides.broken[new.minion_id] = tuple(str(problem) for problem in new.errors)
+                continue
+            changes = plan(_desired(old) if old.ok else None, _desired(new))
+            if not changes.empty:
+                sides.plans[new.minion_id] = changes
+                sides.heads[new.minion_id] = new
+        return sides
+
+    def _ask(self, after: Trees, sides: _Sides) -> dict[str, tuple[str, asyncio.Future[RunResult] | None]]:
+        """Ask the changed minions for a test run of the chunks that change."""
+        self.files.lend(after.files)
+        asked = {}
+        for minion, changes in sides.plans.items():
+            head = sides.heads[minion]
+            link = self.calls.fleet.link(minion)
+            held = self.documents.document(link.held) if link else None
+            new = msgspec.msgpack.decode(head.document)
+            run = RunRecord(
+                run_id=self.calls.ids.next(),
+                minion=minion,
+                kind="preview",
+                created=self.calls.clock(),
+                revision=after.revision.digest,
+                digest=head.digest,
+                keys=changes.run,
+                test=True,
+                cause=f"preview {after.revision.id}",
+            )
+            message = Preview(
+                run_id=run.run_id,
+                base=link.held if link and held is not None else "",
+                digest=head.digest,
+                patch=["v", new] if held is None else patch.diff(held, new),
+                keys=changes.run,
+            )
+            asked[minion] = self.calls.ask(run, message)
+        return asked
+
+
+def _desired(compiled: CompiledMinion) -> Desired:
+    document: Any = msgspec.msgpack.decode(compiled.document)
+    return Desired.from_document(document)
+
+
+def _classes(plans: Mapping[str, Plan]) -> dict[str, list[str]]:
+    """Minions by the text of their plan, the largest group first."""
+    return _grouped({minion: plan_text(changes) for minion, changes in plans.items()})
+
+
+def _grouped(values: Mapping[str, Any]) -> dict[Any, list[str]]:
+    groups: dict[Any, list[str]] = {}
+    for minion, value in values.items():
+        groups.setdefault(value, []).append(minion)
+    return dict(sorted(groups.items(), key=lambda group: (-len(group[1]), group[1])))
+
+
+def _tested(minion: str, run_id: str, result: RunResult | None) -> PreviewResult:
+    if result is None:
+        why = "did not answer in time" if run_id else "not connected: nothing was tested there"
+        return PreviewResult(minion=minion, outcome="unreachable", run_id=run_id, summary=why)
+    changes, failed = count_states(result.states)
+    return PreviewResult(
+        minion=minion,
+        outcome=result.outcome,
+        run_id=run_id,
+        changes=changes,
+        failed=failed,
+        summary=run_summary(result.states, result.error),
+        states=result.states,
+    )

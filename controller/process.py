@@ -1,0 +1,254 @@
+"""The controller process: everything is made and wired here, by hand, and taken down in the opposite order.
+
+Called by `saltern controller`. Holds no logic beyond starting, ticking and stopping.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from controller.api import serve
+from controller.calls import Calls
+from controller.compiler import ProcessCompiler
+from controller.documents import Documents
+from controller.fleet import Fleet, Keyring
+from controller.identifiers import RunIds
+from controller.inbox import Inbox
+from controller.loop import Loop
+from controller.metrics import Metrics, MinionSample
+from controller.preview import Previews
+from controller.revisions import Revisions
+from controller.service import ControllerService
+from controller.settings import Settings
+from controller.status import Status
+from controller.store import Store
+from controller.targets import Targets
+from controller.treefiles import TreeFiles
+from gitfs import Changes, Source, file_remotes, pillar_remotes
+from reactors import Bus
+from wire import Beat, Bind, Delivery, Server, load_or_create
+
+log = structlog.get_logger("saltern.controller")
+
+HOUSEKEEPING_SECONDS = 1.0
+PRUNE_SECONDS = 600.0
+
+
+def main(settings: Settings) -> int:
+    """Run a controller until SIGTERM or SIGINT; the exit code."""
+    os.umask(0o077)
+    _configure_log(settings.log_level)
+    asyncio.run(_run(settings))
+    return 0
+
+
+def _configure_log(level: str) -> None:
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"], drop_missing=True),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+    )
+
+
+async def _run(settings: Settings) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with controller(settings) as running:
+        log.info("ready", publish_port=running.ports[0], ret_port=running.ports[1], socket=str(settings.socket))
+        await stop.wait()
+        log.info("stopping")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A controller that serves."""
+
+    service: ControllerService
+    ports: tuple[int, int]
+    """Publish and request port."""
+
+
+@contextlib.asynccontextmanager
+async def controller(settings: Settings) -> AsyncIterator[Running]:
+    """Start everything; take it down at the end."""
+    async with contextlib.AsyncExitStack() as stack:
+        store = stack.enter_context(Store(settings.store_url))
+        source = stack.enter_context(_source(settings))
+        changes = Changes(source.remotes, roots=source.roots)
+        compiler = ProcessCompiler(workers=settings.compile_workers, timeout=settings.compile_timeout)
+        stack.callback(compiler.close)
+        parts = _wire_up(settings, store, source, changes, compiler)
+        parts.server.start()
+        stack.callback(parts.server.stop)
+        parts.metrics.watch_minions(lambda: _samples(parts.service.state, store))
+        await stack.enter_async_context(serve(parts.service, settings, parts.metrics))
+        await stack.enter_async_context(changes)
+        tasks = [
+            asyncio.create_task(parts.loop.run(), name="reconcile"),
+            asyncio.create_task(parts.revisions.follow(changes), name="git"),
+            asyncio.create_task(_beat(parts, settings), name="beat"),
+            asyncio.create_task(_keep_house(parts, store, settings), name="housekeeping"),
+        ]
+        stack.push_async_callback(_cancel, tasks)
+        for task in tasks:
+            task.add_done_callback(_die_with)
+        yield Running(service=parts.service, ports=(parts.server.ports.publish, parts.server.ports.request))
+
+
+def _source(settings: Settings) -> Source:
+    return Source(
+        file_remotes(settings.git),
+        pillar_remotes(settings.git),
+        settings.cachedir / "gitfs",
+        settings.git.get("file_roots"),
+        settings.git.get("pillar_roots"),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parts:
+    service: ControllerService
+    server: Server
+    loop: Loop
+    inbox: Inbox
+    revisions: Revisions
+    metrics: Metrics
+    epoch: str
+
+
+def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes, compiler: ProcessCompiler) -> _Parts:
+    clock: Callable[[], float] = time.time
+    epoch = uuid.uuid4().hex
+    keypair = load_or_create(settings.pki_dir / "controller.key")
+    metrics, bus, fleet, files = Metrics(clock), Bus(clock), Fleet(), TreeFiles()
+    keyring, documents, ids = Keyring(store.keys()), Documents(store), RunIds(clock)
+    running = asyncio.get_running_loop()
+
+    def deliver(batch: Sequence[Delivery]) -> None:
+        running.call_soon_threadsafe(inbox.deliver, batch)
+
+    bind = Bind(host=settings.interface, publish_port=settings.publish_port, request_port=settings.ret_port)
+    server = Server(bind, keypair, keyring, deliver)
+    loop = Loop(
+        store=store,
+        fleet=fleet,
+        server=server,
+        documents=documents,
+        bus=bus,
+        metrics=metrics,
+        ids=ids,
+        clock=clock,
+        run_timeout=settings.run_timeout,
+    )
+    revisions = Revisions(
+        source=source,
+        compiler=compiler,
+        store=store,
+        loop=loop,
+        files=files,
+        bus=bus,
+        metrics=metrics,
+        clock=clock,
+        language=settings.language,
+    )
+    inbox = Inbox(
+        store=store,
+        fleet=fleet,
+        keyring=keyring,
+        server=server,
+        loop=loop,
+        bus=bus,
+        metrics=metrics,
+        files=files,
+        clock=clock,
+        epoch=epoch,
+        alive_interval=settings.alive_interval,
+        auto_accept=settings.auto_accept,
+        recompile=revisions.stale,
+    )
+    calls = Calls(store=store, fleet=fleet, server=server, ids=ids, metrics=metrics, clock=clock, waiters=inbox.waiters)
+    service = ControllerService(
+        store=store,
+        fleet=fleet,
+        keyring=keyring,
+        server=server,
+        keypair=keypair,
+        source=source,
+        changes=changes,
+        revisions=revisions,
+        loop=loop,
+        state=Status(store=store, fleet=fleet, loop=loop, documents=documents),
+        targets=Targets(store=store, documents=documents, nodegroups=dict(settings.language.get("nodegroups", {}))),
+        calls=calls,
+        previews=Previews(source=source, revisions=revisions, documents=documents, calls=calls, files=files),
+        bus=bus,
+        clock=clock,
+    )
+    return _Parts(
+        service=service, server=server, loop=loop, inbox=inbox, revisions=revisions, metrics=metrics, epoch=epoch
+    )
+
+
+def _samples(status: Status, store: Store) -> Iterable[MinionSample]:
+    committed = {record.label: record.committed_at for record in store.revisions()}
+    for minion in status.minions():
+        yield MinionSample(
+            id=minion.id,
+            sync=minion.sync,
+            health=minion.health,
+            connected=minion.connected,
+            drifted=minion.drifted,
+            applied_at=minion.applied_at,
+            revision_at=committed.get(minion.applied_revision),
+        )
+
+
+async def _beat(parts: _Parts, settings: Settings) -> None:
+    """Tell everyone that we are here; a new epoch makes them say hello again."""
+    serial = 0
+    while True:
+        serial += 1
+        parts.server.publish(Beat(epoch=parts.epoch, serial=serial, time=time.time()))
+        # The first beats come quickly: after a restart minions reconnect within about a second.
+        await asyncio.sleep(1.0 if serial < 10 else settings.alive_interval)
+
+
+async def _keep_house(parts: _Parts, store: Store, settings: Settings) -> None:
+    """Notice silent minions; forget old runs now and then."""
+    pruned = time.monotonic()
+    while True:
+        await asyncio.sleep(HOUSEKEEPING_SECONDS)
+        parts.inbox.silence(time.time() - settings.minion_timeout)
+        if time.monotonic() - pruned > PRUNE_SECONDS:
+            pruned = time.monotonic()
+            await asyncio.to_thread(store.prune, settings.keep_runs)
+
+
+def _die_with(task: asyncio.Task[None]) -> None:
+    """A task of the controller that ends by an error takes the process down: a supervisor starts it afresh."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.critical("internal error", task=task.get_name(), exc_info=error)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,196 @@
+"""From a notice to compiled minions: fetch the remotes, take the new trees, compile everyone, store what came out.
+
+One thing at a time, newest last: a push during a compile is compiled after it. What does not compile changes nothing
+live. Called by the service's tasks; it decides nothing about minions, it wakes the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import structlog
+
+from controller.compile_worker import CompiledMinion, Request
+from controller.compiler import Compiler
+from controller.loop import Loop
+from controller.metrics import Metrics
+from controller.policy import PolicyInvalid, read_policy
+from controller.store import DesiredRecord, MinionRecord, RevisionRecord, Store
+from controller.treefiles import TreeFiles
+from gitfs import Changes, Fetched, FetchFailed, Revision, Source, Trees
+from highstate import Minion
+from reactors import Bus
+
+log = structlog.get_logger("saltern.revisions")
+
+
+@dataclass(slots=True, kw_only=True)
+class Revisions:
+    """The live trees of a controller and what was compiled from them."""
+
+    source: Source
+    compiler: Compiler
+    store: Store
+    loop: Loop
+    files: TreeFiles
+    bus: Bus
+    metrics: Metrics
+    clock: Callable[[], float]
+    language: Mapping[str, Any]
+    """Fields of `highstate.Settings`."""
+    trees: Trees | None = None
+    error: str = ""
+    """Why the newest revision is not live, when its policy cannot be read."""
+    fetched_at: dict[str, float] = field(default_factory=dict)
+    fetch_errors: dict[str, str] = field(default_factory=dict)
+    _compiling: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _stale: set[str] = field(default_factory=set)
+    """Minions to compile although the trees are the same."""
+
+    async def follow(self, changes: Changes) -> None:
+        """Fetch whatever a notice names and make it live, until cancelled."""
+        await self.take_live()  # what an earlier run accepted serves at once, also when no remote answers
+        async for names in changes:
+            began = time.monotonic()
+            outcomes = await asyncio.to_thread(self.source.fetch, names)
+            for outcome in outcomes:
+                ok = isinstance(outcome, Fetched)
+                self.metrics.fetched(outcome.remote, time.monotonic() - began, ok=ok)
+                (changes.fetched if ok else changes.failed)(outcome.remote)
+                self._note(outcome)
+            await self.take_live()
+
+    def _note(self, outcome: Fetched | FetchFailed) -> None:
+        """Keep what a fetch said; an error is told once, not at each try."""
+        remote = outcome.remote
+        if isinstance(outcome, Fetched):
+            self.fetched_at[remote] = self.clock()
+            error = "; ".join(str(each) for each in outcome.refused)
+        else:
+            error = outcome.reason
+        if error and self.fetch_errors.get(remote) != error:
+            log.error("the last good revision stays", remote=remote, error=error)
+            self.bus.publish(f"saltern/remote/{remote}/error", {"remote": remote, "error": error})
+        if error:
+            self.fetch_errors[remote] = error
+        elif self.fetch_errors.pop(remote, None):
+            log.info("the remote is well again", remote=remote)
+
+    async def take_live(self) -> None:
+        """Compile the fleet when the live trees are others than those compiled last, or some minions are new."""
+        async with self._compiling:
+            trees = await asyncio.to_thread(self.source.live)
+            new = self.trees is None or trees.revision.digest != self.trees.revision.digest
+            stale, self._stale = self._stale, set()
+            if new:
+                if not self._adopt(trees):
+                    return
+                stale = {record.id for record in self.store.keys() if record.state == "accepted"}
+            if stale and self.trees is not None:
+                await self._compile(self.trees, stale)
+
+    def _adopt(self, trees: Trees) -> bool:
+        """Make trees live, unless their policy cannot be read."""
+        revision = trees.revision
+        record = _revision_record(revision, self.clock())
+        try:
+            policy = read_policy(trees.files)
+        except PolicyInvalid as error:
+            if self.error != str(error.problem):
+                self._refuse(record, str(error.problem))
+            return False
+        self.error, self.trees, self.loop.policy = "", trees, policy
+        self.files.use(trees.files)
+        self.store.add_revision(record)
+        data = {"commit": record.commit, "subject": record.subject, "author": record.author}
+        self.bus.publish(f"saltern/revision/{revision.id}/live", data, revision=revision.id)
+        log.info("new revision", revision=revision.id, subject=record.subject)
+        return True
+
+    def _refuse(self, record: RevisionRecord, error: str) -> None:
+        self.error = error
+        self.store.add_revision(replace(record, error=error))
+        log.error("policy not readable; the last good revision stays", revision=record.label, error=error)
+        self.bus.publish(f"saltern/revision/{record.label}/refused", {"error": error}, revision=record.label)
+
+    def stale(self, minion: str) -> None:
+        """This minion's grains are new: compile it soon."""
+        self._stale.add(minion)
+        task = asyncio.get_running_loop().create_task(self.take_live())
+        task.add_done_callback(_log_failure)
+
+    def request(self, trees: Trees, minions: Iterable[MinionRecord]) -> Request:
+        """What to ask of the compiler for these minions."""
+        return Request(
+            files=trees.files,
+            pillar=trees.pillar,
+            minions=tuple(Minion(id=each.id, grains=each.grains) for each in minions),
+            language=self.language,
+            drift=self.loop.policy.drift.schedule(),
+        )
+
+    def known(self, ids: Collection[str]) -> list[MinionRecord]:
+        """The minions among these that have told their grains."""
+        return [record for record in self.store.minions() if record.id in ids and record.grains]
+
+    async def _compile(self, trees: Trees, ids: Collection[str]) -> None:
+        minions = self.known(ids)
+        if not minions:
+            return
+        compiled = await self.compiler.compile(self.request(trees, minions))
+        records = [self._record(trees, each) for each in compiled]
+        self.store.put_compiled(records)
+        for answer, record in zip(compiled, records, strict=True):
+            self._announce(trees, answer, record)
+        self.loop.wake(record.minion for record in records)
+
+    def _record(self, trees: Trees, answer: CompiledMinion) -> DesiredRecord:
+        before = self.store.desired(answer.minion_id)
+        generation, digest = (before.generation, before.digest) if before else (0, "")
+        compiled_revision = before.compiled_revision if before else ""
+        changed = answer.ok and answer.digest != digest
+        return DesiredRecord(
+            minion=answer.minion_id,
+            generation=generation + 1 if changed else generation,
+            revision=trees.revision.digest,
+            compiled_revision=trees.revision.digest if answer.ok else compiled_revision,
+            digest=answer.digest if answer.ok else digest,
+            errors=answer.errors,
+            compiled_at=self.clock(),
+            document=answer.document if changed else None,
+        )
+
+    def _announce(self, trees: Trees, answer: CompiledMinion, record: DesiredRecord) -> None:
+        self.metrics.compiled(answer.seconds, ok=answer.ok)
+        label = trees.revision.id
+        if answer.ok:
+            data = {"id": record.minion, "generation": record.generation, "seconds": answer.seconds}
+            self.bus.publish(f"saltern/compile/{record.minion}/ok", data, revision=label)
+            return
+        errors = [str(problem) for problem in answer.errors]
+        log.error("does not compile; the last good state stays", minion=record.minion, revision=label, error=errors[0])
+        self.bus.publish(
+            f"saltern/compile/{record.minion}/error", {"id": record.minion, "errors": errors}, revision=label
+        )
+
+
+def _revision_record(revision: Revision, now: float) -> RevisionRecord:
+    first = next(iter(revision.remotes.values()), None)
+    return RevisionRecord(
+        digest=revision.digest,
+        label=revision.id,
+        commit=first.commit if first else "",
+        subject=first.subject if first else "local folders",
+        author=first.author if first else "",
+        committed_at=first.committed if first else now,
+        first_seen=now,
+    )
+
+
+def _log_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        log.error("compile failed", exc_info=task.exception())

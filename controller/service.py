@@ -1,0 +1,248 @@
+"""What people may ask of a controller: the implementation of `views.Service`, served by `controller.api`.
+
+Every method runs on the controller's loop. It looks things up and hands over to the module that knows; the decisions
+about minions stay with `reconcile`.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from controller import views
+from controller.calls import Calls
+from controller.fleet import Fleet, Keyring
+from controller.loop import Loop
+from controller.preview import Previews
+from controller.revisions import Revisions
+from controller.show import count_states, run_summary
+from controller.status import Status
+from controller.store import KeyConflict, KeyRecord, KeyState, Store
+from controller.targets import Targets
+from controller.views import ServiceError, Target
+from gitfs import Changes, Source, redact
+from reactors import Bus
+from wire import KeyPair, RunResult, Server, fingerprint
+
+SYNC_SECONDS = 3600.0
+"""How long `saltern sync` waits for a run."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ControllerService:
+    """The controller, as far as people may ask it (`views.Service` says what each method does)."""
+
+    store: Store
+    fleet: Fleet
+    keyring: Keyring
+    server: Server
+    keypair: KeyPair
+    source: Source
+    changes: Changes
+    revisions: Revisions
+    loop: Loop
+    state: Status
+    targets: Targets
+    calls: Calls
+    previews: Previews
+    bus: Bus
+    clock: Callable[[], float]
+
+    # --- status ---
+
+    def status(self, target: Target | None) -> Sequence[views.MinionStatus]:
+        """See `views.Service`."""
+        return self.state.minions(None if target is None else self.targets.select(target))
+
+    def remotes(self) -> Sequence[views.RemoteStatus]:
+        """See `views.Service`."""
+        places = dict(self.revisions.trees.revision.remotes) if self.revisions.trees else {}
+        errors = self.revisions.fetch_errors
+        found = []
+        for remote in self.source.remotes:
+            place = places.get(remote.name)
+            found.append(
+                views.RemoteStatus(
+                    name=remote.name,
+                    url=redact(remote.url),
+                    commit=place.short if place else "",
+                    branch=place.branch if place else "",
+                    subject=place.subject if place else "",
+                    last_fetch=self.revisions.fetched_at.get(remote.name),
+                    error=errors.get(remote.name, "") or self.revisions.error,
+                )
+            )
+        return found
+
+    def diff(self, minion: str | None) -> Sequence[views.MinionDiff]:
+        """See `views.Service`."""
+        if minion is not None and self.store.minion(minion) is None:
+            raise ServiceError("not-found", f"no minion {minion!r}", hint="`saltern status` lists the minions")
+        ids = [minion] if minion is not None else [record.id for record in self.store.minions()]
+        found = self.state.diff(ids)
+        return found if minion is not None else [each for each in found if each.changes or each.drift or each.errors]
+
+    def history(self, minion: str | None, limit: int) -> Sequence[views.HistoryEntry]:
+        """See `views.Service`."""
+        return self.state.history(minion, limit)
+
+    def run_detail(self, run_id: str) -> views.RunView:
+        """See `views.Service`."""
+        return self.state.run(run_id)
+
+    # --- keys ---
+
+    def keys(self) -> Sequence[views.KeyView]:
+        """See `views.Service`."""
+        return sorted((_key_view(record) for record in self.store.keys()), key=lambda key: (key.state, key.id))
+
+    def controller_key(self) -> views.ControllerKey:
+        """See `views.Service`."""
+        return views.ControllerKey(public=self.keypair.public, fingerprint=fingerprint(self.keypair.public))
+
+    def accept(self, names: Sequence[str]) -> Sequence[views.KeyView]:
+        """See `views.Service`."""
+        return [self._set_key(record, "accepted") for record in self._named(names, "rejected", "pending")]
+
+    def reject(self, names: Sequence[str]) -> Sequence[views.KeyView]:
+        """See `views.Service`."""
+        return [self._set_key(record, "rejected") for record in self._named(names, "accepted", "pending")]
+
+    def delete(self, names: Sequence[str]) -> Sequence[views.KeyView]:
+        """See `views.Service`."""
+        found = self._named(names, "accepted", "pending", "rejected")
+        for record in found:
+            self.store.delete_key(record.fingerprint)
+            if record.state == "accepted":
+                self.store.delete_minion(record.id)
+        self._keys_changed(found, "delete")
+        return [_key_view(record) for record in found]
+
+    def _named(self, names: Sequence[str], *states: KeyState) -> list[KeyRecord]:
+        """Keys in these states by id, glob or fingerprint; ServiceError for a name that means none."""
+        records = self.store.keys()
+        found: dict[str, KeyRecord] = {}
+        for name in names:
+            hits = [each for each in records if name == each.fingerprint or fnmatch.fnmatchcase(each.id, name)]
+            if not hits:
+                raise ServiceError("not-found", f"no key matches {name!r}", hint="`saltern key list` shows all keys")
+            found |= {each.public_key: each for each in hits if each.state in states}
+        return list(found.values())
+
+    def _set_key(self, record: KeyRecord, state: KeyState) -> views.KeyView:
+        try:
+            changed = self.store.set_key_state(record.fingerprint, state, self.clock())
+        except KeyConflict as error:
+            raise ServiceError("conflict", str(error)) from error
+        self._keys_changed([record], state)
+        return _key_view(changed)
+
+    def _keys_changed(self, records: Sequence[KeyRecord], act: str) -> None:
+        self.keyring.replace(self.store.keys())
+        for record in records:
+            if act != "accepted":
+                self.fleet.lost(record.public_key)
+                self.server.disconnect(record.public_key)
+            self.bus.publish("salt/key", {"id": record.id, "act": act, "fingerprint": record.fingerprint})
+
+    # --- functions and runs ---
+
+    async def call(
+        self, target: Target, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any], timeout: float
+    ) -> AsyncIterator[views.CallReturn]:
+        """See `views.Service`."""
+        minions = self.targets.select(target)
+        async for returned in self.calls.call(minions, fun, args, kwargs, timeout):
+            yield returned
+
+    async def sync(self, target: Target, *, whole: bool, test: bool) -> AsyncIterator[views.SyncReturn]:
+        """See `views.Service`."""
+        asked = {}
+        for row in self.store.status_rows(self.targets.select(target)):
+            minion = row.minion.id
+            link = self.fleet.link(minion)
+            if link is None:
+                yield views.SyncReturn(minion=minion, outcome="unreachable", summary="not connected")
+            elif row.minion.paused and not test:
+                yield views.SyncReturn(minion=minion, outcome="paused", summary="`saltern resume` first")
+            else:
+                run = row.open_run or self.loop.sync(row, link, whole=whole, test=test)
+                if run is not None:
+                    asked[minion] = (run.run_id, self.calls.wait(run.run_id))
+                else:
+                    yield views.SyncReturn(minion=minion, outcome="ok", summary="nothing is pending")
+        async for minion, run_id, result in self.calls.gather(asked, SYNC_SECONDS):
+            yield _sync_return(minion, run_id, result)
+
+    async def pause(self, target: Target) -> Sequence[str]:
+        """See `views.Service`."""
+        return self._set_paused(target, paused=True)
+
+    async def resume(self, target: Target) -> Sequence[str]:
+        """See `views.Service`."""
+        return self._set_paused(target, paused=False)
+
+    def _set_paused(self, target: Target, *, paused: bool) -> list[str]:
+        minions = self.targets.select(target)
+        self.store.set_paused(minions, paused)
+        for minion in minions:
+            self.bus.publish(f"saltern/minion/{minion}/{'paused' if paused else 'resumed'}", {"id": minion})
+        self.loop.wake(minions)
+        return minions
+
+    async def preview(
+        self, base: str, head: str, target: Target | None, *, live: bool
+    ) -> AsyncIterator[views.PreviewEvent]:
+        """See `views.Service`."""
+        minions = self.targets.select(target or Target())
+        async for event in self.previews.preview(base, head, minions, live=live):
+            yield event
+
+    async def events(self) -> AsyncIterator[views.EventView]:
+        """See `views.Service`."""
+        with self.bus.subscribe() as subscription:
+            async for event in subscription:
+                yield views.EventView(
+                    id=str(event.id),
+                    tag=event.tag,
+                    time=event.time,
+                    cause=str(event.cause) if event.cause else "",
+                    minion=str(event.data.get("id") or event.data.get("minion") or ""),
+                    revision=event.revision,
+                    data=dict(event.data),
+                )
+
+    async def hook(self, remote_hint: str | None) -> int:
+        """See `views.Service`."""
+        if remote_hint:
+            return len(self.changes.hint(remote_hint))
+        return len([name for remote in self.source.remotes for name in self.changes.hint(remote.name)])
+
+
+def _key_view(record: KeyRecord) -> views.KeyView:
+    return views.KeyView(
+        id=record.id,
+        state=record.state,
+        fingerprint=record.fingerprint,
+        first_seen=record.first_seen,
+        changed=record.changed,
+        conflict=record.conflict,
+    )
+
+
+def _sync_return(minion: str, run_id: str, result: RunResult | None) -> views.SyncReturn:
+    if result is None:
+        return views.SyncReturn(minion=minion, outcome="error", run_id=run_id, summary="no result in time")
+    changes, failed = count_states(result.states)
+    return views.SyncReturn(
+        minion=minion,
+        outcome=result.outcome,
+        run_id=run_id,
+        changes=changes,
+        failed=failed,
+        summary=run_summary(result.states, result.error),
+        states=result.states,
+        seconds=result.seconds,
+    )

@@ -1,0 +1,154 @@
+"""Where each minion stands, as people see it: status lines, differences, history. Reads only.
+
+Called by the service and by the metrics at each scrape, so nothing here loads a document unless it was asked for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from controller import views
+from controller.documents import Documents
+from controller.fleet import Fleet
+from controller.loop import Loop
+from controller.plan import Plan, plan
+from controller.reconcile import Health, Sync, View, health_of, sync_of
+from controller.show import change_views, plan_text
+from controller.store import RunRecord, StatusRow, Store
+from controller.views import ServiceError
+
+
+@dataclass(slots=True, kw_only=True)
+class Status:
+    """Answers about minions and runs."""
+
+    store: Store
+    fleet: Fleet
+    loop: Loop
+    documents: Documents
+
+    def minions(self, ids: Sequence[str] | None = None) -> list[views.MinionStatus]:
+        """One status a minion, sorted by id; None: all."""
+        return [self._minion(row) for row in self.store.status_rows(ids)]
+
+    def _minion(self, row: StatusRow) -> views.MinionStatus:
+        view = self.loop.view(row)
+        link = self.fleet.link(row.minion.id)
+        errors = tuple(str(problem) for problem in row.desired.errors) if row.desired else ()
+        synced = bool(row.applied and row.desired and row.applied.digest == row.desired.digest and not errors)
+        return views.MinionStatus(
+            id=row.minion.id,
+            sync=sync_of(view).value,
+            health=health_of(view).value,
+            connected=link is not None,
+            attempted_revision=row.attempted_label,
+            # A push that changes nothing for a minion is applied there as soon as it is compiled.
+            applied_revision=row.attempted_label if synced else row.applied_label,
+            applied_at=row.applied.at if row.applied else None,
+            last_seen=link.seen if link else row.minion.last_seen,
+            paused=row.minion.paused,
+            drifted=view.drift.chunks if view.drift else 0,
+            message=_message(row, view, errors),
+            errors=errors,
+        )
+
+    def diff(self, ids: Sequence[str]) -> list[views.MinionDiff]:
+        """What is pending and what drifted on these minions."""
+        return [self._diff(row) for row in self.store.status_rows(ids)]
+
+    def _diff(self, row: StatusRow) -> views.MinionDiff:
+        changes = self.pending(row)
+        view = self.loop.view(row)
+        drift, found_at = self._drift(row) if view.drift else ((), None)
+        return views.MinionDiff(
+            id=row.minion.id,
+            base=row.applied_label,
+            head=row.attempted_label,
+            text=plan_text(changes) if changes else "",
+            changes=change_views(changes) if changes else (),
+            drift=drift,
+            drift_at=found_at,
+            errors=tuple(str(problem) for problem in row.desired.errors) if row.desired else (),
+        )
+
+    def pending(self, row: StatusRow) -> Plan | None:
+        """What stands between the applied and the desired document; None when nothing does."""
+        if row.desired is None or not row.desired.generation:
+            return None
+        if row.applied is not None and row.applied.digest == row.desired.digest:
+            return None
+        applied = self.documents.desired(row.applied.digest) if row.applied else None
+        return plan(applied, self.documents.desired(row.desired.digest))
+
+    def _drift(self, row: StatusRow) -> tuple[tuple[views.DriftView, ...], float | None]:
+        run = row.last_drift
+        result = self.store.run_result(run.run_id) if run else None
+        states = (result or {}).get("states") or {}
+        found = tuple(
+            views.DriftView(key=key, comment=str(entry.get("comment", "")), changes=entry.get("changes"))
+            for key, entry in states.items()
+            if entry.get("result") is not True
+        )
+        return found, run.finished if run else None
+
+    def history(self, minion: str | None, limit: int) -> list[views.HistoryEntry]:
+        """Runs, newest first."""
+        return [self._entry(run) for run in self.store.runs(minion=minion, limit=limit)]
+
+    def run(self, run_id: str) -> views.RunView:
+        """One run by its id or an unambiguous beginning of it."""
+        found = self.store.find_runs(run_id, limit=2)
+        exact = [run for run in found if run.run_id == run_id] or found
+        if not exact:
+            raise ServiceError("not-found", f"no run {run_id!r}", hint="`saltern history` lists the runs")
+        if len(exact) > 1:
+            raise ServiceError("bad-request", f"{run_id!r} is the beginning of several runs", hint="give more of it")
+        run = exact[0]
+        result = self.store.run_result(run.run_id) or {}
+        return views.RunView(
+            entry=self._entry(run),
+            keys=run.keys,
+            states=result.get("states") or {},
+            value=result.get("value"),
+            error=result.get("error") or "",
+        )
+
+    def _entry(self, run: RunRecord) -> views.HistoryEntry:
+        revision = self.store.revision(run.revision) if run.revision else None
+        return views.HistoryEntry(
+            run_id=run.run_id,
+            minion=run.minion,
+            kind=run.kind,
+            state=run.state,
+            outcome=run.outcome,
+            revision=revision.label if revision else "",
+            test=run.test,
+            created=run.created,
+            started=run.started,
+            finished=run.finished,
+            seconds=run.seconds,
+            changes=run.changes,
+            failed=run.failed,
+            summary=run.summary,
+            cause=run.cause,
+        )
+
+
+def _message(row: StatusRow, view: View, errors: Sequence[str]) -> str:
+    """The one thing to know."""
+    if errors:
+        more = f" (+{len(errors) - 1} more)" if len(errors) > 1 else ""
+        return f"compile error: {errors[0].splitlines()[0]}{more}"
+    if health_of(view) is Health.FAILED and row.last_run is not None:
+        return f"{row.last_run.kind} {row.last_run.outcome}: {row.last_run.summary}"
+    match sync_of(view):
+        case Sync.UNKNOWN:
+            return "nothing compiled yet"
+        case Sync.OUT_OF_SYNC if not view.connected:
+            return "applies when it connects"
+        case Sync.OUT_OF_SYNC:
+            return "waits for `saltern sync`"
+        case Sync.PROGRESSING if row.open_run is not None:
+            return f"{row.open_run.kind} {row.open_run.run_id}"
+    return f"drift in {view.drift.chunks} chunk(s)" if view.drift else ""
