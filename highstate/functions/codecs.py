@@ -1,0 +1,94 @@
+"""hashutil.*, and the reading and writing functions of slsutil."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import yaml
+
+from highstate.functions import Call, FunctionFailed
+from highstate.tracked import plain
+from highstate.types import Value
+
+
+def _bytes(value: Value) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode()
+
+
+def _digest(call: Call, instr: Value, checksum: str = "md5") -> str:
+    if checksum not in ("md5", "sha1", "sha224", "sha256", "sha384", "sha512"):
+        raise FunctionFailed(f"hashutil.digest knows no checksum {checksum!r}")
+    return hashlib.new(checksum, _bytes(instr), usedforsecurity=False).hexdigest()
+
+
+def _hmac(text: Value, secret: Value) -> bytes:
+    return hmac.new(_bytes(secret), _bytes(text), hashlib.sha256).digest()
+
+
+def _serialize(call: Call, serializer: str, obj: Value, **options: Any) -> str:
+    data = plain(obj)
+    if serializer == "json":
+        return json.dumps(data, **options)
+    if serializer == "yaml":
+        text: str = yaml.safe_dump(data, **{"default_flow_style": False, **options})
+        return text.removesuffix("\n...\n").removesuffix("\n")
+    raise FunctionFailed(f"slsutil.serialize knows json and yaml, not {serializer!r}")
+
+
+def _deserialize(call: Call, serializer: str, stream_or_string: str, **options: Any) -> Value:
+    if serializer not in ("json", "yaml"):
+        raise FunctionFailed(f"slsutil.deserialize knows json and yaml, not {serializer!r}")
+    return call.render(stream_or_string, serializer, {})
+
+
+def _renderer(
+    call: Call,
+    path: str | None = None,
+    string: str | None = None,
+    default_renderer: str = "jinja|yaml",
+    **variables: Value,
+) -> Value:
+    """A file of the tree or a string through a pipeline; a first `#!` line chooses another one."""
+    if (path is None) == (string is None):
+        raise FunctionFailed("slsutil.renderer takes either a path or a string")
+    text = string or ""
+    if path is not None:
+        inner = path.removeprefix("salt://")
+        if call.recorder.oid(inner, call.saltenv) is None:
+            raise FunctionFailed(f"slsutil.renderer: there is no file salt://{inner} in saltenv {call.saltenv}")
+        text = call.recorder.read_file(inner, call.saltenv).decode("utf-8-sig")
+    first = text.partition("\n")[0]
+    if first.startswith("#!") and not first.startswith("#!/"):
+        default_renderer = first.removeprefix("#!").strip()
+    return call.render(text, default_renderer, variables)
+
+
+def _boolstr(call: Call, value: Value, true: str = "true", false: str = "false") -> str:
+    if value in ("", None, True, False):
+        return true if value else false
+    return true if value in ("true", "True", "yes", "on", "1", 1) else false
+
+
+FUNCTIONS: Mapping[str, Callable[..., Value]] = {
+    "hashutil.digest": _digest,
+    "hashutil.md5_digest": lambda call, instr: _digest(call, instr, "md5"),
+    "hashutil.sha256_digest": lambda call, instr: _digest(call, instr, "sha256"),
+    "hashutil.sha512_digest": lambda call, instr: _digest(call, instr, "sha512"),
+    "hashutil.base64_b64encode": lambda call, instr: base64.b64encode(_bytes(instr)).decode(),
+    "hashutil.base64_b64decode": lambda call, instr: base64.b64decode(_bytes(instr)).decode(),
+    "hashutil.base64_encodestring": lambda call, instr: base64.encodebytes(_bytes(instr)).decode(),
+    "hashutil.base64_decodestring": lambda call, instr: base64.decodebytes(_bytes(instr)).decode(),
+    "hashutil.hmac_signature": lambda call, string, shared_secret, challenge_hmac: hmac.compare_digest(
+        _hmac(string, shared_secret), base64.b64decode(challenge_hmac)
+    ),
+    "hashutil.hmac_compute": lambda call, string, shared_secret: _hmac(string, shared_secret).hex(),
+    "slsutil.serialize": _serialize,
+    "slsutil.deserialize": _deserialize,
+    "slsutil.renderer": _renderer,
+    "slsutil.boolstr": _boolstr,
+}

@@ -1,0 +1,269 @@
+"""pillar.*, grains.*, defaults.*, and the merging functions of slsutil."""
+
+from __future__ import annotations
+
+import copy
+import fnmatch
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from highstate.functions import Call, FunctionFailed
+from highstate.tracked import plain
+from highstate.traverse import join_lists, merge, traverse, update
+from highstate.types import Value
+
+_UNSET = object()
+
+
+def _pillar_get(
+    call: Call,
+    key: str,
+    default: Value = _UNSET,
+    merge: bool = False,
+    merge_nested_lists: bool | None = None,
+    delimiter: str = ":",
+    pillarenv: str | None = None,
+    saltenv: str | None = None,
+    unmask: bool | None = None,
+) -> Value:
+    pillar = call.recorder.view("pillar")
+    if merge and default is not _UNSET:
+        found = plain(traverse(pillar, key, None, delimiter=delimiter))
+        lists = call.opt("pillar_merge_lists", False) if merge_nested_lists is None else merge_nested_lists
+        if isinstance(default, Mapping):
+            if found is None or isinstance(found, Mapping):
+                return update(copy.deepcopy(plain(default)), found or {}, merge_lists=lists)
+        elif isinstance(default, list) and (found is None or isinstance(found, list)):
+            return join_lists(default, found or [])
+    missing = object()
+    found = traverse(pillar, key, missing, delimiter=delimiter)
+    if found is not missing:
+        return plain(found)
+    if default is _UNSET:
+        if call.opt("pillar_raise_on_missing", False):
+            raise FunctionFailed(f"pillar key not found: {key}")
+        return ""
+    return default
+
+
+def _get(root: str) -> Callable[..., Value]:
+    def get(call: Call, key: str, default: Value = "", delimiter: str = ":", ordered: bool = True) -> Value:
+        return plain(traverse(call.recorder.view(root), key, default, delimiter=delimiter))
+
+    return get
+
+
+def _item(root: str) -> Callable[..., Value]:
+    def item(call: Call, *keys: str, default: Value = "", delimiter: str = ":", **ignored: Value) -> Value:
+        data = call.recorder.view(root)
+        return {key: plain(traverse(data, key, default, delimiter=delimiter)) for key in keys}
+
+    return item
+
+
+def _items(root: str) -> Callable[..., Value]:
+    def items(call: Call, *ignored: Value, **options: Value) -> Value:
+        if options.get("pillar"):
+            raise FunctionFailed(f"{root}.items cannot compile another pillar here")
+        return plain(call.recorder.view(root))
+
+    return items
+
+
+def _pillar_raw(call: Call, key: str | None = None, unmask: bool | None = None) -> Value:
+    pillar = call.recorder.view("pillar")
+    return plain(pillar.get(key, {}) if key else pillar)
+
+
+def _keys(root: str) -> Callable[..., Value]:
+    def keys(call: Call, key: str, delimiter: str = ":", unmask: bool | None = None) -> Value:
+        found = traverse(call.recorder.view(root), key, None, delimiter=delimiter)
+        if found is None:
+            raise FunctionFailed(f"{root} key not found: {key}")
+        if not isinstance(found, Mapping):
+            raise FunctionFailed(f"the value of {root} key {key} is a {type(found).__name__}, not a mapping")
+        return list(found)
+
+    return keys
+
+
+def _ls(root: str) -> Callable[..., Value]:
+    def names(call: Call, *ignored: Value, **options: Value) -> Value:
+        found = list(call.recorder.view(root))
+        return sorted(found) if root == "grains" else found
+
+    return names
+
+
+def _has_value(call: Call, key: str) -> bool:
+    return bool(plain(traverse(call.recorder.view("grains"), key, "")))
+
+
+def _equals(call: Call, key: str, value: Value) -> bool:
+    return str(value) == str(plain(traverse(call.recorder.view("grains"), key, "")))
+
+
+def _filter_by(root: str, lookup_name: str, default_lookup: str | None) -> Callable[..., Value]:
+    """`grains.filter_by` and `pillar.filter_by`: the entry whose key (a glob) matches a value of the minion."""
+
+    def filter_by(
+        call: Call,
+        lookup_dict: Mapping[Any, Value],
+        lookup: str | None = default_lookup,
+        merge: Mapping[str, Value] | None = None,
+        default: Value = "default",
+        base: Value = None,
+        **named: Value,
+    ) -> Value:
+        lookup = named.pop(lookup_name, lookup)
+        if named:
+            raise FunctionFailed(f"{root}.filter_by takes no argument {next(iter(named))!r}")
+        found = plain(traverse(call.recorder.view(root), lookup, []))
+        chosen = _choose(lookup_dict, found if isinstance(found, list) else [found])
+        if chosen is None:
+            chosen = lookup_dict.get(default)
+        chosen = copy.deepcopy(plain(chosen))
+        if base and base in lookup_dict:
+            chosen = _over_base(plain(lookup_dict[base]), chosen)
+        return _merged(chosen, merge, root)
+
+    return filter_by
+
+
+def _choose(table: Mapping[Any, Value], values: list[Value]) -> Value:
+    for value in values:
+        for key in table:
+            if fnmatch.fnmatchcase(str(value), str(key)):
+                if table[key] is not None:
+                    return table[key]
+                break
+    return None
+
+
+def _over_base(base: Value, chosen: Value) -> Value:
+    if chosen is None:
+        return copy.deepcopy(base)
+    if not isinstance(base, Mapping):
+        return chosen
+    if not isinstance(chosen, Mapping):
+        raise FunctionFailed("filter_by: the base and the chosen entry must both be mappings")
+    return update(copy.deepcopy(dict(base)), chosen)
+
+
+def _merged(chosen: Value, over: Value, root: str) -> Value:
+    over = plain(over)
+    if not over:
+        return chosen
+    if not isinstance(over, Mapping):
+        raise FunctionFailed(f"{root}.filter_by: merge must be a mapping, not a {type(over).__name__}")
+    if chosen is None:
+        return over
+    return update(chosen, copy.deepcopy(over))
+
+
+def _defaults_merge(
+    call: Call,
+    dest: Value,
+    src: Value,
+    merge_lists: bool = False,
+    in_place: bool = True,
+    convert_none: bool = True,
+) -> Value:
+    if convert_none:
+        src = {} if src is None else src
+        if dest is None:
+            if in_place:
+                raise FunctionFailed("defaults.merge cannot merge into null in place: use in_place=False")
+            dest = {}
+    return update(dest if in_place else copy.deepcopy(plain(dest)), plain(src), merge_lists=merge_lists)
+
+
+def _defaults_update(
+    call: Call,
+    dest: Value,
+    defaults: Value,
+    merge_lists: bool = True,
+    in_place: bool = True,
+    convert_none: bool = True,
+) -> Value:
+    nodes = (dest if in_place else copy.deepcopy(plain(dest))) or {}
+    for name in list(nodes):
+        one = copy.deepcopy(plain(defaults)) or {}
+        nodes[name] = update(one, plain(nodes[name]) or {}, merge_lists=merge_lists)
+    return nodes
+
+
+def _defaults_get(call: Call, key: str, default: Value = "") -> Value:
+    """A value of the formula's `defaults.yaml` or `defaults.json`, or of pillar where that has it."""
+    formula, _, inner = key.partition(":")
+    table: Value = None
+    for ending, pipeline in (("yaml", "yaml"), ("json", "json")):
+        path = f"{formula}/defaults.{ending}"
+        if call.recorder.oid(path, call.saltenv) is not None:
+            text = call.recorder.read_file(path, call.saltenv).decode()
+            table = call.render(text, pipeline, {})
+            break
+    pillar = plain(call.recorder.view("pillar").get(formula, {}))
+    merged = update(table if isinstance(table, dict) else {}, pillar if isinstance(pillar, dict) else {})
+    return traverse(merged, inner, default) if inner else merged
+
+
+def _slsutil_merge(
+    call: Call,
+    obj_a: Mapping[str, Value],
+    obj_b: Mapping[str, Value],
+    strategy: str = "smart",
+    renderer: str = "yaml",
+    merge_lists: bool = False,
+) -> Value:
+    return merge(plain(obj_a), plain(obj_b), strategy=strategy, merge_lists=merge_lists)
+
+
+def _slsutil_merge_all(
+    call: Call,
+    lst: list[Mapping[str, Value]],
+    strategy: str = "smart",
+    renderer: str = "yaml",
+    merge_lists: bool = False,
+) -> Value:
+    merged: dict[Any, Value] = {}
+    for one in lst:
+        merged = merge(merged, plain(one), strategy=strategy, merge_lists=merge_lists)
+    return merged
+
+
+def _slsutil_update(
+    call: Call, dest: Value, upd: Value, recursive_update: bool = True, merge_lists: bool = False
+) -> Value:
+    if not recursive_update:
+        dest.update(plain(upd))
+        return dest
+    return update(dest, plain(upd), merge_lists=merge_lists)
+
+
+FUNCTIONS: Mapping[str, Callable[..., Value]] = {
+    "pillar.get": _pillar_get,
+    "pillar.fetch": _pillar_get,
+    "pillar.item": _item("pillar"),
+    "pillar.items": _items("pillar"),
+    "pillar.data": _items("pillar"),
+    "pillar.raw": _pillar_raw,
+    "pillar.keys": _keys("pillar"),
+    "pillar.ls": _ls("pillar"),
+    "pillar.filter_by": _filter_by("pillar", "pillar", None),
+    "grains.get": _get("grains"),
+    "grains.fetch": _get("grains"),
+    "grains.item": _item("grains"),
+    "grains.items": _items("grains"),
+    "grains.ls": _ls("grains"),
+    "grains.has_value": _has_value,
+    "grains.equals": _equals,
+    "grains.filter_by": _filter_by("grains", "grain", "os_family"),
+    "defaults.get": _defaults_get,
+    "defaults.merge": _defaults_merge,
+    "defaults.update": _defaults_update,
+    "defaults.deepcopy": lambda call, source: copy.deepcopy(plain(source)),
+    "slsutil.merge": _slsutil_merge,
+    "slsutil.merge_all": _slsutil_merge_all,
+    "slsutil.update": _slsutil_update,
+}

@@ -1,0 +1,119 @@
+"""match.* and test.*: who the minion is, and functions that only give back what they got."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from highstate.functions import Call, FunctionFailed
+from highstate.match import KINDS, Kind, Subject, id_matches, match_subject
+from highstate.tracked import plain
+from highstate.traverse import update
+from highstate.types import Value
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """The minion under another id, as `minion_id=` asks for."""
+
+    call: Call
+    minion_id: str
+
+    @property
+    def grains(self) -> Mapping[str, Value]:
+        return self.call.recorder.grains
+
+    @property
+    def pillar(self) -> Mapping[str, Value]:
+        return self.call.recorder.pillar
+
+    def matches_id(self, matcher: str, pattern: str) -> bool:
+        return id_matches(matcher, pattern, self.minion_id)
+
+
+def _matches(call: Call, expression: str, kind: str, minion_id: str | None = None, delimiter: str = ":") -> bool:
+    if kind not in KINDS:
+        raise FunctionFailed(f"there is no matcher {kind!r} (there are {', '.join(KINDS)})")
+    subject: Subject = call.recorder if minion_id is None else _Named(call, str(minion_id))
+    nodegroups = plain(call.opt("nodegroups", {}))
+    return match_subject(expression, subject, kind=cast(Kind, kind), nodegroups=nodegroups, delimiter=delimiter)
+
+
+def _by_id(kind: Kind) -> Callable[..., bool]:
+    return lambda call, tgt, minion_id=None: _matches(call, tgt, kind, minion_id)
+
+
+def _by_data(kind: Kind) -> Callable[..., bool]:
+    return lambda call, tgt, delimiter=":": _matches(call, tgt, kind, None, delimiter)
+
+
+def _filter_by(
+    call: Call,
+    lookup: Mapping[str, Value],
+    tgt_type: str = "compound",
+    minion_id: str | None = None,
+    merge: Value = None,
+    merge_lists: bool = False,
+    default: str = "default",
+) -> Value:
+    over = plain(merge)
+    if over and not isinstance(over, Mapping):
+        raise FunctionFailed(f"match.filter_by: merge must be a mapping, not a {type(over).__name__}")
+    for target in lookup:
+        if _matches(call, target, tgt_type, minion_id):
+            chosen = copy.deepcopy(plain(lookup[target]))
+            if not over:
+                return chosen
+            return over if chosen is None else update(chosen, copy.deepcopy(over), merge_lists=merge_lists)
+    return lookup.get(default)
+
+
+def _search_by(
+    call: Call, lookup: Mapping[str, list[str]], tgt_type: str = "compound", minion_id: str | None = None
+) -> Value:
+    found = [
+        name
+        for name, targets in plain(lookup).items()
+        for target in targets
+        if _matches(call, target, tgt_type, minion_id)
+    ]
+    return found or None
+
+
+def _ifelse(call: Call, *arguments: Value, tgt_type: str = "compound", minion_id: str | None = None) -> Value:
+    """Pairs of target and value; the last argument is the default."""
+    if len(arguments) % 2 == 0:
+        raise FunctionFailed("match.ifelse takes pairs of target and value, and a default at the end")
+    for target, value in zip(arguments[:-1:2], arguments[1::2], strict=True):
+        if target is True or (isinstance(target, str) and _matches(call, target, tgt_type, minion_id)):
+            return value
+    return arguments[-1]
+
+
+def _echo(call: Call, text: Value) -> Value:
+    return text
+
+
+FUNCTIONS: Mapping[str, Callable[..., Value]] = {
+    "match.compound": _by_id("compound"),
+    "match.glob": _by_id("glob"),
+    "match.list": _by_id("list"),
+    "match.pcre": _by_id("pcre"),
+    "match.grain": _by_data("grain"),
+    "match.grain_pcre": _by_data("grain_pcre"),
+    "match.pillar": _by_data("pillar"),
+    "match.pillar_pcre": _by_data("pillar_pcre"),
+    "match.ipcidr": lambda call, tgt: _matches(call, tgt, "ipcidr"),
+    "match.filter_by": _filter_by,
+    "match.search_by": _search_by,
+    "match.ifelse": _ifelse,
+    "test.ping": lambda call: True,
+    "test.true": lambda call: True,
+    "test.false": lambda call: False,
+    "test.echo": _echo,
+    "test.outputter": _echo,
+    "test.arg": lambda call, *args, **kwargs: {"args": list(args), "kwargs": kwargs},
+    "test.opts_pkg": lambda call: plain(call.recorder.view("opts")),
+}

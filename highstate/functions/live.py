@@ -1,0 +1,27 @@
+"""Names of Salt's execution modules that ask the machine they run on, so that errors can say so."""
+
+from __future__ import annotations
+
+_NAMES = """
+    acme aliases alternatives ansiblegate apache aptpkg archive artifactory at augeas aws_sqs bcache beacons
+    bigip boto_ec2 bridge btrfs cabal cassandra_cql chocolatey chronos cloud cmd composer consul
+    container_resource cpan cron cryptdev csf cyg daemontools data ddns debconf debuild_pkgbuild devmap dig disk
+    djangomod dnsmasq dnsutil docker dockercompose dockermod drac drbd ebuildpkg elasticsearch etcd ethtool
+    event extfs file firewalld freezer gem genesis git glusterfs gpg group grub_legacy haproxyconn helm hg
+    highstate_doc host http icinga2 idem incron influxdb ini inspector introspect iosconfig ipmi ipset iptables
+    iwtools jboss7 jenkinsmod k8s kapacitor kernelpkg key keyboard keystone kmod kubernetes kubernetesmod
+    launchctl ldap3 libcloud_dns linux_acl linux_ip linux_lvm linux_sysctl locale locate logadm logrotate lvm
+    lvs lxc lxd macpackage makeconf mandrill mattermost mdadm memcached mine minion mod_random modjk mongodb
+    monit moosefs mount mssql munin mysql nagios napalm netaddress network neutron nfs3 nftables nginx nix node
+    npm nspawn nxos openscap openstack_config openstack_mng opkg opsgenie oracle out pacman pagerduty pam
+    parallels parted partition pcs pdbedit pecl pf pip pkg pkgin pkgng portage postfix postgres poudriere
+    powerpath ps publish puppet pushover pw_user pyenv qemu_img quota rabbitmq raet_publish raid random
+    random_org rbenv rdp redis reg rest rpm rpmbuild rsync runit rvm s3 s6 salt_proxy saltcheck saltutil
+    schedule scp scsi sdb seed selinux sensors serverdensity service shadow slack smbios smf smtp snap snapper
+    solr sqlite3 ssh state status statuspage supervisord suse_apache svn swift sysbench sysfs syslog_ng sysmod
+    sysrc system systemd_service telegram temp timezone tls tomcat trafficserver travisci tuned twilio_notify
+    udev ufw uptime user useradd uwsgi vagrant vault virt virtualenv vmctl vsphere webutil winrepo wordpress
+    x509 xapi xfs xmpp yumpkg zabbix zcbuildout zfs zookeeper zpool zypperpkg
+"""
+
+LIVE_MODULES = frozenset(_NAMES.split())

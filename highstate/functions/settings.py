@@ -1,0 +1,83 @@
+"""config.*, environ.* and the logging functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from highstate.functions import Call
+from highstate.tracked import plain
+from highstate.traverse import merge as merge_data
+from highstate.traverse import traverse
+from highstate.types import Value
+
+
+def _config_get(
+    call: Call,
+    key: str,
+    default: Value = "",
+    delimiter: str = ":",
+    merge: str | None = None,
+    omit_opts: bool = False,
+    omit_pillar: bool = False,
+    omit_master: bool = False,
+    omit_grains: bool = False,
+) -> Value:
+    """The first of options, grains, pillar and pillar's `master` that has the key, as Salt orders them."""
+    view = call.recorder.view
+    if merge is not None:
+        return _config_merged(call, key, default, delimiter, merge)
+    missing = object()
+    for root, left_out in (("opts", omit_opts), ("grains", omit_grains), ("pillar", omit_pillar)):
+        found = missing if left_out else traverse(view(root), key, missing, delimiter=delimiter)
+        if found is not missing:
+            return plain(found)
+    found = (
+        missing if omit_master else traverse(view("pillar"), f"master{delimiter}{key}", missing, delimiter=delimiter)
+    )
+    return default if found is missing else plain(found)
+
+
+def _config_merged(call: Call, key: str, default: Value, delimiter: str, strategy: str) -> Value:
+    merged: dict[str, Value] = {}
+    for root in ("pillar", "grains", "opts"):
+        merged = merge_data(merged, plain(call.recorder.view(root)), strategy=strategy)
+    return traverse(merged, key, default, delimiter=delimiter)
+
+
+def _config_option(call: Call, value: str, default: Value = "", **omit: bool) -> Value:
+    return _config_get(call, value, default)
+
+
+def _log(call: Call, *arguments: Value, **named: Value) -> bool:
+    """Logging from a template: a compile has no log; True, as Salt returns."""
+    return True
+
+
+def _environ_get(call: Call, key: str, default: Value = "") -> Value:
+    """A variable of the environment that the option `environ` lets templates see: by default none."""
+    return plain(call.opt("environ", {})).get(key, default)
+
+
+def _environ_items(call: Call) -> Value:
+    return plain(call.opt("environ", {}))
+
+
+FUNCTIONS: Mapping[str, Callable[..., Value]] = {
+    "config.get": _config_get,
+    "config.option": _config_option,
+    "config.dot_vals": lambda call, value: {
+        key: plain(inner) for key, inner in call.recorder.view("opts").items() if str(key).startswith(f"{value}.")
+    },
+    "environ.get": _environ_get,
+    "environ.items": _environ_items,
+    "environ.item": lambda call, keys, default="": {
+        key: _environ_get(call, key, default) for key in ([keys] if isinstance(keys, str) else keys)
+    },
+    "environ.has_value": lambda call, key, value=None: (
+        _environ_get(call, key, None) is not None if value is None else _environ_get(call, key, None) == value
+    ),
+    **{
+        f"log.{level}": _log
+        for level in ("debug", "trace", "garbage", "info", "warning", "error", "critical", "exception")
+    },
+}

@@ -1,0 +1,132 @@
+"""Errors of templates, YAML and JSON turned into `Problem`s: the place, the lines around it, and what to do."""
+
+from __future__ import annotations
+
+import json
+
+import jinja2
+import yaml
+
+from highstate.functions import FunctionFailed
+from highstate.render import jinja
+from highstate.render.context import Context, RenderFailed
+from highstate.render.lines import LineMap
+from highstate.render.problems import excerpt, near
+from highstate.render.undefined import MissingFunction, MissingName
+from highstate.tracked import Recorder
+from highstate.types import Pos, Problem, Stage
+
+__all__ = ["excerpt", "json_failed", "template_failed", "yaml_failed"]
+
+ON_THE_MACHINE = (
+    "states are compiled on the controller: use a grain or pillar value, or let a state with onlyif/unless ask"
+)
+
+
+def template_failed(error: Exception, path: str, context: Context, recorder: Recorder) -> RenderFailed:
+    """A template raised: blame its innermost line, and name the way there."""
+    places = jinja.places(error) or [(path, 0)]
+    file, line = places[-1]
+    source = _source(file or path, context, recorder)
+    pos = Pos(file=file or path, saltenv=context.saltenv, line=line, template_line=line, stage=Stage.RENDER)
+    message, hint, live = _describe(error)
+    way = [f"{name}:{number}" for name, number in places[:-1] if (name, number) != (file, line)]
+    if way:
+        message += f" (on the way from {' and '.join(dict.fromkeys(way))})"
+    problem = Problem(message=message, pos=pos, excerpt=excerpt(source, line), hint=hint)
+    return RenderFailed(problem, live=live)
+
+
+def _source(path: str, context: Context, recorder: Recorder) -> str:
+    try:
+        return recorder.read_file(path, context.saltenv).decode("utf-8-sig", errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def _describe(error: Exception) -> tuple[str, str, str]:
+    """Message, hint and, where that is the reason, the function of the live machine."""
+    match error:
+        case MissingFunction():
+            live = error.functions.is_live(error.name)
+            close = near(error.name, error.known or ())
+            return str(error), ON_THE_MACHINE if live else close, error.name if live else ""
+        case FunctionFailed():
+            return str(error), ON_THE_MACHINE if error.live else "", error.live
+        case MissingName():
+            return str(error), near(error.name, jinja.names_in_scope(error) if error.known is None else error.known), ""
+        case jinja2.TemplateNotFound():
+            return error.message or f"there is no template {error.name}", "", ""
+        case jinja2.TemplateSyntaxError():
+            return f"Jinja syntax error: {error.message}", "", ""
+        case jinja2.exceptions.SecurityError():
+            return f"refused by the sandbox: {error}", "", ""
+        case jinja2.TemplateError():
+            return str(error), "", ""
+        case UnicodeDecodeError():
+            return f"an imported file is not UTF-8: {error}", "", ""
+        case RecursionError():
+            return "the template calls itself without end", "", ""
+        case MemoryError():
+            return "the template needs more memory than there is", "", ""
+        case KeyError():
+            return f"there is no key {error}", "", ""
+        case _:
+            return f"{type(error).__name__}: {error}", "", ""
+
+
+def yaml_failed(error: yaml.YAMLError, path: str, saltenv: str, text: str, lines: LineMap) -> RenderFailed:
+    """The rendered text is no YAML: show it around the place, with the template's line."""
+    line = column = 0
+    message = str(error)
+    if isinstance(error, yaml.MarkedYAMLError):
+        mark = error.problem_mark or error.context_mark
+        if mark is not None:
+            line, column = mark.line + 1, mark.column + 1
+        message = error.problem or error.context or message
+    elif isinstance(error, yaml.reader.ReaderError):
+        line, column = _place_of_position(text, error.position)
+        message = f"{error.reason}: character {error.character!r}"
+    return RenderFailed(
+        _text_problem(message, path, saltenv, text, lines, line, column, _yaml_hint(message, text, line))
+    )
+
+
+def json_failed(error: Exception, path: str, saltenv: str, text: str, lines: LineMap) -> RenderFailed:
+    """The rendered text is no JSON."""
+    line = column = 0
+    message = str(error)
+    if isinstance(error, json.JSONDecodeError):
+        line, column, message = error.lineno, error.colno, error.msg
+    return RenderFailed(_text_problem(message, path, saltenv, text, lines, line, column, ""))
+
+
+def _text_problem(
+    message: str, path: str, saltenv: str, text: str, lines: LineMap, line: int, column: int, hint: str
+) -> Problem:
+    pos = Pos(
+        file=path,
+        saltenv=saltenv,
+        line=line,
+        template_line=lines.template_line(line),
+        column=column,
+        stage=Stage.YAML,
+    )
+    return Problem(message=message, pos=pos, excerpt=excerpt(text, line, column), hint=hint)
+
+
+def _place_of_position(text: str, position: int) -> tuple[int, int]:
+    before = text.encode()[:position].decode(errors="replace")
+    return before.count("\n") + 1, len(before) - before.rfind("\n")
+
+
+def _yaml_hint(message: str, text: str, line: int) -> str:
+    all_lines = text.splitlines()
+    shown = all_lines[line - 1] if 0 < line <= len(all_lines) else ""
+    if "\t" in shown and "token" in message:
+        return "YAML is indented with spaces; there is a tab in this line"
+    if "found conflicting ID" in message:
+        return "give each ID once; to run several functions under one ID, use different state modules"
+    if "mapping values are not allowed" in message:
+        return "quote a value that contains ': ', and check the indentation"
+    return ""

@@ -1,0 +1,87 @@
+"""What goes into a render and what comes out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from highstate.memo import Memo
+from highstate.render.lines import LineMap
+from highstate.tracked import Recorder, Sources
+from highstate.types import Files, Minion, Problem, Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Who and what a template is rendered for. Make one for each minion and saltenv: it keeps digests of its inputs."""
+
+    minion: Minion
+    files: Files
+    saltenv: str = "base"
+    pillar: Mapping[str, Value] = field(default_factory=dict)
+    opts: Mapping[str, Value] = field(default_factory=dict)
+    """Minion options that templates see as `opts`; also `jinja_env`, `jinja_sls_env`, `nodegroups`, ..."""
+    memo: Memo | None = None
+    functions: Mapping[str, Callable[..., Value]] = field(default_factory=dict)
+    """Further functions for `salt[...]`. What calls one holds for that moment alone: it is never memoised."""
+    reads: Recorder | None = None
+    """Where given: all that is read is recorded here too (a pillar is made of many renders)."""
+    sources: Sources = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        opts = {
+            "saltenv": None,
+            "pillarenv": None,
+            "test": False,
+            "state_top": "top.sls",
+            "master": "salt",
+            "file_client": "remote",
+            **self.opts,
+            "id": self.minion.id,
+        }
+        sources = Sources(
+            minion_id=self.minion.id,
+            roots={"grains": self.minion.grains, "pillar": self.pillar, "opts": opts},
+            files=self.files,
+        )
+        object.__setattr__(self, "sources", sources)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendered:
+    """An SLS as data. `data` belongs to the caller, who may change it."""
+
+    data: Value
+    text: str
+    """The rendered text, before YAML or JSON."""
+    template: str
+    """Path of the template."""
+    lines: LineMap
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedText:
+    """A file's template as text."""
+
+    text: str
+    files: Mapping[tuple[str, str], str]
+    """(saltenv, path) -> oid of the template and of all that it imports."""
+    volatile: tuple[str, ...] = ()
+    """Functions of the live machine that it called."""
+
+
+class RenderFailed(Exception):
+    """A template or its YAML is wrong, and `problem` says where and why."""
+
+    def __init__(self, problem: Problem, *, live: str = "") -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+        self.live = live
+        """The function that only the live machine has, when asking for it is all that is wrong."""
+
+    def __reduce__(self) -> tuple[Callable[[Problem, str], RenderFailed], tuple[Problem, str]]:
+        return _remade, (self.problem, self.live)
+
+
+def _remade(problem: Problem, live: str) -> RenderFailed:
+    return RenderFailed(problem, live=live)

@@ -1,0 +1,60 @@
+"""From keys of the data back to lines of the rendered text, and from those to lines of the template."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import yaml
+
+from highstate.types import Value
+
+
+class LineMap:
+    """Where things stand. Finding keys composes the text once more, on first use: most renders need no line."""
+
+    def __init__(self, text: str, template_lines: Sequence[int]) -> None:
+        self._text = text
+        self._template_lines = template_lines
+        self._found: dict[tuple[str, ...], int] | None = None
+
+    def find(self, *keys: Value) -> int:
+        """Rendered line of the key (or list index) at the end of this path; 0 when unknown."""
+        if self._found is None:
+            self._found = _compose(self._text)
+        return self._found.get(tuple(str(key) for key in keys), 0)
+
+    def template_line(self, rendered_line: int) -> int:
+        """Line of the template that produced a rendered line; 0 when unknown."""
+        if 1 <= rendered_line <= len(self._template_lines):
+            return self._template_lines[rendered_line - 1]
+        return 0
+
+
+def _compose(text: str) -> dict[tuple[str, ...], int]:
+    found: dict[tuple[str, ...], int] = {}
+    try:
+        node = yaml.compose(text, Loader=yaml.CSafeLoader)
+    except yaml.YAMLError:
+        return found
+    if node is not None:
+        _walk(node, (), found, set())
+    return found
+
+
+def _walk(node: yaml.Node, path: tuple[str, ...], found: dict[tuple[str, ...], int], above: set[int]) -> None:
+    if id(node) in above or len(path) > 12:
+        return
+    above.add(id(node))
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.tag == "tag:yaml.org,2002:merge":
+                for merged in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                    _walk(merged, path, found, above)
+            elif isinstance(key, yaml.ScalarNode):
+                found.setdefault((*path, key.value), key.start_mark.line + 1)
+                _walk(value, (*path, key.value), found, above)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            found.setdefault((*path, str(index)), item.start_mark.line + 1)
+            _walk(item, (*path, str(index)), found, above)
+    above.discard(id(node))

@@ -1,0 +1,32 @@
+"""Making errors readable: the lines around the place, and names that are near what was written."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def excerpt(text: str, line: int, column: int = 0, *, around: int = 2) -> str:
+    """The lines around `line` with a mark before it, and a caret under `column` (from 1) where that is known."""
+    lines = text.splitlines()
+    if not 1 <= line <= len(lines) + 1:
+        return ""
+    first, last = max(1, line - around), min(len(lines), line + around)
+    width = len(str(last))
+    shown: list[str] = []
+    for number in range(first, last + 1):
+        content = lines[number - 1].expandtabs(2)[:200]
+        shown.append(f"{'>' if number == line else ' '} {number:>{width}} | {content}")
+        if number == line and column:
+            before = lines[number - 1][: column - 1].expandtabs(2)
+            if len(before) < 200:
+                shown.append(f"  {' ' * width} | {' ' * len(before)}^")
+    return "\n".join(shown)
+
+
+def near(name: str, known: Iterable[object]) -> str:
+    """A hint that names what is close to `name`, or an empty string."""
+    close = difflib.get_close_matches(name, [str(one) for one in known], n=3)
+    if not close:
+        return ""
+    return "did you mean " + " or ".join(repr(one) for one in close) + "?"

@@ -1,0 +1,52 @@
+"""What an undefined name does: it raises on every use, and says what was looked for and where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jinja2
+from jinja2.utils import missing
+
+from highstate.functions import Functions
+from highstate.tracked import View, place_of
+
+
+class MissingName(jinja2.UndefinedError):
+    """Something undefined was used. `known` are the names that there are at that place, None: those in scope."""
+
+    name: str = ""
+    known: tuple[str, ...] | None = None
+
+
+class MissingFunction(MissingName):
+    """A function was called that `salt` has not."""
+
+    functions: Functions
+
+
+class Missing(jinja2.StrictUndefined):
+    """Strict, with messages in the words of Salt's users."""
+
+    def __init__(self, hint: str | None = None, obj: Any = missing, name: str | None = None, exc: Any = None) -> None:
+        super().__init__(hint, obj, name)
+        # Jinja wants a class to make the error of; anything that makes one will do.
+        self._undefined_exception: Any = self._error if exc is None else exc
+
+    def _error(self, message: str) -> jinja2.TemplateRuntimeError:
+        obj, name = self._undefined_obj, str(self._undefined_name)
+        if isinstance(obj, Functions):
+            function = MissingFunction(obj.why_missing(name))
+            function.name, function.functions = obj.full_name(name), obj
+            function.known = tuple(obj.names())
+            return function
+        error = MissingName(message)
+        error.name = name
+        if isinstance(obj, View):
+            error = MissingName(f"{place_of(obj)} has no key {name!r}")
+            error.name, error.known = name, tuple(map(str, obj))
+        elif isinstance(obj, dict):
+            error = MissingName(f"there is no key {name!r} here")
+            error.name, error.known = name, tuple(map(str, obj))
+        elif obj is not missing:
+            error.known = ()
+        return error

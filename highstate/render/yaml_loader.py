@@ -1,0 +1,120 @@
+"""YAML as Salt reads it: YAML 1.1 on libyaml with Salt's own rules. No Jinja in here.
+
+Salt's rules (its documentation, "Understanding YAML" and "YAML idiosyncrasies"): duplicate keys are errors,
+timestamps stay strings, integers with leading zeros are decimal, merged keys come first and yield to own ones.
+Python tags are refused, and so are aliases that unfold into more than memory should hold.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Hashable
+from typing import Any
+
+import yaml
+from yaml.constructor import ConstructorError
+
+from highstate.types import Value
+
+MAX_NODES = 2_000_000
+"""Values that a document may have with all its aliases unfolded."""
+
+_TAG = "tag:yaml.org,2002:"
+
+
+class SaltLoader(yaml.CSafeLoader):
+    """libyaml's parser with Salt's constructors."""
+
+    def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict[Hashable, Any]:
+        """A mapping, or an error that shows both places of a key given twice."""
+        if not isinstance(node, yaml.MappingNode):
+            raise ConstructorError(None, None, f"expected a mapping, but found {node.tag}", node.start_mark)
+        self.flatten_mapping(node)
+        mapping: dict[Hashable, Any] = {}
+        first: dict[Hashable, int] = {}
+        for key_node, value_node in node.value:
+            key = self.construct_object(key_node, deep=deep)
+            try:
+                hash(key)
+            except TypeError:
+                problem = f"a {type(key).__name__} cannot be a key of a mapping"
+                raise ConstructorError(None, None, problem, key_node.start_mark) from None
+            if key in mapping:
+                problem = f"found conflicting ID {str(key)!r}: the same key stands in line {first[key]} already"
+                raise ConstructorError(None, None, problem, key_node.start_mark)
+            first[key] = key_node.start_mark.line + 1
+            mapping[key] = self.construct_object(value_node, deep=deep)
+        return mapping
+
+    def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> str:
+        """The text of a scalar; integers lose their leading zeros, so that 0644 is 644."""
+        text: str = super().construct_scalar(node)
+        if node.tag == _TAG + "int" and text.startswith("0") and not text.startswith(("0b", "0x")):
+            return text.lstrip("0") or "0"
+        return text
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Put what `<<` merges before the own keys, without those that the mapping has itself."""
+        own = [pair for pair in node.value if pair[0].tag != _TAG + "merge"]
+        merges = len(own) < len(node.value)
+        super().flatten_mapping(node)
+        if not merges:
+            return
+        names = {key.value for key, _ in own if isinstance(key, yaml.ScalarNode)}
+        merged = node.value[: len(node.value) - len(own)]
+        node.value = [pair for pair in merged if pair[0].value not in names] + own
+
+    def construct_binary(self, node: yaml.ScalarNode) -> bytes:
+        """Base64, with or without padding."""
+        try:
+            data = self.construct_scalar(node).encode("ascii")
+            return base64.decodebytes(data + b"=" * (-len(data) % 4))
+        except (UnicodeEncodeError, binascii.Error) as error:
+            raise ConstructorError(None, None, f"this is no base64: {error}", node.start_mark) from error
+
+
+SaltLoader.add_constructor(_TAG + "timestamp", SaltLoader.construct_scalar)
+SaltLoader.add_constructor(_TAG + "binary", SaltLoader.construct_binary)
+
+
+def load_yaml(text: str) -> Value:
+    """The one document in `text` as data; yaml.YAMLError when it is wrong."""
+    loader = SaltLoader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        if "*" in text:
+            _refuse_unfolding(node)
+        return loader.construct_document(node)
+    except RecursionError:
+        raise ConstructorError(None, None, "the document is nested too deeply") from None
+    except ValueError as error:  # e.g. `!!int abc`, or an integer of too many digits
+        raise ConstructorError(None, None, f"a value cannot be read: {error}") from error
+    finally:
+        loader.dispose()
+
+
+def _refuse_unfolding(root: yaml.Node) -> None:
+    """Count values with every alias unfolded; an alias inside its own anchor unfolds for ever."""
+    sizes: dict[int, int] = {}
+
+    def size(node: yaml.Node) -> int:
+        known = sizes.get(id(node))
+        if known == -1:
+            raise ConstructorError(None, None, "an alias stands inside its own anchor", node.start_mark)
+        if known is not None:
+            return known
+        sizes[id(node)] = -1
+        total = 1
+        if isinstance(node, yaml.SequenceNode):
+            total += sum(size(item) for item in node.value)
+        elif isinstance(node, yaml.MappingNode):
+            total += sum(size(key) + size(value) for key, value in node.value)
+        if total > MAX_NODES:
+            raise ConstructorError(None, None, f"its aliases unfold into more than {MAX_NODES} values", node.start_mark)
+        sizes[id(node)] = total
+        return total
+
+    size(root)

@@ -1,0 +1,279 @@
+"""Recorded reads: what a template, top file or pillar looked at, so that its result can be taken again.
+
+`Sources` are one minion's inputs; a `Recorder` notes each read of them with a digest of what was seen;
+a `View` is the mapping handed to templates in place of grains, pillar and opts. A view is no dict on purpose:
+C code that takes a dict's insides (json, dict()) would read past the record. Used by render, pillar and top;
+nothing here decides what to do with the record: that is `memo`.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import itertools
+import marshal
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from highstate.match import id_matches
+from highstate.types import Files, Value
+
+Read: TypeAlias = tuple[Any, ...]
+"""What was read: ("value", root, path), ("has", root, path, key), ("keys", root, path), ("type", root, path),
+("id", matcher, pattern), ("file", saltenv, path) or ("list", saltenv, prefix)."""
+
+_MISSING = object()
+_unique = itertools.count()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """All that a compile for one minion may read. The values must not change while this is in use."""
+
+    minion_id: str
+    roots: Mapping[str, Mapping[str, Value]]
+    """"grains", "pillar" and "opts"."""
+    files: Files
+    _digests: dict[Read, bytes] = field(default_factory=dict, repr=False, compare=False)
+
+    def digest(self, read: Read) -> bytes:
+        """What `read` gives here. Equal digests mean that a template cannot tell the difference."""
+        found = self._digests.get(read)
+        if found is None:
+            found = self._digests[read] = self._look(read)
+        return found
+
+    def at(self, root: str, path: Sequence[Value]) -> Value:
+        """The value at a path through mappings, or the private mark of a missing one."""
+        value: Value = self.roots[root]
+        for key in path:
+            if not isinstance(value, Mapping) or key not in value:
+                return _MISSING
+            value = value[key]
+        return value
+
+    def _look(self, read: Read) -> bytes:
+        match read:
+            case ("value", root, path):
+                return digest_value(self.at(root, path))
+            case ("type", root, path):
+                return b"m" if isinstance(self.at(root, path), Mapping) else b"-"
+            case ("keys", root, path):
+                value = self.at(root, path)
+                return digest_value(list(value)) if isinstance(value, Mapping) else b"-"
+            case ("has", root, path, key):
+                value = self.at(root, path)
+                return b"1" if isinstance(value, Mapping) and key in value else b"0"
+            case ("id", matcher, pattern):
+                return b"1" if id_matches(matcher, pattern, self.minion_id) else b"0"
+            case ("file", saltenv, path):
+                return (self.files.oid(path, saltenv) or "").encode()
+            case ("list", saltenv, prefix):
+                return digest_value(list(self.files.list(prefix, saltenv)))
+            case _:
+                raise ValueError(f"no such read: {read!r}")
+
+
+class Recorder:
+    """Notes the reads of one render, in the order in which they first happen.
+
+    That order matters: the first read of a template is always the same, and each next one follows from
+    the answers so far. `Memo` builds on it.
+    """
+
+    def __init__(self, sources: Sources) -> None:
+        self.sources = sources
+        self.reads: dict[Read, bytes] = {}
+        self.live: dict[str, None] = {}
+        """Functions of the live machine that were called: the result holds for this moment alone."""
+        self._views: dict[str, View] = {}
+
+    def record(self, read: Read) -> bytes:
+        """Note a read; returns its digest."""
+        found = self.reads.get(read)
+        if found is None:
+            found = self.reads[read] = self.sources.digest(read)
+        return found
+
+    def absorb(self, reads: Mapping[Read, bytes], live: Mapping[str, None] | None = None) -> None:
+        """Note all the reads of a part, rendered or taken from a memo."""
+        for read, digest in reads.items():
+            self.reads.setdefault(read, digest)
+        self.live.update(live or {})
+
+    def view(self, root: str) -> View:
+        """The recording view of grains, pillar or opts; the same one each time."""
+        if root not in self._views:
+            self._views[root] = View(self, root, (), self.sources.roots[root])
+        return self._views[root]
+
+    def matches_id(self, matcher: str, pattern: str) -> bool:
+        """Whether the minion's id matches; records the answer and not the id, so that minions can share it."""
+        return self.record(("id", matcher, pattern)) == b"1"
+
+    @property
+    def grains(self) -> Mapping[str, Value]:
+        """Grains as a recording view (with `pillar` and `matches_id`: a subject for `highstate.match`)."""
+        return self.view("grains")
+
+    @property
+    def pillar(self) -> Mapping[str, Value]:
+        """Pillar as a recording view."""
+        return self.view("pillar")
+
+    def oid(self, path: str, saltenv: str) -> str | None:
+        """Content id of a file, None when there is none."""
+        return self.record(("file", saltenv, path)).decode() or None
+
+    def read_file(self, path: str, saltenv: str) -> bytes:
+        """Content of a file; FileNotFoundError when there is none."""
+        self.record(("file", saltenv, path))
+        return self.sources.files.read(path, saltenv)
+
+    def list_files(self, prefix: str, saltenv: str) -> Sequence[str]:
+        """Paths below a folder."""
+        self.record(("list", saltenv, prefix))
+        return self.sources.files.list(prefix, saltenv)
+
+
+class View(MutableMapping[Any, Any]):
+    """A mapping of grains, pillar or opts that records what is read of it.
+
+    Lists and sets are handed out as copies and recorded whole. When a template changes the view, or looks at
+    all of it, it gets a copy of its own: nothing that one render does is seen by another.
+    """
+
+    __slots__ = ("__children", "__data", "__own", "__path", "__recorder", "__root")
+
+    def __init__(self, recorder: Recorder, root: str, path: tuple[Any, ...], data: Mapping[Any, Any]) -> None:
+        self.__recorder = recorder
+        self.__root = root
+        self.__path = path
+        self.__data = data
+        self.__own: dict[Any, Any] | None = None
+        self.__children: dict[Any, Any] = {}
+
+    def __getitem__(self, key: Any) -> Any:
+        if self.__own is not None:
+            return self.__own[key]
+        if key in self.__children:
+            return self.__children[key]
+        path = (*self.__path, key)
+        value = self.__data.get(key, _MISSING)
+        if isinstance(value, Mapping):
+            self.__recorder.record(("type", self.__root, path))
+            child: Any = View(self.__recorder, self.__root, path, value)
+        else:
+            self.__recorder.record(("value", self.__root, path))
+            if value is _MISSING:
+                raise KeyError(key)
+            child = fresh(value) if isinstance(value, list | set) else value
+        self.__children[key] = child
+        return child
+
+    def __contains__(self, key: object) -> bool:
+        if self.__own is not None:
+            return key in self.__own
+        found = key in self.__data
+        self.__recorder.record(("has", self.__root, self.__path, key))
+        return found
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.__own is not None:
+            return iter(self.__own)
+        self.__recorder.record(("keys", self.__root, self.__path))
+        return iter(list(self.__data))
+
+    def __len__(self) -> int:
+        if self.__own is not None:
+            return len(self.__own)
+        self.__recorder.record(("keys", self.__root, self.__path))
+        return len(self.__data)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.__whole()[key] = value
+
+    def __delitem__(self, key: Any) -> None:
+        del self.__whole()[key]
+
+    def items(self) -> Any:
+        """As of a dict; records the whole."""
+        return self.__whole().items()
+
+    def values(self) -> Any:
+        """As of a dict; records the whole."""
+        return self.__whole().values()
+
+    def copy(self) -> dict[Any, Any]:
+        """A shallow copy; records the whole."""
+        return dict(self.__whole())
+
+    def __eq__(self, other: object) -> bool:
+        return bool(plain(self) == plain(other))
+
+    __hash__ = None  # type: ignore[assignment]  # as a dict: it can change
+
+    def __repr__(self) -> str:
+        return repr(plain(self))
+
+    def __copy__(self) -> dict[Any, Any]:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[Any, Any]:
+        whole: dict[Any, Any] = plain(self)
+        return whole
+
+    def __whole(self) -> dict[Any, Any]:
+        """The mapping as this render's own: from here on nothing more needs to be recorded."""
+        if self.__own is None:
+            self.__recorder.record(("value", self.__root, self.__path))
+            self.__own = {
+                key: self.__children[key] if key in self.__children else fresh(value)
+                for key, value in self.__data.items()
+            }
+        return self.__own
+
+    def _place(self) -> tuple[str, tuple[Any, ...]]:
+        """Root and path, for messages (templates cannot reach names that start with an underscore)."""
+        return self.__root, self.__path
+
+
+def place_of(view: View) -> str:
+    """Where a view is, as people write it: `pillar['nginx']['sites']`."""
+    root, path = view._place()
+    return root + "".join(f"[{key!r}]" for key in path)
+
+
+def plain(value: Value) -> Value:
+    """`value` with all views in it turned to plain data (and so recorded whole)."""
+    if isinstance(value, View | dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [plain(inner) for inner in value]
+    if type(value) is tuple:
+        return tuple(plain(inner) for inner in value)
+    return value
+
+
+def fresh(value: Value) -> Value:
+    """A deep copy of plain data; aliases inside stay aliases."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    try:
+        return marshal.loads(marshal.dumps(value))  # noqa: S302  (bytes made in this very line)
+    except ValueError:  # something that only Python's own copy understands
+        return copy.deepcopy(value)
+
+
+def digest_value(value: Value) -> bytes:
+    """A digest that tells types (1, True, 1.0) and the order of keys apart."""
+    if value is _MISSING:
+        return b""
+    try:
+        # Version 2 has no back references: equal values give equal bytes whatever they share.
+        packed = marshal.dumps(value, 2)
+    except ValueError:
+        # Not plain data: equal to nothing, so that a memo never takes it.
+        return b"?%d" % next(_unique)
+    return packed if len(packed) <= 24 else hashlib.blake2b(packed, digest_size=16).digest()

@@ -1,0 +1,113 @@
+"""Reading and merging nested data by Salt's rules: `a:b:0` paths, and the merge strategies of pillar.
+
+Used by the functions of templates, targeting and pillar. Works on any Mapping, recording views included.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, MutableMapping
+from typing import Any
+
+import yaml
+
+from highstate.types import Value
+
+
+def traverse(data: Value, path: Value, default: Value = None, *, delimiter: str = ":") -> Value:
+    """The value at `path` ("a:b:0"), or `default`. Numbers index lists; a list of mappings is searched for a key."""
+    keys = path.split(delimiter) if isinstance(path, str) else [path] if isinstance(path, int) else list(path)
+    missing = object()
+    value = data
+    for key in keys:
+        if isinstance(value, list | tuple):
+            value = _in_list(value, key, missing)
+        elif isinstance(value, Mapping):
+            value = _in_mapping(value, key, missing)
+        else:
+            return default
+        if value is missing:
+            return default
+    return value
+
+
+def _in_list(items: list[Value] | tuple[Value, ...], key: Value, missing: object) -> Value:
+    try:
+        wanted: Value = int(key)
+    except ValueError:
+        wanted = key
+    for item in items:
+        if isinstance(item, Mapping) and wanted in item:
+            return item[wanted]
+    if not isinstance(wanted, int):
+        return missing
+    try:
+        return items[wanted]
+    except IndexError:
+        return missing
+
+
+def _in_mapping(mapping: Mapping[Any, Value], key: Value, missing: object) -> Value:
+    try:
+        return mapping[key]
+    except KeyError:
+        pass
+    if not isinstance(key, str):
+        return missing
+    try:
+        # `ports:80` must find the key 80, which YAML read as a number.
+        loaded = yaml.safe_load(key)
+        return missing if loaded == key else mapping[loaded]
+    except (yaml.YAMLError, KeyError, TypeError, ValueError):
+        return missing
+
+
+def update(
+    target: MutableMapping[Any, Value], source: Mapping[Any, Value], *, merge_lists: bool = False
+) -> MutableMapping[Any, Value]:
+    """Merge `source` into `target`, in place and deep. Lists are replaced, or joined without repeats."""
+    if not isinstance(target, MutableMapping) or not isinstance(source, Mapping):
+        raise TypeError(f"only mappings can be merged, not {type(target).__name__} with {type(source).__name__}")
+    for key in list(source):
+        value, old = source[key], target.get(key)
+        if isinstance(old, MutableMapping) and isinstance(value, Mapping):
+            target[key] = update(old, value, merge_lists=merge_lists)
+        elif merge_lists and isinstance(old, list) and isinstance(value, list):
+            target[key] = join_lists(old, value)
+        else:
+            target[key] = value
+    return target
+
+
+def join_lists(old: list[Value], new: list[Value]) -> list[Value]:
+    """`old`, and what `new` has besides; the repeats inside `new` go too, as in Salt."""
+    joined = copy.deepcopy(old)
+    joined.extend(item for item in new if item not in joined)
+    return joined
+
+
+def merge(
+    old: Mapping[Any, Value], new: Mapping[Any, Value], *, strategy: str = "smart", merge_lists: bool = False
+) -> dict[Any, Value]:
+    """Both merged by a strategy of `pillar_source_merging_strategy`; neither is changed.
+
+    `smart` and unknown ones are `recurse`; `overwrite` replaces whole top-level values; `list` pairs the values
+    of the keys that both have; `aggregate` is `recurse` for plain data with lists joined at the first level.
+    """
+    match strategy:
+        case "list":
+            return {key: [value, new[key]] if key in new else value for key, value in old.items()}
+        case "overwrite":
+            return {**copy.deepcopy(dict(old)), **copy.deepcopy(dict(new))}
+        case "aggregate":
+            return _aggregate(old, new)
+        case "none":
+            merge_lists = False
+    merged = copy.deepcopy(dict(old))
+    update(merged, copy.deepcopy(dict(new)), merge_lists=merge_lists)
+    return merged
+
+
+def _aggregate(old: Mapping[Any, Value], new: Mapping[Any, Value]) -> dict[Any, Value]:
+    """Plain values have no aggregation marks, so that the new one stands, as with yamlex in Salt."""
+    return {**copy.deepcopy(dict(old)), **copy.deepcopy(dict(new))}
