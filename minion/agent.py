@@ -1,0 +1,387 @@
+"""The minion's agent: keeps the connection, holds the desired document, gives runs to workers, delivers results.
+
+`main` is the composition root of `saltern minion`. One thread, one poll loop, and each part below does its own work in
+its own module; here is only who is told of what. Must stay small while idle: no Jinja, YAML, psutil or asyncio.
+
+On SIGTERM it says Bye and ends at once; workers that are under way end by themselves and leave their results on disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from minion.agent_drift import DriftTimer
+from minion.agent_files import FileRelay
+from minion.agent_grains import Collector, GrainsKeeper, collect_grains
+from minion.agent_link import Link, LinkPorts
+from minion.agent_runs import Jobs, RunPorts
+from minion.holding import Holding
+from minion.journal import RunFolder
+from minion.settings import BadSettings, Settings
+from minion.worker_process import AgentPipe, Child, fork, lock_holder, take_lock
+from wire.client import Connected, Connection, ConnectionEvent, Disconnected, HandshakeFailed
+from wire.errors import BadKey, PatchMismatch
+from wire.messages import (
+    Alive,
+    Beat,
+    Blob,
+    Bye,
+    Call,
+    Desire,
+    FileFound,
+    FileList,
+    Grains,
+    Held,
+    Hello,
+    KeyState,
+    NeedWhole,
+    Preview,
+    Refused,
+    ResultAck,
+    Run,
+    ToController,
+    ToMinion,
+    Welcome,
+)
+
+log = logging.getLogger(__name__)
+
+LONGEST_WAIT = 30.0
+"""Seconds; the loop looks at the clock at least that often, in case the wall clock was set."""
+
+SEND_QUEUE_FULL = 0.2
+"""Seconds until results are tried again when the connection takes no more."""
+
+
+class Wire(Protocol):
+    """The connection as the agent uses it (`wire.client.Connection`)."""
+
+    def send(self, message: ToController) -> bool:
+        """Queue a message; False when the queue is full."""
+
+    def receive(
+        self, timeout: float, readers: Sequence[int] = ()
+    ) -> tuple[list[ToMinion | ConnectionEvent], list[int]]:
+        """What has come, and which of `readers` are readable."""
+
+    def close(self) -> None:
+        """Close the sockets."""
+
+
+class Agent:
+    """The parts of one agent, and the loop that feeds them."""
+
+    def __init__(
+        self, settings: Settings, connection: Wire, *, fingerprint: str, collect: Collector, umask: int
+    ) -> None:
+        self._settings = settings
+        self._connection = connection
+        self._umask = umask
+        self._session = secrets.token_hex(8)
+        self._stop_asked = False
+        cachedir = settings.cachedir
+        self._holding = Holding(cachedir)
+        self._files = FileRelay(connection.send)
+        self._jobs = Jobs(
+            cachedir, self._holding, RunPorts(send=self._send, fork=self._fork_worker, ended=self._files.forget)
+        )
+        self._drift = DriftTimer(cachedir, settings.id)
+        self._grains = GrainsKeeper(cachedir, collect, lambda work: fork(work, umask=umask))
+        self._grains_due = float("inf")
+        self._deliver_from = 0.0
+        self._link = Link(
+            settings.id, fingerprint, LinkPorts(send=connection.send, hello=self._hello, alive=self._alive)
+        )
+
+    def stop(self) -> None:
+        """End the loop at its next turn. Safe to call from a signal handler."""
+        self._stop_asked = True
+
+    def run(self) -> None:
+        """Serve until `stop`."""
+        self._start_grains(time.monotonic())
+        self._drift.follow(self._holding.drift, time.time())
+        with _wakeups() as wakeup:
+            while not self._stop_asked:
+                self._turn(wakeup)
+        self._connection.send(Bye())
+        self._connection.close()
+        log.info("event=stopped id=%s", self._settings.id)
+
+    def _turn(self, wakeup: int) -> None:
+        self._do_what_is_due(time.monotonic())
+        readers = [wakeup, *self._grains.readers(), *self._jobs.readers()]
+        events, ready = self._connection.receive(self._wait(time.monotonic()), readers)
+        for event in events:
+            self._handle(event, time.monotonic())
+        for fd in ready:
+            self._read(fd, wakeup)
+
+    def _wait(self, now: float) -> float:
+        """Seconds until something is due."""
+        deadlines = [
+            now + LONGEST_WAIT,
+            self._link.deadline,
+            self._files.next_deadline(),
+            self._jobs.next_deadline(),
+            self._grains_due,
+            now + (self._drift.due_at - time.time()),
+        ]
+        if self._link.online:
+            deadlines.append(max(self._jobs.outbox.next_due(now), self._deliver_from))
+        return max(0.0, min(deadlines) - now)
+
+    def _do_what_is_due(self, now: float) -> None:
+        self._link.tick(now)
+        self._files.expire(now)
+        self._jobs.expire(now)
+        if now >= self._grains_due:
+            self._refresh_grains(now)
+        if time.time() >= self._drift.due_at:
+            self._look_for_drift()
+        self._jobs.start_waiting(now)
+        self._deliver(now)
+
+    def _handle(self, event: ToMinion | ConnectionEvent, now: float) -> None:
+        match event:
+            case Connected():
+                self._link.connected(now)
+            case Disconnected():
+                self._went_offline(now)
+            case HandshakeFailed():
+                log.error(
+                    'event=handshake_failed do="compare controller_key with `saltern key controller`" reason="%s"',
+                    event.reason,
+                )
+            case KeyState():
+                self._link.key_state(event, now)
+            case Refused():
+                self._link.refused(event, now)
+            case Welcome():
+                self._welcomed(event, now)
+            case Beat():
+                if self._link.beat(event, now):
+                    self._files.offline(now)
+            case Desire():
+                self._desire(event)
+            case Run() | Preview() | Call():
+                self._jobs.accept(event)
+            case ResultAck():
+                self._jobs.outbox.acknowledge(event.run_id)
+            case FileFound() | FileList() | Blob():
+                self._files.answer(event)
+
+    def _welcomed(self, message: Welcome, now: float) -> None:
+        self._link.welcome(message, now)
+        self._files.online(now)
+        self._jobs.outbox.reconnected()
+
+    def _went_offline(self, now: float) -> None:
+        if self._link.online:
+            log.warning("event=offline id=%s", self._settings.id)
+        self._link.disconnected()
+        self._files.offline(now)
+
+    def _desire(self, message: Desire) -> None:
+        try:
+            self._holding.accept(message)
+        except PatchMismatch as error:
+            log.info("event=patch_refused generation=%s error=%s", message.generation, error)
+            self._connection.send(NeedWhole(generation=message.generation, held=self._holding.digest))
+            return
+        self._connection.send(Held(generation=message.generation, digest=message.digest))
+        self._drift.follow(self._holding.drift, time.time())
+        self._jobs.document_changed()
+
+    def _deliver(self, now: float) -> None:
+        if not self._link.online or now < self._deliver_from:
+            return
+        for result in self._jobs.outbox.due(now):
+            if not self._connection.send(result):
+                self._deliver_from = now + SEND_QUEUE_FULL
+                return
+            self._jobs.outbox.sent(result.run_id, now)
+
+    def _look_for_drift(self) -> None:
+        run = self._drift.run_now(self._holding, time.time())
+        if self._holding.digest and not self._jobs.states_waiting():
+            self._jobs.accept(run)
+
+    def _read(self, fd: int, wakeup: int) -> None:
+        if fd == wakeup:
+            with contextlib.suppress(BlockingIOError):
+                os.read(wakeup, 4096)
+        elif fd in self._grains.readers():
+            if self._grains.receive() and self._link.online:
+                self._connection.send(Grains(grains=self._grains.grains))
+        else:
+            self._jobs.receive(fd, lambda child, frame: self._files.ask(child, frame, time.monotonic()))
+
+    def _start_grains(self, now: float) -> None:
+        if self._grains.grains:
+            self._refresh_grains(now)  # those of the last start will do until these are there
+            return
+        self._grains.first()
+        self._plan_grains(now)
+
+    def _refresh_grains(self, now: float) -> None:
+        self._grains.refresh()
+        self._plan_grains(now)
+
+    def _plan_grains(self, now: float) -> None:
+        minutes = self._settings.grains_refresh_every
+        self._grains_due = now + minutes * 60 if minutes else float("inf")
+
+    def _fork_worker(self, folder: RunFolder) -> Child:
+        grains = self._grains.grains
+
+        def work(pipe: AgentPipe) -> None:
+            from minion.worker import Order
+            from minion.worker import work as run
+
+            run(Order(folder=folder, settings=self._settings, grains=grains), pipe)
+
+        return fork(work, umask=self._umask)
+
+    def _send(self, message: ToController) -> bool:
+        """Only when somebody listens: what is said to nobody would be said again, later and out of date."""
+        return self._link.online and self._connection.send(message)
+
+    def _hello(self) -> Hello:
+        return Hello(
+            id=self._settings.id,
+            grains=self._grains.grains,
+            held=self._holding.digest,
+            session=self._session,
+            agent=f"saltern python/{sys.version_info.major}.{sys.version_info.minor}",
+        )
+
+    def _alive(self) -> Alive:
+        return Alive(held=self._holding.digest, running=self._jobs.running())
+
+
+def main(config_dir: Path, log_level: str | None = None) -> int:
+    """Run the agent of the configuration in `config_dir` until SIGTERM or SIGINT. The exit code."""
+    umask = os.umask(0o077)
+    _log_to_stderr(log_level or "info")
+    try:
+        settings = _settings_from_child(config_dir)
+        log_level = log_level or settings.log_level
+        _log_to_stderr(log_level)
+        for warning in settings.warnings:
+            log.warning("event=settings %s", warning)
+        agent = _compose(settings, umask)
+    except (BadSettings, BadKey, OSError) as error:
+        log.critical("event=cannot_start error=%s", error)
+        return 1
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: agent.stop())
+    agent.run()
+    return 0
+
+
+def _compose(settings: Settings, umask: int) -> Agent:
+    from wire.address import Address
+    from wire.keys import fingerprint, load_or_create
+
+    if not settings.master or not settings.controller_key:
+        raise BadSettings(
+            f"{settings.config_dir}/minion: `master` (the controller's host) and `controller_key` "
+            "(what `saltern key controller` prints there) are needed"
+        )
+    if len(settings.master) > 1:
+        log.warning("event=settings only the first master is used: %s", settings.master[0])
+    settings.cachedir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = settings.cachedir / "agent.lock"
+    if take_lock(lock, wait=False) is None:
+        raise BadSettings(f"{lock}: another agent (process {lock_holder(lock)}) uses this cachedir")
+    keys = load_or_create(settings.pki_dir / "minion.key")
+    address = Address(
+        host=settings.master[0],
+        publish_port=settings.publish_port,
+        request_port=settings.master_port,
+        controller_key=settings.controller_key,
+    )
+    log.info("event=started id=%s master=%s fingerprint=%s", settings.id, address.host, fingerprint(keys.public))
+    return Agent(
+        settings,
+        Connection(address, keys),
+        fingerprint=fingerprint(keys.public),
+        collect=lambda: collect_grains(settings.id, settings.grains),
+        umask=umask,
+    )
+
+
+def _settings_from_child(config_dir: Path) -> Settings:
+    """The settings, read in a child: YAML is needed for a moment and would stay in memory for good."""
+
+    def work(pipe: AgentPipe) -> None:
+        from minion.settings import keep_id, load_settings
+
+        try:
+            settings = load_settings(config_dir)
+            keep_id(settings)
+            pipe.send(b"s" + msgspec.msgpack.encode(settings, enc_hook=str))
+        except (BadSettings, OSError) as error:
+            pipe.send(b"e" + str(error).encode())
+
+    child = fork(work, umask=0o077)
+    frames: list[bytes] = []
+    ended = False
+    os.set_blocking(child.fd, True)
+    while not ended:
+        more, ended = child.receive()
+        frames += more
+    code = child.reap()
+    if not frames:
+        raise BadSettings(f"{config_dir}: the configuration could not be read (exit code {code}, see above)")
+    if frames[0][:1] == b"e":
+        raise BadSettings(frames[0][1:].decode())
+    return msgspec.msgpack.decode(frames[0][1:], type=Settings, dec_hook=_from_text)
+
+
+def _from_text(kind: Callable[[str], Any], value: Any) -> Any:
+    return Path(value) if kind is Path else kind(value)
+
+
+@contextlib.contextmanager
+def _wakeups() -> Iterator[int]:
+    """A descriptor that becomes readable with every signal, so that the poll ends."""
+    reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    try:
+        yield reader
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(reader)
+        os.close(writer)
+
+
+_LEVELS: Mapping[str, int] = {"all": 1, "garbage": 1, "trace": 5, "quiet": 100}
+"""Salt's names that `logging` does not have."""
+
+
+class _OneLine(logging.Formatter):
+    """One line a record, whatever is in it: an exception's lines are joined too."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return super().format(record).replace("\n", "\\n").replace("\r", "\\r")
+
+
+def _log_to_stderr(level: str) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_OneLine("time=%(asctime)s level=%(levelname)s at=%(name)s %(message)s"))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(_LEVELS.get(level.lower(), logging.getLevelName(level.upper())))

@@ -1,0 +1,92 @@
+"""The grains that the agent sends and gives to its workers: collected in a child, so that psutil is not kept here.
+
+Part of the agent. The last collection is kept in the cache, so that a restarted agent can say hello at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import select
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from minion.journal import write_durably
+from minion.worker_process import AgentPipe, Child
+
+log = logging.getLogger(__name__)
+
+FIRST_WITHIN = 30.0
+"""Seconds that the very first collection may take; a minion without grains cannot say who it is."""
+
+Collector = Callable[[], Mapping[str, Any]]
+
+
+class GrainsKeeper:
+    """The grains as they were collected last."""
+
+    def __init__(
+        self, cachedir: Path, collect: Collector, fork: Callable[[Callable[[AgentPipe], None]], Child]
+    ) -> None:
+        self._path = cachedir / "grains.msgpack"
+        self._collect = collect
+        self._fork = fork
+        self._child: Child | None = None
+        self.grains: dict[str, Any] = {}
+        with contextlib.suppress(OSError, msgspec.MsgspecError):
+            self.grains = msgspec.msgpack.decode(self._path.read_bytes(), type=dict[str, Any])
+
+    def readers(self) -> list[int]:
+        """The collecting child's socket, while there is one."""
+        return [] if self._child is None else [self._child.fd]
+
+    def refresh(self) -> None:
+        """Start a collection, unless one is under way."""
+        if self._child is None:
+            self._child = self._fork(self._work)
+
+    def first(self) -> None:
+        """Collect and wait: there are none from an earlier start."""
+        self.refresh()
+        deadline = time.monotonic() + FIRST_WITHIN
+        while self._child is not None and time.monotonic() < deadline:
+            if select.select(self.readers(), [], [], deadline - time.monotonic())[0]:
+                self.receive()
+
+    def receive(self) -> bool:
+        """Read from the child; True when the grains have changed."""
+        if self._child is None:
+            return False
+        frames, ended = self._child.receive()
+        changed = False
+        for frame in frames:
+            grains = msgspec.msgpack.decode(frame, type=dict[str, Any])
+            if grains != self.grains:
+                self.grains = grains
+                write_durably(self._path, frame)
+                changed = True
+        if ended:
+            code = self._child.reap()
+            self._child = None
+            if code:
+                log.error("event=grains_not_collected exit_code=%s", code)
+        return changed
+
+    def _work(self, pipe: AgentPipe) -> None:
+        agent = os.getppid()
+        grains = dict(self._collect())
+        if "pid" in grains:
+            grains["pid"] = agent  # the child's own would be another one each time
+        pipe.send(msgspec.msgpack.encode(grains, enc_hook=str))
+
+
+def collect_grains(minion_id: str, static: Mapping[str, Any]) -> dict[str, Any]:
+    """All grains of this machine under this id. Runs in a child."""
+    from minion.grains import collect
+
+    return {**collect(static), "id": minion_id}

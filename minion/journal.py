@@ -1,0 +1,268 @@
+"""What a run leaves on disk while it is under way, so that a crash at any point loses and repeats nothing.
+
+    cachedir/runs/<run id>/request    the Run, Preview or Call, and when it came
+                           document   the desired document that it is about (a hard link: a newer one replaces the
+                                      file in the cache, never this)
+                           journal    attempts, intents and results, in order
+                           result     the RunResult; its being there is what "finished" means
+
+The agent makes and lists the folders, the worker writes journal and result. Nothing here acts on the machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from highstate.types import StateResult
+from wire.messages import Call, Preview, Run, RunKind, RunResult, encode
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@:+-]{0,180}\Z")
+_HEADER = 8  # length and CRC-32 of a record, four bytes each
+_LARGEST_RECORD = 64 * 1024 * 1024
+
+Request = Run | Preview | Call
+
+
+class _Arrived(msgspec.Struct, frozen=True):
+    time_ns: int
+    request: Request
+
+
+class _Record(msgspec.Struct, frozen=True, array_like=True):
+    what: str  # attempt, intent or done
+    key: str = ""
+    value: Any = None
+
+
+_ENCODER = msgspec.msgpack.Encoder(enc_hook=str)
+_RECORD = msgspec.msgpack.Decoder(_Record)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """What a journal says about the attempts before this one."""
+
+    attempts: int = 0
+    intents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Key -> intended changes of the chunks that were begun."""
+    done: Mapping[str, StateResult] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """The folder of one run."""
+
+    path: Path
+
+    @property
+    def document(self) -> Path:
+        """The desired document of a Run or Preview."""
+        return self.path / "document"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the worker of a Call as long as it lives."""
+        return self.path / "lock"
+
+    def request(self) -> Request:
+        """What was asked for; OSError or msgspec.MsgspecError when the folder is damaged."""
+        return self._arrived().request
+
+    def arrived(self) -> int:
+        """When it was asked for, in nanoseconds since the epoch."""
+        return self._arrived().time_ns
+
+    def finished(self) -> bool:
+        """Whether there is a result."""
+        return (self.path / "result").exists()
+
+    def result(self) -> RunResult:
+        """The result."""
+        return read_result(self.path / "result")
+
+    def finish(self, result: RunResult) -> None:
+        """Put the result there, once and for all."""
+        write_durably(self.path / "result", encode(result))
+
+    def remove(self) -> None:
+        """Forget this run."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def _arrived(self) -> _Arrived:
+        return msgspec.msgpack.decode((self.path / "request").read_bytes(), type=_Arrived)
+
+
+class RunFolders:
+    """All runs that are not acknowledged."""
+
+    def __init__(self, cachedir: Path) -> None:
+        self.path = cachedir / "runs"
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def of(self, run_id: str) -> RunFolder:
+        """The folder of a run, whether it is there or not."""
+        return RunFolder(self.path / folder_name(run_id))
+
+    def create(self, request: Request, document: Path | bytes | None = None) -> RunFolder:
+        """A folder for a new run. `document`: a file to link, or the packed document itself."""
+        folder = self.of(request.run_id)
+        folder.path.mkdir(mode=0o700, exist_ok=True)
+        if isinstance(document, bytes):
+            write_durably(folder.document, document)
+        elif document is not None and not folder.document.exists():
+            os.link(document, folder.document)
+        # The request comes last: a folder without one is what a crash left of a run that was never accepted.
+        write_durably(folder.path / "request", _ENCODER.encode(_Arrived(time.time_ns(), request)))
+        _sync_folder(self.path)
+        return folder
+
+    def __iter__(self) -> Iterator[RunFolder]:
+        for path in sorted(self.path.iterdir()):
+            if path.is_dir():
+                yield RunFolder(path)
+
+
+class RunJournal:
+    """Append-only record of one run (`highstate.run.Journal`). Opening it drops the torn tail of a crash."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._fd = os.open(folder.path / "journal", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self.recorded, valid = _read(self._fd)
+        os.ftruncate(self._fd, valid)
+        os.lseek(self._fd, valid, os.SEEK_SET)
+
+    def intents(self) -> Mapping[str, Mapping[str, Any]]:
+        """What earlier attempts began."""
+        return self.recorded.intents
+
+    def results(self) -> Mapping[str, StateResult]:
+        """What earlier attempts finished."""
+        return self.recorded.done
+
+    def attempt(self) -> None:
+        """The run is begun, once more."""
+        self._append(_Record("attempt"), durable=True)
+
+    def intent(self, key: str, changes: Mapping[str, Any]) -> None:
+        """Chunk `key` is about to be acted on. On disk when this returns: a restart must know that it may have been."""
+        self._append(_Record("intent", key, dict(changes)), durable=True)
+
+    def done(self, key: str, result: StateResult) -> None:
+        """Chunk `key` has this result. Without changes it is not flushed: lost with the power, it is found again."""
+        plain = msgspec.to_builtins(result, enc_hook=str)
+        self._append(_Record("done", key, plain), durable=bool(result.changes))
+
+    def _append(self, record: _Record, *, durable: bool) -> None:
+        body = _ENCODER.encode(record)
+        os.write(self._fd, len(body).to_bytes(4, "big") + zlib.crc32(body).to_bytes(4, "big") + body)
+        if durable:
+            os.fdatasync(self._fd)
+
+
+def _read(fd: int) -> tuple[Recorded, int]:
+    """What is recorded, and how many bytes of the file are whole records."""
+    data = os.pread(fd, os.fstat(fd).st_size, 0)
+    attempts = offset = 0
+    intents: dict[str, Mapping[str, Any]] = {}
+    done: dict[str, StateResult] = {}
+    for record, end in _records(data):
+        offset = end
+        match record.what:
+            case "attempt":
+                attempts += 1
+            case "intent":
+                intents[record.key] = record.value
+            case "done":
+                done[record.key] = msgspec.convert(record.value, StateResult)
+    return Recorded(attempts=attempts, intents=intents, done=done), offset
+
+
+def _records(data: bytes) -> Iterator[tuple[_Record, int]]:
+    start = 0
+    while start + _HEADER <= len(data):
+        size = int.from_bytes(data[start : start + 4], "big")
+        end = start + _HEADER + size
+        body = data[start + _HEADER : end]
+        if (
+            size > _LARGEST_RECORD
+            or len(body) < size
+            or zlib.crc32(body) != int.from_bytes(data[start + 4 : start + 8])
+        ):
+            return
+        try:
+            record = _RECORD.decode(body)
+        except msgspec.MsgspecError:
+            return
+        yield record, end
+        start = end
+
+
+def error_result(request: Request, why: str, *, started: float = 0.0) -> RunResult:
+    """The result of a run that did not come to its end."""
+    return RunResult(
+        run_id=request.run_id,
+        kind=kind_of(request),
+        generation=request.generation if isinstance(request, Run) else 0,
+        digest="" if isinstance(request, Call) else request.digest,
+        outcome="error",
+        error=why,
+        started=started or time.time(),
+    )
+
+
+def kind_of(request: Request) -> RunKind:
+    """The kind that the result of a request has."""
+    match request:
+        case Call():
+            return "call"
+        case Preview():
+            return "preview"
+        case Run():
+            return request.kind
+
+
+def folder_name(run_id: str) -> str:
+    """A file name for a run id: the id itself when it is a plain one, its digest otherwise."""
+    if _PLAIN_NAME.match(run_id):
+        return run_id
+    return "sha256-" + hashlib.sha256(run_id.encode()).hexdigest()
+
+
+def read_result(path: Path) -> RunResult:
+    """A result from disk."""
+    return msgspec.msgpack.decode(path.read_bytes(), type=RunResult)
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Replace a file so that after a crash there is the old content or the new one. Mode 0600."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
+    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        with open(fd, "wb") as file:  # noqa: PTH123  (a descriptor, not a path)
+            file.write(data)
+            file.flush()
+            os.fsync(fd)
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

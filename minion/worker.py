@@ -1,0 +1,111 @@
+"""One run or call, from its folder to its result. The work of a child that the agent forks.
+
+Called by `minion.agent` within the child, with nothing imported yet that an idle agent does not need: what is imported
+here is the latency of a push, so each import stands where it is used. Must not touch the agent's sockets.
+
+A state run first takes `cachedir/run.lock`. So two of them never overlap, not even when the agent was killed and
+started again while its worker still runs: the new agent's worker for the same run waits for the old one, and finds
+the result there.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from minion.journal import RunFolder, RunJournal, error_result
+from minion.settings import Settings
+from minion.worker_process import AgentGone, AgentPipe, take_lock
+from minion.worker_result import fitting
+from wire.messages import Call, Preview, Run, RunResult, ToMinion, decode_to_minion, encode
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 3
+"""How often a state run is begun, lives of the agent counted too, until it is an error that it never ends."""
+
+RUN_LOCK = "run.lock"
+
+_RUNS_STATES = frozenset({"state.apply", "state.highstate", "state.sls", "state.single", "state.low", "state.high"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What a worker is started with."""
+
+    folder: RunFolder
+    settings: Settings
+    grains: Mapping[str, Any]
+
+
+class AgentQuestions:
+    """Asks the agent, which asks the controller (`minion.files.Controller`)."""
+
+    def __init__(self, pipe: AgentPipe) -> None:
+        self._pipe = pipe
+
+    def ask(self, question: Any) -> ToMinion:
+        """The answer to one question."""
+        self._pipe.send(encode(question))
+        return decode_to_minion(self._pipe.receive())
+
+
+def work(order: Order, pipe: AgentPipe) -> None:
+    """Do what the folder asks, unless its result is there already, and leave the result there."""
+    request = order.folder.request()
+    call = isinstance(request, Call)
+    own_lock = take_lock(order.folder.lock if call else order.settings.cachedir / RUN_LOCK, wait=True)
+    if own_lock is None or order.folder.finished() or not order.folder.path.is_dir():
+        return
+    started = time.time()
+    try:
+        result = _call(order, request, pipe) if isinstance(request, Call) else _run(order, request, pipe)
+    except AgentGone:
+        raise
+    except Exception as error:
+        log.exception("event=run_failed run_id=%s", request.run_id)
+        result = error_result(request, f"{type(error).__name__}: {error}", started=started)
+    seconds = round(time.time() - started, 6)
+    order.folder.finish(fitting(msgspec.structs.replace(result, started=started, seconds=seconds)))
+
+
+def _call(order: Order, request: Call, pipe: AgentPipe) -> RunResult:
+    journal = RunJournal(order.folder)
+    if journal.recorded.attempts:
+        # A function may have done its work or half of it; only who asked can say whether it may be done again.
+        return error_result(request, "the minion was stopped while this function ran; whether it finished is not known")
+    journal.attempt()
+    if request.fun in _RUNS_STATES:
+        take_lock(order.settings.cachedir / RUN_LOCK, wait=True)
+    from minion.worker_engine import call_function
+
+    value = call_function(order, request, AgentQuestions(pipe))
+    return RunResult(run_id=request.run_id, kind="call", generation=0, digest="", outcome="ok", value=value)
+
+
+def _run(order: Order, request: Run | Preview, pipe: AgentPipe) -> RunResult:
+    from minion.holding import read_document
+
+    journal = RunJournal(order.folder)
+    if journal.recorded.attempts >= ATTEMPTS:
+        return error_result(request, f"cut off {ATTEMPTS} times; it is not begun again. {_reached(journal)}")
+    journal.attempt()
+    held = read_document(order.folder.document)
+    if held.digest != request.digest:
+        return error_result(request, f"the document of this run is {held.digest[:12]}, not {request.digest[:12]}")
+    unknown = [key for key in request.keys or () if key not in held.desired.chunks]
+    if unknown:
+        return error_result(request, f"the document has no chunk {unknown[0]!r}")
+    from minion.worker_engine import run_chunks
+
+    return run_chunks(order, request, held.desired, journal, AgentQuestions(pipe))
+
+
+def _reached(journal: RunJournal) -> str:
+    begun = [key for key in journal.intents() if key not in journal.results()]
+    return f"Last begun: {begun[-1]}" if begun else "No chunk was left in the middle"

@@ -1,0 +1,203 @@
+"""The agent's children: forked, in a process group of their own, with one socket between them and the agent.
+
+The agent forks with `fork`, reads frames with `Child.receive` and learns of the end by the socket's end.
+The child speaks through `AgentPipe`. What a child does is not known here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import gc
+import logging
+import os
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+WRITE_TIMEOUT = 5.0
+"""Seconds that the agent waits for a child to take an answer; a child that asked reads at once."""
+
+_LARGEST_FRAME = 256 * 1024 * 1024
+
+
+class AgentGone(BaseException):
+    """The agent has ended. Not an Exception: no state may take it for its own failure; the run is resumed later."""
+
+
+class AgentPipe:
+    """The child's end. Blocking: a worker has one question at a time."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+
+    def send(self, frame: bytes) -> None:
+        """Hand a frame to the agent. AgentGone when there is none."""
+        try:
+            self._sock.sendall(len(frame).to_bytes(4, "big") + frame)
+        except OSError as error:
+            raise AgentGone from error
+
+    def receive(self) -> bytes:
+        """The next frame of the agent. AgentGone when there is none."""
+        return self._exactly(int.from_bytes(self._exactly(4), "big"))
+
+    def _exactly(self, size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            try:
+                part = self._sock.recv(min(size - len(data), 1 << 20))
+            except OSError as error:
+                raise AgentGone from error
+            if not part:
+                raise AgentGone
+            data += part
+        return bytes(data)
+
+
+class Child:
+    """The agent's end."""
+
+    def __init__(self, pid: int, sock: socket.socket) -> None:
+        self.pid = pid
+        self._sock = sock
+        self._buffer = bytearray()
+        self._sock.setblocking(False)
+
+    @property
+    def fd(self) -> int:
+        """To poll; readable when there are frames or the child has ended."""
+        return self._sock.fileno()
+
+    def receive(self) -> tuple[list[bytes], bool]:
+        """Whole frames that have come, and whether the child has closed its end."""
+        ended = False
+        try:
+            while part := self._sock.recv(1 << 18):
+                self._buffer += part
+            ended = True
+        except BlockingIOError:
+            pass
+        except OSError:
+            ended = True
+        return self._frames(), ended
+
+    def send(self, frame: bytes) -> bool:
+        """Give the child a frame; False when it does not take it."""
+        self._sock.settimeout(WRITE_TIMEOUT)
+        try:
+            self._sock.sendall(len(frame).to_bytes(4, "big") + frame)
+        except OSError:
+            return False
+        finally:
+            self._sock.setblocking(False)
+        return True
+
+    def kill(self) -> None:
+        """End the child and everything that it started in its group."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def reap(self) -> int:
+        """Exit code as Python writes it: minus the signal's number when a signal ended it."""
+        self._sock.close()
+        _, status = os.waitpid(self.pid, 0)
+        return os.waitstatus_to_exitcode(status)
+
+    def _frames(self) -> list[bytes]:
+        frames: list[bytes] = []
+        while len(self._buffer) >= 4:
+            size = int.from_bytes(self._buffer[:4], "big")
+            if size > _LARGEST_FRAME:
+                self.kill()
+                return frames
+            if len(self._buffer) < 4 + size:
+                return frames
+            frames.append(bytes(self._buffer[4 : 4 + size]))
+            del self._buffer[: 4 + size]
+        return frames
+
+
+def fork(work: Callable[[AgentPipe], None], *, umask: int) -> Child:
+    """Start a child that does `work` and ends. `umask`: what commands that it runs shall inherit."""
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if pid:
+        theirs.close()
+        return Child(pid, ours)
+    code = 70  # EX_SOFTWARE
+    try:
+        _leave_the_agent(theirs, umask)
+        work(AgentPipe(theirs))
+        code = 0
+    except AgentGone:
+        code = 75  # EX_TEMPFAIL: taken up again by the next agent
+    except BaseException:
+        log.exception("event=worker_failed")
+    finally:
+        os._exit(code)
+
+
+def _leave_the_agent(sock: socket.socket, umask: int) -> None:
+    """Give up everything that came with the fork: signals, locks, and the sockets of zmq, whose threads are not here.
+
+    Descriptors are closed behind the backs of their owners; `gc.freeze` and `os._exit` see to it that none of those
+    objects is finalised in the child.
+    """
+    gc.freeze()
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    os.setpgid(0, 0)
+    os.umask(umask)
+    keep = {0, 1, 2, sock.fileno()}
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208  (numbers, not paths)
+        if int(name) not in keep:
+            with contextlib.suppress(OSError):  # the descriptor of this very listing
+                os.close(int(name))
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+
+
+def take_lock(path: Path, *, wait: bool) -> int | None:
+    """A lock that is ours until this process ends, with our process id in it; None when another has it.
+
+    The descriptor does not pass to commands (close-on-exec), so a daemon that a state starts holds nothing.
+    """
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        return None
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+    return fd
+
+
+def lock_holder(path: Path) -> int | None:
+    """Process id of who has the lock, None when nobody has."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        text = os.pread(fd, 32, 0).strip()
+        return int(text) if text.isdigit() else None
+    finally:
+        os.close(fd)
+    return None
+
+
+def kill_holder(path: Path) -> None:
+    """End the worker that has the lock, if any: one that an earlier agent started."""
+    pid = lock_holder(path)
+    if pid is not None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)
