@@ -45,8 +45,12 @@ class _Work:
 class StateEngine:
     """Runs state functions on `machine`; `functions` answer the conditions that name an execution function."""
 
-    def __init__(self, machine: Machine, functions: Functions | None = None, *, test: bool = False) -> None:
+    def __init__(
+        self, machine: Machine, functions: Functions | None = None, *, test: bool = False, backup_dir: str = ""
+    ) -> None:
+        """`backup_dir` is where `backup: minion` keeps what it replaces."""
         self._machine = machine
+        self._backup_dir = backup_dir
         self._functions = functions
         self._test = test
 
@@ -93,6 +97,8 @@ class StateEngine:
 
     def _planned(self, chunk: Chunk, function: Function, arguments: Mapping[str, Value], watched: bool) -> Prepared:
         own, warnings = _arguments(chunk, function, arguments, watched)
+        if "backup_dir" in function.parameters:
+            own["backup_dir"] = self._backup_dir
         plan = function.call(self._machine, chunk.name, **own)
         warnings += plan.warnings
         if not plan.changes:

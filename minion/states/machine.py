@@ -193,8 +193,8 @@ class LocalMachine:
                 os.fchown(descriptor, old.st_uid, old.st_gid)
             except PermissionError:
                 raise StateFailed(
-                    f"{path} belongs to {_user_name(old.st_uid)}:{_group_name(old.st_gid)}, and the system does not let "
-                    f"this minion, which runs as {_user_name(os.geteuid())}, keep it so"
+                    f"{path} belongs to {_user_name(old.st_uid)}:{_group_name(old.st_gid)}, and the system does not "
+                    f"let this minion, which runs as {_user_name(os.geteuid())}, keep it so"
                 ) from None
         os.fchmod(descriptor, int(mode, 8) if mode else stat.S_IMODE(old.st_mode))
 

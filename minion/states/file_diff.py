@@ -1,0 +1,43 @@
+"""The `diff` of a file's change, as Salt shows it, within bounds.
+
+Called by file.managed and file.recurse. Pure.
+"""
+
+from __future__ import annotations
+
+LARGEST = 512 * 1024
+"""Bytes of a content that is still compared line by line; a diff of more is long to make and longer to read."""
+
+MOST_LINES = 5000
+
+HIDDEN = "<show_changes=False>"
+
+
+def diff(old: bytes, new: bytes) -> str:
+    """A unified diff, or a line that says what was replaced by what."""
+    if _is_binary(old) or _is_binary(new):
+        kinds = ["binary" if _is_binary(one) else "text" for one in (old, new)]
+        return "Replace binary file" if kinds == ["binary"] * 2 else f"Replace {kinds[0]} file with {kinds[1]} file"
+    if max(len(old), len(new)) > LARGEST or max(old.count(b"\n"), new.count(b"\n")) > MOST_LINES:
+        return f"Files too large for a diff: {len(old)} bytes are replaced by {len(new)}"
+    import difflib
+
+    lines = difflib.unified_diff(_lines(old), _lines(new))
+    return "".join(lines)
+
+
+def _is_binary(data: bytes) -> bool:
+    if b"\0" in data[:8192]:
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def _lines(data: bytes) -> list[str]:
+    """Lines with their ends; a last one without gets the mark that diff(1) gives it, so that the change shows."""
+    lines = data.decode().split("\n")
+    last = lines.pop()
+    return [line + "\n" for line in lines] + ([f"{last}\n\\ No newline at end of file\n"] if last else [])

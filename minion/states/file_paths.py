@@ -1,0 +1,86 @@
+"""Paths of file states: what is a good name, what is behind it, what stands above it, what a pattern covers.
+
+Called by the file states. Looks through a `Reader`, except for `make_parents`, which is an act.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import posixpath
+import re
+from collections.abc import Iterator
+
+from minion.states.file_perms import Perms
+from minion.states.plan import FileStat, Machine, Reader, StateFailed, Value
+
+
+def checked(name: Value, what: str = "file") -> str:
+    """The name as a clean absolute path; StateFailed in Salt's words."""
+    if not isinstance(name, str) or not name:
+        raise StateFailed(f"Must provide name to file.{what}")
+    if not posixpath.isabs(name):
+        raise StateFailed(f"Specified file {name} is not an absolute path")
+    if "\0" in name:
+        raise StateFailed(f"Specified file {name!r} holds a NUL character")
+    return posixpath.normpath("/" + name.lstrip("/"))
+
+
+def behind(machine: Reader, path: str) -> tuple[str, FileStat | None]:
+    """Where a path ends up when symlinks in its last part are followed, and what is there."""
+    for _ in range(40):
+        found = machine.stat(path)
+        if found is None or found.kind != "symlink":
+            return path, found
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(path), found.target))
+    raise StateFailed(f"{path}: too many levels of symbolic links")
+
+
+def missing_parents(machine: Reader, path: str) -> list[str]:
+    """Directories above `path` that are not there, the highest first."""
+    missing: list[str] = []
+    above = posixpath.dirname(path)
+    while True:
+        _, found = behind(machine, above)
+        if found is not None:
+            if found.kind != "directory":
+                raise StateFailed(f"{above} is above {path}, and is not a directory")
+            return missing[::-1]
+        missing.append(above)
+        above = posixpath.dirname(above)
+
+
+def make_parents(machine: Machine, path: str, perms: Perms) -> None:
+    """Make what is missing above `path`, each with the owner and mode given."""
+    for folder in missing_parents(machine, path):
+        machine.mkdir(folder, mode=perms.mode)
+        if perms.user is not None or perms.group is not None:
+            machine.chown(folder, perms.user, perms.group)
+
+
+def below(machine: Reader, folder: str, depth: int | None = None) -> Iterator[tuple[str, FileStat]]:
+    """Everything below a folder, a directory before what is in it; symlinks are given and not followed."""
+    if depth is not None and depth < 0:
+        return
+    for name in machine.listdir(folder):
+        path = posixpath.join(folder, name)
+        found = machine.stat(path)
+        if found is None:
+            continue
+        yield path, found
+        if found.kind == "directory":
+            yield from below(machine, path, None if depth is None else depth - 1)
+
+
+def fits(path: str, pattern: Value) -> bool:
+    """Whether a relative path fits `include_pat` or `exclude_pat`: a glob, `E@regex`, or a list of them."""
+    patterns = pattern if isinstance(pattern, list) else [pattern]
+    return any(_fits(path, str(one)) for one in patterns if one)
+
+
+def _fits(path: str, pattern: str) -> bool:
+    if not pattern.startswith("E@"):
+        return fnmatch.fnmatchcase(path, pattern)
+    try:
+        return re.search(pattern[2:], path) is not None
+    except re.error as error:
+        raise StateFailed(f"{pattern} is no regular expression: {error}") from None

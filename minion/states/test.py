@@ -1,0 +1,120 @@
+"""The state module `test`: states that only pretend.
+
+Behaviour: doc/ref/states/all/salt.states.test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from minion.lookup import MISSING, lookup
+from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+
+_OLD, _NEW = "Unchanged", "Something pretended to change"
+
+
+def nop(machine: Reader, name: str, **arguments: Value) -> Plan:
+    """Nothing, with any arguments."""
+    return Plan(comment="Success!")
+
+
+def succeed_without_changes(machine: Reader, name: str, comment: Value = None) -> Plan:
+    """Success."""
+    return Plan(comment=str(comment or "Success!"))
+
+
+def fail_without_changes(machine: Reader, name: str, comment: Value = None) -> Plan:
+    """Failure."""
+    return Plan(comment=str(comment or "Failure!"), result=False)
+
+
+def succeed_with_changes(machine: Reader, name: str, comment: Value = None) -> Plan:
+    """Success with a change."""
+    return _pretended(True, "If we weren't testing, this would be successful with changes", comment or "Success!")
+
+
+def fail_with_changes(machine: Reader, name: str, comment: Value = None) -> Plan:
+    """Failure with a change."""
+    return _pretended(False, "If we weren't testing, this would be failed with changes", comment or "Failure!")
+
+
+def configurable_test_state(
+    machine: Reader, name: str, changes: Value = True, result: Value = True, comment: Value = "", warnings: Value = None
+) -> Plan:
+    """Whatever the arguments say; "Random" is refused, since a plan must come out the same twice."""
+    if not isinstance(changes, bool) or not isinstance(result, bool):
+        raise StateFailed("changes and result must be True or False")
+    listed = warnings if isinstance(warnings, list) else [] if warnings is None else [warnings]
+    warned = tuple(str(one) for one in listed)
+    if not changes:
+        return Plan(comment=str(comment), result=result, warnings=warned)
+    plan = _pretended(result, str(comment), str(comment))
+    return Plan(changes=plan.changes, pending=plan.pending, done=plan.done, converges=False, warnings=warned)
+
+
+def show_notification(machine: Reader, name: str, text: Value = None) -> Plan:
+    """The text, as the comment."""
+    if not text:
+        raise StateFailed("Missing required argument text.")
+    return Plan(comment=str(text))
+
+
+def check_pillar(
+    machine: Reader,
+    name: str,
+    present: Value = None,
+    boolean: Value = None,
+    integer: Value = None,
+    string: Value = None,
+    listing: Value = None,
+    dictionary: Value = None,
+) -> Plan:
+    """Failure unless each of the pillar keys is there and of its kind."""
+    kinds: list[tuple[str, Value, type | tuple[type, ...]]] = [
+        ("", present, object),
+        ("a boolean", boolean, bool),
+        ("an integer", integer, int),
+        ("a string", string, str),
+        ("a list", listing, (list, tuple)),
+        ("a dictionary", dictionary, Mapping),
+    ]
+    wrong: list[str] = []
+    for what, keys, kind in kinds:
+        for key in keys if isinstance(keys, list) else [keys] if keys else []:
+            value = lookup(machine.pillar, key)
+            if value is MISSING:
+                wrong.append(f'Pillar key "{key}" is missing.\n')
+            elif not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+                wrong.append(f'Type of pillar key "{key}" is not {what}.\n')
+    return Plan(comment="".join(wrong), result=not wrong)
+
+
+def mod_watch(machine: Reader, name: str, **arguments: Value) -> Plan:
+    """Says that it was called."""
+    change = Change(key="watch", shown="Watch statement fired.", act=_nothing)
+    return Plan(changes=(change,), pending="Watch statement fired.", done="Watch statement fired.", converges=False)
+
+
+def _pretended(result: bool, pending: str, done: Value) -> Plan:
+    def act(machine: Machine) -> None:
+        if not result:
+            raise StateFailed(str(done), {"testing": {"old": _OLD, "new": _NEW}})
+
+    change = Change(key="testing", old=_OLD, new=_NEW, act=act)
+    return Plan(changes=(change,), pending=pending, done=str(done), converges=False)
+
+
+def _nothing(machine: Machine) -> None:
+    """It is only pretended."""
+
+
+STATES: Mapping[str, StateFunction] = {
+    "check_pillar": check_pillar,
+    "configurable_test_state": configurable_test_state,
+    "fail_with_changes": fail_with_changes,
+    "fail_without_changes": fail_without_changes,
+    "nop": nop,
+    "show_notification": show_notification,
+    "succeed_with_changes": succeed_with_changes,
+    "succeed_without_changes": succeed_without_changes,
+}
