@@ -27,6 +27,8 @@ from gitfs.urls import canonical, local_path
 STEP_MS = 10
 """How long a burst of file events has to pause before it is told: a push is one burst."""
 LONGEST_BURST_MS = 50
+FIRST_WORD_MS = 500
+"""How soon a new watch says that it stands."""
 LOOK_INTERVAL = 1.0
 """Seconds between two looks at whether the watched folders are still the same ones."""
 FIRST_RETRY = 1.0
@@ -140,7 +142,6 @@ class Changes:
                 stop.set()
                 watch.cancel()
                 await asyncio.gather(watch, return_exceptions=True)
-            # What happened between two watches has told nobody.
             self._tell(folders.values())
 
     async def _watch(
@@ -150,6 +151,7 @@ class Changes:
         if not present:
             await stop.wait()
             return
+        stands = False
         with suppress(OSError, RuntimeError):  # a folder that went between the look and the watch: look again
             async for events in awatch(
                 *present,
@@ -157,11 +159,17 @@ class Changes:
                 step=STEP_MS,
                 debounce=LONGEST_BURST_MS,
                 stop_event=stop,
+                rust_timeout=FIRST_WORD_MS,
+                yield_on_timeout=True,
                 recursive=recursive,
                 force_polling=False,
                 ignore_permission_denied=True,
             ):
-                self._tell({name for _, path in events for name in _told(path, folders)})
+                # Its first word says that the watch stands: what was pushed before that has told nobody.
+                self._tell(
+                    {name for _, path in events for name in _told(path, folders)} if stands else folders.values()
+                )
+                stands = True
         await asyncio.sleep(LOOK_INTERVAL)
 
 

@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import socket
+import time
+
+import pytest
+
+from gitfs import BadSettings, FetchFailed, RemoteSettings, Source, UnknownRef, file_remotes, pillar_remotes
+
+
+def only(outcomes):
+    (outcome,) = outcomes
+    return outcome
+
+
+def test_two_remotes_overlay_with_root_and_mountpoint(make_remote, tmp_path):
+    states, apps = make_remote("states"), make_remote("apps")
+    first = states.commit({"salt/top.sls": "states", "salt/apps/x": "mine"})
+    apps.commit({"x": "theirs", "y": "theirs"})
+    remotes = file_remotes(
+        {
+            "gitfs_remotes": [
+                {str(states.bare): [{"root": "salt"}, {"name": "states"}]},
+                {str(apps.bare): [{"mountpoint": "salt://apps"}, {"name": "apps"}]},
+            ]
+        }
+    )
+    with Source(remotes, (), tmp_path / "cache") as source:
+        assert [outcome.remote for outcome in source.fetch()] == ["states", "apps"]
+        trees = source.live()
+        assert list(trees.files.list()) == ["apps/x", "apps/y", "top.sls"]
+        assert trees.files.read("apps/x") == b"mine"
+        assert trees.files.read("apps/y") == b"theirs"
+        revision = trees.revision
+        assert revision.id == first[:8]
+        assert list(revision.remotes) == ["states", "apps"]
+        place = revision.remotes["states"]
+        assert (place.branch, place.commit, place.subject, place.author) == (
+            "main",
+            first,
+            "change on main",
+            "A Writer",
+        )
+        assert place.short == first[:8]
+        assert abs(place.committed - time.time()) < 3600
+
+
+def test_branches_are_saltenvs(remote, tmp_path):
+    remote.commit({"top.sls": "base"})
+    remote.commit({"top.sls": "dev"}, branch="dev")
+    with Source([remote.settings()], (), tmp_path / "cache") as source:
+        source.fetch()
+        files = source.live().files
+        assert files.saltenvs() == ["base", "dev"]
+        assert files.read("top.sls", "dev") == b"dev"
+
+
+def test_the_base_is_master_where_there_is_no_main(remote, tmp_path):
+    remote.commit({"top.sls": "old"}, branch="master")
+    with Source([remote.settings()], (), tmp_path / "cache") as source:
+        source.fetch()
+        assert source.live().files.saltenvs() == ["base"]
+
+
+def test_pillar_environments(remote, tmp_path):
+    remote.commit({"pillar/top.sls": "base"})
+    remote.commit({"pillar/top.sls": "dev"}, branch="dev")
+    url = str(remote.bare)
+
+    def pillar(*entries):
+        config = {"git_pillar_root": "pillar", "ext_pillar": [{"git": list(entries)}]}
+        with Source((), pillar_remotes(config), tmp_path / "cache") as source:
+            source.fetch()
+            return source.live().pillar
+
+    every = pillar(f"__env__ {url}")
+    assert {env: every.read("top.sls", env) for env in every.saltenvs()} == {"base": b"base", "dev": b"dev"}
+    assert pillar(f"main {url}").saltenvs() == ["base"]
+    assert pillar(f"dev {url}").saltenvs() == ["dev"]
+    assert pillar({f"dev {url}": [{"env": "base"}]}).read("top.sls") == b"dev"
+
+
+def test_files_and_pillar_of_one_repository_share_a_mirror(remote, tmp_path):
+    remote.commit({"salt/top.sls": "s", "pillar/top.sls": "p"})
+    files, pillar = remote.settings(root="salt"), remote.settings(root="pillar", branch="main")
+    with Source([files], [pillar], tmp_path / "cache") as source:
+        assert len(source.fetch()) == 1
+        assert len(source.remotes) == 1
+        trees = source.live()
+        assert (trees.files.read("top.sls"), trees.pillar.read("top.sls")) == (b"s", b"p")
+
+
+def test_one_name_for_two_repositories_is_refused(tmp_path):
+    one, two = (RemoteSettings(name="x", url=f"https://host/{name}") for name in "ab")
+    with pytest.raises(BadSettings, match="two remotes"):
+        Source([one], [two], tmp_path)
+
+
+def test_at_shows_a_ref_as_base_where_it_is(make_remote, tmp_path):
+    states, pillar = make_remote("states"), make_remote("pillar")
+    first = states.commit({"top.sls": "old"})
+    states.run("tag", "v1")
+    states.run("push", "-q", "origin", "v1")
+    states.commit({"top.sls": "live"})
+    proposed = states.commit({"top.sls": "proposed"}, branch="feature/new")
+    pillar.commit({"top.sls": "pillar"})
+    settings = [states.settings()], [pillar.settings(name="pillar", branch="main")]
+    with Source(*settings, tmp_path / "cache") as source:
+        source.fetch()
+        preview = source.at("feature/new")
+        assert preview.files.read("top.sls") == b"proposed"
+        assert preview.pillar.read("top.sls") == b"pillar"
+        assert preview.revision.id == proposed[:8]
+        assert preview.revision.remotes["states"].branch == "feature/new"
+        assert preview.revision.digest != source.live().revision.digest
+        assert source.at("v1").files.read("top.sls") == b"old"
+        assert source.at(first[:10]).files.read("top.sls") == b"old"
+        assert source.at("main").files.read("top.sls") == b"live"
+        with pytest.raises(UnknownRef, match="'feature/new'") as unknown:
+            source.at("feature/nwe")
+        assert unknown.value.near == ("feature/new",)
+        for bad in ("--help", "a..b", "", "main:top.sls", "HEAD~1"):
+            with pytest.raises(UnknownRef, match="cannot be the name"):
+                source.at(bad)
+
+
+def test_a_preview_of_a_rebased_branch_shows_what_was_pushed(remote, tmp_path):
+    remote.commit({"top.sls": "live"})
+    remote.commit({"top.sls": "first"}, branch="feature")
+    with Source([remote.settings()], (), tmp_path / "cache") as source:
+        source.fetch()
+        remote.run("reset", "-q", "--hard", "main")
+        (remote.work / "top.sls").write_text("again")
+        remote.run("commit", "-qam", "again")
+        remote.run("push", "-qf", "origin", "feature")
+        assert only(source.fetch()).refused
+        assert source.at("feature").files.read("top.sls") == b"again"
+        assert source.live().files.read("top.sls", "feature") == b"first"
+
+
+def test_a_restart_without_the_remote_serves_what_was_accepted(remote, tmp_path):
+    remote.commit({"top.sls": "one"})
+    with Source([remote.settings()], (), tmp_path / "cache") as source:
+        source.fetch()
+        before = source.live()
+    remote.bare.rename(remote.bare.with_name("away"))
+    with Source([remote.settings()], (), tmp_path / "cache") as source:
+        assert source.live() == before
+        assert isinstance(only(source.fetch()), FetchFailed)
+        assert source.live().files.read("top.sls") == b"one"
+
+
+def test_before_anything_was_fetched_there_is_nothing(remote, tmp_path):
+    with Source([remote.settings()], (), tmp_path / "cache") as source:
+        trees = source.live()
+        assert list(trees.files.saltenvs()) == []
+        assert trees.revision.id == trees.revision.digest[:8]
+
+
+def test_a_remote_that_never_answers_delays_no_other(remote, tmp_path):
+    last = remote.commit({"top.sls": "one"})
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/x.git"
+        dead = RemoteSettings(name="dead", url=url)
+        with Source([dead, remote.settings()], (), tmp_path / "cache") as source:
+            failed, fetched = source.fetch(patience=0.5)
+            assert isinstance(failed, FetchFailed)
+            assert failed.remote == "dead"
+            assert failed.retryable
+            assert fetched.refs == {"main": last}
+            assert [outcome.remote for outcome in source.fetch(["states"])] == ["states"]
+            assert source.live().files.read("top.sls") == b"one"
+            silent.close()
+            # The connection that was accepted by the kernel is reset, and the fetch that hung ends.
+            assert isinstance(only(source.fetch(["dead"])), FetchFailed)
+
+
+def test_roots_lie_over_the_remotes(remote, tmp_path):
+    remote.commit({"top.sls": "git", "only": "git"})
+    roots = tmp_path / "roots"
+    roots.mkdir()
+    (roots / "top.sls").write_text("local")
+    with Source([remote.settings()], (), tmp_path / "cache", file_roots={"base": [roots]}) as source:
+        source.fetch(["roots", "states"])
+        assert source.live().files.read("top.sls") == b"local"
+        assert source.live().files.read("only") == b"git"
+        assert source.roots == (roots,)
+        before = source.live().revision
+        (roots / "top.sls").write_text("changed")
+        assert source.live().revision.digest != before.digest
+
+
+def test_a_message_in_an_encoding_that_does_not_exist(remote, tmp_path):
+    remote.commit({"top.sls": "one"})
+    (remote.work / "message").write_bytes(b"caf\xe9")
+    remote.run("-c", "i18n.commitEncoding=nonsense", "commit", "-q", "--allow-empty", "-F", "message")
+    remote.run("push", "-q", "origin", "main")
+    with Source([remote.settings()], (), tmp_path / "cache") as source:
+        source.fetch()
+        assert source.live().revision.remotes["states"].subject == "caf\ufffd"
+
+
+def test_a_mirror_that_cannot_be_written_is_a_failure_like_others(remote, tmp_path):
+    remote.commit({"top.sls": "one"})
+    (tmp_path / "cache").write_text("a file where the directory should be")
+    with Source([remote.settings()], (), tmp_path / "cache") as source:
+        failed = only(source.fetch())
+        assert isinstance(failed, FetchFailed)
+        assert "cannot be written" in failed.reason
