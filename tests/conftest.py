@@ -5,6 +5,12 @@ import os
 import pytest
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--rewrite", action="store_true", help="write what comes out into tests/golden (then read the diff)"
+    )
+
+
 def pytest_collection_modifyitems(items):
     if os.environ.get("SALTERN_E2E") and os.geteuid() == 0:
         return

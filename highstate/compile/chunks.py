@@ -1,0 +1,119 @@
+"""High data -> low chunks, not yet in order: one for each function call that a declaration stands for.
+
+Called by `compile_minion` on verified high data. Source: salt/state.py `compile_high_data`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from highstate.compile.high import High
+from highstate.compile.positions import Place
+from highstate.types import Chunk, Value
+
+_OWN = frozenset(("state", "name", "fun", "order", "__sls__", "__env__", "__id__"))
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Draft:
+    """A low chunk whose order is still to be settled."""
+
+    state: str
+    fun: str
+    id: str
+    name: str
+    sls: str
+    saltenv: str
+    order: Value = None
+    """As written: a number, `first`, `last`, anything else, None when there is none."""
+    name_order: int = 0
+    """Position in `names`, from 1."""
+    arguments: dict[str, Value]
+    place: Place
+
+    @property
+    def tag(self) -> str:
+        """Salt's key of the chunk."""
+        return f"{self.state}_|-{self.id}_|-{self.name}_|-{self.fun}"
+
+    def chunk(self) -> Chunk:
+        """The finished chunk; its order has been settled."""
+        return Chunk(
+            state=self.state,
+            fun=self.fun,
+            id=self.id,
+            name=self.name,
+            sls=self.sls,
+            saltenv=self.saltenv,
+            order=self.order,
+            arguments=self.arguments,
+            pos=self.place.pos(),
+        )
+
+
+def drafts_of(high: High) -> list[Draft]:
+    """All chunks in the order of the high data."""
+    return [
+        draft
+        for id_, state, run in high.declarations()
+        for draft in _drafts(high.bodies[id_], id_, state, run, high.place(id_))
+    ]
+
+
+def _drafts(body: dict[str, Value], id_: str, state: str, run: list[Value], place: Place) -> Iterator[Draft]:
+    low: dict[str, Value] = {"state": state, "name": id_}
+    low |= {key: body[key] for key in ("__sls__", "__env__", "__sls_included_from__") if key in body}
+    low["__id__"] = id_
+    functions: list[str] = []
+    names: list[Value] = []
+    for argument in run:
+        if isinstance(argument, str):
+            functions.append(argument)
+        elif isinstance(argument, dict):
+            _read_argument(low, names, argument)
+    if not functions:  # a state that an `_in` requisite of several states added to an ID
+        return
+    low["fun"] = functions[0]
+    if not names:
+        yield _draft(low, place)
+    for position, entry in enumerate(names, 1):
+        yield _draft({**low, **_named(entry), "fun": functions[0]}, place, position)
+
+
+def _read_argument(low: dict[str, Value], names: list[Value], argument: dict[str, Value]) -> None:
+    for key, value in argument.items():
+        if key == "names" and isinstance(value, list):
+            names.extend(name for index, name in enumerate(value) if name not in names and name not in value[:index])
+        elif key == "state":
+            continue
+        elif key == "name" and not isinstance(value, str):
+            low["name"] = low["__id__"]
+        else:
+            low[key] = value
+
+
+def _named(entry: Value) -> dict[str, Value]:
+    """What one entry of `names` changes; of a mapping the first key alone counts, as in Salt."""
+    if not isinstance(entry, dict):
+        return {"name": entry}
+    name = next(iter(entry))
+    changed: dict[str, Value] = {"name": name}
+    for argument in entry[name]:
+        changed.update(argument)
+    return changed
+
+
+def _draft(low: dict[str, Value], place: Place, name_order: int = 0) -> Draft:
+    return Draft(
+        state=low["state"],
+        fun=low["fun"],
+        id=low["__id__"],
+        name=low["name"],
+        sls=low["__sls__"],
+        saltenv=low["__env__"],
+        order=low.get("order"),
+        name_order=name_order,
+        arguments={key: value for key, value in low.items() if key not in _OWN},
+        place=place,
+    )

@@ -1,0 +1,143 @@
+"""The pipeline of a compile: each arrow of the package's docstring, called in order. No other module knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from highstate.compile.assemble import assemble
+from highstate.compile.chunks import drafts_of
+from highstate.compile.extend import apply_exclude, reconcile
+from highstate.compile.high import High
+from highstate.compile.order import ordered
+from highstate.compile.requisites import requisites_in
+from highstate.compile.settings import Settings
+from highstate.compile.verify import verify
+from highstate.content import contents_of
+from highstate.memo import Memo
+from highstate.pillar import PillarResult, compile_pillar
+from highstate.render import Context
+from highstate.top import TopResult, top_matches
+from highstate.types import Chunk, Compiled, Files, Minion, Pos, Stage, Value
+
+
+def compile_minion(
+    files: Files, pillar_files: Files, minion: Minion, settings: Settings, memo: Memo | None = None
+) -> Compiled:
+    """The highstate of a minion: what the top file gives it, compiled."""
+    bench = _Bench(files=files, pillar_files=pillar_files, minion=minion, settings=settings, memo=memo)
+    pillar = bench.pillar()
+    if pillar.errors:
+        return Compiled(minion_id=minion.id, errors=pillar.errors)
+    contexts = bench.contexts(pillar.pillar)
+    top = bench.top(contexts)
+    if top.errors:
+        return Compiled(minion_id=minion.id, pillar=pillar.pillar, matches=top.matches, errors=top.errors)
+    return bench.compile(top, contexts, pillar.pillar)
+
+
+def compile_sls(
+    files: Files,
+    pillar_files: Files,
+    minion: Minion,
+    settings: Settings,
+    sls: Sequence[str],
+    saltenv: str = "base",
+    memo: Memo | None = None,
+    pillar_override: Mapping[str, Value] | None = None,
+) -> Compiled:
+    """The lowstate of the SLS named (`state.apply a,b`), whatever the top file says."""
+    bench = _Bench(files=files, pillar_files=pillar_files, minion=minion, settings=settings, memo=memo)
+    pillar = bench.pillar(pillar_override)
+    if pillar.errors:
+        return Compiled(minion_id=minion.id, errors=pillar.errors)
+    place = Pos(file="state.apply", saltenv=saltenv, stage=Stage.TOP)
+    given = TopResult(matches={saltenv: tuple(sls)}, places={(saltenv, name): place for name in sls})
+    return bench.compile(given, bench.contexts(pillar.pillar), pillar.pillar)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bench:
+    """The inputs of one compile."""
+
+    files: Files
+    pillar_files: Files
+    minion: Minion
+    settings: Settings
+    memo: Memo | None
+
+    def pillar(self, override: Mapping[str, Value] | None = None) -> PillarResult:
+        """The minion's pillar, or what is wrong with it."""
+        settings = self.settings
+        return compile_pillar(
+            self._context(self.pillar_files, {}, "base"),
+            strategy=settings.pillar_source_merging_strategy,
+            merge_lists=settings.pillar_merge_lists,
+            env_order=settings.env_order,
+            nodegroups=settings.nodegroups,
+            override=override,
+        )
+
+    def top(self, contexts: Mapping[str, Context]) -> TopResult:
+        """What the top file gives the minion; nothing when the tree is empty."""
+        settings = self.settings
+        context = contexts.get("base") or next(iter(contexts.values()), None)
+        if context is None:
+            return TopResult(matches={})
+        return top_matches(
+            context,
+            top_file=settings.state_top,
+            strategy=settings.top_file_merging_strategy,
+            default_top=settings.default_top,
+            env_order=settings.env_order,
+            nodegroups=settings.nodegroups,
+        )
+
+    def contexts(self, pillar: Mapping[str, Value]) -> dict[str, Context]:
+        """One context for each environment."""
+        return {saltenv: self._context(self.files, pillar, saltenv) for saltenv in self.files.saltenvs()}
+
+    def _context(self, files: Files, pillar: Mapping[str, Value], saltenv: str) -> Context:
+        settings = self.settings
+        opts = {
+            "state_top": settings.state_top,
+            "state_auto_order": settings.state_auto_order,
+            "nodegroups": settings.nodegroups,
+            "jinja_env": settings.jinja_env,
+            "jinja_sls_env": settings.jinja_sls_env,
+            **settings.opts,
+        }
+        return Context(minion=self.minion, files=files, saltenv=saltenv, pillar=pillar, opts=opts, memo=self.memo)
+
+    def compile(self, top: TopResult, contexts: Mapping[str, Context], pillar: Mapping[str, Value]) -> Compiled:
+        """From SLS names to the lowstate and its contents."""
+        settings = self.settings
+        high = assemble(top.matches, contexts, self.files, auto_order=settings.state_auto_order, places=top.places)
+        shown = high.as_salt()
+        chunks = lowstate_of(high, settings)
+        contents, problems = contents_of(chunks, contexts)
+        errors = (*high.problems, *problems)
+        return Compiled(
+            minion_id=self.minion.id,
+            lowstate=() if errors else chunks,
+            highstate=shown,
+            pillar=pillar,
+            matches=top.matches,
+            contents={} if errors else contents,
+            errors=errors,
+            warnings=tuple(high.warnings),
+        )
+
+
+def lowstate_of(high: High, settings: Settings) -> tuple[Chunk, ...]:
+    """High data -> chunks in running order; what is wrong with it goes to `high.problems`."""
+    reconcile(high)
+    verify(high)
+    requisites_in(high, settings.disabled_requisites)
+    reconcile(high, strict=True)
+    apply_exclude(high)
+    if high.problems:
+        return ()
+    chunks, problems = ordered(drafts_of(high), settings.disabled_requisites)
+    high.problems.extend(problems)
+    return chunks

@@ -1,0 +1,122 @@
+"""One rendered SLS taken apart: its states, `extend` and `exclude`, in the one shape that later stages know.
+
+Called by `assemble` for each SLS. `pkg.installed:` becomes `pkg:` with the function in its list, short forms are
+padded, and what has no place in high data becomes a problem. Source: salt/state.py `_handle_state_decls`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from highstate.compile.high import Body, Extend, High
+from highstate.compile.positions import Place
+from highstate.types import Value
+
+
+def read_states(high: High, data: dict[Value, Value], place: Place) -> dict[str, Body]:
+    """The bodies of an SLS by ID; `high.places` learns where each is."""
+    bodies: dict[str, Body] = {}
+    for id_, written in data.items():
+        own = replace(place, keys=(id_,), written={})
+        if not isinstance(id_, str):
+            high.problems.append(
+                own.problem(
+                    f"ID {id_!r} in SLS {place.sls!r} is not a string but a {type(id_).__name__}", hint="quote it"
+                )
+            )
+            continue
+        body = _read_body(high, id_, written, own)
+        if body is not None:
+            bodies[id_] = body
+            high.places.setdefault(id_, own)
+    return bodies
+
+
+def read_extends(high: High, data: Value, place: Place) -> None:
+    """Queue the entries of an `extend:`."""
+    if not isinstance(data, dict):
+        high.problems.append(place.problem(f"The extend of SLS {place.sls!r} is not a dictionary", "extend"))
+        return
+    for id_, written in data.items():
+        own = replace(place, keys=("extend", id_), written={})
+        if not isinstance(id_, str) or not isinstance(written, dict):
+            high.problems.append(own.problem(f"The extension of {id_!r} in SLS {place.sls!r} is not a dictionary"))
+            continue
+        body: Body = dict(_split(high, id_, written, own, strict=False))
+        body.setdefault("__sls__", place.sls)
+        body.setdefault("__env__", place.saltenv)
+        high.extends.append(Extend(id=id_, body=body, place=own))
+
+
+def read_excludes(high: High, data: Value, place: Place) -> None:
+    """Queue the entries of an `exclude:`."""
+    if not isinstance(data, list):
+        high.problems.append(place.problem(f"The exclude of SLS {place.sls!r} is not formed as a list", "exclude"))
+        return
+    for index, entry in enumerate(data):
+        named = isinstance(entry, dict) and len(entry) == 1 and isinstance(entry.get("sls", entry.get("id")), str)
+        if named or isinstance(entry, str):
+            high.excludes.append(entry)
+        else:
+            high.warnings.append(
+                place.problem(
+                    f"{entry!r} in the exclude of SLS {place.sls!r} excludes nothing",
+                    "exclude",
+                    index,
+                    hint="write `- sls: NAME` or `- id: NAME`",
+                )
+            )
+
+
+def _read_body(high: High, id_: str, written: Value, place: Place) -> Body | None:
+    sls, saltenv = place.sls, place.saltenv
+    if isinstance(written, str) and "." in written:
+        state, function = written.split(".")[:2]
+        return {"__sls__": sls, "__env__": saltenv, state: [function]}
+    if not isinstance(written, dict):
+        high.problems.append(
+            place.problem(
+                f"ID {id_!r} in SLS {sls!r} is not a dictionary", hint="below an ID stands STATE.FUNCTION, indented"
+            )
+        )
+        return None
+    body: Body = dict(_split(high, id_, written, place, strict=True))
+    body.setdefault("__sls__", sls)
+    body.setdefault("__env__", saltenv)
+    return body
+
+
+def _split(
+    high: High, id_: str, written: dict[Value, Value], place: Place, *, strict: bool
+) -> Iterator[tuple[str, Value]]:
+    """The states of a body; those with a dotted key come after the others, as in Salt.
+
+    `strict`: the same state twice is a problem.
+    """
+    later: list[tuple[str, list[Value]]] = []
+    seen: set[str] = set()
+    for key, run in written.items():
+        if not isinstance(key, str):
+            high.problems.append(place.problem(f"{key!r} below ID {id_!r} in SLS {place.sls!r} is not a string", key))
+            continue
+        if key.startswith("_") or not isinstance(run, list):
+            yield key, run
+            continue
+        state, *function = key.split(".")
+        if strict and state in seen:
+            high.problems.append(
+                place.problem(
+                    f"ID {id_!r} in SLS {place.sls!r} declares {state} more than once",
+                    key,
+                    hint="give the second declaration an ID of its own and set `name`",
+                )
+            )
+            continue
+        seen.add(state)
+        if function:
+            place.written[state] = key
+            later.append((state, [*run, function[0]]))
+        else:
+            yield state, list(run)
+    yield from later

@@ -1,0 +1,161 @@
+"""`require_in`, `watch_in`, `onchanges_in`, `onfail_in`, `prereq_in`, `use` and `use_in`: turned into extends.
+
+Called by `compile_minion` after `verify`; the extends that come of it go through `reconcile(strict=True)`. It changes
+no body itself. Source: salt/state.py `requisite_in`. `listen_in` is left in the chunk: it is the run stage's affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterator
+
+from highstate.compile.extend import find_ids
+from highstate.compile.high import Body, Extend, High, first_key, states_of
+from highstate.compile.positions import Place, near
+from highstate.types import Value
+
+_IN = frozenset(("require_in", "watch_in", "onfail_in", "onchanges_in", "prereq_in"))
+_USES = frozenset(("use", "use_in"))
+_NOT_USED = _IN | _USES | {"require", "watch", "prereq", "onfail", "onfail_stop", "onchanges", "name", "names"}
+"""Arguments that `use` does not copy."""
+
+Target = tuple[str, str]
+"""(ID or name, state)"""
+
+
+def requisites_in(high: High, disabled: Collection[str] = ()) -> None:
+    """Fill `high.extends` with what the `_in` requisites and `use` of all declarations ask for."""
+    extends: dict[str, Extend] = {}
+    for id_, state, run in high.declarations():
+        for argument in run:
+            key = first_key(argument)
+            if key not in disabled and (key in _IN or key in _USES):
+                _Statement(high, extends, id_, state, key).expand(argument[key])
+    high.extends = list(extends.values())
+
+
+class _Statement:
+    """One such statement: who says it, and the extends that it adds to."""
+
+    def __init__(self, high: High, extends: dict[str, Extend], id_: str, state: str, key: str) -> None:
+        self.high = high
+        self.extends = extends
+        self.id = id_
+        self.state = state
+        self.key = key
+        self.place: Place = high.place(id_).below(state, key)
+
+    def expand(self, items: Value) -> None:
+        """Add an extend for each target of the statement."""
+        if isinstance(items, dict) and self.key in _IN:
+            for state, name in items.items():
+                self._add(self._checked(name, state))
+            return
+        if not isinstance(items, list):
+            self._problem(f"The {self.key} statement of ID {self.id!r} needs to be formed as a list")
+            return
+        # Salt goes over all the targets so far for each item, so that early ones are required once an item;
+        # the doubles are harmless, and part of the low chunks that users compare.
+        targets: list[Target | None] = []
+        for item in items:
+            found = list(self._targets(item))
+            is_sls = isinstance(item, dict) and first_key(item) == "sls"
+            targets = found if is_sls else targets + found
+            if found or is_sls:
+                for target in targets:
+                    self._add(target)
+
+    def _targets(self, item: Value) -> Iterator[Target | None]:
+        if isinstance(item, dict):
+            if not item:
+                return
+            state = next(iter(item))
+            if state == "sls":
+                yield from self._declared_in(item[state])
+            else:
+                yield self._checked(item[state], state)
+            return
+        target = self._by_name(item)
+        if target is None:
+            hint = near(item, self.high.bodies) if isinstance(item, str) else ""
+            warning = self.place.problem(f"{self.key} of ID {self.id!r}: there is no state {item!r}", hint=hint)
+            self.high.warnings.append(warning)
+            return
+        yield target
+
+    def _checked(self, name: Value, state: Value) -> Target | None:
+        if not isinstance(name, Hashable) or not isinstance(name, str) or not isinstance(state, str):
+            self._problem(f"{self.key} of ID {self.id!r}: {{{state!r}: {name!r}}} is not a state and an ID")
+            return None
+        if "." in state:
+            self._problem(
+                f"Invalid requisite type {state!r} in {self.key} of ID {self.id!r}: "
+                "requisite types must not contain dots",
+                hint=f"did you mean {state.split('.')[0]!r}?",
+            )
+            return None
+        return name, state
+
+    def _declared_in(self, sls: Value) -> Iterator[Target]:
+        for id_, body in self.high.bodies.items():
+            if body.get("__sls__") == sls:
+                for state in states_of(body):
+                    yield id_, state
+
+    def _by_name(self, name: Value) -> Target | None:
+        if not isinstance(name, str):
+            return None
+        if name in self.high.bodies:
+            states = states_of(self.high.bodies[name])
+            return (name, states[0]) if states else None
+        for id_, state, run in self.high.declarations():
+            if any(isinstance(argument, dict) and argument.get("name") == name for argument in run):
+                return id_, state
+        return None
+
+    def _add(self, target: Target | None) -> None:
+        if target is None:
+            return
+        match self.key:
+            case "use":
+                for source in find_ids(self.high, *target, strict=True):
+                    self._copy((source, target[1]), (self.id, self.state))
+            case "use_in":
+                for user in find_ids(self.high, *target, strict=True):
+                    self._copy((self.id, self.state), (user, target[1]))
+            case _:
+                self._require(target)
+
+    def _require(self, target: Target) -> None:
+        requisite = self.key.split("_")[0]
+        arguments = self._extension(target)
+        body = self.extends[target[0]].body
+        own = self.high.bodies[self.id]
+        body["__env__"], body["__sls__"] = own["__env__"], own["__sls__"]
+        for argument in arguments:
+            if first_key(argument) == requisite:
+                argument[requisite].append({self.state: self.id})
+                return
+        arguments.append({requisite: [{self.state: self.id}]})
+
+    def _copy(self, source: Target, user: Target) -> None:
+        has = {
+            first_key(argument)
+            for argument in self.high.bodies[user[0]][user[1]]
+            if isinstance(argument, dict) and len(argument) == 1
+        }
+        self._extension(user).extend(
+            argument
+            for argument in self.high.bodies[source[0]][source[1]]
+            if isinstance(argument, dict) and len(argument) == 1 and first_key(argument) not in _NOT_USED | has
+        )
+
+    def _extension(self, target: Target) -> list[Value]:
+        """The arguments that are being added to a target."""
+        name, state = target
+        extend = self.extends.setdefault(name, Extend(id=name, body={}, place=self.place))
+        body: Body = extend.body
+        arguments: list[Value] = body.setdefault(state, [])
+        return arguments
+
+    def _problem(self, message: str, hint: str = "") -> None:
+        self.high.problems.append(self.place.problem(message, hint=hint))

@@ -1,0 +1,27 @@
+"""The options that shape a compile: Salt's minion and master options of the same names, parsed once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from highstate.types import Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Names and defaults are Salt's (https://docs.saltproject.io/en/latest/ref/configuration/minion.html)."""
+
+    top_file_merging_strategy: str = "merge"
+    default_top: str = "base"
+    env_order: tuple[str, ...] = ()
+    state_top: str = "top.sls"
+    state_auto_order: bool = True
+    disabled_requisites: tuple[str, ...] = ()
+    pillar_source_merging_strategy: str = "smart"
+    pillar_merge_lists: bool = False
+    nodegroups: Mapping[str, Value] = field(default_factory=dict)
+    jinja_env: Mapping[str, Value] = field(default_factory=dict)
+    jinja_sls_env: Mapping[str, Value] = field(default_factory=dict)
+    opts: Mapping[str, Value] = field(default_factory=dict)
+    """Further minion options that templates may read through `opts` and `config.get`."""

@@ -1,0 +1,136 @@
+"""Contents: the digest follows the result, not the text; what cannot be rendered is found before it goes live."""
+
+import pytest
+
+from highstate import MemoryFiles, Minion, Settings, compile_minion
+
+TOP = b"base:\n  '*':\n    - a\n"
+
+
+def compiled(sls, files=None, pillar="{}", grains=None, env=None):
+    tree = {"top.sls": TOP, "a.sls": sls.encode(), **{path: text.encode() for path, text in (files or {}).items()}}
+    pillar_tree = {"top.sls": b"base:\n  '*':\n    - p\n", "p.sls": pillar.encode()}
+    trees = {"base": tree} | {name: {p: t.encode() for p, t in more.items()} for name, more in (env or {}).items()}
+    return compile_minion(
+        MemoryFiles(trees), MemoryFiles({"base": pillar_tree}), Minion(id="web1", grains=grains or {}), Settings()
+    )
+
+
+def content(*args, **kwargs):
+    result = compiled(*args, **kwargs)
+    assert result.ok, "\n".join(map(str, result.errors))
+    (one,) = result.contents.values()
+    return one
+
+
+MANAGED = """
+/etc/motd:
+  file.managed:
+    - source: salt://motd
+"""
+TEMPLATE = MANAGED + "    - template: jinja\n"
+
+
+def test_a_source_changes_the_digest():
+    one, two = content(MANAGED, {"motd": "one"}), content(MANAGED, {"motd": "two"})
+    assert one.digest != two.digest
+    assert list(one.files) == [("base", "motd")]
+    assert content(MANAGED, {"motd": "one", "other": "x"}) == one
+
+
+def test_a_template_is_digested_as_rendered():
+    files = {"motd": "hello {{ pillar['name'] }} {{ grains['os'] }}"}
+    one = content(TEMPLATE, files, "name: ann\nother: 1", {"os": "Debian"})
+    assert content(TEMPLATE, files, "name: ann\nother: 2", {"os": "Debian", "x": 1}).digest == one.digest
+    assert content(TEMPLATE, files, "name: bob\nother: 1", {"os": "Debian"}).digest != one.digest
+    assert content(TEMPLATE, files, "name: ann\nother: 1", {"os": "Arch"}).digest != one.digest
+
+
+def test_a_template_names_what_it_imports():
+    files = {"motd": "{% import 'lib.jinja' as lib %}{{ lib.x }}", "lib.jinja": "{% set x = 1 %}"}
+    assert set(content(TEMPLATE, files).files) == {("base", "motd"), ("base", "lib.jinja")}
+
+
+def test_context_goes_over_defaults():
+    sls = TEMPLATE + "    - defaults: {x: 1, y: 1}\n    - context: {x: 2}\n"
+    other = TEMPLATE + "    - defaults: {x: 2, y: 1}\n"
+    files = {"motd": "{{ x }} {{ y }} {{ name }}"}
+    assert content(sls, files).digest == content(other, files).digest
+
+
+def test_a_broken_template_is_a_problem_of_the_minion():
+    result = compiled(TEMPLATE, {"motd": "one\n{{ nosuch }}\nthree\n"})
+    (problem,) = result.errors
+    assert result.lowstate == ()
+    assert (problem.pos.file, problem.pos.template_line or problem.pos.line) == ("motd", 2)
+    assert "nosuch" in problem.message
+    assert "> 2" in problem.excerpt
+    assert problem.pos.include_chain == ("a",)
+
+
+def test_a_function_of_the_live_machine_makes_it_volatile():
+    files = {"motd": "{{ salt['cmd.run']('uptime') }}{{ pillar.get('x') }}"}
+    one = content(TEMPLATE, files, "x: 1")
+    assert one.volatile == ("cmd.run",)
+    assert one.files
+    assert content(TEMPLATE, files, "x: 2").digest != one.digest
+    assert content(TEMPLATE, {"motd": files["motd"] + " "}, "x: 1").digest != one.digest
+
+
+def test_a_missing_source_is_a_problem():
+    (problem,) = compiled(MANAGED, {"motd.txt": "x"}).errors
+    assert "salt://motd (saltenv base) is not in the tree" in problem.message
+    assert "motd.txt" in problem.hint
+    assert problem.pos.file == "a.sls"
+    assert problem.pos.line == 2
+
+
+@pytest.mark.parametrize("sources", ["[salt://none, salt://motd]", "[salt://none, /local/file]", "/local/file"])
+def test_one_of_several_sources_is_enough(sources):
+    assert compiled(MANAGED.replace("salt://motd", sources), {"motd": "x"}).ok
+
+
+def test_a_source_of_another_environment():
+    sls = MANAGED.replace("salt://motd", "salt://motd?saltenv=qa")
+    assert list(content(sls, env={"qa": {"motd": "x"}}).files) == [("qa", "motd")]
+    (problem,) = compiled(MANAGED, env={"qa": {"motd": "x"}}).errors
+    assert "saltenv qa" in problem.hint
+
+
+def test_contents_pillar():
+    sls = "/etc/key:\n  file.managed:\n    - contents_pillar: keys:one\n"
+    one = content(sls, pillar="keys: {one: abc, two: d}")
+    assert content(sls, pillar="keys: {one: abc, two: e}").digest == one.digest
+    assert content(sls, pillar="keys: {one: abd, two: d}").digest != one.digest
+    (problem,) = compiled(sls).errors
+    assert "'keys:one'" in problem.message
+
+
+RECURSE = "/srv/www:\n  file.recurse:\n    - source: salt://www\n"
+
+
+def test_recurse_takes_all_files_below():
+    files = {"www/a": "1", "www/b/c": "2", "wwwx": "3"}
+    one = content(RECURSE, files)
+    assert set(one.files) == {("base", "www/a"), ("base", "www/b/c")}
+    moved = {"www/a": "1", "www/b/d": "2", "wwwx": "3"}
+    assert content(RECURSE, moved).digest != one.digest
+    assert not compiled(RECURSE, {"www2/a": "1"}).ok
+
+
+def test_recurse_with_templates_and_patterns():
+    files = {"www/a": "{{ pillar.x }}", "www/b.bin": "{{ nosuch"}
+    sls = RECURSE + "    - template: jinja\n    - exclude_pat: '*.bin'\n"
+    assert content(sls, files, "x: 1").digest != content(sls, files, "x: 2").digest
+    assert not compiled(sls.replace("exclude", "include"), files).ok
+
+
+def test_script_and_other_states_that_name_a_file():
+    script = "run it:\n  cmd.script:\n    - name: salt://run.sh\n"
+    assert list(content(script, {"run.sh": "x"}).files) == [("base", "run.sh")]
+    package = "mine:\n  pkg.installed:\n    - sources:\n      - mine: salt://mine.deb\n"
+    assert list(content(package, {"mine.deb": "x"}).files) == [("base", "mine.deb")]
+
+
+def test_chunks_without_content_have_none():
+    assert compiled("x:\n  test.nop: []\n").contents == {}
