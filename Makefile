@@ -19,7 +19,7 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 demo: $(READY) ## a controller and three minions on this machine, from push to drift healed
-	@$(BIN)/python examples/demo.py
+	@$(BIN)/python ops/demo.py
 
 test: $(READY) ## the tests (those that change the machine are skipped; see e2e)
 	@$(BIN)/pytest

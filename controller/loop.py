@@ -34,7 +34,7 @@ from controller.reconcile import (
     reconcile,
 )
 from controller.show import headline
-from controller.store import AppliedRecord, RunRecord, StatusRow, Store
+from controller.store import AppliedRecord, DesiredRecord, RunRecord, StatusRow, Store
 from reactors import Bus
 from wire import Run, RunKind, Server, ToMinion
 
@@ -181,7 +181,7 @@ class Loop:
             case Offer():
                 self._offer(row, link)
             case Apply(whole=whole):
-                self._apply(row, link, whole, now)
+                self._apply(row, link, whole)
             case Remediate(cause=cause):
                 streak = self._remediations.setdefault(minion, _Streak())
                 streak.count, streak.at = streak.count + 1, now
@@ -210,7 +210,7 @@ class Loop:
         self._send(link, message)
         link.offered = desired.generation
 
-    def _apply(self, row: StatusRow, link: Link, whole: bool, now: float) -> None:
+    def _apply(self, row: StatusRow, link: Link, whole: bool) -> None:
         desired = row.desired
         if desired is None:
             return
@@ -223,15 +223,7 @@ class Loop:
             self.start(row, link, order, note=headline(changes))
             return
         # The document is new and nothing in it is to be run (a pillar key that no chunk uses, a removed chunk).
-        applied = AppliedRecord(
-            minion=row.minion.id,
-            generation=desired.generation,
-            digest=desired.digest,
-            revision=desired.compiled_revision,
-            at=now,
-            outcome="ok",
-        )
-        self.store.put_applied(applied)
+        self._applied(minion=row.minion.id, document=desired, outcome="ok", run_id="")
 
     def sync(self, row: StatusRow, link: Link, *, whole: bool, test: bool) -> RunRecord | None:
         """Start at once what a person asks for; None when nothing is pending. A test changes nothing.
@@ -319,21 +311,32 @@ class Loop:
                 self._remediations.pop(minion, None)
         elif outcome in GOOD and not run.test:
             self._failures.pop(minion, None)
-            self.store.put_applied(
-                AppliedRecord(
-                    minion=minion,
-                    generation=run.generation,
-                    digest=run.digest,
-                    revision=run.revision,
-                    at=now,
-                    outcome=outcome,
-                )
-            )
+            self._applied(minion=minion, document=run, outcome=outcome, run_id=run.run_id)
         elif not run.test:
             streak = self._failures.setdefault(minion, _Streak())
             streak.count = streak.count + 1 if streak.digest == run.digest else 1
             streak.digest, streak.at = run.digest, now
         self.wake([minion])
+
+    def _applied(self, *, minion: str, document: RunRecord | DesiredRecord, outcome: str, run_id: str) -> None:
+        """The minion has this document in full now."""
+        revision = document.revision if isinstance(document, RunRecord) else document.compiled_revision
+        self.store.put_applied(
+            AppliedRecord(
+                minion=minion,
+                generation=document.generation,
+                digest=document.digest,
+                revision=revision,
+                at=self.clock(),
+                outcome=outcome,
+            )
+        )
+        known = self.store.revision(revision)
+        label = known.label if known else ""
+        data = {"id": minion, "run": run_id, "generation": document.generation, "outcome": outcome}
+        self.bus.publish(f"saltern/minion/{minion}/applied", data, revision=label)
+        if known is not None and isinstance(document, RunRecord) and document.kind == "apply":
+            self.metrics.push_applied(max(0.0, self.clock() - known.first_seen))
 
 
 def _open_run(run: RunRecord | None, link: Link | None) -> OpenRun | None:

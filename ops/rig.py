@@ -1,0 +1,287 @@
+"""A controller, minions and a git remote on this machine, in a folder of their own: for the demo, benches and tests.
+
+Everything in it is the real thing: the `saltern` command, git, sockets on the loopback. Nothing outside of the folder
+is touched; what the minions manage lies below the folder too, through the `root` grain.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import yaml
+
+SALTERN = (sys.executable, "-m", "controller.cli")
+PATIENCE = 60.0
+"""Seconds until `wait` gives up."""
+
+
+class Failed(Exception):
+    """Something that should have happened did not."""
+
+
+class Rig:
+    """One controller, its remote and its minions.
+
+    Args:
+        directory: where everything goes; made when it is not there.
+        minions: id -> grains of each minion.
+        tree: folder with `states` and `pillar` that is the first content of the remote.
+        controller: more options for the controller's configuration.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        minions: Mapping[str, Mapping[str, Any]],
+        tree: Path,
+        controller: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.directory = directory
+        self.minions = dict(minions)
+        self.remote = directory / "remote.git"
+        self.work = directory / "work"
+        self.config = directory / "controller"
+        self._tree = tree
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._ports = free_ports(3)
+        self._more = dict(controller or {})
+        self._environment = {
+            **{key: value for key, value in os.environ.items() if not key.startswith(("GIT_", "SALTERN_"))},
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_SYSTEM": os.devnull,
+            "GIT_AUTHOR_NAME": "Operator",
+            "GIT_AUTHOR_EMAIL": "operator@example.org",
+            "GIT_COMMITTER_NAME": "Operator",
+            "GIT_COMMITTER_EMAIL": "operator@example.org",
+        }
+
+    def __enter__(self) -> Rig:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop_all()
+
+    # --- git ---
+
+    def make_remote(self) -> None:
+        """A bare repository and a clone of it with the tree in it, not pushed yet."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.git("init", "-q", "--bare", "--initial-branch=main", str(self.remote), cwd=self.directory)
+        self.git("init", "-q", "--initial-branch=main", str(self.work), cwd=self.directory)
+        self.git("remote", "add", "origin", str(self.remote))
+        shutil.copytree(self._tree, self.work, dirs_exist_ok=True)
+
+    def git(self, *arguments: str, cwd: Path | None = None) -> str:
+        """Run git in the clone; its output."""
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=cwd or self.work,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise Failed(f"git {' '.join(arguments)}: {done.stderr.strip()}")
+        return done.stdout.strip()
+
+    def push(self, message: str, changes: Mapping[str, tuple[str, str]] | None = None, *, branch: str = "main") -> str:
+        """Commit (with replacements {path: (old text, new text)}) and push; the short commit."""
+        for path, (old, new) in (changes or {}).items():
+            file = self.work / path
+            text = file.read_text()
+            if old not in text:
+                raise Failed(f"{path} has no {old!r}")
+            file.write_text(text.replace(old, new))
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", message)
+        self.git("push", "-q", "origin", f"HEAD:{branch}")
+        return self.git("rev-parse", "--short=8", "HEAD")
+
+    # --- processes ---
+
+    def start_controller(self) -> None:
+        """Start it and wait until it answers."""
+        publish, request, http = self._ports
+        root = self.directory / "controller-root"
+        settings = {
+            "interface": "127.0.0.1",
+            "publish_port": publish,
+            "ret_port": request,
+            "http_port": http,
+            "root_dir": str(root),
+            # A unix socket's path may have 107 bytes only, so it is kept short.
+            "sock_dir": str(self.directory / "run"),
+            "gitfs_remotes": [{str(self.remote): [{"name": "states"}, {"root": "states"}, {"base": "main"}]}],
+            "ext_pillar": [{"git": [{f"main {self.remote}": [{"root": "pillar"}, {"env": "base"}]}]}],
+            **self._more,
+        }
+        self.config.mkdir(parents=True, exist_ok=True)
+        (self.config / "controller").write_text(yaml.safe_dump(settings))
+        self._start("controller", "controller", "-c", str(self.config))
+        self.wait("the controller to answer", lambda: self.saltern("status", check=False).returncode == 0)
+
+    @property
+    def http(self) -> str:
+        """Address of the hook and the metrics."""
+        return f"http://127.0.0.1:{self._ports[2]}"
+
+    def configure_minions(self) -> None:
+        """Write the minions' configuration; the controller has to run, as they need its key."""
+        key = json.loads(self.saltern("key", "controller", "--out", "json").stdout)["public"]
+        publish, request, _ = self._ports
+        for minion, grains in self.minions.items():
+            folder = self.directory / minion
+            folder.mkdir(exist_ok=True)
+            settings = {
+                "id": minion,
+                "master": "127.0.0.1",
+                "publish_port": publish,
+                "master_port": request,
+                "controller_key": key,
+                "root_dir": str(folder / "agent"),
+                "grains": {"root": str(self.root(minion)), **grains},
+            }
+            (folder / "minion").write_text(yaml.safe_dump(settings))
+
+    def root(self, minion: str) -> Path:
+        """Below which everything that this minion manages lies."""
+        return self.directory / minion / "root"
+
+    def start_minion(self, minion: str) -> None:
+        """Start an agent."""
+        self._start(minion, "minion", "-c", str(self.directory / minion))
+
+    def accept_all(self) -> None:
+        """Wait until every minion has asked, then accept the keys."""
+        self.wait("every minion to ask", lambda: len(self.keys("pending")) == len(self.minions))
+        self.saltern("key", "accept", "--all", "--yes")
+
+    def keys(self, state: str) -> list[str]:
+        """Ids of the keys in a state."""
+        keys = json.loads(self.saltern("key", "list", "--out", "json").stdout)
+        return [key["id"] for key in keys if key["state"] == state]
+
+    def _start(self, name: str, *arguments: str) -> None:
+        with (self.directory / f"{name}.log").open("ab") as log:
+            self._processes[name] = subprocess.Popen(
+                [*SALTERN, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self._environment,
+                start_new_session=True,
+            )
+
+    def pid(self, name: str) -> int:
+        """Process id of `controller` or of a minion's agent."""
+        return self._processes[name].pid
+
+    def stop(self, name: str, number: int = signal.SIGTERM) -> None:
+        """Send a signal and wait until the process is gone (SIGKILL: that process alone, as a crash would)."""
+        process = self._processes.pop(name)
+        process.send_signal(number)
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise Failed(f"{name} did not stop in 20 s") from None
+
+    def stop_all(self) -> None:
+        """End everything, minions first."""
+        for name in sorted(self._processes, key=lambda name: name == "controller"):
+            self._processes[name].terminate()
+        for process in self._processes.values():
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        self._processes.clear()
+
+    def log(self, name: str, lines: int = 20) -> str:
+        """The end of a process's log."""
+        path = self.directory / f"{name}.log"
+        return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path.exists() else ""
+
+    # --- asking ---
+
+    def saltern(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run the command line against the controller."""
+        done = subprocess.run(
+            [*SALTERN, *arguments, "-c", str(self.config)],
+            env={**self._environment, "NO_COLOR": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if check and done.returncode:
+            raise Failed(f"saltern {' '.join(arguments)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+        return done
+
+    def status(self) -> dict[str, dict[str, Any]]:
+        """Status of each minion by id."""
+        page = json.loads(self.saltern("status", "--out", "json").stdout)
+        return {minion["id"]: minion for minion in page["minions"]}
+
+    def history(self, minion: str | None = None) -> list[dict[str, Any]]:
+        """Runs, newest first."""
+        arguments = ["history", *([minion] if minion else []), "-n", "1000", "--out", "json"]
+        found: list[dict[str, Any]] = json.loads(self.saltern(*arguments).stdout)
+        return found
+
+    def wait_applied(self, commit: str, minions: Sequence[str] | None = None) -> None:
+        """Wait until these minions (None: all) have applied a commit and are well."""
+        wanted = list(minions or self.minions)
+
+        def applied() -> bool:
+            status = self.status()
+            return all(
+                name in status
+                and status[name]["sync"] == "Synced"
+                and status[name]["health"] == "Healthy"
+                and status[name]["applied_revision"] == commit
+                for name in wanted
+            )
+
+        self.wait(f"{', '.join(wanted)} to apply {commit}", applied)
+
+    def wait(self, what: str, condition: Callable[[], Any], *, patience: float = PATIENCE) -> Any:
+        """Wait until a condition holds; Failed, with the ends of the logs, when it does not come to."""
+        deadline = time.monotonic() + patience
+        while True:
+            found = condition()
+            if found:
+                return found
+            dead = [name for name, process in self._processes.items() if process.poll() is not None]
+            if dead or time.monotonic() > deadline:
+                why = f"{', '.join(dead)} ended" if dead else f"not within {patience:g} s"
+                logs = "\n".join(f"--- {name}\n{self.log(name)}" for name in [*self._processes])
+                raise Failed(f"waited for {what}: {why}\n{logs}")
+            time.sleep(0.05)
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of the loopback that nobody uses now."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
