@@ -31,7 +31,7 @@ from minion.journal import RunFolder
 from minion.settings import BadSettings, Settings
 from minion.worker_process import AgentPipe, Child, fork, lock_holder, take_lock
 from wire.client import Connected, Connection, ConnectionEvent, Disconnected, HandshakeFailed
-from wire.errors import BadKey, PatchMismatch
+from wire.errors import BadKey, CannotConnect, PatchMismatch
 from wire.messages import (
     Alive,
     Beat,
@@ -196,6 +196,9 @@ class Agent:
     def _desire(self, message: Desire) -> None:
         try:
             self._holding.accept(message)
+        except OSError as error:
+            log.error("event=desired_not_kept generation=%s error=%s", message.generation, error)
+            return
         except PatchMismatch as error:
             log.info("event=patch_refused generation=%s error=%s", message.generation, error)
             self._connection.send(NeedWhole(generation=message.generation, held=self._holding.digest))
@@ -278,7 +281,7 @@ def main(config_dir: Path, log_level: str | None = None) -> int:
     try:
         settings = _settings_from_child(config_dir)
         log_level = log_level or settings.log_level
-        _log_to_stderr(log_level)
+        _log_to_stderr(log_level, settings.log_file)
         for warning in settings.warnings:
             log.warning("event=settings %s", warning)
         agent = _compose(settings, umask)
@@ -287,19 +290,27 @@ def main(config_dir: Path, log_level: str | None = None) -> int:
         return 1
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: agent.stop())
-    agent.run()
+    try:
+        agent.run()
+    except CannotConnect as error:
+        log.critical("event=cannot_connect error=%s", error)
+        return 1
     return 0
 
 
 def _compose(settings: Settings, umask: int) -> Agent:
     from wire.address import Address
-    from wire.keys import fingerprint, load_or_create
+    from wire.keys import check_public_key, fingerprint, load_or_create
 
     if not settings.master or not settings.controller_key:
         raise BadSettings(
             f"{settings.config_dir}/minion: `master` (the controller's host) and `controller_key` "
             "(what `saltern key controller` prints there) are needed"
         )
+    try:
+        check_public_key(settings.controller_key)
+    except BadKey as error:
+        raise BadSettings(f"{settings.config_dir}/minion: controller_key: {error}") from error
     if len(settings.master) > 1:
         log.warning("event=settings only the first master is used: %s", settings.master[0])
     settings.cachedir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -379,9 +390,13 @@ class _OneLine(logging.Formatter):
         return super().format(record).replace("\n", "\\n").replace("\r", "\\r")
 
 
-def _log_to_stderr(level: str) -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_OneLine("time=%(asctime)s level=%(levelname)s at=%(name)s %(message)s"))
+def _log_to_stderr(level: str, also: Path | None = None) -> None:
+    handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]
+    if also is not None:
+        also.parent.mkdir(parents=True, exist_ok=True)
+        handlers.append(logging.FileHandler(also))
+    for handler in handlers:
+        handler.setFormatter(_OneLine("time=%(asctime)s level=%(levelname)s at=%(name)s %(message)s"))
     root = logging.getLogger()
-    root.handlers[:] = [handler]
+    root.handlers[:] = handlers
     root.setLevel(_LEVELS.get(level.lower(), logging.getLevelName(level.upper())))

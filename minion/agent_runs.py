@@ -4,8 +4,8 @@ Part of the agent. State runs (apply, remediate, drift, preview) go one at a tim
 calls go beside them, up to a bound. What a run does is the worker's affair.
 
 When a worker ends without a result:
-- of a state run: a new worker takes the run up again from its journal, twice; then the result is an error. Its
-  chunks are safe to repeat, and only a resumed run knows which watchers are still owed their restart.
+- of a state run: a new worker takes the run up again from its journal, until three in a row get no further; then the
+  result is an error. Chunks are safe to repeat, and only a resumed run knows which watchers are owed their restart.
 - of a call: the result is an error that says what is known. A call is never begun twice.
 """
 
@@ -24,15 +24,15 @@ from minion.journal import Request, RunFolder, RunFolders, error_result
 from minion.outbox import Outbox
 from minion.worker_process import Child, kill_holder
 from wire.errors import PatchMismatch
-from wire.messages import Call, NeedWhole, Preview, Run, RunStarted, ToController
+from wire.messages import Call, NeedWhole, Preview, Run, RunResult, RunStarted, ToController
 
 log = logging.getLogger(__name__)
 
 PARALLEL_CALLS = 8
 """Most calls at a time; the others wait."""
 
-ATTEMPTS = 3
-"""Workers that a state run gets within one life of the agent."""
+WORKERS = 20
+"""Most workers that a state run gets within one life of the agent; `minion.worker` gives up earlier where it can."""
 
 PARKED = 16
 """Runs that wait for a document that is not held yet; the oldest is dropped, and the controller asks again."""
@@ -46,7 +46,7 @@ class Job:
     folder: RunFolder
     child: Child | None = None
     deadline: float = float("inf")
-    attempts: int = 0
+    workers: int = 0
     timed_out: bool = False
 
     @property
@@ -94,12 +94,19 @@ class Jobs:
     def accept(self, request: Request) -> None:
         """Take in a run, unless it is known: then it is answered from what is there, or let be."""
         run_id = request.run_id
-        if run_id in self._jobs or self.outbox.send_again(run_id):
+        if run_id in self._jobs:
+            if self._jobs[run_id].child is not None:
+                self._ports.send(RunStarted(run_id=run_id))
+            return
+        if self.outbox.send_again(run_id):
             return
         try:
             folder = self._folder_for(request)
         except PatchMismatch as error:
-            self._refuse(request, f"this preview cannot be made: {error}")
+            self._answer(error_result(request, f"this preview cannot be made: {error}"), self._folders.of(run_id))
+            return
+        except OSError as error:
+            self._answer(error_result(request, f"the run cannot be put on disk: {error}"), self._folders.of(run_id))
             return
         if folder is None:
             self._park(request)
@@ -173,11 +180,15 @@ class Jobs:
         self._ports.send(NeedWhole(generation=generation, held=self._holding.digest))
 
     def _start(self, job: Job, now: float) -> None:
-        job.attempts += 1
-        job.child = self._ports.fork(job.folder)
+        job.workers += 1
+        try:
+            job.child = self._ports.fork(job.folder)
+        except OSError as error:
+            log.error("event=cannot_fork run_id=%s error=%s", job.request.run_id, error)
+            return
         if isinstance(job.request, Call) and job.request.timeout > 0:
             job.deadline = now + job.request.timeout
-        if job.attempts == 1:
+        if job.workers == 1:
             self._ports.send(RunStarted(run_id=job.request.run_id))
 
     def _end(self, job: Job, child: Child) -> None:
@@ -185,28 +196,36 @@ class Jobs:
         self._ports.ended(child)
         job.child = None
         job.deadline = float("inf")
-        if not job.folder.finished():
-            if not job.is_call and job.attempts < ATTEMPTS:
-                log.warning("event=run_cut_off run_id=%s worker=%s again=yes", job.request.run_id, _ending(code))
-                return
-            job.folder.finish(error_result(job.request, self._why(job, code)))
+        if not job.folder.finished() and not job.is_call and job.workers < WORKERS:
+            log.warning("event=run_cut_off run_id=%s worker=%s again=yes", job.request.run_id, _ending(code))
+            return
         del self._jobs[job.request.run_id]
-        self._finished(job)
+        if job.folder.finished():
+            self._finished(job)
+        else:
+            self._answer(error_result(job.request, self._why(job, code)), job.folder)
 
     def _finished(self, job: Job) -> None:
         try:
             result = job.folder.result()
         except (OSError, msgspec.MsgspecError) as error:
-            log.error("event=result_unreadable run_id=%s error=%s", job.request.run_id, error)
-            job.folder.remove()
+            self._answer(error_result(job.request, f"the result cannot be read: {error}"), job.folder)
             return
         log.info("event=run_finished run_id=%s outcome=%s seconds=%.3f", result.run_id, result.outcome, result.seconds)
         self.outbox.add(result)
 
-    def _refuse(self, request: Request, why: str) -> None:
-        folder = self._folders.create(request)
-        folder.finish(error_result(request, why))
-        self.outbox.add(folder.result())
+    def _answer(self, result: RunResult, folder: RunFolder) -> None:
+        """A result that no worker made. With a full disk it is sent without being kept."""
+        log.error("event=run_failed run_id=%s error=%s", result.run_id, result.error)
+        try:
+            folder.path.mkdir(mode=0o700, exist_ok=True)
+            folder.finish(result)
+        except OSError as error:
+            log.error("event=result_not_kept run_id=%s error=%s", result.run_id, error)
+            folder.remove()
+            self._ports.send(result)
+            return
+        self.outbox.add(result)
 
     def _cut_off(self) -> list[RunFolder]:
         """Runs of an earlier life without a result, in the order in which they came. Drift checks are not resumed."""

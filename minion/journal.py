@@ -54,6 +54,7 @@ class Recorded:
     """What a journal says about the attempts before this one."""
 
     attempts: int = 0
+    """How often the run was begun since the last chunk was finished: attempts that got no further."""
     intents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Key -> intended changes of the chunks that were begun."""
     done: Mapping[str, StateResult] = field(default_factory=dict)
@@ -184,6 +185,7 @@ def _read(fd: int) -> tuple[Recorded, int]:
             case "intent":
                 intents[record.key] = record.value
             case "done":
+                attempts = 0
                 done[record.key] = msgspec.convert(record.value, StateResult)
     return Recorded(attempts=attempts, intents=intents, done=done), offset
 

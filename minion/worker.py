@@ -27,7 +27,7 @@ from wire.messages import Call, Preview, Run, RunResult, ToMinion, decode_to_min
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 3
-"""How often a state run is begun, lives of the agent counted too, until it is an error that it never ends."""
+"""How often a state run is begun without getting a chunk further, until that is its result."""
 
 RUN_LOCK = "run.lock"
 
@@ -93,7 +93,9 @@ def _run(order: Order, request: Run | Preview, pipe: AgentPipe) -> RunResult:
 
     journal = RunJournal(order.folder)
     if journal.recorded.attempts >= ATTEMPTS:
-        return error_result(request, f"cut off {ATTEMPTS} times; it is not begun again. {_reached(journal)}")
+        return error_result(
+            request, f"cut off {ATTEMPTS} times at the same place, not begun again. {_reached(journal)}"
+        )
     journal.attempt()
     held = read_document(order.folder.document)
     if held.digest != request.digest:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from wire.messages import Hello, KeyRequest
+import stat
+
+import pytest
+
+from wire.keys import load_or_create
+from wire.messages import Alive, Beat, Bye, Hello, KeyRequest
 
 
 def test_asks_for_its_key_then_says_hello(controller, agents):
@@ -19,3 +24,67 @@ def test_asks_for_its_key_then_says_hello(controller, agents):
     assert hello.held == ""
     assert hello.session
     assert agent.stop() == 0
+
+
+def test_a_new_epoch_is_greeted(controller, agents):
+    agents().start()
+    first = controller.next(Hello)
+    controller.next(Alive)
+    controller.epoch = "e2"
+    serial = iter(range(1, 1000))
+
+    def greeted():
+        controller.server.publish(Beat(epoch="e2", serial=next(serial), time=0.0))
+        return len(controller.all(Hello)) > 1
+
+    controller.wait(greeted)
+    assert controller.all(Hello)[1].session == first.session
+
+
+def test_a_controller_that_was_away_is_greeted_again(controller, agents):
+    agents().start()
+    controller.next(Hello)
+    controller.server.stop()
+    controller.start()
+    controller.wait(lambda: len(controller.all(Hello)) == 2)
+
+
+def test_a_wrong_controller_key_is_told(controller, agents, tmp_path):
+    other = load_or_create(tmp_path / "other" / "key").public
+    agent = agents(controller_key=other).start()
+    controller.wait(lambda: "event=handshake_failed" in agent.logged())
+    assert not controller.all(KeyRequest)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"controller_key": ""}, "controller_key"),
+        ({"controller_key": "nonsense"}, "controller_key"),
+        ({"master_port": "many"}, "must be a port number"),
+    ],
+)
+def test_a_bad_configuration_is_told(agents, options, said):
+    agent = agents(**options).start()
+    assert agent.process.wait(30) == 1
+    assert said in agent.logged()
+    assert "Traceback" not in agent.logged()
+
+
+def test_terminates_with_a_bye(controller, agents):
+    agent = agents().start()
+    controller.next(Hello)
+    assert agent.stop() == 0
+    controller.next(Bye)
+    assert "Traceback" not in agent.logged()
+
+
+def test_its_files_are_its_own(controller, agents, desired_state):
+    agent = agents().start()
+    controller.next(Hello)
+    controller.desire(desired_state(("test", "nop", "a")))
+    controller.run("r1")
+    controller.result("r1")
+    modes = {str(path): stat.S_IMODE(path.lstat().st_mode) & 0o077 for path in (agent.config_dir / "root").rglob("*")}
+    assert len(modes) > 5
+    assert {path for path, mode in modes.items() if mode} == set()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from pathlib import Path
 
 from highstate.files import blob_id
-from wire.messages import FindFile, GetBlob, Held, Hello, NeedWhole, RunResult, RunStarted
+from wire import patch
+from wire.messages import FindFile, GetBlob, Held, Hello, NeedWhole, Preview, RunResult, RunStarted
 
 
 def managed(path, **arguments):
@@ -223,7 +226,8 @@ def test_a_run_that_kills_its_worker_each_time_is_given_up(controller, agents, d
     controller.run("r1")
     result = controller.result("r1")
     assert result.outcome == "error"
-    assert "signal 9 (SIGKILL)" in result.error
+    assert "cut off 3 times at the same place" in result.error
+    assert "kill -9 $PPID" in result.error
     assert count(tmp_path) == 3
 
 
@@ -287,20 +291,79 @@ def test_a_push_reaches_the_disk_quickly(controller, agents, desired_state, tmp_
         assert controller.result(f"r{number}").outcome == "changed"
         took.append((time.monotonic() - start) * 1000)
     with capsys.disabled():
-        print(f"\nrun of one file: {sorted(took)[2]:.0f} ms, median of 5")
+        sys.stdout.write(f"\nrun of one file: {sorted(took)[2]:.0f} ms, median of 5\n")
 
 
 def test_an_idle_agent_is_small(controller, agents, capsys):
     """Prints the PSS; holds none of what only workers need."""
     agent = agents().start()
     controller.next(Hello)
-    pid = agent.process.pid
-    with open(f"/proc/{pid}/smaps_rollup") as rollup:
-        pss = next(int(line.split()[1]) for line in rollup if line.startswith("Pss:"))
-    with open(f"/proc/{pid}/maps") as maps:
-        mapped = maps.read()
+    process = Path("/proc") / str(agent.process.pid)
+    rollup = (process / "smaps_rollup").read_text()
+    pss = next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
+    mapped = (process / "maps").read_text()
     with capsys.disabled():
-        print(f"\nPSS of an idle agent: {pss / 1024:.1f} MiB")
+        sys.stdout.write(f"\nPSS of an idle agent: {pss / 1024:.1f} MiB\n")
     assert "_yaml" not in mapped
     assert "psutil" not in mapped
     assert "_asyncio" not in mapped
+
+
+def test_a_preview_changes_nothing_and_holds_nothing(controller, agents, desired_state, tmp_path):
+    agent = agents().start()
+    controller.next(Hello)
+    held = controller.desire(desired_state(managed(tmp_path / "a", contents="a")))
+    other = desired_state(managed(tmp_path / "b", contents="b")).as_document()
+    difference = patch.diff(controller.document, other)
+    controller.send(Preview(run_id="p1", base=held, digest=patch.digest(other), patch=difference))
+    result = controller.result("p1")
+    assert (result.kind, result.outcome, list(result.states)) == ("preview", "pending", list(other["chunks"]))
+    assert not (tmp_path / "b").exists()
+    controller.send(Preview(run_id="p2", base="0" * 64, digest=patch.digest(other), patch=difference))
+    assert "preview cannot be made" in controller.result("p2").error
+    agent.stop()
+    agent.start()
+    assert controller.wait(lambda: controller.all(Hello)[1:])[0].held == held
+
+
+def test_a_file_that_the_document_does_not_name_is_asked_for(controller, agents, desired_state, tmp_path):
+    agents().start()
+    controller.next(Hello)
+    controller.files["web/late"] = b"late"
+    controller.desire(desired_state(managed(tmp_path / "a", source="salt://web/late")))
+    controller.run("r1")
+    assert controller.result("r1").outcome == "changed"
+    assert controller.next(FindFile).path == "web/late"
+    assert (tmp_path / "a").read_bytes() == b"late"
+
+
+def test_a_missing_file_with_the_controller_away_is_a_failure_that_says_so(controller, agents, desired_state, tmp_path):
+    agents().start()
+    controller.next(Hello)
+    wait = f"touch {tmp_path}/begun; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done"
+    controller.desire(
+        desired_state(("cmd", "run", wait), managed(tmp_path / "a", source="salt://web/late"), managed(tmp_path / "b"))
+    )
+    controller.run("r1")
+    controller.wait(lambda: (tmp_path / "begun").exists())
+    controller.server.stop()
+    (tmp_path / "go").touch()
+    controller.wait(lambda: (tmp_path / "b").exists())
+    controller.start()
+    result = controller.result("r1")
+    assert result.outcome == "failed"
+    assert "salt://web/late: the controller is away" in str(list(result.states.values())[1]["comment"])
+
+
+def test_a_question_waits_for_a_controller_that_restarts(controller, agents, desired_state, tmp_path):
+    agents().start()
+    controller.next(Hello)
+    controller.files["web/late"] = b"late"
+    wait = f"touch {tmp_path}/begun; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done"
+    controller.desire(desired_state(("cmd", "run", wait), managed(tmp_path / "a", source="salt://web/late")))
+    controller.run("r1")
+    controller.wait(lambda: (tmp_path / "begun").exists())
+    controller.server.stop()
+    (tmp_path / "go").touch()
+    controller.start()
+    assert controller.result("r1").outcome == "changed"

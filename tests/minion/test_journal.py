@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from highstate.types import StateResult
@@ -25,9 +23,18 @@ def test_remembers_intents_and_results(folder):
 
     again = RunJournal(folder)
 
-    assert again.recorded.attempts == 1
     assert again.results() == {"a": StateResult(name="a", result=True, changes={"diff": "x"}, warnings=("w",))}
     assert again.intents()["b"] == {"pid": {"old": None, "new": 3}}
+
+
+def test_counts_the_attempts_that_got_no_further(folder):
+    journal = RunJournal(folder)
+    journal.attempt()
+    journal.attempt()
+    assert RunJournal(folder).recorded.attempts == 2
+    journal.done("a", StateResult(name="a", result=True))
+    journal.attempt()
+    assert RunJournal(folder).recorded.attempts == 1
 
 
 def test_every_torn_tail_loses_only_its_record(folder):
@@ -64,7 +71,7 @@ def test_the_document_stays_that_of_the_request(tmp_path):
     folder = RunFolders(tmp_path).create(run, document)
     fresh = tmp_path / "fresh"
     fresh.write_bytes(b"new")
-    os.replace(fresh, document)
+    fresh.replace(document)
     assert folder.document.read_bytes() == b"old"
     assert folder.request() == run
 
