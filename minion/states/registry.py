@@ -59,6 +59,11 @@ def mod_watch(state: str) -> Function | None:
     return None if call is None else _function(call)
 
 
+def names() -> list[str]:
+    """Full names of all state functions, sorted."""
+    return sorted(f"{state}.{fun}" for state in MODULES for fun in getattr(_module(state), "STATES", {}))
+
+
 def _module(state: str) -> ModuleType | None:
     return importlib.import_module(f"minion.states.{state}") if state in MODULES else None
 

@@ -1,0 +1,25 @@
+"""Execution functions, found by Salt's names.
+
+Called by the worker, by `saltern call`, and by conditions and templates of states. A module is a Python file of this
+package with `FUNCTIONS: Mapping[str, Function]`, named in `MODULES` below; each function takes the `Context` first:
+
+    def item(context: Context, *keys: str) -> dict[str, Any]: ...
+    FUNCTIONS = {"item": item}
+
+Modules are imported when a function of theirs is first called.
+"""
+
+from minion.modules.context import Compiler, Context
+from minion.modules.errors import BadArguments, CallFailed, CompileFailed, UnknownFunction
+from minion.modules.loader import MODULES, Modules
+
+__all__ = [
+    "MODULES",
+    "BadArguments",
+    "CallFailed",
+    "CompileFailed",
+    "Compiler",
+    "Context",
+    "Modules",
+    "UnknownFunction",
+]

@@ -1,0 +1,131 @@
+"""Finds and calls execution functions.
+
+Called by whoever has a `Context`. It checks arguments before the call, so that a TypeError from within a function is
+never taken for a wrong argument.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from minion.modules.context import Context
+from minion.modules.errors import BadArguments, UnknownFunction
+
+MODULES = (
+    "cmd",
+    "config",
+    "file",
+    "grains",
+    "group",
+    "match",
+    "pillar",
+    "pkg",
+    "service",
+    "state",
+    "sys",
+    "test",
+    "user",
+)
+
+Function = Callable[..., Any]
+"""`f(context, *arguments) -> value`, the value being what YAML and msgpack know."""
+
+_FILES = {"sys": "system_functions"}
+"""Modules whose file has another name than theirs."""
+
+
+class Modules:
+    """The execution functions, for one context."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def call(self, fun: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Any:
+        """The function's value. Raises UnknownFunction, BadArguments, CallFailed, or what the function raises."""
+        function = find(fun)
+        given = {key: value for key, value in (kwargs or {}).items() if not key.startswith("__pub_")}
+        _check(fun, function, args, given)
+        return function(self._context, *args, **given)
+
+    def as_functions(self) -> Mapping[str, Callable[..., Any]]:
+        """All of them by full name, as templates call them."""
+        return _Callables(self)
+
+
+class _Callables(Mapping[str, Callable[..., Any]]):
+    """Full name → callable; a module is imported when one of its functions is called or looked for."""
+
+    def __init__(self, modules: Modules) -> None:
+        self._modules = modules
+
+    def __getitem__(self, fun: str) -> Callable[..., Any]:
+        try:
+            find(fun)
+        except UnknownFunction:
+            raise KeyError(fun) from None
+        return lambda *args, **kwargs: self._modules.call(fun, args, kwargs)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(names())
+
+    def __len__(self) -> int:
+        return len(names())
+
+
+def find(fun: str) -> Function:
+    """The function; UnknownFunction with near names."""
+    module, _, name = str(fun).partition(".")
+    function = functions_of(module).get(name) if module in MODULES else None
+    if function is None:
+        raise UnknownFunction(f"'{fun}' is not available.{_near(str(fun), module)}")
+    return function
+
+
+def functions_of(module: str) -> Mapping[str, Function]:
+    """The functions of a module; none when this build has no such module."""
+    try:
+        found = importlib.import_module(f"minion.modules.{_FILES.get(module, module)}")
+    except ModuleNotFoundError as error:
+        if error.name == f"minion.modules.{module}":
+            return {}
+        raise
+    functions: Mapping[str, Function] = found.FUNCTIONS
+    return functions
+
+
+def names() -> list[str]:
+    """Full names of all functions, sorted."""
+    return sorted(f"{module}.{name}" for module in MODULES for name in functions_of(module))
+
+
+def usage(fun: str, function: Function) -> str:
+    """The signature as its caller sees it, and the docstring."""
+    import inspect
+
+    signature = inspect.signature(function)
+    own = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()][1:]
+    shown = signature.replace(parameters=own, return_annotation=inspect.Signature.empty)
+    return f"{fun}{shown}\n\n{inspect.getdoc(function) or ''}".strip()
+
+
+def _check(fun: str, function: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    import inspect
+
+    try:
+        inspect.signature(function).bind(None, *args, **kwargs)
+    except TypeError as error:
+        raise BadArguments(f"Passed invalid arguments to {fun}: {error}\n\nUsage: {usage(fun, function)}") from None
+
+
+def _near(fun: str, module: str) -> str:
+    import difflib
+
+    if module not in MODULES:
+        near = difflib.get_close_matches(module, MODULES, n=1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        return f" There is no module '{module}'.{hint} sys.list_functions names all."
+    known = [f"{module}.{name}" for name in functions_of(module)]
+    near = difflib.get_close_matches(fun, known, n=3, cutoff=0.5)
+    return f" Did you mean {' or '.join(near)}?" if near else f" There are: {', '.join(sorted(known))}."
