@@ -1,0 +1,126 @@
+"""Answers as JSON: whole, or one item a line. Used by the two applications of `controller.api`."""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+from litestar import Request, Response
+from litestar.exceptions import HTTPException
+from litestar.response import Stream
+
+from controller.store import StoreError
+from controller.views import ErrorKind, ErrorView, ServiceError
+
+LINES = "application/jsonl"
+
+_ENCODER = msgspec.json.Encoder()
+_LOG = logging.getLogger(__name__)
+_STATUS: dict[ErrorKind, int] = {
+    "bad-request": 400,
+    "forbidden": 403,
+    "no-target": 404,
+    "not-found": 404,
+    "conflict": 409,
+    "compile": 422,
+    "internal": 500,
+}
+
+
+def encode(view: Any) -> bytes:
+    """JSON of a view. Values of minions may hold what JSON has not: other keys than text, bytes that are no text."""
+    try:
+        return _ENCODER.encode(view)
+    except (TypeError, ValueError, UnicodeError):
+        return _ENCODER.encode(_plain(msgspec.to_builtins(view, builtin_types=(bytes,), str_keys=False)))
+
+
+def answer(view: Any, status_code: int = 200) -> Response[bytes]:
+    """An answer in one piece."""
+    return Response(encode(view), media_type="application/json", status_code=status_code)
+
+
+def refusal(error: Exception) -> Response[bytes]:
+    """The answer to a question that failed."""
+    view = error_view(error)
+    return answer(view, _STATUS[view.error])
+
+
+def error_view(error: Exception) -> ErrorView:
+    """What people are told of an error; one that nobody foresaw goes to the log whole."""
+    match error:
+        case ServiceError():
+            return ErrorView(error=error.kind, message=error.message, hint=error.hint, problems=error.problems)
+        case StoreError():
+            return ErrorView(error="internal", message=str(error))
+        case _:
+            _LOG.error("a request failed", exc_info=error)
+            return ErrorView(error="internal", message=f"{type(error).__name__}: {error}", hint="see the log")
+
+
+async def stream(items: AsyncIterator[Any]) -> Stream:
+    """Items as JSON lines. What fails before the first one is raised, so that it gets a status of its own."""
+    try:
+        first = await anext(items)
+    except StopAsyncIteration:
+        return Stream(iter(()), media_type=LINES)
+    return Stream(_lines(first, items), media_type=LINES)
+
+
+async def open_stream(items: AsyncIterator[Any]) -> Stream:
+    """Items as JSON lines, of a source that may be silent for long: the answer begins at once."""
+    return Stream(_lines(None, items), media_type=LINES)
+
+
+async def _lines(first: Any, items: AsyncIterator[Any]) -> AsyncIterator[bytes]:
+    try:
+        yield b"" if first is None else encode(first) + b"\n"
+        async for item in items:
+            yield encode(item) + b"\n"
+    except Exception as error:
+        yield encode(error_view(error)) + b"\n"
+    finally:
+        # The asker is gone or all is said: the service learns of it now, not when memory is collected.
+        close = getattr(items, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def on_service_error(_: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    """For ServiceError, and for whatever nobody foresaw."""
+    return refusal(error)
+
+
+def on_http_error(_: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+    """For what the framework refuses: unknown paths, bodies of the wrong shape or size."""
+    problems = tuple(_told(item) for item in error.extra) if isinstance(error.extra, list) else ()
+    kind: ErrorKind = {404: "not-found", 403: "forbidden"}.get(error.status_code, "bad-request")  # type: ignore[assignment]  # values of the literal
+    return answer(ErrorView(error=kind, message=error.detail, problems=problems), error.status_code)
+
+
+def _told(item: Any) -> str:
+    if isinstance(item, dict):
+        return ": ".join(str(item[key]) for key in ("key", "message") if key in item)
+    return str(item)
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key if isinstance(key, str) else str(key): _plain(inner) for key, inner in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [_plain(inner) for inner in value]
+        case bytes():
+            try:
+                return value.decode()
+            except UnicodeDecodeError:
+                return base64.b64encode(value).decode()
+        case str():
+            return value.encode("utf-8", "backslashreplace").decode()
+        case None | bool() | int() | float():
+            return value
+        case _:
+            return str(value)

@@ -1,0 +1,136 @@
+"""Puts the two applications on their sockets, inside the controller's own loop. Called by its composition root."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import stat
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+from litestar import Litestar
+
+from controller.api.admin import admin_app
+from controller.api.public import public_app
+from controller.metrics import Metrics
+from controller.settings import Settings
+from controller.views import Service
+
+_GRACE = 1  # seconds that open streams get when the controller stops
+
+
+class CannotListen(Exception):
+    """A socket cannot be had; says which one, why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    """Where the API is."""
+
+    socket: Path
+    http: tuple[str, int] | None
+    """Host and port of hook and metrics; None when they are off."""
+
+
+@contextlib.asynccontextmanager
+async def serve(service: Service, settings: Settings, metrics: Metrics) -> AsyncIterator[Listening]:
+    """Serve both APIs while the body runs. CannotListen when a socket is taken or not permitted."""
+    async with contextlib.AsyncExitStack() as stack:
+        admin = stack.enter_context(_unix_socket(settings.socket))
+        await stack.enter_async_context(_serving(admin_app(service), admin))
+        http = None
+        if settings.http_port:
+            public = stack.enter_context(_tcp_socket(settings.http_host, settings.http_port))
+            http = public.getsockname()[:2]
+            await stack.enter_async_context(_serving(public_app(service, metrics, settings.hook_secret), public))
+        yield Listening(socket=settings.socket, http=http)
+
+
+class _Server(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals are the composition root's affair."""
+        yield
+
+
+@contextlib.asynccontextmanager
+async def _serving(app: Litestar, bound: socket.socket) -> AsyncIterator[None]:
+    config = uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=5,
+        timeout_graceful_shutdown=_GRACE,
+        limit_concurrency=512,
+    )
+    server = _Server(config)
+    task = asyncio.create_task(server.serve(sockets=[bound]))
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await task
+
+
+@contextlib.contextmanager
+def _unix_socket(path: Path) -> Iterator[socket.socket]:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _free_place(path)
+        bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        before = os.umask(0o177)  # never reachable by others, not even between bind and chmod
+        try:
+            bound.bind(str(path))
+        finally:
+            os.umask(before)
+    except OSError as error:
+        raise CannotListen(f"{path}: {error.strerror or error}; set sock_dir to a folder of this user") from error
+    with contextlib.closing(bound):
+        try:
+            yield bound
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _free_place(path: Path) -> None:
+    """Remove the socket of a controller that died; CannotListen when one lives there, or something else does."""
+    folder = path.parent.stat()
+    if folder.st_uid != os.geteuid() or folder.st_mode & 0o022:
+        raise CannotListen(f"{path.parent} must belong to the controller's user and be writable by it alone")
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(found.st_mode):
+        raise CannotListen(f"{path} is in the way and is no socket; remove it")
+    with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as probe:
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+            return
+    raise CannotListen(f"a controller is running already: it answers on {path}")
+
+
+@contextlib.contextmanager
+def _tcp_socket(host: str, port: int) -> Iterator[socket.socket]:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    with contextlib.closing(bound):
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            bound.bind((host, port))
+        except OSError as error:
+            raise CannotListen(
+                f"http_host {host}, http_port {port}: {error.strerror}; choose another http_port, or 0 for none"
+            ) from error
+        yield bound

@@ -1,0 +1,114 @@
+"""Asks the controller over its unix socket. What it answers comes back as the types of `controller.views`.
+
+Every way in which this can fail is a `Failure` that says what to do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+import httpx
+import msgspec
+
+from controller.cli.configuration import settings_of
+from controller.cli.failure import COMPILE, FAILED, NO_TARGET, UNREACHABLE, USAGE, Failure
+from controller.views import ErrorKind, ErrorView, StreamItem
+
+_View = TypeVar("_View")
+
+_ITEMS = msgspec.json.Decoder(StreamItem)
+_CODES: dict[ErrorKind, int] = {"no-target": NO_TARGET, "compile": COMPILE, "bad-request": USAGE}
+
+
+class Client:
+    """A connection to the controller of a configuration folder."""
+
+    def __init__(self, config_dir: Path) -> None:
+        self._socket = settings_of(config_dir).socket
+        self._config_dir = config_dir
+        transport = httpx.HTTPTransport(uds=str(self._socket))
+        # Answers come when they come: a run may last for hours, and the controller keeps its own time.
+        timeout = httpx.Timeout(None, connect=10.0)
+        self._http = httpx.Client(transport=transport, base_url="http://controller", timeout=timeout, trust_env=False)
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._http.close()
+
+    def get(self, path: str, of: type[_View], **query: Any) -> _View:
+        """Ask for a view."""
+        given = {key: value for key, value in query.items() if value is not None}
+        with self._explained():
+            return _view(self._http.get(path, params=given), of)
+
+    def post(self, path: str, question: msgspec.Struct, of: type[_View]) -> _View:
+        """Have something done."""
+        with self._explained():
+            return _view(self._http.post(path, **_body(question)), of)
+
+    def stream(self, path: str, question: msgspec.Struct | None = None) -> Iterator[Any]:
+        """Items as they come; a Failure when the controller reports one."""
+        method = "GET" if question is None else "POST"
+        body = {} if question is None else _body(question)
+        with self._explained(), self._http.stream(method, path, **body) as response:
+            if not response.is_success:
+                response.read()
+                raise _refused(response)
+            for line in response.iter_lines():
+                if not line:
+                    continue
+                item = _ITEMS.decode(line)
+                if isinstance(item, ErrorView):
+                    raise failure_of(item)
+                yield item
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except httpx.ConnectError as error:
+            raise Failure(f"no controller answers on {self._socket}", UNREACHABLE, hint=self._why(error)) from None
+        except httpx.TransportError as error:
+            raise Failure(f"the controller stopped answering: {error}", UNREACHABLE) from None
+        except msgspec.MsgspecError as error:
+            raise Failure(f"the controller answers in a way that is not understood: {error}") from None
+
+    def _why(self, error: httpx.ConnectError) -> str:
+        start = f"start it with: saltern controller -c {self._config_dir}"
+        try:
+            self._socket.stat()
+        except PermissionError:
+            return "its socket is for the controller's own user; use that user, or sudo"
+        except OSError:
+            return start
+        if "Permission denied" in str(error):
+            return "its socket is for the controller's own user; use that user, or sudo"
+        return f"its socket is there, but nobody listens; {start}"
+
+
+def failure_of(view: ErrorView) -> Failure:
+    """A refusal as it ends a verb."""
+    return Failure(view.message, _CODES.get(view.error, FAILED), hint=view.hint, problems=view.problems)
+
+
+def _body(question: msgspec.Struct) -> Mapping[str, Any]:
+    return {"content": msgspec.json.encode(question), "headers": {"content-type": "application/json"}}
+
+
+def _view(response: httpx.Response, of: type[_View]) -> _View:
+    if not response.is_success:
+        raise _refused(response)
+    return msgspec.json.decode(response.content, type=of)
+
+
+def _refused(response: httpx.Response) -> Failure:
+    try:
+        return failure_of(msgspec.json.decode(response.content, type=ErrorView))
+    except msgspec.MsgspecError:
+        return Failure(f"the controller answers {response.status_code} {response.reason_phrase}")

@@ -1,0 +1,39 @@
+"""How a verb fails: a message for people on stderr and an exit code that scripts can rely on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+OK = 0
+FAILED = 1
+PENDING = 2
+"""test=True or a preview found changes."""
+UNREACHABLE = 3
+"""No controller answers."""
+COMPILE = 4
+"""A tree does not compile."""
+NO_TARGET = 5
+"""No minion matches."""
+USAGE = 64
+"""The command line makes no sense (sysexits' EX_USAGE, since 2 says that changes are pending)."""
+INTERRUPTED = 130
+
+
+class Failure(click.ClickException):
+    """Ends the verb with this message and exit code."""
+
+    def __init__(self, message: str, code: int = FAILED, *, hint: str = "", problems: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.code = code
+        self.hint = hint
+        self.problems = tuple(problems)
+
+    def show(self, file: object = None) -> None:
+        """Print it."""
+        click.echo(f"saltern: {self.message}", err=True)
+        for problem in self.problems:
+            click.echo(problem, err=True)
+        if self.hint:
+            click.echo(f"  {self.hint}", err=True)

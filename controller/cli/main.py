@@ -1,0 +1,128 @@
+"""The entry of the process: the verbs by name, and what every one of them has in common when it ends.
+
+Must import nothing but click: `saltern --help` and `saltern call` are to start at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from controller.cli.failure import FAILED, INTERRUPTED, OK, USAGE, Failure
+
+VERBS: dict[str, tuple[str, str]] = {
+    "status": ("status", "Sync and health of all minions."),
+    "diff": ("diff", "What is pending on minions, and what drifted."),
+    "history": ("history", "Runs, newest first."),
+    "show": ("show", "One run with all that came of it."),
+    "sync": ("sync", "Apply what is pending now."),
+    "pause": ("pause", "Apply nothing more on minions."),
+    "resume": ("pause", "The opposite of pause."),
+    "preview": ("preview", "What moving from one git ref to another would change."),
+    "run": ("run", "Run a function on minions."),
+    "key": ("key", "Accept, reject and list the keys of minions."),
+    "remote": ("remote", "The git remotes."),
+    "events": ("events", "Follow everything that happens."),
+    "compile": ("compile", "Compile a minion's highstate from folders, without a controller."),
+    "call": ("call", "Run a function on this machine."),
+    "controller": ("controller", "Run the controller."),
+    "minion": ("minion", "Run the agent of this machine."),
+}
+"""Verb -> (module in this package, what it does). The module has a command `VERB_command`."""
+
+
+class Verbs(click.Group):
+    """Shows the verbs from the table above and loads the module of the one that is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order of the table, which is the order of use."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load a verb."""
+        if cmd_name not in VERBS:
+            return None
+        module = importlib.import_module(f"controller.cli.{VERBS[cmd_name][0]}")
+        command = getattr(module, f"{cmd_name}_command")
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{cmd_name}_command is no command")
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Say which verb was probably meant."""
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            raise click.UsageError(f"there is no verb {args[0]!r}{_near(args[0])}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the verbs without loading them."""
+        with formatter.section("Verbs"):
+            formatter.write_dl([(verb, text) for verb, (_, text) in VERBS.items()])
+
+
+_EPILOG = """\b
+Exit codes: 0 ok, 1 failed, 2 changes pending, 3 controller unreachable,
+4 compile error, 5 no minion matches, 64 wrong usage.
+Completion: eval "$(_SALTERN_COMPLETE=bash_source saltern)"  (or zsh, fish)
+"""
+
+
+@click.group(
+    cls=Verbs,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=_EPILOG,
+    no_args_is_help=True,
+)
+@click.version_option(package_name="saltern", message="saltern %(version)s")
+def saltern() -> None:
+    """GitOps for servers: a git push renders, plans and applies Salt states on the machines that it changes."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the process and end it with the verb's exit code."""
+    code = run(sys.argv[1:] if arguments is None else arguments)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _mute_stdout()
+    sys.exit(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a verb; its exit code."""
+    try:
+        result = saltern.main(list(arguments), prog_name="saltern", standalone_mode=False)
+    except Failure as failure:
+        failure.show()
+        return failure.code
+    except click.UsageError as error:
+        error.show()
+        return OK if isinstance(error, click.exceptions.NoArgsIsHelpError) else USAGE
+    except click.ClickException as error:
+        error.show()
+        return FAILED
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        _mute_stdout()
+        return OK
+    return result if isinstance(result, int) else OK
+
+
+def _mute_stdout() -> None:
+    """Whoever read our output has closed it (`| head`): that is no failure, and Python shall not complain at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _near(verb: str) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(verb, VERBS, n=2)
+    return f"; did you mean {' or '.join(close)}?" if close else "; `saltern --help` lists them"

@@ -1,0 +1,182 @@
+"""Prints answers: data on stdout, remarks on stderr; tables and colours on a terminal, plain text elsewhere.
+
+`NO_COLOR` (no-color.org) and `TERM=dumb` turn colours off.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import click
+import msgspec
+
+COLOURS = {
+    "Synced": "green",
+    "Healthy": "green",
+    "accepted": "green",
+    "ok": "green",
+    "changed": "yellow",
+    "pending": "yellow",
+    "OutOfSync": "yellow",
+    "Progressing": "cyan",
+    "Drifted": "yellow",
+    "Paused": "blue",
+    "Degraded": "red",
+    "Failed": "red",
+    "failed": "red",
+    "error": "red",
+    "rejected": "red",
+    "Unreachable": "bright_black",
+    "Unknown": "bright_black",
+}
+"""Words that have a colour wherever they stand alone in a table's cell."""
+
+
+def document(view: Any, form: str) -> None:
+    """One JSON or YAML document."""
+    plain = msgspec.to_builtins(view)
+    if form == "json":
+        click.echo(msgspec.json.format(msgspec.json.encode(plain), indent=2))
+        return
+    import yaml
+
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    click.echo(yaml.dump(plain, Dumper=dumper, default_flow_style=False, sort_keys=False, allow_unicode=True), nl=False)
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A table: with lines and colours on a terminal, else columns that `awk` can split."""
+    found = [tuple(printable(cell) for cell in row) for row in rows]
+    if sys.stdout.isatty():
+        _rich_table(heads, found)
+        return
+    for line in plain_table(heads, found):
+        click.echo(line)
+
+
+def plain_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns of equal width, two spaces between; empty cells are `-`, so that each line has as many."""
+    cells = [tuple(head.upper().replace(" ", "_") for head in heads), *(tuple(c or "-" for c in row) for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+
+
+def _rich_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for head in heads:
+        shown.add_column(head, overflow="fold")
+    for row in rows:
+        shown.add_row(*(Text(cell, style=COLOURS.get(cell, "")) for cell in row))
+    Console().print(shown)
+
+
+def styled(text: str, **style: Any) -> str:
+    """Text with a colour, where colours are wanted."""
+    return click.style(text, **style) if coloured() else text
+
+
+def coloured() -> bool:
+    """Whether stdout takes colours."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def remark(text: str) -> None:
+    """Progress and advice, on stderr."""
+    click.echo(text, err=True)
+
+
+def printable(text: str) -> str:
+    """Without control characters: what a minion sends must not steer the terminal."""
+    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
+
+
+def ago(at: float | None, now: float | None = None) -> str:
+    """`3m ago`; empty for never."""
+    if at is None:
+        return ""
+    seconds = max(0.0, (time.time() if now is None else now) - at)
+    return f"{span(seconds)} ago"
+
+
+def span(seconds: float) -> str:
+    """A length of time in its largest unit."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{int(seconds // size)}{unit}"
+    return f"{seconds:.0f}s" if seconds >= 10 or seconds == int(seconds) else f"{seconds:.1f}s"
+
+
+def clock(at: float | None) -> str:
+    """Local time to the second; empty for never."""
+    return "" if at is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+
+
+def nested(value: Any, indent: int = 0) -> list[str]:
+    """Salt's nested output: keys with a colon, what belongs to them indented."""
+    pad = " " * indent
+    match value:
+        case Mapping():
+            lines = []
+            for key, inner in value.items():
+                lines.append(f"{pad}{printable(str(key))}:")
+                lines += nested(inner, indent + 4)
+            return lines
+        case list() | tuple():
+            lines = []
+            for inner in value:
+                if isinstance(inner, Mapping | list | tuple):
+                    lines.append(f"{pad}|_")
+                    lines += nested(inner, indent + 2)
+                else:
+                    lines += [f"{pad}- {line}" for line in (printable(str(inner)).splitlines() or [""])]
+            return lines
+        case str():
+            return [pad + line for line in printable(value).splitlines()] or [pad]
+        case _:
+            return [f"{pad}{value}"]
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 minion`, `3 minions`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def states(found: Mapping[str, Any], *, only_changes: bool = False) -> list[str]:
+    """A running dictionary for people: one line a state, then its comment and changes."""
+    lines: list[str] = []
+    for key, entry in sorted(found.items(), key=lambda item: item[1].get("__run_num__", 0)):
+        result, changes = entry.get("result"), entry.get("changes")
+        if only_changes and result is True and not changes:
+            continue
+        word, colour = _verdict(result, bool(changes))
+        lines.append(styled(f"{word:8} {printable(_name_of(key, entry))}", fg=colour))
+        if comment := str(entry.get("comment", "")).strip():
+            lines += [f"         {line}" for line in printable(comment).splitlines()]
+        if changes:
+            lines += nested(changes, 11)
+    return lines
+
+
+def _verdict(result: Any, changed: bool) -> tuple[str, str]:
+    if result is None:
+        return "pending", "yellow"
+    if result is False:
+        return "failed", "red"
+    return ("changed", "cyan") if changed else ("ok", "green")
+
+
+def _name_of(key: str, entry: Mapping[str, Any]) -> str:
+    parts = key.split("_|-")
+    if len(parts) != 4:
+        return key
+    state, declared, name, function = parts[0], parts[1], str(entry.get("name", parts[2])), parts[3].split("#")[0]
+    return f"{state}.{function} {declared}" + (f" ({name})" if name != declared else "")

@@ -1,0 +1,53 @@
+"""Bodies of the admin API's requests. Made by `controller.cli`, read by `controller.api.admin`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from controller.views import Target
+
+
+class _Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+class KeysQuestion(_Question, frozen=True, kw_only=True):
+    """Accept, reject or delete these keys: ids, globs or fingerprints."""
+
+    names: tuple[str, ...]
+
+
+class TargetQuestion(_Question, frozen=True, kw_only=True):
+    """Pause or resume these minions."""
+
+    target: Target
+
+
+class CallQuestion(_Question, frozen=True, kw_only=True):
+    """`saltern run`."""
+
+    target: Target
+    fun: str
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = {}
+    timeout: float = 30.0
+    """Seconds to wait for returns."""
+
+
+class SyncQuestion(_Question, frozen=True, kw_only=True):
+    """`saltern sync`."""
+
+    target: Target
+    whole: bool = False
+    test: bool = False
+
+
+class PreviewQuestion(_Question, frozen=True, kw_only=True):
+    """`saltern preview`."""
+
+    base: str
+    head: str
+    target: Target | None = None
+    live: bool = True
