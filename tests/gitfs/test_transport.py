@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pygit2
+import pytest
+import trustme
+
+from gitfs import FetchFailed, GitLayer, Mirror, RemoteSettings, Snapshot
+
+USER, PASSWORD = "reader", "s3cret-word"
+
+
+class Backend(BaseHTTPRequestHandler):
+    """git's own CGI program behind basic authentication."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self._answer()
+
+    def do_POST(self):
+        self._answer()
+
+    def log_message(self, *_):
+        pass
+
+    def _answer(self):
+        body = self._body()
+        wanted = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+        if self.headers.get("Authorization") != wanted:
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="git"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        path, _, query = self.path.partition("?")
+        environment = {
+            "PATH": os.environ["PATH"],
+            "GIT_PROJECT_ROOT": str(self.server.root),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "REQUEST_METHOD": self.command,
+            "PATH_INFO": path,
+            "QUERY_STRING": query,
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "CONTENT_LENGTH": str(len(body)),
+            "REMOTE_USER": USER,
+        }
+        done = subprocess.run(["git", "http-backend"], input=body, env=environment, capture_output=True, check=False)
+        head, _, content = done.stdout.partition(b"\r\n\r\n")
+        fields = dict(line.split(": ", 1) for line in head.decode().splitlines())
+        self.send_response(int(fields.pop("Status", "200 OK").split()[0]))
+        for name, value in fields.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def _body(self):
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = b""
+        while size := int(self.rfile.readline(), 16):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        return body
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        pass  # a client that hangs up over our certificate is what some tests are about
+
+
+@contextlib.contextmanager
+def serving(root, context=None):
+    server = Server(("127.0.0.1", 0), Backend)
+    server.root = root
+    if context:
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def https(remote, tmp_path):
+    """(URL of the remote behind https, file of the CA that signed its certificate)."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    with serving(remote.bare.parent, context) as port:
+        yield f"https://localhost:{port}/remote.git", str(tmp_path / "ca.pem")
+
+
+def mirror_of(tmp_path, url, **options):
+    settings = RemoteSettings(name="far", url=url, **options)
+    return Mirror(settings, tmp_path / "mirror")
+
+
+def read(mirror, path):
+    layer = GitLayer.of(mirror.path, "far", mirror.branches()["main"])
+    return Snapshot(environments={"base": (layer,)}).read(path)
+
+
+def test_https_with_a_ca_of_ones_own_and_a_password(remote, https, tmp_path):
+    url, authority = https
+    first = remote.commit({"top.sls": "one"})
+    unknown = mirror_of(tmp_path, url, user=USER, password=PASSWORD)
+    with pytest.raises(FetchFailed, match="ssl_verify") as failed:
+        unknown.fetch()
+    assert not failed.value.retryable
+    mirror = mirror_of(tmp_path, url, user=USER, password=PASSWORD, ssl_verify=authority)
+    assert mirror.fetch().refs == {"main": first}
+    second = remote.commit({"top.sls": "two"})
+    assert mirror.fetch().refs == {"main": second}
+    assert not mirror.fetch().changed
+    assert read(mirror, "top.sls") == b"two"
+    assert PASSWORD.encode() not in b"".join(p.read_bytes() for p in (tmp_path / "mirror").rglob("*") if p.is_file())
+
+
+def test_https_without_verification(remote, https, tmp_path):
+    remote.commit({"top.sls": "one"})
+    mirror = mirror_of(tmp_path, https[0], user=USER, password=PASSWORD, ssl_verify=False)
+    assert mirror.fetch().changed
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [({"user": USER, "password": "wrong-word"}, "refused the credentials"), ({}, "asks for credentials")],
+)
+def test_https_with_credentials_that_do_not_fit(remote, https, tmp_path, options, reason):
+    remote.commit({"top.sls": "one"})
+    with pytest.raises(FetchFailed, match=reason) as failed:
+        mirror_of(tmp_path, https[0], ssl_verify=https[1], **options).fetch()
+    assert not failed.value.retryable
+    assert "wrong-word" not in str(failed.value)
+
+
+def test_a_certificate_of_another_host(remote, https, tmp_path):
+    remote.commit({"top.sls": "one"})
+    url = https[0].replace("localhost", "127.0.0.1")
+    with pytest.raises(FetchFailed, match="not recognised"):
+        mirror_of(tmp_path, url, user=USER, password=PASSWORD, ssl_verify=https[1]).fetch()
+
+
+def test_a_ca_file_that_is_not_there(https, tmp_path):
+    with pytest.raises(FetchFailed, match="CA file"):
+        mirror_of(tmp_path, https[0], ssl_verify=str(tmp_path / "missing.pem")).fetch()
+
+
+def test_plain_http_where_it_is_allowed(remote, tmp_path):
+    remote.commit({"top.sls": "one"})
+    with serving(remote.bare.parent) as port:
+        url = f"http://127.0.0.1:{port}/remote.git"
+        mirror = mirror_of(tmp_path, url, user=USER, password=PASSWORD, insecure_auth=True)
+        assert mirror.fetch().changed
+
+
+def test_a_page_that_is_no_repository(remote, https, tmp_path):
+    url = https[0].replace("remote.git", "other.git")
+    with pytest.raises(FetchFailed) as failed:
+        mirror_of(tmp_path, url, user=USER, password=PASSWORD, ssl_verify=https[1]).fetch()
+    assert failed.value.retryable
+
+
+def test_nobody_listens(tmp_path):
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        with pytest.raises(FetchFailed) as failed:
+            mirror_of(tmp_path, f"https://localhost:{held.getsockname()[1]}/x.git").fetch()
+    assert failed.value.retryable
+
+
+SSHD = shutil.which("sshd", path=os.environ["PATH"] + ":/usr/sbin:/usr/local/sbin")
+
+
+@pytest.fixture
+def ssh(tmp_path):
+    """(port, private key, line for known_hosts) of an ssh server of our own."""
+    if SSHD is None or shutil.which("ssh-keygen") is None:
+        pytest.skip("sshd and ssh-keygen are not installed")
+    if os.getuid() == 0 and not Path("/run/sshd").is_dir():
+        pytest.skip("sshd needs /run/sshd when it is run by root")
+    folder = tmp_path / "ssh"
+    folder.mkdir(mode=0o700)
+    for name in ("host", "user"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
+    shutil.copy(folder / "user.pub", folder / "authorized")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    lines = [
+        f"Port {port}",
+        "ListenAddress 127.0.0.1",
+        f"HostKey {folder}/host",
+        f"PidFile {folder}/pid",
+        f"AuthorizedKeysFile {folder}/authorized",
+        "StrictModes no",
+        "UsePAM no",
+        "PasswordAuthentication no",
+    ]
+    (folder / "config").write_text("\n".join(lines) + "\n")
+    server = subprocess.Popen([SSHD, "-D", "-e", "-f", str(folder / "config")], stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                assert server.poll() is None, "sshd does not run"
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+        public = " ".join((folder / "host.pub").read_text().split()[:2])
+        yield port, str(folder / "user"), f"[127.0.0.1]:{port} {public}\n"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+@pytest.fixture
+def home(tmp_path):
+    """A home directory that libgit2 looks into for known_hosts."""
+    before = pygit2.settings.homedir
+    (tmp_path / "home/.ssh").mkdir(parents=True, exist_ok=True)
+    pygit2.settings.homedir = str(tmp_path / "home")
+    yield tmp_path / "home"
+    pygit2.settings.homedir = before
+
+
+def test_ssh_with_a_key_and_a_known_host(remote, ssh, home, tmp_path):
+    port, key, known = ssh
+    first = remote.commit({"top.sls": "one"})
+    user = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
+    url = f"ssh://{user}@127.0.0.1:{port}{remote.bare}"
+    mirror = mirror_of(tmp_path, url, privkey=key)
+    with pytest.raises(FetchFailed, match="known_hosts"):
+        mirror.fetch()
+    (home / ".ssh/known_hosts").write_text(known.replace(known.split()[2][-20:], "A" * 20))
+    with pytest.raises(FetchFailed):
+        mirror.fetch()
+    (home / ".ssh/known_hosts").write_text(known)
+    assert mirror.fetch().refs == {"main": first}
+    assert read(mirror, "top.sls") == b"one"
+    other = tmp_path / "other"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(other)], check=True)
+    with pytest.raises(FetchFailed, match="refused the credentials"):
+        mirror_of(tmp_path, url, privkey=str(other)).fetch()
+    with pytest.raises(FetchFailed, match="no private key"):
+        mirror_of(tmp_path, url, privkey="/nowhere/key").fetch()
