@@ -15,7 +15,8 @@ from controller.identifiers import RunIds
 from controller.metrics import Metrics
 from controller.store import RunRecord, Store
 from controller.views import CallReturn
-from wire import Call, RunResult, Server, ToMinion
+from wire import Server
+from wire.messages import Call, RunResult, ToMinion
 
 DEADLINE = 3600.0
 """Seconds after which a call without a time limit is no longer waited for."""

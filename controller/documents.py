@@ -9,7 +9,8 @@ import msgspec
 
 from controller.store import Store
 from highstate import Desired
-from wire import Desire, patch
+from wire import patch
+from wire.messages import Desire
 
 
 class Documents:

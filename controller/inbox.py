@@ -20,28 +20,24 @@ from controller.show import count_states, run_summary
 from controller.store import RunRecord, Store, StoreError
 from controller.treefiles import TreeFiles
 from reactors import Bus
-from wire import (
+from wire import Delivery, Gone, Incoming, Refusal, Server
+from wire.messages import (
     PROTOCOL,
     Alive,
     Bye,
-    Delivery,
     FindFile,
     GetBlob,
-    Gone,
     Grains,
     Held,
     Hello,
-    Incoming,
     KeyRequest,
     KeyState,
     ListFiles,
     NeedWhole,
-    Refusal,
     Refused,
     ResultAck,
     RunResult,
     RunStarted,
-    Server,
     ToMinion,
     Welcome,
 )
@@ -187,7 +183,7 @@ class Inbox:
             link.sent.discard(open_run.run_id)
             if open_run.generation != message.generation or self._generation(link.minion) != message.generation:
                 # It was cut off in a run of a document that it has lost; a later one stands in its place.
-                self._end(open_run, RunResult(**_lost(open_run)))
+                self._end(open_run, _lost(open_run))
         self.loop.wake([link.minion])
 
     def _generation(self, minion: str) -> int:
@@ -270,12 +266,12 @@ class Inbox:
         self.server.send(key, message)
 
 
-def _lost(run: RunRecord) -> dict[str, object]:
-    return {
-        "run_id": run.run_id,
-        "kind": run.kind,
-        "generation": run.generation,
-        "digest": run.digest,
-        "outcome": "error",
-        "error": "the minion no longer has the document of this run",
-    }
+def _lost(run: RunRecord) -> RunResult:
+    return RunResult(
+        run_id=run.run_id,
+        kind=run.kind,
+        generation=run.generation,
+        digest=run.digest,
+        outcome="error",
+        error="the minion no longer has the document of this run",
+    )

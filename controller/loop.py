@@ -36,7 +36,8 @@ from controller.reconcile import (
 from controller.show import headline
 from controller.store import AppliedRecord, DesiredRecord, RunRecord, StatusRow, Store
 from reactors import Bus
-from wire import Run, RunKind, Server, ToMinion
+from wire import Server
+from wire.messages import Run, RunKind, ToMinion
 
 GOOD = frozenset({"ok", "changed"})
 """Outcomes after which a document counts as applied."""

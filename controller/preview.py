@@ -33,7 +33,8 @@ from controller.views import (
 )
 from gitfs import Source, Trees, UnknownRef
 from highstate import Desired
-from wire import Preview, RunResult, patch
+from wire import patch
+from wire.messages import Preview, RunResult
 
 TEST_SECONDS = 300.0
 """How long the connected minions are waited for."""

@@ -36,7 +36,8 @@ from controller.targets import Targets
 from controller.treefiles import TreeFiles
 from gitfs import Changes, Source, file_remotes, pillar_remotes
 from reactors import Bus
-from wire import Beat, Bind, Delivery, Server, load_or_create
+from wire import Bind, Delivery, Server, load_or_create
+from wire.messages import Beat
 
 log = structlog.get_logger("saltern.controller")
 

@@ -24,7 +24,8 @@ from controller.targets import Targets
 from controller.views import ServiceError, Target
 from gitfs import Changes, Source, redact
 from reactors import Bus
-from wire import KeyPair, RunResult, Server, fingerprint
+from wire import KeyPair, Server, fingerprint
+from wire.messages import RunResult
 
 SYNC_SECONDS = 3600.0
 """How long `saltern sync` waits for a run."""

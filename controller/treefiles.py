@@ -9,7 +9,7 @@ import contextlib
 from collections import OrderedDict
 
 from gitfs import Snapshot
-from wire import BLOB_CHUNK, Blob, FileFound, FileList, FindFile, GetBlob, ListFiles
+from wire.messages import BLOB_CHUNK, Blob, FileFound, FileList, FindFile, GetBlob, ListFiles
 
 
 class TreeFiles:

@@ -21,7 +21,7 @@ from typing import Any
 
 import yaml
 
-SALTERN = (sys.executable, "-m", "controller.cli")
+SALTERN = (str(Path(sys.executable).with_name("saltern")),)
 PATIENCE = 60.0
 """Seconds until `wait` gives up."""
 
@@ -168,7 +168,7 @@ class Rig:
     def accept_all(self) -> None:
         """Wait until every minion has asked, then accept the keys."""
         self.wait("every minion to ask", lambda: len(self.keys("pending")) == len(self.minions))
-        self.saltern("key", "accept", "--all", "--yes")
+        self.saltern("key", "accept", "*", "--yes")
 
     def keys(self, state: str) -> list[str]:
         """Ids of the keys in a state."""
