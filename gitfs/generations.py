@@ -25,6 +25,9 @@ import pygit2
 LOCK_PATIENCE = 60.0
 """Seconds to wait for another process that is writing."""
 
+MOST_PACKS = 50
+"""Packs until they are made one."""
+
 
 class Busy(Exception):
     """Another process has been writing for longer than `LOCK_PATIENCE`."""
@@ -86,14 +89,19 @@ class Generations:
 
     def loose_refs(self, prefix: str) -> dict[str, str]:
         """Name below `prefix` -> id, read from the files, for a repository that does not open any more."""
-        folder = self.current / prefix
         found: dict[str, str] = {}
-        for path in folder.rglob("*"):
+        for name, path in self.ref_files(prefix).items():
             with suppress(OSError, ValueError):
                 value = path.read_text(encoding="ascii").strip()
                 if len(value) in (40, 64) and not set(value) - set("0123456789abcdef"):
-                    found[path.relative_to(folder).as_posix()] = value
+                    found[name] = value
         return found
+
+    def ref_files(self, prefix: str) -> dict[str, Path]:
+        """Name below `prefix` -> file of the ref."""
+        folder = self.current / prefix
+        files = (Path(top, name) for top, _, names in os.walk(folder) for name in names)
+        return {path.relative_to(folder).as_posix(): path for path in files if path.suffix != ".lock"}
 
     def create(self) -> pygit2.Repository:
         """A new empty repository, not yet in use."""
@@ -114,6 +122,23 @@ class Generations:
         """Remove one that is not to be used after all."""
         shutil.rmtree(repository.path, ignore_errors=True)
 
+    def compact(self) -> None:
+        """One pack in place of many: each fetch brings one, and every look-up would ask them all.
+
+        Objects that no branch reaches any more stay: an older snapshot may still be read.
+        """
+        folder = self.current.resolve() / "objects" / "pack"
+        old = sorted(folder.glob("*.idx"))
+        if len(old) < MOST_PACKS:
+            return
+        repository = pygit2.Repository(str(self.current))
+        repository.pack(pack_delegate=lambda builder: _add_all(repository, builder))
+        fresh = set(folder.glob("*.idx")) - set(old)
+        if fresh:
+            for index in old:
+                index.unlink(missing_ok=True)  # first: a pack without an index is no pack, the reverse is an error
+                index.with_suffix(".pack").unlink(missing_ok=True)
+
     @property
     def damaged(self) -> bool:
         """Whether a reader has met an object that it could not read."""
@@ -122,6 +147,11 @@ class Generations:
     def clear_damaged(self) -> None:
         """The damage that was reported is not there (any more)."""
         self._damaged.unlink(missing_ok=True)
+
+
+def _add_all(repository: pygit2.Repository, builder: pygit2.PackBuilder) -> None:
+    for oid in repository.odb:
+        builder.add(oid)
 
 
 def report_damage(current: str) -> None:

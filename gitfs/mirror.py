@@ -17,8 +17,8 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import FetchPrune, FileMode
 
-from gitfs.errors import BadTree, FetchFailed, UnknownRef
-from gitfs.generations import Busy, Generations
+from gitfs.errors import BadTree, DamagedMirror, FetchFailed, UnknownRef
+from gitfs.generations import Busy, Generations, report_damage
 from gitfs.settings import DEFAULT_BASES, RemoteSettings
 from gitfs.transport import Callbacks, Refusal, failures, trust
 from gitfs.trees import Inspector
@@ -72,17 +72,30 @@ class Mirror:
         """Bring the mirror up to date; FetchFailed, with nothing changed, when the remote gives nothing usable."""
         try:
             with self._generations.writing():
-                return self._fetch()
+                fetched = self._fetch()
+                self._generations.compact()
+                return fetched
         except Busy:
             raise FetchFailed(self.settings.name, "another process holds the mirror", retryable=True) from None
         except OSError as error:
             reason = f"the mirror's directory cannot be written: {error.strerror or error}"
             raise FetchFailed(self.settings.name, reason, retryable=True) from error
+        except (pygit2.GitError, KeyError, ValueError) as error:
+            report_damage(self.path)
+            reason = f"the mirror cannot be used and will be made anew: {error}"
+            raise FetchFailed(self.settings.name, reason, retryable=True) from error
 
     def branches(self) -> Mapping[str, str]:
-        """Branch -> commit that is live; empty before the first fetch."""
+        """Branch -> commit that is live; empty before the first fetch. DamagedMirror when it cannot be read."""
         repository = self._generations.open()
-        return {} if repository is None else _refs(repository, LIVE)
+        if repository is None and not self._generations.current.is_symlink():
+            return {}
+        try:
+            if repository is not None:
+                return self._live(repository)
+        except _UNREADABLE:
+            report_damage(self.path)
+        raise DamagedMirror(f"{self.settings.name}: the mirror {self.path} cannot be read; the next fetch repairs it")
 
     def base_of(self, settings: RemoteSettings) -> str | None:
         """The live branch that is `settings`' base; None when there is none."""
@@ -226,7 +239,7 @@ class Mirror:
         """Whether all that is live can be read."""
         self._inspector = Inspector()
         try:
-            live = _refs(repository, LIVE)
+            live = self._live(repository)
             whole = all(self._inspects(repository, commit) for commit in live.values())
             if self._generations.damaged:
                 whole = whole and all(_blobs_read(repository, commit) for commit in live.values())
@@ -236,6 +249,17 @@ class Mirror:
             self._looked_over = True
             self._generations.clear_damaged()
         return whole
+
+    def _live(self, repository: pygit2.Repository) -> dict[str, str]:
+        """The live branches. OSError when one is there and cannot be read: libgit2 would pass over it in silence,
+        and an environment would be gone.
+        """
+        files = self._generations.ref_files(LIVE)
+        live = _refs(repository, LIVE)
+        for path in (path for name, path in files.items() if name not in live):
+            if path.exists():
+                raise OSError(f"{path} cannot be read")
+        return live
 
     def _inspects(self, repository: pygit2.Repository, commit: str) -> bool:
         try:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gitfs import FetchFailed, GitLayer, Mirror, Snapshot, UnknownRef
+from gitfs import DamagedMirror, FetchFailed, GitLayer, Mirror, Snapshot, UnknownRef
 
 
 def objects_of(mirror: Mirror) -> list[Path]:
@@ -211,8 +212,6 @@ def test_damage_under_a_running_process_is_reported_by_the_reader_and_repaired(r
         "try:\n    print(pickle.load(sys.stdin.buffer).read('top.sls'))\n"
         "except DamagedMirror: print('damaged')\n"
     )
-    import pickle
-
     reader = subprocess.run(
         [sys.executable, "-c", code],
         input=pickle.dumps(Snapshot(environments={"base": (layer,)})),
@@ -241,7 +240,7 @@ def test_commit_of_branch_tag_and_id(remote, mirror):
 LOOP = """
 import sys
 from pathlib import Path
-from gitfs import FetchFailed, Mirror, RemoteSettings
+from gitfs import DamagedMirror, FetchFailed, Mirror, RemoteSettings
 print("ready", flush=True)
 while True:
     try:
@@ -303,3 +302,33 @@ def test_a_tree_of_too_many_files_is_refused(remote, mirror):
     fetched = mirror.fetch()
     assert fetched.refs == {"main": first}
     assert "more than" in fetched.refused[0].reason
+
+
+def test_packs_are_made_one_and_old_snapshots_stay_readable(remote, mirror, monkeypatch):
+    monkeypatch.setattr("gitfs.generations.MOST_PACKS", 5)
+    remote.commit({"top.sls": "0"})
+    mirror.fetch()
+    remote.commit({"lost": "of a branch that goes"}, branch="gone")
+    mirror.fetch()
+    layer = GitLayer.of(mirror.path, "states", mirror.branches()["gone"])
+    remote.run("push", "-q", "origin", ":gone")
+    remote.run("checkout", "-q", "main")
+    for number in range(12):
+        remote.commit({"top.sls": str(number), f"file{number}": os.urandom(100)})
+        mirror.fetch()
+        assert read(mirror, "top.sls") == str(number).encode()
+    assert len(list(Path(mirror.path).rglob("*.pack"))) < 5
+    assert len(list(Path(mirror.path).rglob("*.idx"))) < 5
+    assert Snapshot(environments={"base": (layer,)}).read("lost") == b"of a branch that goes"
+    again = Mirror(mirror.settings, Path(mirror.path).parent)
+    assert not again.fetch().rebuilt
+
+
+def test_a_live_ref_that_cannot_be_read_is_told_and_repaired(remote, mirror):
+    first = remote.commit({"top.sls": "one"})
+    mirror.fetch()
+    (Path(mirror.path) / "refs/saltern/live/heads/main").write_bytes(b"garbage")
+    with pytest.raises(DamagedMirror, match="the next fetch repairs it"):
+        mirror.branches()
+    assert mirror.fetch().rebuilt
+    assert mirror.branches() == {"main": first}
