@@ -26,7 +26,9 @@ class Draft:
     sls: str
     saltenv: str
     order: Value = None
-    """As written: a number, `first`, `last`, anything else, None when there is none."""
+    """As written: a number, `first`, `last` or anything else; a number in the end."""
+    has_order: bool = True
+    """Whether there is one; Salt tells an order of null from no order."""
     name_order: int = 0
     """Position in `names`, from 1."""
     arguments: dict[str, Value]
@@ -113,6 +115,7 @@ def _draft(low: dict[str, Value], place: Place, name_order: int = 0) -> Draft:
         sls=low["__sls__"],
         saltenv=low["__env__"],
         order=low.get("order"),
+        has_order="order" in low,
         name_order=name_order,
         arguments={key: value for key, value in low.items() if key not in _OWN},
         place=place,

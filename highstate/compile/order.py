@@ -212,7 +212,9 @@ class _Graph:
             for kind in kinds:
                 if _WEIGHT[kind] >= weight:
                     weight = _WEIGHT[kind]
-                    lowest = min(lowest, _number(self.drafts[target], cap))
+                    lowest = min(
+                        lowest, _number(self.drafts[target], cap) if self.drafts[target].has_order else math.inf
+                    )
         return min(own, lowest), own, f"{draft.state}{draft.name}{draft.fun}"
 
     def cycle_problem(self) -> Problem:
@@ -248,6 +250,7 @@ def _number(draft: Draft, cap: int) -> float:
     """The order as a number: not a number is the cap; the words are settled for good, as Salt does."""
     if not isinstance(draft.order, (int, float)):
         draft.order = {"last": cap + _LAST, "first": 0}.get(draft.order, cap) if isinstance(draft.order, str) else cap
+    draft.has_order = True
     return draft.order
 
 
