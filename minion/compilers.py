@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from highstate.compile import Settings as Language
 from highstate.compile import compile_minion, compile_sls
 from highstate.desired import Desired
 from highstate.types import Chunk, Compiled, Files, Minion, Pos, Problem
+from minion.files import BlobCache, HeldFiles, Question
+from minion.modules.errors import CompileFailed
+from wire.messages import Refused, ToMinion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,3 +105,34 @@ class HeldCompiler:
     def _refused(self, message: str) -> Compiled:
         problem = Problem(message=message, pos=Pos(file="the desired state of this minion"))
         return Compiled(minion_id=self.minion_id, errors=(problem,))
+
+
+def local_pillar(files: Files, minion_id: str, grains: Mapping[str, Any], opts: Mapping[str, Any]) -> dict[str, Any]:
+    """The pillar compiled here; CompileFailed when it does not compile."""
+    from highstate.pillar import compile_pillar
+    from highstate.render import Context
+
+    context = Context(minion=Minion(id=minion_id, grains=grains), files=files, opts=opts)
+    result = compile_pillar(
+        context,
+        strategy=opts.get("pillar_source_merging_strategy") or "smart",
+        merge_lists=bool(opts.get("pillar_merge_lists")),
+        env_order=tuple(opts.get("env_order") or ()),
+        nodegroups=opts.get("nodegroups"),
+    )
+    if result.errors:
+        raise CompileFailed(result.errors)
+    return result.pillar
+
+
+class _NoController:
+    """Answers for a controller that this process has no connection to."""
+
+    def ask(self, question: Question) -> ToMinion:
+        """Say so."""
+        return Refused(message="saltern call does not talk to the controller, and the file is not in the cache")
+
+
+def held_files(desired: Desired, cachedir: Path) -> Files:
+    """The files of a held state, as far as the cache has them."""
+    return HeldFiles(desired, BlobCache(cachedir), _NoController())

@@ -1,0 +1,57 @@
+"""Arguments of execution functions as typed: `value` and `key=value`, each value read as YAML.
+
+Called by `saltern call` and `saltern run`. Pure; imports YAML only when a word looks like more than a word.
+Behaviour: Salt's, which keeps as text what a person would not expect to become something else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+_KEYWORD = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+_PLAIN = re.compile(r"[A-Za-z/_][A-Za-z0-9_./@+-]*")
+_NOT_PLAIN = frozenset(("true", "false", "yes", "no", "on", "off", "null", "none", "y", "n"))
+
+
+class BadArgument(Exception):
+    """A word that is no value."""
+
+
+def parse(words: Sequence[str]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Positional and keyword arguments, in the order typed."""
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for word in words:
+        found = _KEYWORD.fullmatch(word)
+        if found is None:
+            args.append(value_of(word))
+        else:
+            kwargs[found[1]] = value_of(found[2])
+    return tuple(args), kwargs
+
+
+def value_of(word: str) -> Any:
+    """A word as YAML reads it; text that only happens to be a timestamp, `1_000` or `a: ` stays text."""
+    if not word.strip() or "\n" in word:
+        return word
+    if _PLAIN.fullmatch(word) and word.lower() not in _NOT_PLAIN:
+        return word
+    if word in ("None", "none") or word.startswith("#"):
+        return None if word == "None" else word
+    import yaml
+
+    try:
+        value = yaml.load(word, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  (a safe loader)
+    except yaml.YAMLError as error:
+        if word.lstrip()[:1] in "{[":
+            raise BadArgument(f"{word!r} is no YAML: {' '.join(str(error).split())}") from None
+        return word
+    if isinstance(value, int | float) and not isinstance(value, bool) and ("_" in word or ":" in word):
+        return word
+    if isinstance(value, bool | int | float | str | bytes) or value is None:
+        return value
+    if isinstance(value, dict | list) and word.lstrip()[:1] in "{[":
+        return value
+    return word

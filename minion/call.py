@@ -1,0 +1,257 @@
+"""`saltern call`: one execution function on this machine, and its value on stdout.
+
+Called by the CLI's verb (`main`). It is the composition root of masterless runs: everything is made on first use, and
+imported then, since the start of this process is what a person waits for. stdout is data, stderr is everything else.
+
+Exit codes: 0 done, 1 failed, 2 there are changes to make (test=True), 4 the tree does not compile.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from minion.arguments import BadArgument, parse
+from minion.modules import CallFailed, CompileFailed, Context, Modules
+from minion.settings import DEFAULT_CONFIG_DIR, LOG_LEVELS, BadSettings, Settings, load_settings
+
+if TYPE_CHECKING:
+    from highstate.types import Files
+    from minion.modules import Compiler
+
+OUTPUTTERS = ("highstate", "json", "nested", "quiet", "txt", "yaml")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The command line, words as typed."""
+
+    fun: str
+    args: tuple[str, ...] = ()
+    """`value` or `key=value`, each read as YAML."""
+    local: bool = False
+    config_dir: Path = DEFAULT_CONFIG_DIR
+    file_root: tuple[str, ...] = ()
+    """Folders of the base environment, instead of `file_roots`; the first that has a file wins."""
+    pillar_root: tuple[str, ...] = ()
+    id: str = ""
+    out: str = ""
+    """One of OUTPUTTERS; empty: `highstate` for state runs, `nested` for the rest."""
+    state_output: str = ""
+    """full, terse or changes; empty: as configured."""
+    log_level: str = ""
+    retcode_passthrough: bool = False
+    """cmd.retcode and cmd.run_all: exit with the command's code."""
+    color: bool | None = None
+    """None: when stdout is a terminal and NO_COLOR is not set."""
+
+
+def main(options: Options, stdout: TextIO | None = None, stderr: TextIO | None = None) -> int:
+    """Call the function and print its value; gives the exit code and raises nothing for what goes wrong."""
+    out, err = stdout or sys.stdout, stderr or sys.stderr
+    if options.out and options.out not in OUTPUTTERS:
+        return _refuse(err, f"--out {options.out} is not known: take one of {', '.join(OUTPUTTERS)}")
+    try:
+        settings = _settings(options)
+        args, kwargs = parse(options.args)
+    except (BadSettings, BadArgument) as error:
+        return _refuse(err, str(error))
+    _log_to(err, options.log_level or settings.log_level, settings.warnings)
+    try:
+        value = Modules(_Local(options, settings).context()).call(options.fun, args, kwargs)
+    except CompileFailed as error:
+        _print(options, settings, [str(problem) for problem in error.problems], out)
+        return 4
+    except CallFailed as error:
+        return _refuse(err, str(error))
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        return _refuse(err, f"{options.fun} failed: {_said(error)}")
+    _print(options, settings, value, out)
+    return _exit_code(options, value)
+
+
+@dataclass(frozen=True)
+class _Local:
+    """This machine, put together as the options and the configuration ask for."""
+
+    options: Options
+    settings: Settings
+
+    def context(self) -> Context:
+        local = self.options.local or self.settings.file_client == "local"
+        return Context(
+            minion_id=self.settings.id,
+            opts={**self.settings.opts, "id": self.settings.id, "file_client": "local" if local else "remote"},
+            make_grains=lambda: self.grains,
+            make_pillar=self.local_pillar if local else lambda: self.held.pillar,
+            make_files=(lambda: self.roots) if local else self.held_files,
+            make_compiler=self.roots_compiler if local else self.held_compiler,
+            run_lock=self.lock,
+            failhard=self.settings.failhard,
+            backup_dir=str(self.settings.cachedir / "file_backup"),
+        )
+
+    @cached_property
+    def grains(self) -> Mapping[str, Any]:
+        from minion.grains import collect
+
+        return {**collect(self.settings.grains), "id": self.settings.id}
+
+    @cached_property
+    def roots(self) -> Files:
+        return _tree(self.options.file_root, self.settings.file_roots, "/srv/saltern/states")
+
+    @cached_property
+    def pillar_roots(self) -> Files:
+        return _tree(self.options.pillar_root, self.settings.pillar_roots, "/srv/saltern/pillar")
+
+    def roots_compiler(self) -> Compiler:
+        from highstate.types import Minion
+        from minion.compilers import RootsCompiler
+
+        minion = Minion(id=self.settings.id, grains=self.grains)
+        return RootsCompiler(files=self.roots, pillar_files=self.pillar_roots, minion=minion, opts=self.settings.opts)
+
+    def local_pillar(self) -> Mapping[str, Any]:
+        from minion.compilers import local_pillar
+
+        return local_pillar(self.pillar_roots, self.settings.id, self.grains, self.settings.opts)
+
+    @cached_property
+    def held(self) -> Any:
+        """The desired state that the controller sent; CallFailed when there is none."""
+        from minion.holding import FILE_NAME, read_document
+
+        path = self.settings.cachedir / FILE_NAME
+        try:
+            return read_document(path).desired
+        except FileNotFoundError:
+            raise CallFailed(
+                f"this minion holds no desired state yet ({path}): start `saltern minion`, or compile here with --local"
+            ) from None
+        except PermissionError:
+            raise CallFailed(f"{path} is not yours to read: run this as the user that the minion runs as") from None
+        except (OSError, ValueError) as error:
+            raise CallFailed(f"{path} cannot be read: {error}") from error
+
+    def held_files(self) -> Files:
+        from minion.compilers import held_files
+
+        return held_files(self.held, self.settings.cachedir)
+
+    def held_compiler(self) -> Compiler:
+        from minion.compilers import HeldCompiler
+
+        return HeldCompiler(minion_id=self.settings.id, desired=self.held)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """The agent's lock for state runs, where there is an agent's cache to lock; it waits for a run that goes on."""
+        if not self.settings.cachedir.is_dir():
+            yield
+            return
+        import fcntl
+
+        try:
+            file = (self.settings.cachedir / "run.lock").open("a+")
+        except PermissionError:
+            yield
+            return
+        with file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def _tree(given: Sequence[str], configured: Mapping[str, Sequence[str]], default: str) -> Files:
+    from gitfs import GitfsError, directory_snapshot
+
+    roots: Mapping[str, Sequence[str]] = {"base": list(given)} if given else configured
+    missing = [folder for folder in given if not Path(folder).is_dir()]
+    if missing:
+        raise CallFailed(f"{missing[0]} is not a directory")
+    roots = roots or {"base": [default]}
+    there = {
+        env: [str(Path(folder).absolute()) for folder in folders if Path(folder).is_dir()]
+        for env, folders in roots.items()
+    }
+    try:
+        return directory_snapshot(there)
+    except GitfsError as error:
+        raise CallFailed(str(error)) from error
+
+
+def _settings(options: Options) -> Settings:
+    overrides = {"id": options.id} if options.id else {}
+    if options.log_level and options.log_level not in LOG_LEVELS:
+        raise BadSettings(f"-l {options.log_level} is not known: take one of {', '.join(LOG_LEVELS)}")
+    return load_settings(options.config_dir, overrides)
+
+
+def _log_to(err: TextIO, level: str, warnings: Sequence[str]) -> None:
+    """Warnings of the configuration, and the log when it is asked for (logging is not even imported otherwise)."""
+    if level not in ("quiet", "critical", "error"):
+        for warning in warnings:
+            print(f"warning: {warning}", file=err)
+    if level in ("all", "garbage", "trace", "debug", "info"):
+        import logging
+
+        chosen = {"info": logging.INFO}.get(level, logging.DEBUG)
+        logging.basicConfig(stream=err, level=chosen, format="%(levelname)s %(name)s %(message)s", force=True)
+
+
+def _print(options: Options, settings: Settings, value: Any, out: TextIO) -> None:
+    from minion.output import render
+
+    is_run = is_running(value)
+    outputter = options.out or ("highstate" if is_run else "nested")
+    text = render(
+        value,
+        outputter if is_run or outputter != "highstate" else "nested",
+        minion_id="local",
+        state_output=options.state_output or settings.state_output,
+        color=_colored(out) if options.color is None else options.color,
+    )
+    if text:
+        print(text, file=out)
+
+
+def _colored(out: TextIO) -> bool:
+    import os
+
+    return out.isatty() and not os.environ.get("NO_COLOR")
+
+
+def is_running(value: Any) -> bool:
+    """Whether a value is a running dictionary."""
+    return (
+        isinstance(value, Mapping)
+        and bool(value)
+        and all(isinstance(entry, Mapping) and "__run_num__" in entry for entry in value.values())
+    )
+
+
+def _exit_code(options: Options, value: Any) -> int:
+    if is_running(value):
+        results = [entry["result"] for entry in value.values()]
+        return 1 if False in results else 2 if None in results else 0
+    if options.retcode_passthrough and options.fun in ("cmd.retcode", "cmd.run_all"):
+        code = value if isinstance(value, int) else value["retcode"]
+        return code if 0 <= code < 256 else 1
+    return 0
+
+
+def _refuse(err: TextIO, message: str) -> int:
+    print(f"error: {message}", file=err)
+    return 1
+
+
+def _said(error: Exception) -> str:
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
