@@ -149,7 +149,8 @@ class Server:
         """Counters since the start, and `peers`, `connections`, `subscribers` as they are now.
 
         messages_in, messages_out, bytes_in, bytes_out; in.KIND and out.KIND by message; refused.REASON;
-        handshakes-failed; connection-dropped: connections that ended without a goodbye; errors: of ours.
+        handshakes-failed; connection-dropped: connections that ended without a goodbye; connections-unheard: that
+        ended before anything authenticated came by them; errors: of ours.
         """
         now = {"peers": len(self._peers), "connections": self._open, "subscribers": len(self._subscribers)}
         return dict(self._counts) | now
@@ -355,11 +356,13 @@ class Server:
                 connection = self._peers.closed(number, turn=self._turn, reopened=last[number] == zmq.EVENT_ACCEPTED)
                 if connection is not None:
                     self._note_end(connection)
+                else:
+                    self._counts["connections-unheard"] += 1
             else:
                 self._counts["handshakes-failed"] += 1
         for event, number in monitor_events(self._sockets.publish_monitor):
             if event == zmq.EVENT_DISCONNECTED:
-                self._subscribers.closed(number)
+                self._counts["connections-unheard"] += not self._subscribers.closed(number)
             elif event != zmq.EVENT_ACCEPTED:
                 self._counts["handshakes-failed"] += 1
 

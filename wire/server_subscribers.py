@@ -39,6 +39,6 @@ class Subscribers:
         subscriber.heard += 1
         return frame[:1] in (b"\x00", b"\x01") and subscriber.heard <= limit
 
-    def closed(self, number: int) -> None:
-        """The connection has ended."""
-        self._by_number.pop(number, None)
+    def closed(self, number: int) -> bool:
+        """The connection has ended; False when it had never subscribed."""
+        return self._by_number.pop(number, None) is not None

@@ -13,7 +13,7 @@ import zmq
 
 from wire import Address, Bind, Bounds, Connection, Identity, KeyPair, Server, Timing
 
-DEADLINE = 30.0
+DEADLINE = 15.0
 TIMING = Timing(retry_first=0.02, retry_most=0.2)
 
 

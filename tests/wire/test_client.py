@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+import zmq
+
+from wire import (
+    Address,
+    CannotConnect,
+    Connected,
+    Disconnected,
+    HandshakeFailed,
+    Incoming,
+    KeyPair,
+    MalformedMessage,
+    Timing,
+)
+from wire.messages import MAX_TO_CONTROLLER, Alive, Beat, Hello, RunResult, Welcome
+
+
+def _welcomed(controller: Any, minion_id: str = "web1") -> Any:
+    peer = controller.peer(minion_id)
+    peer.send(Hello(id=minion_id, grains={}))
+    controller.wait(Incoming)
+    controller.server.send(peer.keys.public, Welcome(epoch="e1", alive_interval=15.0))
+    peer.wait(Welcome)
+    peer.connection.receive(0)
+    controller.wait_count("subscribers")
+    return peer
+
+
+def test_a_connection_is_made_again_when_the_controller_restarts(controller: Any) -> None:
+    web = controller.peer("web1")
+    web.wait(Connected)
+    web.send(Hello(id="web1", grains={}))
+    controller.wait(Incoming)
+    controller.restart()
+    web.wait(Disconnected)
+    web.wait(Connected)
+    web.send(Hello(id="web1", grains={}))
+    assert controller.wait(Incoming).message == Hello(id="web1", grains={})
+
+
+def test_a_controller_that_comes_late_is_found(controller: Any) -> None:
+    address = controller.address
+    controller.server.stop()
+    web = controller.peer("web1", address=address)
+    assert web.connection.receive(0.1) == ([], [])
+    assert not web.connection.send(Alive())
+    controller.server._wakeup = -1
+    controller.server = controller._serve(_bind(address))
+    web.wait(Connected)
+
+
+def test_a_controller_with_another_key_is_not_talked_to(controller: Any) -> None:
+    public, _ = (key.decode() for key in zmq.curve_keypair())
+    ports = controller.server.ports
+    address = Address(host="127.0.0.1", publish_port=ports.publish, request_port=ports.request, controller_key=public)
+    web = controller.peer("web1", address=address)
+    assert "controller_key" in web.wait(HandshakeFailed).reason
+    assert "controller_key" in web.wait(HandshakeFailed).reason
+    assert not web.connection.send(Alive())
+    assert controller.delivered == []
+
+
+def test_the_callers_descriptors_wake_it(controller: Any) -> None:
+    web = controller.peer("web1")
+    web.wait(Connected)
+    reader, writer = os.pipe()
+    try:
+        assert web.connection.receive(0, [reader]) == ([], [])
+        os.write(writer, b"x")
+        assert web.connection.receive(30, [reader]) == ([], [reader])
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+def test_a_beat_that_is_not_newer_is_dropped(controller: Any) -> None:
+    web = _welcomed(controller)
+    for epoch, serial in [("e1", 1), ("e1", 3), ("e1", 3), ("e1", 2), ("e2", 1), ("e1", 3), ("e1", 4)]:
+        controller.server.publish(Beat(epoch=epoch, serial=serial, time=0.0))
+    heard = [web.wait(Beat) for _ in range(4)]
+    assert [(beat.epoch, beat.serial) for beat in heard] == [("e1", 1), ("e1", 3), ("e2", 1), ("e1", 4)]
+    assert web.connection.counts()["stale-beats"] == 3
+
+
+def test_a_queue_that_is_full_says_so_and_nothing_waits(controller: Any) -> None:
+    web = controller.peer("web1", queue=4)
+    web.wait(Connected)
+    controller.server.hold()
+    controller.server.send("nobody", Welcome(epoch="e", alive_interval=1.0))  # so that the hold is seen
+    result = RunResult(run_id="r", kind="apply", generation=1, digest="d", outcome="ok", error="x" * (4 * 1024 * 1024))
+    sent = [web.connection.send(result) for _ in range(100)]
+    assert sent[0]
+    assert not sent[-1]
+
+
+def test_a_message_that_no_controller_would_read_is_not_sent(controller: Any) -> None:
+    web = controller.peer("web1")
+    with pytest.raises(MalformedMessage, match="is the most"):
+        web.connection.send(Hello(id="a" * MAX_TO_CONTROLLER, grains={}))
+
+
+def test_what_is_malformed_is_dropped_and_counted() -> None:
+    """A controller that sends nonsense: the connection holds, and what is good gets through."""
+    public, secret = zmq.curve_keypair()
+    own_public, own_secret = zmq.curve_keypair()
+    context: zmq.Context[Any] = zmq.Context()
+    router = context.socket(zmq.ROUTER)
+    router.linger = 0
+    router.curve_server = 1
+    router.curve_publickey, router.curve_secretkey = public, secret
+    port = router.bind_to_random_port("tcp://127.0.0.1")
+    from wire import Connection
+    from wire.messages import encode
+
+    keys = KeyPair(public=own_public.decode(), secret=own_secret.decode())
+    address = Address(host="127.0.0.1", request_port=port, publish_port=port, controller_key=public.decode())
+    connection = Connection(address, keys)
+    found: list[Any] = []
+    while not found:
+        found = connection.receive(1)[0]
+    connection.send(Alive())
+    routing = router.recv_multipart()[0]
+    good = encode(Beat(epoch="e", serial=1, time=0.0))  # a beat has no business on this port
+    for frames in ([b"\xc1"], [b""], [b"a", b"b"], [encode(Alive())], [good], [b"\x91" * 10_000]):
+        router.send_multipart([routing, *frames])
+    router.send_multipart([routing, encode(Welcome(epoch="e", alive_interval=1.0))])
+    found = []
+    while not found:
+        found = connection.receive(1)[0]
+    assert found == [Welcome(epoch="e", alive_interval=1.0)]
+    assert connection.counts()["malformed"] == 6
+    connection.close()
+    router.close()
+    context.term()
+
+
+def test_an_address_that_is_none_is_said() -> None:
+    from wire import Connection
+
+    public, secret = (key.decode() for key in zmq.curve_keypair())
+    address = Address(host="not an address", request_port=1, publish_port=1, controller_key=public)
+    connection = Connection(address, KeyPair(public=public, secret=secret), timing=Timing())
+    with pytest.raises(CannotConnect, match="not an address"):
+        connection.receive(0)
+    connection.close()
+
+
+def _bind(address: Address) -> Any:
+    from wire import Bind
+
+    return Bind(publish_port=address.publish_port, request_port=address.request_port)
