@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pygit2
 from pygit2.enums import CredentialType
 
 from gitfs.errors import FetchFailed
 from gitfs.settings import RemoteSettings
-from gitfs.urls import redact
+from gitfs.urls import canonical, redact
 
 CONNECT_TIMEOUT = 10
 ANSWER_TIMEOUT = 60
@@ -50,6 +51,9 @@ class Callbacks(pygit2.RemoteCallbacks):
 
     def credentials(self, url: str, username_from_url: str | None, allowed_types: CredentialType) -> Any:
         """What the server is shown. libgit2 asks again after a refusal, so a second question is the answer no."""
+        if not _is_same_server(self._settings.url, url):
+            # Redirects are followed, and the question is then another server's.
+            raise Refusal(f"it redirects to {canonical(url)}, which is not shown the credentials; set that URL")
         user = self._settings.user or username_from_url
         if allowed_types & CredentialType.USERNAME:
             return pygit2.Username(user or "git")
@@ -84,6 +88,19 @@ class Callbacks(pygit2.RemoteCallbacks):
             else "its host key is not in ~/.ssh/known_hosts; add it there after comparing its fingerprint"
         )
         raise Refusal(f"{host.decode(errors='replace')} was not recognised: {what}")
+
+
+def _is_same_server(configured: str, asking: str) -> bool:
+    """Whether the server that asks for credentials is the one that they are for (or its https side)."""
+    if not configured.startswith(("http:", "https:")):
+        return True
+    ours, theirs = urlsplit(configured), urlsplit(asking)
+    if ours.hostname != theirs.hostname:
+        return False
+    if (ours.scheme, theirs.scheme) == ("http", "https"):
+        return True
+    default = {"http": 80, "https": 443}.get(ours.scheme)
+    return ours.scheme == theirs.scheme and (ours.port or default) == (theirs.port or default)
 
 
 def trust(settings: RemoteSettings) -> None:

@@ -11,6 +11,12 @@ from gitfs.changes import retry_after
 DEADLINE = 30.0
 
 
+@pytest.fixture(autouse=True)
+def quick_looks(monkeypatch):
+    monkeypatch.setattr("gitfs.changes.FIRST_WORD_MS", 50)
+    monkeypatch.setattr("gitfs.changes.LOOK_INTERVAL", 0.1)
+
+
 async def told(changes, *names):
     """Wait until all these have been told; returns everything told till then."""
     seen = set()
@@ -24,7 +30,7 @@ async def settle(changes):
     """Take what is told at the start, and till the watches stand."""
     while True:
         try:
-            async with asyncio.timeout(0.7):
+            async with asyncio.timeout(0.4):
                 await anext(changes)
         except TimeoutError:
             return

@@ -85,8 +85,8 @@ class Server(ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def serving(root, context=None):
-    server = Server(("127.0.0.1", 0), Backend)
+def serving(root, context=None, handler=Backend):
+    server = Server(("127.0.0.1", 0), handler)
     server.root = root
     if context:
         server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
@@ -165,6 +165,39 @@ def test_a_certificate_of_another_host(remote, https, tmp_path):
 def test_a_ca_file_that_is_not_there(https, tmp_path):
     with pytest.raises(FetchFailed, match="CA file"):
         mirror_of(tmp_path, https[0], ssl_verify=str(tmp_path / "missing.pem")).fetch()
+
+
+@pytest.mark.parametrize("asks_first", [False, True])
+def test_a_redirect_to_another_server_gets_no_credentials(tmp_path, asks_first):
+    seen = []
+
+    class Thief(BaseHTTPRequestHandler):
+        def do_GET(self):
+            seen.append(self.headers.get("Authorization"))
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="x"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    class Redirecting(Thief):
+        def do_GET(self):
+            asks = asks_first and not self.headers.get("Authorization")
+            self.send_response(401 if asks else 301)
+            if asks:
+                self.send_header("WWW-Authenticate", 'Basic realm="x"')
+            else:
+                self.send_header("Location", f"http://localhost:{thief}{self.path}")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    with serving(tmp_path, handler=Thief) as thief, serving(tmp_path, handler=Redirecting) as port:
+        url = f"http://127.0.0.1:{port}/x.git"
+        with pytest.raises(FetchFailed, match="redirects to localhost/x"):
+            mirror_of(tmp_path, url, user=USER, password=PASSWORD, insecure_auth=True).fetch()
+    assert set(seen) == {None}
 
 
 def test_plain_http_where_it_is_allowed(remote, tmp_path):
