@@ -131,8 +131,8 @@ class _events:  # noqa: N801 - used as a function
     """The controller's events from now on, as parsed lines."""
 
     def __init__(self, rig: Rig) -> None:
-        socket = str(rig.directory / "run" / "controller.sock")
-        self._client = httpx.Client(transport=httpx.HTTPTransport(uds=socket), base_url="http://controller", timeout=60)
+        transport = httpx.HTTPTransport(uds=str(rig.socket))
+        self._client = httpx.Client(transport=transport, base_url="http://controller", timeout=60)
 
     def __enter__(self) -> Iterator[dict[str, object]]:
         self._stream = self._client.stream("GET", "/v1/events")

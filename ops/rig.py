@@ -116,15 +116,14 @@ class Rig:
     def start_controller(self) -> None:
         """Start it and wait until it answers."""
         publish, request, http = self._ports
-        root = self.directory / "controller-root"
+        root = self.directory / "c"
         settings = {
             "interface": "127.0.0.1",
             "publish_port": publish,
             "ret_port": request,
             "http_port": http,
             "root_dir": str(root),
-            # A unix socket's path may have 107 bytes only, so it is kept short.
-            "sock_dir": str(self.directory / "run"),
+            "sock_dir": str(self.socket.parent),
             "gitfs_remotes": [{str(self.remote): [{"name": "states"}, {"root": "states"}, {"base": "main"}]}],
             "ext_pillar": [{"git": [{f"main {self.remote}": [{"root": "pillar"}, {"env": "base"}]}]}],
             **self._more,
@@ -133,6 +132,11 @@ class Rig:
         (self.config / "controller").write_text(yaml.safe_dump(settings))
         self._start("controller", "controller", "-c", str(self.config))
         self.wait("the controller to answer", lambda: self.saltern("status", check=False).returncode == 0)
+
+    @property
+    def socket(self) -> Path:
+        """Where the controller answers; short, since the path of a unix socket may have 107 bytes only."""
+        return self.directory / "c" / "run" / "controller.sock"
 
     @property
     def http(self) -> str:
