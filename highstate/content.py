@@ -99,8 +99,8 @@ class _Reader:
         special.get((self.chunk.state, self.chunk.fun), self._mentioned)()
 
     def _managed(self) -> None:
-        self._looked_up("contents_pillar", self.context.pillar)
-        self._looked_up("contents_grains", self.context.minion.grains)
+        self._looked_up("contents_pillar", "pillar")
+        self._looked_up("contents_grains", "grains")
         has_text = any(
             self.arguments.get(key) is not None for key in ("contents", "contents_pillar", "contents_grains")
         )
@@ -218,12 +218,13 @@ class _Reader:
                 self._problem(f"{self._label()}: {key} is not formed as a dictionary")
         return variables
 
-    def _looked_up(self, argument: str, values: Mapping[str, Value]) -> None:
+    def _looked_up(self, argument: str, root: str) -> None:
         keys = self.arguments.get(argument)
         for key in keys if isinstance(keys, list) else [keys]:
             if not isinstance(key, str):
                 continue
-            value = traverse(values, key, _MISSING)
+            self._record(root, key.split(":")[0])
+            value = traverse(self.context.sources.roots[root], key, _MISSING)
             if value is _MISSING:
                 self._problem(f"{self._label()}: {argument} names {key!r}, which this minion does not have")
             else:
@@ -235,8 +236,14 @@ class _Reader:
 
     def _whole_minion(self) -> None:
         """The result may depend on anything that is known of the minion."""
-        self.parts.digest.append(f"pillar {_plain_text(self.context.pillar)}")
-        self.parts.digest.append(f"grains {_plain_text(self.context.minion.grains)}")
+        for root in "pillar", "grains":
+            self._record(root)
+            self.parts.digest.append(f"{root} {_plain_text(self.context.sources.roots[root])}")
+
+    def _record(self, root: str, *path: str) -> None:
+        """Tell whoever memoises the compile that this was read."""
+        if self.context.reads is not None:
+            self.context.reads.record(("value", root, path))
 
     def _near(self, source: Source) -> str:
         names = self.files.list("", source.saltenv)

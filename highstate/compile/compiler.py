@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from highstate.compile.assemble import assemble
 from highstate.compile.chunks import drafts_of
@@ -18,6 +18,7 @@ from highstate.memo import Memo
 from highstate.pillar import PillarResult, compile_pillar
 from highstate.render import Context
 from highstate.top import TopResult, top_matches
+from highstate.tracked import Recorder, digest_value
 from highstate.types import Chunk, Compiled, Files, Minion, Pos, Stage, Value
 
 
@@ -29,11 +30,10 @@ def compile_minion(
     pillar = bench.pillar()
     if pillar.errors:
         return Compiled(minion_id=minion.id, errors=pillar.errors)
-    contexts = bench.contexts(pillar.pillar)
-    top = bench.top(contexts)
+    top = bench.top(pillar.pillar)
     if top.errors:
         return Compiled(minion_id=minion.id, pillar=pillar.pillar, matches=top.matches, errors=top.errors)
-    return bench.compile(top, contexts, pillar.pillar)
+    return bench.compile(top, pillar.pillar)
 
 
 def compile_sls(
@@ -53,7 +53,7 @@ def compile_sls(
         return Compiled(minion_id=minion.id, errors=pillar.errors)
     place = Pos(file="state.apply", saltenv=saltenv, stage=Stage.TOP)
     given = TopResult(matches={saltenv: tuple(sls)}, places={(saltenv, name): place for name in sls})
-    return bench.compile(given, bench.contexts(pillar.pillar), pillar.pillar)
+    return bench.compile(given, pillar.pillar)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,24 +78,17 @@ class _Bench:
             override=override,
         )
 
-    def top(self, contexts: Mapping[str, Context]) -> TopResult:
-        """What the top file gives the minion; nothing when the tree is empty."""
+    def top(self, pillar: Mapping[str, Value]) -> TopResult:
+        """What the top file gives the minion."""
         settings = self.settings
-        context = contexts.get("base") or next(iter(contexts.values()), None)
-        if context is None:
-            return TopResult(matches={})
         return top_matches(
-            context,
+            self._context(self.files, pillar, "base"),
             top_file=settings.state_top,
             strategy=settings.top_file_merging_strategy,
             default_top=settings.default_top,
             env_order=settings.env_order,
             nodegroups=settings.nodegroups,
         )
-
-    def contexts(self, pillar: Mapping[str, Value]) -> dict[str, Context]:
-        """One context for each environment."""
-        return {saltenv: self._context(self.files, pillar, saltenv) for saltenv in self.files.saltenvs()}
 
     def _context(self, files: Files, pillar: Mapping[str, Value], saltenv: str) -> Context:
         settings = self.settings
@@ -109,8 +102,37 @@ class _Bench:
         }
         return Context(minion=self.minion, files=files, saltenv=saltenv, pillar=pillar, opts=opts, memo=self.memo)
 
-    def compile(self, top: TopResult, contexts: Mapping[str, Context], pillar: Mapping[str, Value]) -> Compiled:
-        """From SLS names to the lowstate and its contents."""
+    def compile(self, top: TopResult, pillar: Mapping[str, Value]) -> Compiled:
+        """From SLS names to the lowstate and its contents, or what another minion's compile gave for equal reads."""
+        contexts = {saltenv: self._context(self.files, pillar, saltenv) for saltenv in self.files.saltenvs()}
+        if self.memo is None or not contexts:
+            return self._compile(top, contexts, pillar)
+        recorder = Recorder(next(iter(contexts.values())).sources)
+        key = self._memo_key(top)
+        hit = self.memo.find(key, recorder.sources)
+        if hit is not None:
+            found: Compiled = replace(hit.result, minion_id=self.minion.id, pillar=pillar)
+            return found
+        recording = {saltenv: replace(context, reads=recorder) for saltenv, context in contexts.items()}
+        compiled = self._compile(top, recording, pillar)
+        if not recorder.live:
+            self.memo.store(key, recorder.reads, replace(compiled, minion_id="", pillar={}))
+        return compiled
+
+    def _memo_key(self, top: TopResult) -> Hashable:
+        """What shapes the compile besides the minion's data, which is recorded as it is read."""
+        settings = self.settings
+        return (
+            "lowstate",
+            self.files.digest,
+            settings.state_auto_order,
+            tuple(settings.disabled_requisites),
+            digest_value([settings.jinja_env, settings.jinja_sls_env]),
+            tuple(top.matches.items()),
+            frozenset(top.places.items()),
+        )
+
+    def _compile(self, top: TopResult, contexts: Mapping[str, Context], pillar: Mapping[str, Value]) -> Compiled:
         settings = self.settings
         high = assemble(top.matches, contexts, self.files, auto_order=settings.state_auto_order, places=top.places)
         shown = high.as_salt()

@@ -45,11 +45,28 @@ def sls_texts(draw, ids, includes):
 @st.composite
 def trees(draw):
     split = draw(st.integers(0, len(IDS)))
+    files = draw(st.sampled_from(CONTENTS))
     return {
+        "motd": files[1],
         "top.sls": b"base:\n  '*':\n    - a\n",
         "a.sls": draw(sls_texts(IDS[:split], ["b"])).encode(),
-        "b.sls": draw(sls_texts(IDS[split:], [])).encode(),
+        "b.sls": draw(sls_texts(IDS[split:], [])).encode() + files[0],
     }
+
+
+MANAGED = b"/etc/motd:\n  file.managed:\n    - "
+SOURCE = MANAGED + b"source: salt://motd\n"
+CONTENTS = [
+    (b"", b""),
+    (SOURCE, b"text"),
+    (SOURCE + b"    - template: jinja\n", b"{{ pillar.get('x') }}"),
+    (SOURCE + b"    - template: jinja\n", b"{{ pillar['x'] }} {{ salt['cmd.run']('date') }}"),
+    (SOURCE + b"    - template: jinja\n", b"{{ grains['id'] }} {{ salt['cmd.run']('date') }}"),
+    (SOURCE + b"    - template: mako\n", b"${x}"),
+    (MANAGED + b"contents_pillar: x\n", b""),
+    (MANAGED + b"contents_grains: id\n", b""),
+]
+"""What a file state adds to b.sls, and the file that it uses."""
 
 
 pillars = st.fixed_dictionaries({}, optional={"on": st.booleans(), "x": st.integers(0, 2)})
