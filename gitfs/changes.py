@@ -49,6 +49,7 @@ class Changes:
         self._failures: dict[str, int] = {}
         self._pending: set[str] = set()
         self._notice = asyncio.Event()
+        self._closed = False
         self._scheduler = AsyncIOScheduler(timezone=UTC, job_defaults={"coalesce": True, "misfire_grace_time": None})
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -66,6 +67,8 @@ class Changes:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._closed = True
+        self._notice.set()
         self._scheduler.shutdown(wait=False)
         for task in self._tasks:
             task.cancel()
@@ -75,8 +78,13 @@ class Changes:
         return self
 
     async def __anext__(self) -> frozenset[str]:
-        """Names of the remotes that may have changed (`roots` for the local folders); waits until there is one."""
+        """Names of the remotes that may have changed (`roots` for the local folders); waits until there is one.
+
+        Ends once the context is left.
+        """
         while not self._pending:
+            if self._closed:
+                raise StopAsyncIteration
             self._notice.clear()
             await self._notice.wait()
         names = frozenset(self._pending)

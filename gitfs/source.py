@@ -68,6 +68,9 @@ class Trees:
     files: Snapshot
     pillar: Snapshot
     revision: Revision
+    missing: tuple[str, ...] = ()
+    """Remotes of which nothing was ever accepted (or not the branch that is named): these trees lack their files, so
+    whoever puts trees live waits until there are none."""
 
 
 class Source:
@@ -189,7 +192,12 @@ class Source:
             whole.update(f"\0{name}\0{place.commit}".encode())
         digest = whole.hexdigest()
         revision = Revision(id=first.short if first else digest[:8], digest=digest, remotes=places)
-        return Trees(files=files, pillar=pillar, revision=revision)
+        missing = dict.fromkeys(
+            settings.name
+            for settings in (*self._file_settings, *self._pillar_settings)
+            if not environments(settings, heads[_repository_key(settings)])
+        )
+        return Trees(files=files, pillar=pillar, revision=revision, missing=tuple(missing))
 
     def _asked(self, ref: str) -> dict[str, str]:
         """Repository's key -> commit, for the repositories that have the ref."""

@@ -141,3 +141,14 @@ async def test_one_notice_is_pending_and_none_is_lost(far):
         await asyncio.sleep(0)
         assert not waiting.done()
         waiting.cancel()
+
+
+async def test_the_iteration_ends_with_the_context(far):
+    async def collect():
+        return [names async for names in changes]
+
+    async with Changes([far]) as changes:
+        collecting = asyncio.create_task(collect())
+        await asyncio.sleep(0)
+    async with asyncio.timeout(DEADLINE):
+        assert await collecting == [{"far"}]

@@ -155,6 +155,19 @@ def test_before_anything_was_fetched_there_is_nothing(remote, tmp_path):
         trees = source.live()
         assert list(trees.files.saltenvs()) == []
         assert trees.revision.id == trees.revision.digest[:8]
+        assert trees.missing == ("states",)
+
+
+def test_a_remote_that_never_came_is_told_with_the_trees(make_remote, tmp_path):
+    states, pillar = make_remote("states"), make_remote("pillar")
+    states.commit({"top.sls": "one"})
+    pillar.commit({"top.sls": "two"}, branch="other")
+    with Source([states.settings()], [pillar.settings(name="pillar", branch="main")], tmp_path / "cache") as source:
+        source.fetch()
+        assert source.live().missing == ("pillar",)
+        pillar.commit(branch="main")
+        source.fetch()
+        assert source.live().missing == ()
 
 
 def test_a_remote_that_never_answers_delays_no_other(remote, tmp_path):
