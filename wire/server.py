@@ -79,6 +79,7 @@ class Server:
         self._bounds = bounds or Bounds()
         self._orders: deque[_Send | _Publish | _Disconnect] = deque()
         self._wakeup = -1
+        self._waking = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopping = False
         self._held = False
@@ -114,8 +115,9 @@ class Server:
         self._stopping = True
         os.eventfd_write(self._wakeup, 1)
         self._thread.join()
-        self._thread = None
-        os.close(self._wakeup)
+        with self._waking:
+            self._thread = None
+            os.close(self._wakeup)
 
     def send(self, key: str, message: ToMinion) -> None:
         """Sends to the peer with this key; a `Gone` is delivered when it is not there.
@@ -162,8 +164,9 @@ class Server:
         self._wake()
 
     def _wake(self) -> None:
-        if self._thread is not None:
-            os.eventfd_write(self._wakeup, 1)
+        with self._waking:  # else another thread might write to what `stop` has just closed
+            if self._thread is not None:
+                os.eventfd_write(self._wakeup, 1)
 
     def _serve(self) -> None:
         try:

@@ -8,8 +8,10 @@ import zmq
 
 from wire import (
     Address,
+    Bind,
     CannotConnect,
     Connected,
+    Connection,
     Disconnected,
     HandshakeFailed,
     Incoming,
@@ -17,7 +19,7 @@ from wire import (
     MalformedMessage,
     Timing,
 )
-from wire.messages import MAX_TO_CONTROLLER, Alive, Beat, Hello, RunResult, Welcome
+from wire.messages import MAX_TO_CONTROLLER, Alive, Beat, Hello, RunResult, Welcome, encode
 
 
 def _welcomed(controller: Any, minion_id: str = "web1") -> Any:
@@ -49,7 +51,6 @@ def test_a_controller_that_comes_late_is_found(controller: Any) -> None:
     web = controller.peer("web1", address=address)
     assert web.connection.receive(0.1) == ([], [])
     assert not web.connection.send(Alive())
-    controller.server._wakeup = -1
     controller.server = controller._serve(_bind(address))
     web.wait(Connected)
 
@@ -114,9 +115,6 @@ def test_what_is_malformed_is_dropped_and_counted() -> None:
     router.curve_server = 1
     router.curve_publickey, router.curve_secretkey = public, secret
     port = router.bind_to_random_port("tcp://127.0.0.1")
-    from wire import Connection
-    from wire.messages import encode
-
     keys = KeyPair(public=own_public.decode(), secret=own_secret.decode())
     address = Address(host="127.0.0.1", request_port=port, publish_port=port, controller_key=public.decode())
     connection = Connection(address, keys)
@@ -140,8 +138,6 @@ def test_what_is_malformed_is_dropped_and_counted() -> None:
 
 
 def test_an_address_that_is_none_is_said() -> None:
-    from wire import Connection
-
     public, secret = (key.decode() for key in zmq.curve_keypair())
     address = Address(host="not an address", request_port=1, publish_port=1, controller_key=public)
     connection = Connection(address, KeyPair(public=public, secret=secret), timing=Timing())
@@ -150,7 +146,5 @@ def test_an_address_that_is_none_is_said() -> None:
     connection.close()
 
 
-def _bind(address: Address) -> Any:
-    from wire import Bind
-
+def _bind(address: Address) -> Bind:
     return Bind(publish_port=address.publish_port, request_port=address.request_port)

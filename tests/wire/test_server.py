@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 import pytest
+import zmq
 
 from wire import Bind, CannotBind, Gone, Identity, Incoming, KeyPair, MalformedMessage, Refusal, Server
 from wire.messages import (
@@ -23,6 +24,7 @@ from wire.messages import (
     ResultAck,
     RunStarted,
     Welcome,
+    encode,
 )
 
 WELCOME = Welcome(epoch="e1", alive_interval=15.0)
@@ -224,9 +226,7 @@ def test_a_port_that_is_taken_is_said_by_name() -> None:
         def identity(self, key: str) -> Identity | None:
             return None
 
-    from zmq import curve_keypair
-
-    public, secret = (key.decode() for key in curve_keypair())
+    public, secret = (key.decode() for key in zmq.curve_keypair())
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -295,6 +295,4 @@ def _known(controller: Any, minion_id: str) -> Any:
 
 
 def _hello(minion_id: str) -> bytes:
-    from wire.messages import encode
-
     return encode(Hello(id=minion_id, grains={}))
