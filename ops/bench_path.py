@@ -50,7 +50,7 @@ def _memory() -> Iterator[Figure]:
     """One controller and one minion, as on machines of their own, after a push and idle."""
     one = {"web1": {"roles": ["web"]}}
     with tempfile.TemporaryDirectory(prefix="saltern-bench-") as folder, Rig(Path(folder), one, TREE) as rig:
-        _up(rig)
+        rig.up()
         _calm(rig)
         rig.wait_applied(rig.push("The quickstart"))
         time.sleep(2)
@@ -85,7 +85,7 @@ def _pss(pid: int) -> float:
 def _pushes() -> Iterator[Figure]:
     """Latency until the results of all three minions are stored, the push itself in it."""
     with tempfile.TemporaryDirectory(prefix="saltern-bench-") as folder, Rig(Path(folder), MINIONS, TREE) as rig:
-        _up(rig)
+        rig.up()
         _calm(rig)
         rig.wait_applied(rig.push("The quickstart"))
         total, bare = [], []
@@ -95,10 +95,9 @@ def _pushes() -> Iterator[Figure]:
             rig.git("commit", "-q", "-a", "-m", f"bench {number}")
             with _events(rig) as lines:
                 began = time.time()
-                rig.git("push", "-q", "origin", "HEAD:main")
+                rig.push_head()
                 bare.append(time.time() - began)
-                commit = rig.git("rev-parse", "--short=8", "HEAD")
-                total.append(_last_applied(lines, commit) - began)
+                total.append(_last_applied(lines, rig.head()) - began)
             time.sleep(0.2)
         push = sorted(bare)[len(bare) // 2]
         limit = {"reference": push, "reference_of": "git push alone", "unit": "s"}
@@ -115,16 +114,6 @@ def _calm(rig: Rig) -> None:
     """Drift checks every half hour, as in life: the quickstart's every two seconds would be measured with the push."""
     policy = rig.work / "states/saltern.yaml"
     policy.write_text(policy.read_text().replace("interval: 2s", "interval: 30m"))
-
-
-def _up(rig: Rig) -> None:
-    rig.make_remote()
-    rig.start_controller()
-    rig.configure_minions()
-    for minion in rig.minions:
-        rig.start_minion(minion)
-    rig.accept_all()
-    rig.wait("all to connect", lambda: all(each["connected"] for each in rig.status().values()))
 
 
 class _events:  # noqa: N801 - used as a function

@@ -47,13 +47,7 @@ def start(rig: Rig) -> None:
     """A remote, a controller, three minions."""
     title("A git remote, a controller and three minions, none of them as root")
     with step("starting"):
-        rig.make_remote()
-        rig.start_controller()
-        rig.configure_minions()
-        for minion in MINIONS:
-            rig.start_minion(minion)
-        rig.accept_all()
-        rig.wait("all to connect", lambda: len([m for m in rig.status().values() if m["connected"]]) == len(MINIONS))
+        rig.up()
     show(rig, "key", "list")
     show(rig, "run", "*", "test.ping")
 
@@ -105,8 +99,8 @@ def broken_push(rig: Rig) -> None:
     expect("the web servers go on", all(rig.status()[web]["sync"] == "Synced" for web in ("web1", "web2")))
     with step("git push (the revert)"):
         rig.git("revert", "--no-edit", "HEAD")
-        rig.git("push", "-q", "origin", "HEAD:main")
-        rig.wait_applied(rig.git("rev-parse", "--short=8", "HEAD"))
+        rig.push_head()
+        rig.wait_applied(rig.head())
 
 
 def drift(rig: Rig) -> None:

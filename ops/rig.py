@@ -108,10 +108,31 @@ class Rig:
             file.write_text(text.replace(old, new))
         self.git("add", "-A")
         self.git("commit", "-q", "-m", message)
+        self.push_head(branch)
+        return self.head()
+
+    def push_head(self, branch: str = "main") -> None:
+        """Push what is committed."""
         self.git("push", "-q", "origin", f"HEAD:{branch}")
-        return self.git("rev-parse", "--short=8", "HEAD")
+
+    def head(self) -> str:
+        """The short commit of the clone, as the controller labels it."""
+        return self.git("rev-parse", "HEAD")[:8]
 
     # --- processes ---
+
+    def up(self) -> None:
+        """Remote, controller and minions, keys accepted and everyone connected; nothing is pushed yet."""
+        self.make_remote()
+        self.start_controller()
+        self.configure_minions()
+        for minion in self.minions:
+            self.start_minion(minion)
+        self.accept_all()
+        self.wait(
+            "all to connect",
+            lambda: [each["connected"] for each in self.status().values()].count(True) == len(self.minions),
+        )
 
     def start_controller(self) -> None:
         """Start it and wait until it answers."""
@@ -194,10 +215,16 @@ class Rig:
         """Process id of `controller` or of a minion's agent."""
         return self._processes[name].pid
 
-    def stop(self, name: str, number: int = signal.SIGTERM) -> None:
-        """Send a signal and wait until the process is gone (SIGKILL: that process alone, as a crash would)."""
+    def kill(self, name: str, *, children: bool) -> None:
+        """kill -9, of the process alone or with all that it started."""
         process = self._processes.pop(name)
-        process.send_signal(number)
+        (os.killpg if children else os.kill)(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def stop(self, name: str) -> None:
+        """SIGTERM, and wait until the process is gone."""
+        process = self._processes.pop(name)
+        process.terminate()
         try:
             process.wait(timeout=20)
         except subprocess.TimeoutExpired:
@@ -241,6 +268,11 @@ class Rig:
         """Status of each minion by id."""
         page = json.loads(self.saltern("status", "--out", "json").stdout)
         return {minion["id"]: minion for minion in page["minions"]}
+
+    def remotes(self) -> list[dict[str, Any]]:
+        """The git remotes as the controller sees them."""
+        found: list[dict[str, Any]] = json.loads(self.saltern("remote", "list", "--out", "json").stdout)
+        return found
 
     def history(self, minion: str | None = None) -> list[dict[str, Any]]:
         """Runs, newest first."""

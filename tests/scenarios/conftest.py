@@ -1,0 +1,29 @@
+"""Rigs for whole journeys: a real controller, real agents, a real remote, in a folder of each test's own."""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from rig import Rig
+
+MINIONS = {"web1": {"roles": ["web"]}, "web2": {"roles": ["web"]}, "db1": {"roles": ["db"]}}
+TREE = Path(__file__).parent / "tree"
+
+
+@pytest.fixture
+def make_rig():
+    """A function that makes a rig which is up; all of them are taken down at the end."""
+    rigs = []
+
+    def make(minions=None, **controller):
+        folder = Path(tempfile.mkdtemp(prefix="saltern-"))  # short: a unix socket's path has to fit into 107 bytes
+        rig = Rig(folder, MINIONS if minions is None else minions, TREE, controller)
+        rigs.append(rig)
+        rig.up()
+        return rig
+
+    yield make
+    for rig in rigs:
+        rig.stop_all()
+        shutil.rmtree(rig.directory, ignore_errors=True)

@@ -1,0 +1,2 @@
+number: 0
+port: 5432

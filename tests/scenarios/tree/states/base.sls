@@ -1,0 +1,4 @@
+root:
+  file.directory:
+    - name: {{ grains['root'] }}
+    - makedirs: True
