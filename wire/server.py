@@ -16,7 +16,6 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 import zmq
@@ -26,6 +25,7 @@ from wire.errors import MalformedMessage
 from wire.keys import KeyPair
 from wire.messages import MAX_TO_MINION, Beat, Bye, KeyState, Refused, ToController, ToMinion, encode
 from wire.server_admission import ANSWERS, admit
+from wire.server_orders import Disconnect, Order, Publish, Send
 from wire.server_peers import SHORTEST_ROUTING_ID, Connection, Meeting, Peers
 from wire.server_sockets import (
     PUBLISH_DOMAIN,
@@ -47,25 +47,6 @@ _REPORTED_REFUSALS = 100
 Deliver = Callable[[list[Delivery]], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Send:
-    key: str
-    frame: bytes
-    kind: str
-    to_anyone: bool
-    """May go to a key that is not accepted."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Publish:
-    frame: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Disconnect:
-    key: str
-
-
 class Server:
     """Both ports of a controller."""
 
@@ -77,7 +58,7 @@ class Server:
         self._registry = registry
         self._deliver = deliver
         self._bounds = bounds or Bounds()
-        self._orders: deque[_Send | _Publish | _Disconnect] = deque()
+        self._orders: deque[Order] = deque()
         self._wakeup = -1
         self._waking = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -128,15 +109,15 @@ class Server:
         if len(frame) > MAX_TO_MINION:
             raise MalformedMessage(f"a message of {len(frame)} bytes, and {MAX_TO_MINION} is the most that is read")
         to_anyone = isinstance(message, KeyState | Refused)
-        self._order(_Send(key=key, frame=frame, kind=_kind(message), to_anyone=to_anyone))
+        self._order(Send(key=key, frame=frame, kind=_kind(message), to_anyone=to_anyone))
 
     def publish(self, beat: Beat) -> None:
         """Sends to every accepted key that listens; who is too slow misses it."""
-        self._order(_Publish(frame=encode(beat)))
+        self._order(Publish(frame=encode(beat)))
 
     def disconnect(self, key: str) -> None:
         """Ends the connections of this key on both ports. It may connect again, and is judged anew."""
-        self._order(_Disconnect(key=key))
+        self._order(Disconnect(key=key))
 
     def hold(self) -> None:
         """Reads no more messages until `resume`: peers are held back by their own queues."""
@@ -159,7 +140,7 @@ class Server:
 
     # --- from here on in the server's thread
 
-    def _order(self, order: _Send | _Publish | _Disconnect) -> None:
+    def _order(self, order: Order) -> None:
         self._orders.append(order)
         self._wake()
 
@@ -224,16 +205,16 @@ class Server:
         for _ in range(len(self._orders)):
             order = self._orders.popleft()
             match order:
-                case _Send():
+                case Send():
                     self._transmit(order)
-                case _Publish():
+                case Publish():
                     self._broadcast(order.frame)
-                case _Disconnect():
+                case Disconnect():
                     self._end_key(order.key)
                 case _:
                     assert_never(order)
 
-    def _transmit(self, order: _Send) -> None:
+    def _transmit(self, order: Send) -> None:
         connection = self._peers.get(order.key)
         if connection is None:
             self._counts["refused.unroutable"] += 1

@@ -88,7 +88,8 @@ def test_a_beat_that_is_not_newer_is_dropped(controller: Any) -> None:
     assert web.connection.counts()["stale-beats"] == 3
 
 
-def test_a_queue_that_is_full_says_so_and_nothing_waits(controller: Any) -> None:
+def test_a_queue_that_is_full_says_so_and_nothing_waits(controller_with: Any) -> None:
+    controller = controller_with(queue_in=4)
     web = controller.peer("web1", queue=4)
     web.wait(Connected)
     controller.server.hold()

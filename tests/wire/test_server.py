@@ -45,6 +45,7 @@ def test_an_accepted_minion_is_heard_and_answered(controller: Any) -> None:
     assert heard.message == Hello(id="web1", grains={"os": "Debian"})
     controller.server.send(web.keys.public, WELCOME)
     assert web.wait(Welcome) == WELCOME
+    controller.wait_count("out.welcome")  # it is counted after it is sent
     counts = controller.server.counts()
     assert (counts["in.hello"], counts["out.welcome"], counts["peers"]) == (1, 1, 1)
     assert counts["bytes_in"] > 0
