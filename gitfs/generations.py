@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 import pygit2
@@ -41,12 +42,11 @@ class Generations:
         self.current = directory / "current"
         self._lock_file = directory / "lock"
         self._damaged = directory / "damaged"
-        self._thread_lock = threading.Lock()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """The right to write, for one thread of one process. Raises Busy."""
-        with self._thread_lock:
+        with _thread_lock(str(self._directory.absolute())):
             self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             descriptor = os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
@@ -157,6 +157,16 @@ def _add_all(repository: pygit2.Repository, builder: pygit2.PackBuilder) -> None
 def report_damage(current: str) -> None:
     """Called by readers, in any process: the next fetch looks at every object, and rebuilds if need be."""
     Path(current).with_name("damaged").touch()
+
+
+@cache
+def _thread_lock(directory: str) -> threading.Lock:
+    """One for each directory: the lock on the file tells processes apart, not the threads of one."""
+    return threading.Lock()
+
+
+# A child forked while another thread was writing would wait for that thread for ever.
+os.register_at_fork(after_in_child=_thread_lock.cache_clear)
 
 
 def _wait_for_lock(descriptor: int) -> None:

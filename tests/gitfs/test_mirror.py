@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -332,3 +333,12 @@ def test_a_live_ref_that_cannot_be_read_is_told_and_repaired(remote, mirror):
         mirror.branches()
     assert mirror.fetch().rebuilt
     assert mirror.branches() == {"main": first}
+
+
+def test_two_mirrors_of_one_directory_take_turns(remote, tmp_path):
+    remote.commit({"top.sls": "one"})
+    mirrors = [Mirror(remote.settings(), tmp_path / "mirror") for _ in range(6)]
+    with ThreadPoolExecutor(6) as threads:
+        outcomes = list(threads.map(Mirror.fetch, mirrors))
+    assert sum(outcome.changed for outcome in outcomes) == 1
+    assert not any(outcome.rebuilt for outcome in outcomes)
