@@ -12,10 +12,10 @@ from functools import lru_cache
 from typing import Any
 
 from highstate.functions.live import LIVE_MODULES
-from highstate.tracked import Recorder
+from highstate.tracked import Recorder, plain
 from highstate.types import Value
 
-__all__ = ["Call", "FunctionFailed", "Functions"]
+__all__ = ["Call", "Catalog", "Function", "FunctionFailed", "Functions", "Module", "catalog_of"]
 
 
 class FunctionFailed(Exception):
@@ -56,88 +56,111 @@ def registry() -> Mapping[str, Function]:
     return {name: function for table in tables for name, function in table.items()}
 
 
-class Functions:
-    """`salt` as templates use it: `salt['a.b'](...)`, `salt.a.b(...)`, `'a.b' in salt`."""
+class Catalog:
+    """The functions of one render: the built-in ones and the caller's."""
 
-    __slots__ = ("_call", "_extra", "_module")
-
-    def __init__(self, call: Call, extra: Mapping[str, Function], module: str = "") -> None:
+    def __init__(self, call: Call, extra: Mapping[str, Function]) -> None:
         self._call = call
         self._extra = extra
-        self._module = module
 
-    def __getitem__(self, name: str) -> Any:
-        full = self.full_name(name)
-        live = self._extra.get(full)
+    def find(self, name: str) -> Function | None:
+        """The function with this full name, ready to be called by a template."""
+        live = self._extra.get(name)
         if live is not None:
-            return self._recorded(full, live)
-        function = registry().get(full)
-        if function is None:
-            raise KeyError(full)
-        return _bound(function, self._call)
+            return self._recorded(name, live)
+        function = registry().get(name)
+        return None if function is None else _bound(function, self._call)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        if self._module:
-            try:
-                return self[name]
-            except KeyError:
-                raise AttributeError(name) from None
-        if any(known.startswith(name + ".") for known in self._all()) or self._is_live(name):
-            return Functions(self._call, self._extra, name)
-        raise AttributeError(name)
-
-    def __contains__(self, name: str) -> bool:
-        full = self.full_name(name)
-        if full in self._extra or full in registry():
+    def has(self, name: str) -> bool:
+        """Whether there is such a function; FunctionFailed where only the live machine could tell."""
+        if name in self._extra or name in registry():
             return True
-        if self._is_live(full.partition(".")[0]):
-            # Whether the machine has it is not known here, and a guess would quietly choose a branch.
-            raise FunctionFailed(self.why_missing(name), live=full)
+        if self.is_live(name):
+            # A guess would quietly choose a branch of the template.
+            raise FunctionFailed(self.why_missing(name), live=name)
         return False
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.names())
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """The function, or a default."""
-        return self[name] if name in self else default  # noqa: SIM401  (this is that get)
+    def has_module(self, module: str) -> bool:
+        """Whether any function is in this module, or may be on the live machine."""
+        return any(name.startswith(module + ".") for name in self.names()) or self.is_live(module)
 
     def names(self) -> list[str]:
-        """Full names of the functions that there are, sorted."""
-        return sorted(name for name in self._all() if name.startswith(self._module))
+        """Full names of all functions that there are, sorted."""
+        return sorted({*registry(), *self._extra})
 
-    def full_name(self, name: str) -> str:
-        """`get` of `salt.pillar` is `pillar.get`."""
-        return f"{self._module}.{name}" if self._module else name
+    def is_live(self, name: str) -> bool:
+        """Whether a function that is not here is one of the live machine: of Salt's, or of the tree's `_modules`."""
+        module = name.partition(".")[0]
+        if name in registry() or name in self._extra:
+            return False
+        if module in LIVE_MODULES:
+            return True
+        return self._call.recorder.oid(f"_modules/{module}.py", self._call.saltenv) is not None
 
     def why_missing(self, name: str) -> str:
         """What to tell about a function that is not here."""
-        full = self.full_name(name)
-        if self._is_live(full.partition(".")[0]):
-            return f"salt['{full}'] asks the live machine and is not available on the controller"
-        return f"there is no function salt['{full}']"
-
-    def is_live(self, full: str) -> bool:
-        """Whether `full` belongs to a module of the live machine."""
-        return full not in registry() and self._is_live(full.partition(".")[0])
-
-    def _all(self) -> set[str]:
-        return {*registry(), *self._extra}
-
-    def _is_live(self, module: str) -> bool:
-        if module in LIVE_MODULES:
-            return True
-        call = self._call
-        return call.recorder.oid(f"_modules/{module}.py", call.saltenv) is not None
+        if self.is_live(name):
+            return f"salt['{name}'] asks the live machine and is not available on the controller"
+        return f"there is no function salt['{name}']"
 
     def _recorded(self, name: str, function: Function) -> Function:
         def call(*arguments: Any, **named: Any) -> Value:
             self._call.recorder.live[name] = None
-            return function(*arguments, **named)
+            return function(*map(plain, arguments), **{key: plain(value) for key, value in named.items()})
 
         return call
+
+
+class Functions:
+    """`salt` as templates use it: `salt['a.b'](...)`, `salt.a.b(...)`, `'a.b' in salt`."""
+
+    __slots__ = ("_catalog",)
+
+    def __init__(self, call: Call, extra: Mapping[str, Function]) -> None:
+        self._catalog = Catalog(call, extra)
+
+    def __getitem__(self, name: str) -> Function:
+        function = self._catalog.find(name)
+        if function is None:
+            raise KeyError(name)
+        return function
+
+    def __getattr__(self, name: str) -> Module:
+        if name.startswith("_") or "." in name or not self._catalog.has_module(name):
+            raise AttributeError(name)
+        return Module(self._catalog, name)
+
+    def __contains__(self, name: str) -> bool:
+        return self._catalog.has(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._catalog.names())
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The function, or a default."""
+        return self[name] if self._catalog.has(name) else default
+
+
+class Module:
+    """`salt.a`. It has no public names of its own, which would hide functions (`salt.pillar.get`)."""
+
+    __slots__ = ("_catalog", "_module")
+
+    def __init__(self, catalog: Catalog, module: str) -> None:
+        self._catalog = catalog
+        self._module = module
+
+    def __getattr__(self, name: str) -> Function:
+        function = None if name.startswith("_") else self._catalog.find(f"{self._module}.{name}")
+        if function is None:
+            raise AttributeError(name)
+        return function
+
+
+def catalog_of(functions: Functions | Module, name: str) -> tuple[Catalog, str]:
+    """What stands behind `salt` or `salt.module`, and the full name of `name` in it."""
+    full = f"{functions._module}.{name}" if isinstance(functions, Module) else name
+    return functions._catalog, full
 
 
 def _bound(function: Function, call: Call) -> Function:

@@ -35,7 +35,7 @@ def _serialize(call: Call, serializer: str, obj: Value, **options: Any) -> str:
     if serializer == "json":
         return json.dumps(data, **options)
     if serializer == "yaml":
-        text: str = yaml.safe_dump(data, **{"default_flow_style": False, **options})
+        text: str = yaml.safe_dump(data, **{"default_flow_style": None, **options})
         return text.removesuffix("\n...\n").removesuffix("\n")
     raise FunctionFailed(f"slsutil.serialize knows json and yaml, not {serializer!r}")
 
@@ -69,9 +69,7 @@ def _renderer(
 
 
 def _boolstr(call: Call, value: Value, true: str = "true", false: str = "false") -> str:
-    if value in ("", None, True, False):
-        return true if value else false
-    return true if value in ("true", "True", "yes", "on", "1", 1) else false
+    return true if value else false
 
 
 FUNCTIONS: Mapping[str, Callable[..., Value]] = {

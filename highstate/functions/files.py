@@ -78,11 +78,6 @@ def _findup(call: Call, startpath: str, filenames: str | list[str], saltenv: str
         folder = posixpath.dirname(folder)
 
 
-def _join(call: Call, *parts: str) -> str:
-    """Salt's file.join: no part but the first may be absolute."""
-    return posixpath.join(parts[0], *(str(part).lstrip("/") for part in parts[1:])) if parts else ""
-
-
 FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     "cp.get_file_str": _get_file_str,
     "cp.hash_file": _hash_file,
@@ -91,7 +86,7 @@ FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     "cp.list_states": _list_states,
     "file.basename": lambda call, path: posixpath.basename(path),
     "file.dirname": lambda call, path: posixpath.dirname(path),
-    "file.join": _join,
+    "file.join": lambda call, *parts: posixpath.join(*map(str, parts)),
     "file.normpath": lambda call, path: posixpath.normpath(path),
     "pillar.file_exists": _file_exists,
     "slsutil.file_exists": _file_exists,

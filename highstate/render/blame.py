@@ -48,9 +48,9 @@ def _describe(error: Exception) -> tuple[str, str, str]:
     """Message, hint and, where that is the reason, the function of the live machine."""
     match error:
         case MissingFunction():
-            live = error.functions.is_live(error.name)
-            close = near(error.name, error.known or ())
-            return str(error), ON_THE_MACHINE if live else close, error.name if live else ""
+            if error.live:
+                return str(error), ON_THE_MACHINE, error.name
+            return str(error), near(error.name, error.known or ()), ""
         case FunctionFailed():
             return str(error), ON_THE_MACHINE if error.live else "", error.live
         case MissingName():

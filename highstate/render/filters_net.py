@@ -11,6 +11,25 @@ from highstate.types import Value
 _Interface: TypeAlias = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
 
+_TRAITS = {
+    "global": "is_global",
+    "public": "is_global",
+    "link-local": "is_link_local",
+    "linklocal": "is_link_local",
+    "link_local": "is_link_local",
+    "ll": "is_link_local",
+    "loopback": "is_loopback",
+    "lo": "is_loopback",
+    "multicast": "is_multicast",
+    "private": "is_private",
+    "reserved": "is_reserved",
+    "site-local": "is_site_local",
+    "site_local": "is_site_local",
+    "sl": "is_site_local",
+    "unspecified": "is_unspecified",
+}
+
+
 def _interface(value: Value, version: int | None = None) -> _Interface | None:
     try:
         found = ipaddress.ip_interface(str(value))
@@ -22,22 +41,23 @@ def _interface(value: Value, version: int | None = None) -> _Interface | None:
 def _is_ip(version: int | None) -> Callable[..., bool]:
     def check(value: Value, options: str | None = None) -> bool:
         found = _interface(value, version)
-        return found is not None and "/" not in str(value) and _fits(found, options)
+        return found is not None and _fits(found, options)
 
     return check
 
 
 def _fits(found: _Interface, options: str | None) -> bool:
-    """Whether an address has all of the traits named in `options` ("private, global, ...")."""
-    wanted = [one.strip() for one in (options or "").split(",") if one.strip()]
-    return all(bool(getattr(found.ip, f"is_{one.replace('-', '_')}", False)) for one in wanted)
+    """Whether an address has all of the traits named in `options` ("private, ll, ..."); unknown ones do not count."""
+    wanted = {_TRAITS[one] for name in (options or "").split(",") if (one := name.strip()) in _TRAITS}
+    return all(bool(getattr(found.ip, trait, False)) for trait in wanted)
 
 
 def _addresses(version: int | None) -> Callable[..., Value]:
     def select(value: Value, options: str | None = None) -> Value:
         """The address, or those of a list; None (or an empty list) when there is none."""
         if isinstance(value, list | tuple | set):
-            return [str(one) for one in value if _kept(one, version, options)]
+            versions = (4, 6) if version is None else (version,)
+            return [str(one) for each in versions for one in value if _kept(one, each, options)]
         return str(value) if _kept(value, version, options) else None
 
     return select
@@ -59,7 +79,7 @@ def ip_host(value: Value, options: str | None = None, version: int | None = None
 def network_hosts(value: Value, options: str | None = None, version: int | None = None) -> Value:
     """All hosts of a network, which must not be larger than a /16."""
     if isinstance(value, list | tuple | set):
-        return [host for one in value for host in network_hosts(one, options, version) or []]
+        return [hosts for one in value if (hosts := network_hosts(one, options, version)) is not None]
     found = _interface(value, version)
     if found is None:
         return None

@@ -7,7 +7,7 @@ from typing import Any
 import jinja2
 from jinja2.utils import missing
 
-from highstate.functions import Functions
+from highstate.functions import Functions, Module, catalog_of
 from highstate.tracked import View, place_of
 
 
@@ -21,7 +21,8 @@ class MissingName(jinja2.UndefinedError):
 class MissingFunction(MissingName):
     """A function was called that `salt` has not."""
 
-    functions: Functions
+    live: bool = False
+    """Whether the live machine may have it."""
 
 
 class Missing(jinja2.StrictUndefined):
@@ -34,10 +35,10 @@ class Missing(jinja2.StrictUndefined):
 
     def _error(self, message: str) -> jinja2.TemplateRuntimeError:
         obj, name = self._undefined_obj, str(self._undefined_name)
-        if isinstance(obj, Functions):
-            function = MissingFunction(obj.why_missing(name))
-            function.name, function.functions = obj.full_name(name), obj
-            function.known = tuple(obj.names())
+        if isinstance(obj, Functions | Module):
+            catalog, full = catalog_of(obj, name)
+            function = MissingFunction(catalog.why_missing(full))
+            function.name, function.known, function.live = full, tuple(catalog.names()), catalog.is_live(full)
             return function
         error = MissingName(message)
         error.name = name

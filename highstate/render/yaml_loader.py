@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 import yaml
@@ -65,6 +65,12 @@ class SaltLoader(yaml.CSafeLoader):
         merged = node.value[: len(node.value) - len(own)]
         node.value = [pair for pair in merged if pair[0].value not in names] + own
 
+    def construct_omap(self, node: yaml.Node) -> Iterator[dict[Hashable, Any]]:
+        """`!!omap`: a plain mapping, which keeps its order. In two steps, so that an alias may point to it."""
+        mapping: dict[Hashable, Any] = {}
+        yield mapping
+        mapping.update(self.construct_mapping(node))
+
     def construct_binary(self, node: yaml.ScalarNode) -> bytes:
         """Base64, with or without padding."""
         try:
@@ -75,6 +81,7 @@ class SaltLoader(yaml.CSafeLoader):
 
 
 SaltLoader.add_constructor(_TAG + "timestamp", SaltLoader.construct_scalar)
+SaltLoader.add_constructor(_TAG + "omap", SaltLoader.construct_omap)
 SaltLoader.add_constructor(_TAG + "binary", SaltLoader.construct_binary)
 
 
