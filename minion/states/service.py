@@ -1,0 +1,247 @@
+"""The service state: services running or dead, started at boot or not, restarted or reloaded on what they watch.
+
+Called by the engine. Which service manager there is, is the business of `minion.system.services`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from minion.states.plan import Change, Completed, Machine, Plan, Reader, StateFailed, Value
+from minion.system.services import Service, ServiceManager, Verb, service_manager
+
+_LONGEST_DELAY = 3600
+
+
+def running(
+    machine: Reader,
+    name: str,
+    *,
+    enable: Value = None,
+    sig: str | None = None,
+    init_delay: Value = None,
+    reload: bool = False,
+    force: bool = False,
+    full_restart: bool = False,
+    enabled: Value = None,
+) -> Plan:
+    """The service runs, and is (`enable: True`) or is not (`False`) started at boot.
+
+    `reload`, `force` and `full_restart` are for when something that it watches changes.
+    """
+    return _kept(machine, name, run=True, enable=enable, sig=sig, init_delay=init_delay, mistaken=enabled)
+
+
+def dead(
+    machine: Reader,
+    name: str,
+    *,
+    enable: Value = None,
+    sig: str | None = None,
+    init_delay: Value = None,
+    enabled: Value = None,
+) -> Plan:
+    """The service does not run, and is (`enable: True`) or is not (`False`) started at boot."""
+    return _kept(machine, name, run=False, enable=enable, sig=sig, init_delay=init_delay, mistaken=enabled)
+
+
+def enabled(machine: Reader, name: str) -> Plan:
+    """The service is started at boot."""
+    manager = service_manager(machine)
+    found = manager.service(machine, name)
+    if found is None:
+        return _absent(manager, name, "enabled")
+    return _switch_plan(manager, found, wanted=True)
+
+
+def disabled(machine: Reader, name: str) -> Plan:
+    """The service is not started at boot."""
+    manager = service_manager(machine)
+    found = manager.service(machine, name)
+    if found is None:
+        return Plan(comment=_not_available(name))
+    return _switch_plan(manager, found, wanted=False)
+
+
+def mod_watch(
+    machine: Reader,
+    name: str,
+    *,
+    sfun: str,
+    sig: str | None = None,
+    reload: bool = False,
+    force: bool = False,
+    full_restart: bool = False,
+    init_delay: Value = None,
+) -> Plan:
+    """What a service does when something that it watches has changed: restart, reload, start, or stop."""
+    if sfun not in ("running", "dead"):
+        raise StateFailed(f"Unable to trigger watch for service.{sfun}")
+    delay = _delay(init_delay)
+    manager = service_manager(machine)
+    found = manager.service(machine, name)
+    if found is None:
+        if sfun == "dead":
+            return Plan(comment=_not_available(name))
+        return _absent(manager, name, "started")
+    runs = _runs(machine, found, sig)
+    if sfun == "dead" and not runs:
+        return Plan(comment="Service is already stopped")
+    verb = _watch_verb(sfun, runs=runs, reload=bool(reload))
+    past = "stopped" if verb == "stop" else f"{verb}ed"
+
+    def act(machine: Machine) -> None:
+        if verb == "start":
+            # What is left of a service that does not answer would be in the way of a new one.
+            manager.control(machine, name, "stop")
+        _require(manager.control(machine, name, verb), f"Failed to {verb} the service")
+        time.sleep(delay)
+
+    return Plan(
+        changes=(Change(key=name, shown=True, act=act),),
+        pending=f"Service is set to be {past}",
+        done=f"Service {past}",
+        converges=False,
+    )
+
+
+def _watch_verb(sfun: str, *, runs: bool, reload: bool) -> Verb:
+    if sfun == "dead":
+        return "stop"
+    if not runs:
+        return "start"
+    return "reload" if reload else "restart"
+
+
+def _kept(
+    machine: Reader, name: str, *, run: bool, enable: Value, sig: str | None, init_delay: Value, mistaken: Value
+) -> Plan:
+    """The plan of `running` and of `dead`."""
+    if mistaken is not None:
+        raise StateFailed(f'Service {name} uses non-existent option "enabled".  Perhaps "enable" option was intended?')
+    wanted, delay = _truth(enable), _delay(init_delay)
+    manager = service_manager(machine)
+    found = manager.service(machine, name)
+    if found is None:
+        return _absent(manager, name, "started") if run else Plan(comment=_not_available(name))
+    if _runs(machine, found, sig) == run:
+        there = f"The service {name} is already {'running' if run else 'dead'}"
+        plan = None if wanted is None else _switch_plan(manager, found, wanted=wanted)
+        return plan if plan is not None and plan.changes else Plan(comment=there)
+    done = f"Started service {name}" if run else f"Service {name} was killed"
+    switch = wanted is not None and found.switchable and found.enabled != wanted
+    if wanted is not None:
+        word = "enabled" if wanted else "disabled"
+        done = f"Service {name} {'has been' if switch else 'is already'} {word}, and is {'running' if run else 'dead'}"
+    if delay and run:
+        done += f"\nDelayed return for {delay:g} seconds"
+    changes = [Change(key=name, shown=run, act=_toggle(manager, found, run=run, sig=sig, delay=delay))]
+    if switch:
+        changes.append(
+            Change(key="", act=_switch(manager, name, wanted=bool(wanted), state="running" if run else "dead"))
+        )
+    return Plan(
+        changes=tuple(changes),
+        pending=f"Service {name} is set to start" if run else f"Service {name} is set to be killed",
+        done=done,
+    )
+
+
+def _toggle(
+    manager: ServiceManager, found: Service, *, run: bool, sig: str | None, delay: float
+) -> Callable[[Machine], None]:
+    def act(machine: Machine) -> None:
+        failed = f"Service {found.name} failed to {'start' if run else 'die'}"
+        done = manager.control(machine, found.name, "start" if run else "stop")
+        _require(done, failed)
+        time.sleep(delay)
+        now = manager.service(machine, found.name)
+        if now is None or _runs(machine, now, sig) != run:
+            raise StateFailed(f"{failed}: the command to {'start' if run else 'stop'} it succeeded{_said(done)}")
+
+    return act
+
+
+def _switch_plan(manager: ServiceManager, found: Service, *, wanted: bool) -> Plan:
+    """Enabled or disabled, the service itself being as it shall be."""
+    word = "enabled" if wanted else "disabled"
+    if found.enabled == wanted or not found.switchable:
+        warnings: tuple[str, ...] = ()
+        if not found.switchable:
+            warnings = (f"Service {found.name} can be neither enabled nor disabled: something else starts it",)
+        comment = f"Service {found.name} is already {word}, and is in the desired state"
+        return Plan(comment=comment, warnings=warnings)
+    return Plan(
+        changes=(Change(key=found.name, shown=True, act=_switch(manager, found.name, wanted=wanted, state="")),),
+        pending=f"Service {found.name} set to be {word}",
+        done=f"Service {found.name} has been {word}, and is in the desired state",
+    )
+
+
+def _switch(manager: ServiceManager, name: str, *, wanted: bool, state: str) -> Callable[[Machine], None]:
+    verb = "start" if wanted else "not start"
+    known = f"the service is {state}" if state else "the service was already as it should be"
+
+    def act(machine: Machine) -> None:
+        done = manager.enable(machine, name, enabled=wanted)
+        _require(done, f"Failed when setting service {name} to {verb} at boot, but {known}")
+
+    return act
+
+
+def _absent(manager: ServiceManager, name: str, word: str) -> Plan:
+    """A service that is not there may come with a package of the same run: under test that is no failure."""
+
+    def act(machine: Machine) -> None:
+        if manager.service(machine, name) is None:
+            raise StateFailed(_not_available(name))
+
+    return Plan(
+        changes=(Change(key="", act=act),),
+        pending=f"Service {name} not present; if created in this state run, it would have been {word}",
+    )
+
+
+def _not_available(name: str) -> str:
+    return f"The named service {name} is not available"
+
+
+def _runs(machine: Reader, found: Service, sig: str | None) -> bool:
+    """Whether it runs: as its manager says, or by a process whose command line holds `sig`."""
+    if not sig:
+        return found.running
+    return machine.query(["pgrep", "--full", "--", str(sig)]).returncode == 0
+
+
+def _require(done: Completed, failed: str) -> None:
+    if done.returncode != 0:
+        raise StateFailed(f"{failed}: exit code {done.returncode}{_said(done)}")
+
+
+def _said(done: Completed) -> str:
+    lines = (done.stderr.strip() or done.stdout.strip()).splitlines()[-10:]
+    return "\n" + "\n".join(lines) if lines else ""
+
+
+def _truth(value: Value) -> bool | None:
+    """Salt takes words for it too."""
+    if value is None:
+        return None
+    return value.strip().lower() in ("true", "yes", "on", "1") if isinstance(value, str) else bool(value)
+
+
+def _delay(value: Value) -> float:
+    """Seconds."""
+    if value is None:
+        return 0.0
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        seconds = -1.0
+    if not 0 <= seconds <= _LONGEST_DELAY:
+        raise StateFailed(f"init_delay is {value!r}: it is a number of seconds from 0 to {_LONGEST_DELAY}")
+    return seconds
+
+
+STATES = {"running": running, "dead": dead, "enabled": enabled, "disabled": disabled}

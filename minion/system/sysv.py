@@ -1,0 +1,66 @@
+"""Services as init scripts, through `service` and `update-rc.d`.
+
+Called through the port `minion.system.services.ServiceManager`, and by the systemd provider for the scripts that it
+wraps. A service is enabled when a start link stands in one of the multi-user run levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from minion.states.plan import Completed, Machine, Reader
+from minion.system.services import Service, Verb, check_name
+
+_SCRIPTS = "/etc/init.d"
+_BOOT_FOLDERS = ("/etc/rc2.d", "/etc/rc3.d", "/etc/rc4.d", "/etc/rc5.d", "/etc/rcS.d")
+_ALL_FOLDERS = ("/etc/rc0.d", "/etc/rc1.d", *_BOOT_FOLDERS, "/etc/rc6.d")
+
+
+@dataclass(frozen=True, slots=True)
+class SysV:
+    """`ServiceManager` where init scripts run the services."""
+
+    def service(self, machine: Reader, name: str) -> Service | None:
+        """What `service NAME status` and the links say."""
+        check_name(name)
+        if not _is_script(machine, name):
+            return None
+        asked = machine.query(["service", name, "status"])
+        return Service(name=name, running=asked.returncode == 0, enabled=is_enabled(machine, name))
+
+    def services(self, machine: Reader) -> Sequence[str]:
+        """Names of the init scripts, sorted."""
+        return [name for name in machine.listdir(_SCRIPTS) if not name.startswith(".") and _is_script(machine, name)]
+
+    def control(self, machine: Machine, name: str, verb: Verb) -> Completed:
+        """`service NAME VERB`."""
+        check_name(name)
+        return machine.run(["service", name, verb])
+
+    def enable(self, machine: Machine, name: str, *, enabled: bool) -> Completed:
+        """`update-rc.d NAME enable` or `disable`; the links are made first where there are none yet."""
+        check_name(name)
+        if not _links(machine, name, _ALL_FOLDERS):
+            made = machine.run(["update-rc.d", name, "defaults"])
+            if made.returncode != 0:
+                return made
+        return machine.run(["update-rc.d", name, "enable" if enabled else "disable"])
+
+
+def is_enabled(machine: Reader, name: str) -> bool:
+    """Whether a start link stands in a run level that a booted machine is in."""
+    return any(link.startswith("S") for link in _links(machine, name, _BOOT_FOLDERS))
+
+
+def _links(machine: Reader, name: str, folders: Sequence[str]) -> list[str]:
+    """Links of a script, `S01name` or `K01name`."""
+    names = (link for folder in folders if machine.stat(folder) for link in machine.listdir(folder))
+    return [link for link in names if link[:1] in "SK" and link[1:3].isdigit() and link[3:] == name]
+
+
+def _is_script(machine: Reader, name: str) -> bool:
+    found = machine.stat(f"{_SCRIPTS}/{name}")
+    if found is None or found.kind not in ("file", "symlink"):
+        return False
+    return found.kind == "symlink" or bool(int(found.mode, 8) & 0o111)
