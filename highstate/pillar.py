@@ -143,9 +143,9 @@ class _Tree:
         try:
             done = render_sls(path, self.context, sls=sls, pillar_stage=True, extra=defaults)
         except RenderFailed as failed:
-            self.errors.append(_in_chain(failed.problem, chain))
+            self.errors.append(_in_chain(failed.problem, _down_to(chain, sls)))
             return None
-        place = _Place(path=path, saltenv=self.context.saltenv, text=done.text, lines=done.lines, chain=chain)
+        place = _Place(path=path, saltenv=self.context.saltenv, text=done.text, lines=done.lines, chain=(*chain, sls))
         if not isinstance(done.data, dict):
             self.errors.append(place.problem(f"pillar SLS {sls!r} is a {type(done.data).__name__}, not a mapping"))
             return None
@@ -182,7 +182,7 @@ class _Tree:
                 if name in self.rendered:
                     data = self.rendered[name]
                 else:
-                    data = self.render(name, (*place.chain, sls), defaults, place.pos("include", index))
+                    data = self.render(name, place.chain, defaults, place.pos("include", index))
                 if data:
                     parts.append(_nested(data, parsed.key))
         ordered = [own, *parts] if self.merging.includes_override_sls else [*parts, own]
@@ -204,7 +204,7 @@ class _Tree:
         self.errors.append(
             Problem(
                 message=f"pillar SLS {sls!r} is not there: neither {stem}.sls nor {stem}/init.sls in saltenv {saltenv}",
-                pos=replace(pos, stage=Stage.PILLAR, include_chain=(*chain, sls) if chain else ()),
+                pos=replace(pos, stage=Stage.PILLAR, include_chain=_down_to(chain, sls)),
                 hint=near(sls, self.available()),
             )
         )
@@ -219,6 +219,7 @@ class _Place:
     text: str
     lines: LineMap
     chain: tuple[str, ...]
+    """SLS names from the top file's entry down to this one."""
 
     def pos(self, *keys: Value) -> Pos:
         line = self.lines.find(*keys)
@@ -228,7 +229,7 @@ class _Place:
             line=line,
             template_line=self.lines.template_line(line),
             stage=Stage.PILLAR,
-            include_chain=self.chain,
+            include_chain=self.chain if len(self.chain) > 1 else (),
         )
 
     def problem(self, message: str, *keys: Value) -> Problem:
@@ -262,6 +263,11 @@ def _nested(data: dict[str, Value], key: str) -> dict[str, Value]:
     for part in reversed(key.split(":") if key else []):
         data = {part: data}
     return data
+
+
+def _down_to(chain: tuple[str, ...], sls: str) -> tuple[str, ...]:
+    """The include chain of an error about `sls`: empty when the top file names it itself."""
+    return (*chain, sls) if chain else ()
 
 
 def _in_chain(problem: Problem, chain: tuple[str, ...]) -> Problem:
