@@ -38,6 +38,8 @@ def directory(
 ) -> Plan:
     """The plan of file.directory. With `clean`, files named in `require` by their path are kept."""
     path = checked(name, "directory")
+    if clean:
+        _cleanable(machine, path)
     owner = perms(user, group, dir_mode if mode is None else mode)
     files = perms(user, group, file_mode)
     if allow_symlink or follow_symlinks:
@@ -86,6 +88,8 @@ def recurse(
     saltenv: str = "base",
 ) -> Plan:
     """The plan of file.recurse. Trees of git hold no empty folders, so `include_empty` has nothing to add."""
+    if clean:
+        _cleanable(machine, checked(name, "recurse"))
     path, found = behind(machine, checked(name, "recurse"))
     if found is not None and found.kind != "directory":
         raise StateFailed(f"The path {name} exists and is not a directory")
@@ -214,6 +218,18 @@ def _recursed(
         needed = {key: value for key, value in differing(found, perms_of).items() if key in wanted}
         if needed:
             yield Change(key=path, shown=needed, act=_put(path, needed))
+
+
+def _cleanable(machine: Reader, path: str) -> None:
+    """Cleaning deletes what it finds, so it must be where the author said.
+
+    Salt follows a symlink here: whoever may write the folder above could then have any directory emptied as root.
+    """
+    found = machine.stat(path)
+    if found is not None and found.kind == "symlink":
+        raise StateFailed(f"Refusing to clean {path}: it is a symlink to {found.target}; name the directory itself")
+    if path == "/":
+        raise StateFailed('Refusing to clean "/"')
 
 
 def _cleaned(machine: Reader, top: str, kept: Iterable[str], exclude_pat: Value) -> Iterator[Change]:
