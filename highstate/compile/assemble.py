@@ -12,14 +12,17 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from highstate.compile.bounds import unbounded
 from highstate.compile.declare import read_excludes, read_extends, read_states
 from highstate.compile.extend import without_duplicates
 from highstate.compile.high import Body, High, first_key, states_of
 from highstate.compile.positions import Place, near, source_excerpt
 from highstate.render import Context, RenderFailed, render_sls
-from highstate.types import Files, Pos, Problem, Value
+from highstate.types import Files, Pos, Problem, Stage, Value
 
 _FIRST_ORDER = 10000
+_DEEPEST = 150
+"""Includes within includes beyond this are refused; nobody writes them by hand."""
 
 
 def assemble(
@@ -92,6 +95,11 @@ class _Assembler:
     def _render(self, sls: str, saltenv: str, chain: tuple[str, ...], whence: Pos) -> dict[str, Body]:
         """Bodies of an SLS and of what it includes; `chain` are the SLS above it, `whence` says where it is named."""
         self.rendered.add((saltenv, sls))
+        if len(chain) > _DEEPEST:
+            message = f"SLS {sls!r} is included through more than {_DEEPEST} others"
+            shown = source_excerpt(self.files, whence)
+            self.high.problems.append(Problem(message=message, pos=whence, excerpt=shown))
+            return {}
         path = sls_path(self.files, sls, saltenv)
         if path is None:
             self._not_found(sls, saltenv, chain, whence)
@@ -99,6 +107,11 @@ class _Assembler:
         through = (*chain, sls) if chain else ()
         try:
             rendered = render_sls(path, self.contexts[saltenv], sls=sls)
+        except RecursionError:
+            self.high.incomplete = True
+            pos = Pos(file=path, saltenv=saltenv, stage=Stage.RENDER, include_chain=through)
+            self.high.problems.append(Problem(message=f"SLS {sls!r} is nested too deeply to be read", pos=pos))
+            return {}
         except RenderFailed as error:
             self.high.incomplete = True
             pos = replace(error.problem.pos, include_chain=through)
@@ -118,6 +131,10 @@ class _Assembler:
         if not isinstance(rendered.data, dict):
             kind = type(rendered.data).__name__
             self._problem(place, f"SLS {sls!r} does not render to a dictionary but to a {kind}")
+            return {}
+        too_much = unbounded(rendered.data)
+        if too_much:
+            self._problem(place, f"What SLS {sls!r} renders to {too_much}")
             return {}
         return self._declare(dict(rendered.data), place, (*chain, sls))
 

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from highstate.compile.assemble import assemble
+from highstate.compile.bounds import unbounded
 from highstate.compile.chunks import drafts_of
 from highstate.compile.extend import apply_exclude, reconcile
 from highstate.compile.high import High
@@ -19,7 +20,7 @@ from highstate.pillar import PillarResult, compile_pillar
 from highstate.render import Context
 from highstate.top import TopResult, top_matches
 from highstate.tracked import Recorder, digest_value
-from highstate.types import Chunk, Compiled, Files, Minion, Pos, Stage, Value
+from highstate.types import Chunk, Compiled, Files, Minion, Pos, Problem, Stage, Value
 
 
 def compile_minion(
@@ -69,14 +70,19 @@ class _Bench:
     def pillar(self, override: Mapping[str, Value] | None = None) -> PillarResult:
         """The minion's pillar, or what is wrong with it."""
         settings = self.settings
-        return compile_pillar(
-            self._context(self.pillar_files, {}, "base"),
-            strategy=settings.pillar_source_merging_strategy,
-            merge_lists=settings.pillar_merge_lists,
-            env_order=settings.env_order,
-            nodegroups=settings.nodegroups,
-            override=override,
-        )
+        try:
+            result = compile_pillar(
+                self._context(self.pillar_files, {}, "base"),
+                strategy=settings.pillar_source_merging_strategy,
+                merge_lists=settings.pillar_merge_lists,
+                env_order=settings.env_order,
+                nodegroups=settings.nodegroups,
+                override=override,
+            )
+        except RecursionError:
+            return PillarResult(pillar={}, errors=(_pillar_problem("is nested too deeply to be read"),))
+        too_much = "" if result.errors else unbounded(result.pillar)
+        return PillarResult(pillar={}, errors=(_pillar_problem(too_much),)) if too_much else result
 
     def top(self, pillar: Mapping[str, Value]) -> TopResult:
         """What the top file gives the minion."""
@@ -151,15 +157,19 @@ class _Bench:
         )
 
 
+def _pillar_problem(what: str) -> Problem:
+    return Problem(message=f"The pillar of this minion {what}", pos=Pos(file="top.sls", stage=Stage.PILLAR))
+
+
 def lowstate_of(high: High, settings: Settings) -> tuple[Chunk, ...]:
     """High data -> chunks in running order; what is wrong with it goes to `high.problems`."""
     reconcile(high)
     verify(high)
     requisites_in(high, settings.disabled_requisites)
     reconcile(high, strict=True)
-    apply_exclude(high)
+    excluded = apply_exclude(high)
     if high.problems:
         return ()
-    chunks, problems = ordered(drafts_of(high), settings.disabled_requisites)
+    chunks, problems = ordered(drafts_of(high), disabled=settings.disabled_requisites, excluded=excluded)
     high.problems.extend(problems)
     return chunks

@@ -38,8 +38,8 @@ def excluded_sls(high: High) -> list[str]:
     return [entry for entry in entries if entry]
 
 
-def apply_exclude(high: High) -> None:
-    """Remove the excluded IDs, and the IDs of the excluded SLS."""
+def apply_exclude(high: High) -> frozenset[str]:
+    """Remove the excluded IDs, and the IDs of the excluded SLS; returns those that were there."""
     patterns: list[str] = []
     ids: set[Value] = set()
     for entry in high.excludes:
@@ -53,9 +53,11 @@ def apply_exclude(high: High) -> None:
         sls = body.get("__sls__", "")
         if not id_.startswith("__") and sls and any(fnmatch.fnmatch(sls, pattern) for pattern in patterns):
             ids.add(id_)
-    for id_ in ids:
-        high.bodies.pop(id_, None)
+    removed = frozenset(id_ for id_ in high.bodies if id_ in ids)
+    for id_ in removed:
+        del high.bodies[id_]
     high.excludes = []
+    return removed
 
 
 def find_ids(high: High, name: str, state: str, *, strict: bool) -> list[str]:

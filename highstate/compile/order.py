@@ -43,9 +43,14 @@ _LAST = 1_000_000
 _TEST = "_|-__prereq_test__"
 
 
-def ordered(drafts: Sequence[Draft], disabled: Collection[str] = ()) -> tuple[tuple[Chunk, ...], list[Problem]]:
-    """The chunks in running order, or the problems that keep them from having one."""
-    graph = _Graph(drafts)
+def ordered(
+    drafts: Sequence[Draft], *, disabled: Collection[str] = (), excluded: Collection[str] = ()
+) -> tuple[tuple[Chunk, ...], list[Problem]]:
+    """The chunks in running order, or the problems that keep them from having one.
+
+    `disabled` requisites do not order; `excluded` IDs are named as the reason where one of them is required.
+    """
+    graph = _Graph(drafts, excluded)
     problems: list[Problem] = []
     cap = 1
     for draft in drafts:
@@ -74,7 +79,8 @@ def _watch_as_require(draft: Draft) -> None:
 class _Graph:
     """Chunks and the edges between them, from what is needed to what needs it, by kind of requisite."""
 
-    def __init__(self, drafts: Iterable[Draft]) -> None:
+    def __init__(self, drafts: Iterable[Draft], excluded: Collection[str]) -> None:
+        self.excluded = excluded
         self.drafts: dict[str, Draft] = {}
         self.into: dict[str, dict[str, dict[str, None]]] = {}
         self.out: dict[str, dict[str, dict[str, None]]] = {}
@@ -149,6 +155,8 @@ class _Graph:
     def _missing_hint(self, state: str, name: str) -> str:
         if state == "sls":
             return near(name, self.by_sls) or "an SLS can be required when it is included and declares states"
+        if name in self.excluded:
+            return f"ID {name!r} is excluded: exclude what requires it too, or take the requisite out"
         others = sorted({self.drafts[tag].state for tag in self.by_name.get(("id", name), ())})
         if others:
             return f"{name!r} is a state of {', '.join(others)}"

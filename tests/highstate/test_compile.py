@@ -1,10 +1,12 @@
 """Laws of a compile: a pure function of its inputs, the same with a memo, errors as data whatever the tree."""
 
+import itertools
 import json
 import os
 import subprocess
 import sys
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -81,7 +83,7 @@ def pillar_files(pillar):
     return MemoryFiles({"base": {"top.sls": b"base:\n  '*':\n    - p\n", "p.sls": json.dumps(pillar).encode()}})
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(trees(), st.lists(st.tuples(pillars, minions), min_size=2, max_size=5))
 def test_memoised_equals_fresh(tree, wanted):
     files, memo = MemoryFiles({"base": tree}), Memo()
@@ -145,6 +147,53 @@ def test_no_tree_raises(data):
     compiled = compile_minion(MemoryFiles({"base": tree}), MemoryFiles({"base": {}}), Minion(id="m"), Settings())
     for problem in (*compiled.errors, *compiled.warnings):
         assert str(problem)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: &x\n  test.nop: [*x]\n",
+        "a: &x\n  test.nop:\n    - v: *x\n",
+        "include: &x [*x]\n",
+        "a:\n  test.nop:\n    - v: " + "[" * 3000 + "]" * 3000 + "\n",
+        "a:\n  test.nop:\n    - " + "{v: " * 3000 + "1" + "}" * 3000 + "\n",
+        "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+        "a:\n  file.managed:\n    - source: salt://../../etc/passwd\n",
+        "a:\n  file.managed:\n    - source: 'salt://'\n    - template: jinja\n",
+        "a:\n  file.recurse:\n    - source: 'salt://'\n    - template: jinja\n",
+        "a:\n  file.managed:\n    - source: [{}, [], 5]\n    - contents_pillar: {a: b}\n",
+        "a:\n  file.managed:\n    - source: salt://a.sls?saltenv=none&x=%ff\n",
+        "a:\n  __env__: nowhere\n  file.managed:\n    - source: salt://a.sls\n",
+    ],
+)
+def test_hostile_text_ends_in_errors_or_chunks(text):
+    tree = {"top.sls": b"base: {'*': [a]}", "a.sls": text.encode()}
+    for files in (MemoryFiles({"base": tree}), MemoryFiles({"base": tree | {"b": b"{{ nosuch }}"}})):
+        done = compile_minion(files, MemoryFiles({"base": {}}), Minion(id="m"), Settings(), Memo())
+        assert done.errors or done.lowstate
+
+
+LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [" + ", ".join([f"*{below}"] * 10) + "]\n" for below, name in itertools.pairwise("abcdefghij")
+)
+
+
+@pytest.mark.parametrize(
+    "text", ["a: &x [*x]\n", "a: " + "[" * 3000 + "]" * 3000, LAUGHS], ids=["self", "deep", "laughs"]
+)
+def test_data_without_end_is_refused(text):
+    top = b"base: {'*': [a]}"
+    good, bad = MemoryFiles({"base": {}}), MemoryFiles({"base": {"top.sls": top, "a.sls": text.encode()}})
+    for files, pillar in ((bad, good), (good, bad)):
+        done = compile_minion(files, pillar, Minion(id="m"), Settings(), Memo())
+        assert len(done.errors) >= 1
+        assert done.pillar == {}
+
+
+def test_includes_nested_without_end():
+    tree = {f"s{n}.sls": f"include: [s{n + 1}]\n".encode() for n in range(400)} | {"top.sls": b"base: {'*': [s0]}"}
+    done = compile_minion(MemoryFiles({"base": tree}), MemoryFiles({"base": {}}), Minion(id="m"), Settings())
+    assert "more than 150" in done.errors[0].message
 
 
 PROGRAM = """
