@@ -21,7 +21,7 @@ import msgspec
 from highstate.compile import Settings, compile_minion
 from highstate.desired import desired_of
 from highstate.memo import Memo
-from highstate.types import Compiled, Files, Minion, Problem
+from highstate.types import Compiled, Files, Minion, Pos, Problem, Stage
 from wire import patch
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -62,7 +62,11 @@ def answer(request: Request, memo: Memo) -> Iterator[CompiledMinion]:
     settings = Settings(**request.language)
     for minion in request.minions:
         started = time.perf_counter()
-        compiled = compile_minion(request.files, request.pillar, minion, settings, memo)
+        try:
+            compiled = compile_minion(request.files, request.pillar, minion, settings, memo)
+        except OSError as error:  # the tree went away under us; it is compiled again as soon as it is fetched
+            problem = Problem(message=f"the tree cannot be read: {error}", pos=Pos(file="top.sls", stage=Stage.TOP))
+            compiled = Compiled(minion_id=minion.id, errors=(problem,))
         yield _packed(compiled, request.drift, started)
 
 

@@ -21,7 +21,7 @@ from controller.metrics import Metrics
 from controller.policy import PolicyInvalid, read_policy
 from controller.store import DesiredRecord, MinionRecord, RevisionRecord, Store
 from controller.treefiles import TreeFiles
-from gitfs import Changes, Fetched, FetchFailed, Revision, Source, Trees
+from gitfs import Changes, Fetched, FetchFailed, GitfsError, Revision, Source, Trees
 from highstate import Minion
 from reactors import Bus
 
@@ -83,7 +83,14 @@ class Revisions:
     async def take_live(self) -> None:
         """Compile the fleet when the live trees are others than those compiled last, or some minions are new."""
         async with self._compiling:
-            trees = await asyncio.to_thread(self.source.live)
+            try:
+                trees = await asyncio.to_thread(self.source.live)
+            except GitfsError as error:
+                # The next fetch repairs the mirror and brings us here again.
+                log.error("the live trees cannot be read; the last good revision stays", error=str(error))
+                return
+            if trees.missing:
+                return  # a remote has never delivered anything: half a configuration is none
             new = self.trees is None or trees.revision.digest != self.trees.revision.digest
             stale, self._stale = self._stale, set()
             if new:

@@ -160,13 +160,23 @@ class Rig:
         return self.directory / "c" / "run" / "controller.sock"
 
     @property
+    def wire_ports(self) -> tuple[int, int]:
+        """Publish and request port."""
+        return self._ports[0], self._ports[1]
+
+    @property
+    def controller_key(self) -> str:
+        """The controller's public key."""
+        return str(json.loads(self.saltern("key", "controller", "--out", "json").stdout)["public"])
+
+    @property
     def http(self) -> str:
         """Address of the hook and the metrics."""
         return f"http://127.0.0.1:{self._ports[2]}"
 
     def configure_minions(self) -> None:
         """Write the minions' configuration; the controller has to run, as they need its key."""
-        key = json.loads(self.saltern("key", "controller", "--out", "json").stdout)["public"]
+        key = self.controller_key
         publish, request, _ = self._ports
         for minion, grains in self.minions.items():
             folder = self.directory / minion
