@@ -46,6 +46,8 @@ class Memo:
         self._lock = threading.Lock()
         self.hits = 0
         self.misses = 0
+        self.conflicts = 0
+        """Times that a template read differently after equal answers: always 0, or reads are not recorded right."""
 
     def __len__(self) -> int:
         return len(self._leaves)
@@ -70,14 +72,14 @@ class Memo:
             node = self._trees.setdefault(key, _Node(key=key))
             for read, digest in reads.items():
                 if node.read != read:
-                    self._forget_below(node)
+                    self._replace(node)
                     node.read, node.result = read, None
                 child = node.branches.get(digest)
                 if child is None:
                     child = node.branches[digest] = _Node(above=(node, digest), key=key)
                 node = child
             if node.read is not None:
-                self._forget_below(node)
+                self._replace(node)
                 node.read = None
             node.result = result
             self._leaves[id(node)] = node
@@ -95,8 +97,13 @@ class Memo:
             node = above
         self._trees.pop(node.key, None)
 
+    def _replace(self, node: _Node) -> None:
+        """Make room where a template reads something else than it did."""
+        if node.branches or id(node) in self._leaves:
+            self.conflicts += 1
+        self._forget_below(node)
+
     def _forget_below(self, node: _Node) -> None:
-        """Make room where a template turned out to read differently (it cannot, short of a live function)."""
         self._leaves.pop(id(node), None)
         for child in node.branches.values():
             self._forget_below(child)

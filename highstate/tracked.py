@@ -20,10 +20,12 @@ from highstate.match import id_matches
 from highstate.types import Files, Value
 
 Read: TypeAlias = tuple[Any, ...]
-"""What was read: ("value", root, path), ("has", root, path, key), ("keys", root, path), ("type", root, path),
-("id", matcher, pattern), ("file", saltenv, path) or ("list", saltenv, prefix)."""
+"""What was read: ("value", root, path) whole; ("peek", root, path), whole unless it is a mapping;
+("keys", root, path); ("has", root, path, key); ("id", matcher, pattern); ("file", saltenv, path) or
+("list", saltenv, prefix). Which kind a read is must never follow from its own answer."""
 
 _MISSING = object()
+_A_MAPPING = b"\0mapping"
 _unique = itertools.count()
 
 
@@ -57,8 +59,9 @@ class Sources:
         match read:
             case ("value", root, path):
                 return digest_value(self.at(root, path))
-            case ("type", root, path):
-                return b"m" if isinstance(self.at(root, path), Mapping) else b"-"
+            case ("peek", root, path):
+                value = self.at(root, path)
+                return _A_MAPPING if isinstance(value, Mapping) else digest_value(value)
             case ("keys", root, path):
                 value = self.at(root, path)
                 return digest_value(list(value)) if isinstance(value, Mapping) else b"-"
@@ -160,14 +163,14 @@ class View(MutableMapping[Any, Any]):
         if key in self.__children:
             return self.__children[key]
         path = (*self.__path, key)
+        self.__recorder.record(("peek", self.__root, path))
         value = self.__data.get(key, _MISSING)
+        if value is _MISSING:
+            raise KeyError(key)
+        child: Any
         if isinstance(value, Mapping):
-            self.__recorder.record(("type", self.__root, path))
-            child: Any = View(self.__recorder, self.__root, path, value)
+            child = View(self.__recorder, self.__root, path, value)
         else:
-            self.__recorder.record(("value", self.__root, path))
-            if value is _MISSING:
-                raise KeyError(key)
             child = fresh(value) if isinstance(value, list | set) else value
         self.__children[key] = child
         return child

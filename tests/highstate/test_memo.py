@@ -103,6 +103,7 @@ def test_a_memoised_render_equals_a_fresh_one(trees, minions):
         for one, pillar in minions + minions:
             fresh = outcome(Context(minion=one, files=files, pillar=pillar))
             assert outcome(Context(minion=one, files=files, pillar=pillar, memo=memo)) == fresh
+    assert memo.conflicts == 0
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
@@ -130,6 +131,7 @@ def test_a_memoised_pillar_equals_a_fresh_one(part, other, target, minions):
         fresh = compile_pillar(Context(minion=one, files=files))
         again = compile_pillar(Context(minion=one, files=files, memo=memo))
         assert repr(again) == repr(fresh)
+    assert memo.conflicts == 0
 
 
 def context(memo: Memo | None, text: str, **grains: object) -> Context:

@@ -209,5 +209,5 @@ def test_what_a_pillar_read_is_told_to_the_caller():
             ("file", "base", "top.sls"),
             ("id", "glob", "*"),
             ("file", "base", "one.sls"),
-            ("value", "grains", ("os",)),
+            ("peek", "grains", ("os",)),
         ]

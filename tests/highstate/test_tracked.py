@@ -25,14 +25,14 @@ def view(recorder: Recorder) -> View:
 @pytest.mark.parametrize(
     ("look", "reads"),
     [
-        (lambda v: v["web"]["port"], [("type", ("web",)), ("value", ("web", "port"))]),
-        (lambda v: v.get("nope"), [("value", ("nope",))]),
+        (lambda v: v["web"]["port"], [("peek", ("web",)), ("peek", ("web", "port"))]),
+        (lambda v: v.get("nope"), [("peek", ("nope",))]),
         (lambda v: "web" in v, [("has", (), "web")]),
         (lambda v: list(v), [("keys", ())]),
         (lambda v: len(v), [("keys", ())]),
-        (lambda v: v["web"].items(), [("type", ("web",)), ("value", ("web",))]),
-        (lambda v: str(v["web"]["tls"]), [("type", ("web",)), ("type", ("web", "tls")), ("value", ("web", "tls"))]),
-        (lambda v: v["web"]["names"], [("type", ("web",)), ("value", ("web", "names"))]),
+        (lambda v: v["web"].items(), [("peek", ("web",)), ("value", ("web",))]),
+        (lambda v: str(v["web"]["tls"]), [("peek", ("web",)), ("peek", ("web", "tls")), ("value", ("web", "tls"))]),
+        (lambda v: v["web"]["names"], [("peek", ("web",)), ("peek", ("web", "names"))]),
     ],
 )
 def test_what_is_recorded(recorder, view, look, reads):
