@@ -97,7 +97,8 @@ class Agent:
             cachedir, self._holding, RunPorts(send=self._send, fork=self._fork_worker, ended=self._files.forget)
         )
         self._drift = DriftTimer(cachedir, settings.id)
-        self._grains = GrainsKeeper(cachedir, collect, lambda work: fork(work, umask=umask))
+        least = {**settings.grains, "id": settings.id}
+        self._grains = GrainsKeeper(cachedir, collect, lambda work: fork(work, umask=umask), least=least)
         self._grains_due = float("inf")
         self._deliver_from = 0.0
         self._link = Link(
@@ -232,7 +233,7 @@ class Agent:
             self._jobs.receive(fd, lambda child, frame: self._files.ask(child, frame, time.monotonic()))
 
     def _start_grains(self, now: float) -> None:
-        if self._grains.grains:
+        if self._grains.collected:
             self._refresh_grains(now)  # those of the last start will do until these are there
             return
         self._grains.first()

@@ -31,15 +31,23 @@ class GrainsKeeper:
     """The grains as they were collected last."""
 
     def __init__(
-        self, cachedir: Path, collect: Collector, fork: Callable[[Callable[[AgentPipe], None]], Child]
+        self,
+        cachedir: Path,
+        collect: Collector,
+        fork: Callable[[Callable[[AgentPipe], None]], Child],
+        *,
+        least: Mapping[str, Any],
     ) -> None:
+        """`least`: what is known without looking; all that there is should the collection fail."""
         self._path = cachedir / "grains.msgpack"
         self._collect = collect
         self._fork = fork
         self._child: Child | None = None
-        self.grains: dict[str, Any] = {}
+        self.collected = False
+        self.grains: dict[str, Any] = dict(least)
         with contextlib.suppress(OSError, msgspec.MsgspecError):
             self.grains = msgspec.msgpack.decode(self._path.read_bytes(), type=dict[str, Any])
+            self.collected = True
 
     def readers(self) -> list[int]:
         """The collecting child's socket, while there is one."""
@@ -66,9 +74,10 @@ class GrainsKeeper:
         changed = False
         for frame in frames:
             grains = msgspec.msgpack.decode(frame, type=dict[str, Any])
+            self.collected = True
             if grains != self.grains:
                 self.grains = grains
-                write_durably(self._path, frame)
+                self._keep(frame)
                 changed = True
         if ended:
             code = self._child.reap()
@@ -76,6 +85,12 @@ class GrainsKeeper:
             if code:
                 log.error("event=grains_not_collected exit_code=%s", code)
         return changed
+
+    def _keep(self, packed: bytes) -> None:
+        try:
+            write_durably(self._path, packed)
+        except OSError as error:
+            log.error("event=grains_not_kept error=%s", error)
 
     def _work(self, pipe: AgentPipe) -> None:
         agent = os.getppid()

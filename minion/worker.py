@@ -14,6 +14,7 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -31,8 +32,6 @@ ATTEMPTS = 3
 
 RUN_LOCK = "run.lock"
 
-_RUNS_STATES = frozenset({"state.apply", "state.highstate", "state.sls", "state.single", "state.low", "state.high"})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
@@ -41,6 +40,11 @@ class Order:
     folder: RunFolder
     settings: Settings
     grains: Mapping[str, Any]
+
+    @property
+    def run_lock(self) -> Path:
+        """Held while states run, whoever runs them."""
+        return self.settings.cachedir / RUN_LOCK
 
 
 class AgentQuestions:
@@ -59,7 +63,7 @@ def work(order: Order, pipe: AgentPipe) -> None:
     """Do what the folder asks, unless its result is there already, and leave the result there."""
     request = order.folder.request()
     call = isinstance(request, Call)
-    own_lock = take_lock(order.folder.lock if call else order.settings.cachedir / RUN_LOCK, wait=True)
+    own_lock = take_lock(order.folder.lock if call else order.run_lock, wait=True)
     if own_lock is None or order.folder.finished() or not order.folder.path.is_dir():
         return
     started = time.time()
@@ -80,11 +84,13 @@ def _call(order: Order, request: Call, pipe: AgentPipe) -> RunResult:
         # A function may have done its work or half of it; only who asked can say whether it may be done again.
         return error_result(request, "the minion was stopped while this function ran; whether it finished is not known")
     journal.attempt()
-    if request.fun in _RUNS_STATES:
-        take_lock(order.settings.cachedir / RUN_LOCK, wait=True)
+    from minion.modules.errors import CallFailed
     from minion.worker_engine import call_function
 
-    value = call_function(order, request, AgentQuestions(pipe))
+    try:
+        value = call_function(order, request, AgentQuestions(pipe))
+    except CallFailed as error:
+        return error_result(request, str(error))
     return RunResult(run_id=request.run_id, kind="call", generation=0, digest="", outcome="ok", value=value)
 
 

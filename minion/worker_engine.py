@@ -6,53 +6,48 @@ Called by `minion.worker` once the run is known to be due; importing this is wha
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from highstate.desired import Desired
-from highstate.run import as_running, outcome
-from highstate.run import run as run_lowstate
-from highstate.types import StateResult
 from minion.files import BlobCache, HeldFiles, cache_needs_trim
+from minion.holding import FILE_NAME, read_document
 from minion.journal import RunJournal, kind_of
-from minion.states.engine import StateEngine
-from minion.states.machine import LocalMachine
+from minion.modules.context import Compiler, Context
+from minion.modules.loader import Modules
+from minion.worker_process import take_lock
 from wire.messages import Call, Preview, Run, RunResult
 
 if TYPE_CHECKING:
     from minion.worker import AgentQuestions, Order
+
+BACKUPS = "file_backup"
+"""Folder of `backup: minion` in the cachedir (Salt's name)."""
 
 
 def run_chunks(
     order: Order, request: Run | Preview, desired: Desired, journal: RunJournal, questions: AgentQuestions
 ) -> RunResult:
     """Run the chunks that are asked for; the others count as done, so that requisites on them are satisfied."""
+    from highstate.run import as_running, outcome, run
+    from highstate.types import StateResult
+    from minion.states.engine import StateEngine
+
     test = isinstance(request, Preview) or request.test
-    cache = BlobCache(order.settings.cachedir)
-    machine = LocalMachine(
-        sources_port=HeldFiles(desired, cache, questions),
-        minion_id=order.settings.id,
-        grains=order.grains,
-        pillar=desired.pillar,
-        opts=order.settings.opts,
-    )
-    engine = StateEngine(machine, None, test=test)
+    context = _context(order, lambda: desired, questions, run_lock=nullcontext)
+    engine = StateEngine(context.machine, Modules(context), test=test, backup_dir=context.backup_dir)
     wanted = desired.chunks if request.keys is None else frozenset(request.keys)
     known = {
         key: StateResult(name=chunk.name, result=True, comment="Not part of this run")
         for key, chunk in desired.chunks.items()
         if key not in wanted
     }
-    results = run_lowstate(
-        desired.chunks,
-        engine,
-        test=test,
-        clock=time.time,
-        journal=journal,
-        known=known,
-        failhard=order.settings.failhard,
-    )
-    if cache_needs_trim(order.settings.cachedir, time.time()):
-        cache.trim(time.time())
+    failhard = order.settings.failhard
+    results = run(desired.chunks, engine, test=test, clock=time.time, journal=journal, known=known, failhard=failhard)
+    _trim_cache(order)
     return RunResult(
         run_id=request.run_id,
         kind=kind_of(request),
@@ -64,5 +59,59 @@ def run_chunks(
 
 
 def call_function(order: Order, request: Call, questions: AgentQuestions) -> Any:
-    """The return value of an execution function."""
-    raise ValueError(f"{request.fun!r} is not available: this minion has no execution modules")
+    """The return value of an execution function; what it raises is raised."""
+    path = order.settings.cachedir / FILE_NAME
+
+    @cache
+    def held() -> Desired:
+        return read_document(path).desired if path.exists() else Desired(chunks={})
+
+    context = _context(order, held, questions, run_lock=_RunLock(order.run_lock).held)
+    return Modules(context).call(request.fun, request.args, request.kwargs)
+
+
+def _context(
+    order: Order,
+    held: Callable[[], Desired],
+    questions: AgentQuestions,
+    *,
+    run_lock: Callable[[], AbstractContextManager[object]],
+) -> Context:
+    def compiler() -> Compiler:
+        from minion.compilers import HeldCompiler
+
+        return HeldCompiler(minion_id=order.settings.id, desired=held())
+
+    return Context(
+        minion_id=order.settings.id,
+        opts=order.settings.opts,
+        make_grains=lambda: order.grains,
+        make_pillar=lambda: held().pillar,
+        make_files=lambda: HeldFiles(held(), BlobCache(order.settings.cachedir), questions),
+        make_compiler=compiler,
+        run_lock=run_lock,
+        failhard=order.settings.failhard,
+        backup_dir=str(order.settings.cachedir / BACKUPS),
+    )
+
+
+class _RunLock:
+    """The lock of state runs for a call, which may run states within states: taken once, kept till the end."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._taken = False
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Wait for the lock, unless it is ours."""
+        if not self._taken:
+            take_lock(self._path, wait=True)
+            self._taken = True
+        yield
+
+
+def _trim_cache(order: Order) -> None:
+    now = time.time()
+    if cache_needs_trim(order.settings.cachedir, now):
+        BlobCache(order.settings.cachedir).trim(now)

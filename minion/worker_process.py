@@ -97,9 +97,8 @@ class Child:
         return True
 
     def kill(self) -> None:
-        """End the child and everything that it started in its group."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+        """End the child and the commands that it runs."""
+        kill_tree(self.pid)
 
     def reap(self) -> int:
         """Exit code as Python writes it: minus the signal's number when a signal ended it."""
@@ -199,5 +198,37 @@ def kill_holder(path: Path) -> None:
     """End the worker that has the lock, if any: one that an earlier agent started."""
     pid = lock_holder(path)
     if pid is not None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGKILL)
+        kill_tree(pid)
+
+
+def kill_tree(pid: int) -> None:
+    """End a worker and its descendants. Commands have sessions of their own, so no group holds them all.
+
+    A daemon that a command has left behind belongs to init by then, and lives.
+    """
+    if pid <= 1 or not _signal(pid, signal.SIGSTOP):  # stopped, it starts nothing more
+        return
+    for descendant in _descendants(pid):
+        _signal(descendant, signal.SIGKILL)
+    _signal(pid, signal.SIGKILL)
+
+
+def _signal(pid: int, number: signal.Signals) -> bool:
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def _descendants(pid: int) -> list[int]:
+    children: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # pid (name, which may hold anything) state parent ...
+            parent = int(path.read_bytes().rpartition(b")")[2].split()[1])
+            children.setdefault(parent, []).append(int(path.parent.name))
+    found = list(children.get(pid, ()))
+    for one in found:
+        found += children.get(one, ())
+    return found

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -19,7 +17,7 @@ import pytest
 from highstate.desired import Desired
 from highstate.files import blob_id
 from highstate.types import Chunk
-from minion.worker_process import lock_holder
+from minion.worker_process import kill_tree, lock_holder
 from wire import patch
 from wire.address import Bind
 from wire.keys import KeyPair, load_or_create
@@ -44,7 +42,7 @@ from wire.messages import (
 from wire.server import Server
 from wire.server_types import Gone, Identity, Incoming
 
-DEADLINE = 30.0
+DEADLINE = 20.0
 
 
 class Controller:
@@ -207,8 +205,7 @@ class AgentProcess:
 
     def end_workers(self) -> None:
         for pid in self.workers():
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(pid, signal.SIGKILL)
+            kill_tree(pid)
 
     def workers(self) -> list[int]:
         """Process groups of workers that are still there, the agent's or orphans."""

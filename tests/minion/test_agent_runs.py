@@ -337,24 +337,6 @@ def test_a_file_that_the_document_does_not_name_is_asked_for(controller, agents,
     assert (tmp_path / "a").read_bytes() == b"late"
 
 
-def test_a_missing_file_with_the_controller_away_is_a_failure_that_says_so(controller, agents, desired_state, tmp_path):
-    agents().start()
-    controller.next(Hello)
-    wait = f"touch {tmp_path}/begun; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done"
-    controller.desire(
-        desired_state(("cmd", "run", wait), managed(tmp_path / "a", source="salt://web/late"), managed(tmp_path / "b"))
-    )
-    controller.run("r1")
-    controller.wait(lambda: (tmp_path / "begun").exists())
-    controller.server.stop()
-    (tmp_path / "go").touch()
-    controller.wait(lambda: (tmp_path / "b").exists())
-    controller.start()
-    result = controller.result("r1")
-    assert result.outcome == "failed"
-    assert "salt://web/late: the controller is away" in str(list(result.states.values())[1]["comment"])
-
-
 def test_a_question_waits_for_a_controller_that_restarts(controller, agents, desired_state, tmp_path):
     agents().start()
     controller.next(Hello)

@@ -1,0 +1,128 @@
+"""Execution functions through an agent process."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from wire.messages import Call, Hello, RunResult
+
+
+@pytest.fixture
+def online(controller, agents):
+    agent = agents().start()
+    controller.next(Hello)
+    return agent
+
+
+def call(controller, run_id, fun, *args, timeout=0.0, **kwargs):
+    controller.send(Call(run_id=run_id, fun=fun, args=args, kwargs=kwargs, timeout=timeout))
+
+
+def test_answers(controller, online):
+    call(controller, "c1", "test.ping")
+    result = controller.result("c1")
+    assert (result.kind, result.outcome, result.value) == ("call", "ok", True)
+
+
+def test_errors_are_told(controller, online):
+    call(controller, "c1", "test.pong")
+    call(controller, "c2", "test.ping", "surplus")
+    assert "'test.pong' is not available" in controller.result("c1").error
+    assert controller.result("c1").outcome == "error"
+    assert "Passed invalid arguments to test.ping" in controller.result("c2").error
+
+
+def test_runs_in_parallel_up_to_a_bound(controller, online, tmp_path):
+    script = f"mkdir -p {tmp_path}/in; touch {tmp_path}/in/$$; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done"
+    for number in range(10):
+        call(controller, f"c{number}", "cmd.run", script)
+    controller.wait(lambda: (tmp_path / "in").exists() and len(list((tmp_path / "in").iterdir())) == 8)
+    (tmp_path / "go").touch()
+    for number in range(10):
+        assert controller.result(f"c{number}").outcome == "ok"
+
+
+def test_takes_no_longer_than_its_timeout(controller, online, tmp_path):
+    call(controller, "c1", "cmd.run", f"echo $$ > {tmp_path}/pid; exec sleep 300", timeout=0.5)
+    result = controller.result("c1")
+    assert (result.outcome, result.error) == ("error", "timed out after 0.5 s")
+    command = Path("/proc", (tmp_path / "pid").read_text().strip())
+    controller.wait(lambda: not command.exists(), "the command to be ended")
+    call(controller, "c2", "test.ping")
+    assert controller.result("c2").value is True
+
+
+def test_a_timeout_ends_an_orphan_too(controller, online, tmp_path):
+    call(controller, "c1", "cmd.run", f"echo ran >> {tmp_path}/ran; sleep 300", timeout=3)
+    controller.wait(lambda: (tmp_path / "ran").exists())
+    online.kill()
+    online.start()
+    assert "timed out after 3 s" in controller.result("c1").error
+    controller.wait(lambda: not online.workers())
+    assert (tmp_path / "ran").read_text() == "ran\n"
+
+
+def test_a_worker_that_dies_is_told(controller, online, tmp_path):
+    call(controller, "c1", "cmd.run", "kill -9 $PPID")
+    assert "the worker was ended by signal 9 (SIGKILL)" in controller.result("c1").error
+
+
+def test_a_call_is_never_begun_twice(controller, online, tmp_path):
+    """Agent and worker are killed while it runs: what came of it is not known, and that is the result."""
+    call(controller, "c1", "cmd.run", f"echo ran >> {tmp_path}/ran; sleep 300")
+    controller.wait(lambda: (tmp_path / "ran").exists())
+    online.kill()
+    online.end()
+    online.start()
+    assert "whether it finished is not known" in controller.result("c1").error
+    call(controller, "c1", "cmd.run", f"echo ran >> {tmp_path}/ran")
+    controller.wait(lambda: len(controller.all(RunResult, run_id="c1")) == 2)
+    assert (tmp_path / "ran").read_text() == "ran\n"
+
+
+def test_an_orphan_call_is_waited_for(controller, online, tmp_path):
+    call(
+        controller, "c1", "cmd.run", f"touch {tmp_path}/in; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done; echo ok"
+    )
+    controller.wait(lambda: (tmp_path / "in").exists())
+    online.kill()
+    online.start()
+    controller.wait(lambda: "event=run_found run_id=c1" in online.logged())
+    (tmp_path / "go").touch()
+    assert controller.result("c1").value == "ok"
+
+
+def test_states_of_a_call_wait_for_a_run(controller, online, desired_state, tmp_path):
+    wait = f"touch {tmp_path}/in; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done"
+    controller.desire(desired_state(("cmd", "run", wait), pillar={"a": {"b": 1}}))
+    controller.run("r1")
+    controller.wait(lambda: (tmp_path / "in").exists())
+    call(controller, "c1", "state.apply")
+    call(controller, "c2", "pillar.get", "a:b")
+    assert controller.result("c2").value == 1
+    assert not controller.all(RunResult, run_id="c1")
+    (tmp_path / "go").touch()
+    assert [state["result"] for state in controller.result("c1").value.values()] == [True]
+    assert [result.run_id for result in controller.all(RunResult)] == ["c2", "r1", "c1"]
+
+
+def test_grains_are_known(controller, online):
+    hello = controller.all(Hello)[0]
+    assert hello.grains["id"] == "web1"
+    call(controller, "c1", "grains.get", "id")
+    assert controller.result("c1").value == "web1"
+
+
+def test_a_call_is_quick(controller, online, capsys):
+    took = []
+    for number in range(5):
+        start = time.monotonic()
+        call(controller, f"c{number}", "test.ping")
+        assert controller.result(f"c{number}").value is True
+        took.append((time.monotonic() - start) * 1000)
+    with capsys.disabled():
+        sys.stdout.write(f"\ntest.ping: {sorted(took)[2]:.0f} ms, median of 5\n")
