@@ -126,6 +126,7 @@ def _near(fun: str, module: str) -> str:
         near = difflib.get_close_matches(module, MODULES, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
         return f" There is no module '{module}'.{hint} sys.list_functions names all."
-    known = [f"{module}.{name}" for name in functions_of(module)]
-    near = difflib.get_close_matches(fun, known, n=3, cutoff=0.5)
-    return f" Did you mean {' or '.join(near)}?" if near else f" There are: {', '.join(sorted(known))}."
+    known = sorted(functions_of(module))
+    near = difflib.get_close_matches(fun.partition(".")[2], known, n=3, cutoff=0.5) or known
+    listed = [f"{module}.{name}" for name in near]
+    return f" There are: {', '.join(listed)}." if near is known else f" Did you mean {' or '.join(listed)}?"

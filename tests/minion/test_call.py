@@ -1,0 +1,217 @@
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from highstate.desired import Desired
+from highstate.files import blob_id
+from highstate.types import Chunk
+from minion.call import Options, main
+from minion.files import BlobCache
+from minion.holding import Holding
+from wire.messages import Desire
+from wire.patch import diff, digest
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    write(tmp_path / "states/top.sls", "base:\n  '*':\n    - web\n")
+    write(
+        tmp_path / "states/web/init.sls",
+        f"""
+{tmp_path}/out/conf:
+  file.managed:
+    - source: salt://web/conf.j2
+    - template: jinja
+    - makedirs: True
+again:
+  cmd.wait:
+    - name: echo again >> {tmp_path}/again
+    - watch:
+      - file: {tmp_path}/out/conf
+""",
+    )
+    write(tmp_path / "states/web/conf.j2", "port {{ pillar['port'] }} on {{ grains['id'] }}\n")
+    write(tmp_path / "pillar/top.sls", "base:\n  '*':\n    - ports\n")
+    write(tmp_path / "pillar/ports.sls", "port: 80\n")
+    write(tmp_path / "conf/minion", f"id: web1\nroot_dir: {tmp_path}/root\n")
+    return tmp_path
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def call(tree: Path, fun: str, *args: str, local: bool = True, **more: Any) -> tuple[int, str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    roots: dict[str, Any] = {}
+    if local:
+        roots = {"file_root": (str(tree / "states"),), "pillar_root": (str(tree / "pillar"),)}
+    options = Options(fun=fun, args=args, local=local, config_dir=tree / "conf", **roots, **more)
+    return main(options, out, err), out.getvalue(), err.getvalue()
+
+
+def data(tree: Path, fun: str, *args: str, **more: Any) -> Any:
+    code, out, err = call(tree, fun, *args, out="json", **more)
+    assert code in (0, 2), err
+    return json.loads(out)["local"]
+
+
+def test_a_masterless_run(tree: Path) -> None:
+    pending = call(tree, "state.apply", "test=True")
+    assert pending[0] == 2
+    assert "Succeeded: 2 (unchanged=2, changed=1)" in pending[1]
+    assert not (tree / "out").exists()
+    code, out, err = call(tree, "state.apply")
+    assert (code, err) == (0, "")
+    assert "Succeeded: 2 (changed=2)" in out
+    assert "\x1b" not in out
+    assert (tree / "out/conf").read_text() == "port 80 on web1\n"
+    assert (tree / "again").read_text() == "again\n"
+    assert "changed" not in call(tree, "state.apply")[1]
+
+
+def test_pillar_on_the_command_line(tree: Path) -> None:
+    ran = data(tree, "state.apply", "pillar={port: 81}")
+    assert (tree / "out/conf").read_text() == "port 81 on web1\n"
+    assert {entry["__sls__"] for entry in ran.values()} == {"web"}
+    assert data(tree, "state.sls", "web", "pillar={port: 82}")
+    assert (tree / "out/conf").read_text() == "port 82 on web1\n"
+
+
+def test_what_it_shows(tree: Path) -> None:
+    assert data(tree, "pillar.items") == {"port": 80}
+    assert data(tree, "state.show_top") == {"base": ["web"]}
+    assert [low["__id__"] for low in data(tree, "state.show_lowstate")] == [f"{tree}/out/conf", "again"]
+    assert "again" in data(tree, "state.show_highstate")
+    assert data(tree, "grains.get", "id") == "web1"
+    assert next(iter(data(tree, "state.sls_id", "again"))).startswith("cmd_|-again")
+
+
+def test_a_tree_that_does_not_compile(tree: Path) -> None:
+    write(tree / "states/web/init.sls", "a:\n  file.managed:\n    - {{ nope }}\n")
+    code, out, _ = call(tree, "state.apply")
+    assert code == 4
+    assert "web/init.sls:3" in out
+    assert call(tree, "state.sls", "missing")[0] == 4
+    write(tree / "pillar/ports.sls", "{{ nope }}")
+    assert call(tree, "pillar.items")[0] == 4
+
+
+def test_a_failing_state_fails_the_call(tree: Path) -> None:
+    code, out, _ = call(tree, "state.single", "test.fail_without_changes", "x")
+    assert code == 1
+    assert "Failed:    1" in out
+    terse = call(tree, "state.single", "test.nop", "x", state_output="terse")[1]
+    assert "Name: x - Function: test.nop - Result: Clean" in terse
+
+
+@pytest.mark.parametrize(
+    ("fun", "args", "more", "said"),
+    [
+        ("test.pong", (), {}, "Did you mean test.ping"),
+        ("test.echo", (), {}, "Passed invalid arguments"),
+        ("test.echo", ("{a",), {}, "is no YAML"),
+        ("test.ping", (), {"out": "xml"}, "--out xml is not known"),
+        ("test.ping", (), {"log_level": "loud"}, "-l loud is not known"),
+        ("test.ping", (), {"id": "a/b"}, "no minion id"),
+        ("test.fib", ("x",), {}, "test.fib failed: ValueError"),
+        ("cmd.run", ("true", "cwd=/no/such"), {}, "is not available"),
+    ],
+)
+def test_what_is_refused(tree: Path, fun: str, args: Any, more: Any, said: str) -> None:
+    code, out, err = call(tree, fun, *args, **more)
+    assert (code, out) == (1, "")
+    assert err.startswith("error: ")
+    assert said in err
+
+
+@pytest.mark.parametrize(
+    ("out", "text"),
+    [
+        (
+            "json",
+            '{\n    "local": {\n        "args": [],\n        "kwargs": {\n            "a": "ü"\n        }\n    }\n}\n',
+        ),
+        ("yaml", "local:\n  args: []\n  kwargs:\n    a: ü\n"),
+        ("txt", 'local: {"args": [], "kwargs": {"a": "ü"}}\n'),
+        ("nested", "local:\n    args:\n    kwargs:\n        a:\n            ü\n"),
+        ("quiet", ""),
+    ],
+)
+def test_outputters(tree: Path, out: str, text: str) -> None:
+    assert call(tree, "test.arg", "a=ü", out=out) == (0, text, "")
+
+
+def test_the_exit_code_of_a_command(tree: Path) -> None:
+    assert call(tree, "cmd.retcode", "exit 7", retcode_passthrough=True)[0] == 7
+    assert call(tree, "cmd.run_all", "exit 7", retcode_passthrough=True)[0] == 7
+    assert call(tree, "cmd.retcode", "exit 7")[0] == 0
+
+
+def test_warnings_of_the_configuration_go_to_stderr(tree: Path) -> None:
+    write(tree / "conf/minion.d/x.conf", "masterport: 1\n")
+    code, out, err = call(tree, "test.ping", out="json")
+    assert (code, json.loads(out)) == (0, {"local": True})
+    assert "did you mean master_port?" in err
+    write(tree / "conf/minion.d/x.conf", "master_port: x\n")
+    assert call(tree, "test.ping")[0] == 1
+
+
+def test_without_a_controller_it_says_what_to_do(tree: Path) -> None:
+    code, _, err = call(tree, "state.apply", local=False)
+    assert code == 1
+    assert "holds no desired state yet" in err
+
+
+def test_a_held_state(tree: Path) -> None:
+    source = b"from the controller\n"
+    first = Chunk(state="test", fun="nop", id="first", name="first", sls="base")
+    name = str(tree / "held")
+    managed = Chunk(
+        state="file",
+        fun="managed",
+        id=name,
+        name=name,
+        sls="web",
+        arguments={"source": "salt://x", "require": [{"test": "first"}]},
+    )
+    desired = Desired(
+        chunks={one.tag: one for one in (first, managed)},
+        pillar={"p": 1},
+        files={"base": {"x": blob_id(source)}},
+    )
+    cachedir = tree / "root/var/cache/saltern/minion"
+    cachedir.mkdir(parents=True)
+    BlobCache(cachedir).put(blob_id(source), source)
+    document = msgspec.to_builtins(desired.as_document())
+    Holding(cachedir).accept(Desire(generation=1, base="", digest=digest(document), patch=diff({}, document)))
+    assert data(tree, "pillar.get", "p", local=False) == 1
+    ran = data(tree, "state.sls", "web", local=False)
+    assert [entry["result"] for entry in ran.values()] == [True]
+    assert (tree / "held").read_bytes() == source
+    assert len(data(tree, "state.apply", local=False)) == 2
+    code, out, _ = call(tree, "state.sls", "nope", local=False)
+    assert code == 4
+    assert "there are: base, web" in out
+
+
+HEAVY = ("asyncio", "jinja2", "psutil", "pygit2", "msgspec", "subprocess", "yaml", "zmq", "logging")
+
+
+def test_a_ping_imports_next_to_nothing(tree: Path) -> None:
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from minion.call import Options, main\n"
+        "main(Options(fun='test.ping', local=True, config_dir=Path('/nonexistent')))\n"
+        f"print(sorted(set(sys.modules) & set({HEAVY!r})))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
