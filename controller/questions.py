@@ -1,12 +1,12 @@
-"""Bodies of the admin API's requests. Made by `controller.cli`, read by `controller.api.admin`."""
+"""What can be asked of the admin API: bodies and queries. Made by `controller.cli`, read by `controller.api.admin`."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
-from controller.views import Target
+from controller.views import Target, TargetKind
 
 
 class _Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -51,3 +51,29 @@ class PreviewQuestion(_Question, frozen=True, kw_only=True):
     head: str
     target: Target | None = None
     live: bool = True
+
+
+class StatusQuery(_Question, frozen=True, kw_only=True):
+    """`saltern status`: a target, or all minions."""
+
+    expression: str | None = None
+    kind: TargetKind = "glob"
+
+
+class DiffQuery(_Question, frozen=True, kw_only=True):
+    """`saltern diff`."""
+
+    minion: str | None = None
+
+
+class HistoryQuery(_Question, frozen=True, kw_only=True):
+    """`saltern history`."""
+
+    minion: str | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 20
+
+
+class RunQuery(_Question, frozen=True, kw_only=True):
+    """`saltern show`; the beginning of an id is enough."""
+
+    id: str

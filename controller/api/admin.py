@@ -6,17 +6,30 @@ Who can open the socket may do everything; the permissions of its file are the a
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
-from litestar import Litestar, Response, get, post
+import msgspec
+from litestar import Litestar, Request, Response, get, post
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException
-from litestar.params import Parameter
 from litestar.response import Stream
 
 from controller.api import encoding
-from controller.questions import CallQuestion, KeysQuestion, PreviewQuestion, SyncQuestion, TargetQuestion
-from controller.views import Service, StatusView, Target, TargetKind
+from controller.questions import (
+    CallQuestion,
+    DiffQuery,
+    HistoryQuery,
+    KeysQuestion,
+    PreviewQuestion,
+    RunQuery,
+    StatusQuery,
+    SyncQuestion,
+    TargetQuestion,
+)
+from controller.views import Service, ServiceError, StatusView, Target
+
+AnyRequest: TypeAlias = Request[Any, Any, State]
+_Query = TypeVar("_Query", bound=msgspec.Struct)
 
 _LARGEST = 16 * 1024 * 1024
 
@@ -58,105 +71,126 @@ async def health() -> str:
 
 
 @get("/status")
-async def status(state: State, expression: str | None = None, kind: TargetKind = "glob") -> Response[bytes]:
+async def status(request: AnyRequest) -> Response[bytes]:
     """`saltern status`."""
-    service = _service(state)
-    target = None if expression is None else Target(kind=kind, expression=expression)
+    service, query = _service(request), _query(request, StatusQuery)
+    target = None if query.expression is None else Target(kind=query.kind, expression=query.expression)
     minions = tuple(service.status(target))
     return encoding.answer(StatusView(minions=minions, remotes=tuple(service.remotes())))
 
 
 @get("/remotes")
-async def remotes(state: State) -> Response[bytes]:
+async def remotes(request: AnyRequest) -> Response[bytes]:
     """`saltern remote list`."""
-    return encoding.answer(_service(state).remotes())
+    return encoding.answer(_service(request).remotes())
 
 
 @get("/keys")
-async def keys(state: State) -> Response[bytes]:
+async def keys(request: AnyRequest) -> Response[bytes]:
     """`saltern key list`."""
-    return encoding.answer(_service(state).keys())
+    return encoding.answer(_service(request).keys())
 
 
 @get("/keys/controller")
-async def controller_key(state: State) -> Response[bytes]:
+async def controller_key(request: AnyRequest) -> Response[bytes]:
     """`saltern key controller`."""
-    return encoding.answer(_service(state).controller_key())
+    return encoding.answer(_service(request).controller_key())
 
 
 @post("/keys/accept", status_code=200)
-async def accept(state: State, data: KeysQuestion) -> Response[bytes]:
+async def accept(request: AnyRequest) -> Response[bytes]:
     """`saltern key accept`."""
-    return encoding.answer(_service(state).accept(data.names))
+    data = await _body(request, KeysQuestion)
+    return encoding.answer(_service(request).accept(data.names))
 
 
 @post("/keys/reject", status_code=200)
-async def reject(state: State, data: KeysQuestion) -> Response[bytes]:
+async def reject(request: AnyRequest) -> Response[bytes]:
     """`saltern key reject`."""
-    return encoding.answer(_service(state).reject(data.names))
+    data = await _body(request, KeysQuestion)
+    return encoding.answer(_service(request).reject(data.names))
 
 
 @post("/keys/delete", status_code=200)
-async def delete(state: State, data: KeysQuestion) -> Response[bytes]:
+async def delete(request: AnyRequest) -> Response[bytes]:
     """`saltern key delete`."""
-    return encoding.answer(_service(state).delete(data.names))
+    data = await _body(request, KeysQuestion)
+    return encoding.answer(_service(request).delete(data.names))
 
 
 @get("/diff")
-async def diff(state: State, minion: str | None = None) -> Response[bytes]:
+async def diff(request: AnyRequest) -> Response[bytes]:
     """`saltern diff`."""
-    return encoding.answer(_service(state).diff(minion))
+    return encoding.answer(_service(request).diff(_query(request, DiffQuery).minion))
 
 
 @get("/history")
-async def history(
-    state: State, minion: str | None = None, limit: Annotated[int, Parameter(ge=1, le=100_000)] = 20
-) -> Response[bytes]:
+async def history(request: AnyRequest) -> Response[bytes]:
     """`saltern history`."""
-    return encoding.answer(_service(state).history(minion, limit))
+    query = _query(request, HistoryQuery)
+    return encoding.answer(_service(request).history(query.minion, query.limit))
 
 
-@get("/runs/{run_id:str}")
-async def run_detail(state: State, run_id: str) -> Response[bytes]:
+@get("/run")
+async def run_detail(request: AnyRequest) -> Response[bytes]:
     """`saltern show`."""
-    return encoding.answer(_service(state).run_detail(run_id))
+    return encoding.answer(_service(request).run_detail(_query(request, RunQuery).id))
 
 
 @post("/call", status_code=200)
-async def call(state: State, data: CallQuestion) -> Stream:
+async def call(request: AnyRequest) -> Stream:
     """`saltern run`."""
-    return await encoding.stream(_service(state).call(data.target, data.fun, data.args, data.kwargs, data.timeout))
+    data = await _body(request, CallQuestion)
+    return await encoding.stream(_service(request).call(data.target, data.fun, data.args, data.kwargs, data.timeout))
 
 
 @post("/sync", status_code=200)
-async def sync(state: State, data: SyncQuestion) -> Stream:
+async def sync(request: AnyRequest) -> Stream:
     """`saltern sync`."""
-    return await encoding.stream(_service(state).sync(data.target, whole=data.whole, test=data.test))
+    data = await _body(request, SyncQuestion)
+    return await encoding.stream(_service(request).sync(data.target, whole=data.whole, test=data.test))
 
 
 @post("/pause", status_code=200)
-async def pause(state: State, data: TargetQuestion) -> Response[bytes]:
+async def pause(request: AnyRequest) -> Response[bytes]:
     """`saltern pause`."""
-    return encoding.answer(await _service(state).pause(data.target))
+    data = await _body(request, TargetQuestion)
+    return encoding.answer(await _service(request).pause(data.target))
 
 
 @post("/resume", status_code=200)
-async def resume(state: State, data: TargetQuestion) -> Response[bytes]:
+async def resume(request: AnyRequest) -> Response[bytes]:
     """`saltern resume`."""
-    return encoding.answer(await _service(state).resume(data.target))
+    data = await _body(request, TargetQuestion)
+    return encoding.answer(await _service(request).resume(data.target))
 
 
 @post("/preview", status_code=200)
-async def preview(state: State, data: PreviewQuestion) -> Stream:
+async def preview(request: AnyRequest) -> Stream:
     """`saltern preview`."""
-    return await encoding.stream(_service(state).preview(data.base, data.head, data.target, live=data.live))
+    data = await _body(request, PreviewQuestion)
+    return await encoding.stream(_service(request).preview(data.base, data.head, data.target, live=data.live))
 
 
 @get("/events")
-async def events(state: State) -> Stream:
+async def events(request: AnyRequest) -> Stream:
     """`saltern events`."""
-    return await encoding.open_stream(_service(state).events())
+    return await encoding.open_stream(_service(request).events())
 
 
-def _service(state: State) -> Service:
-    return cast(Service, state.service)
+def _service(request: AnyRequest) -> Service:
+    return cast(Service, request.app.state.service)
+
+
+def _query(request: AnyRequest, of: type[_Query]) -> _Query:
+    try:
+        return msgspec.convert(dict(request.query_params), of, strict=False)
+    except msgspec.ValidationError as error:
+        raise ServiceError("bad-request", str(error)) from None
+
+
+async def _body(request: AnyRequest, of: type[_Query]) -> _Query:
+    try:
+        return msgspec.json.decode(await request.body(), type=of)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ServiceError("bad-request", str(error)) from None

@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import ipaddress
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import msgspec
 from litestar import Litestar, Request, Response, get, post
@@ -20,6 +20,8 @@ from litestar.exceptions import HTTPException
 from controller.api import encoding
 from controller.metrics import CONTENT_TYPE, Metrics
 from controller.views import Service, ServiceError
+
+AnyRequest: TypeAlias = Request[Any, Any, State]
 
 LARGEST_HOOK = 1024 * 1024
 """Bytes; forges cut theirs long before."""
@@ -47,29 +49,29 @@ async def health() -> str:
 
 
 @get("/metrics")
-async def exposition(state: State) -> Response[bytes]:
+async def exposition(request: AnyRequest) -> Response[bytes]:
     """For Prometheus."""
-    return Response(_metrics(state).exposition(), media_type=CONTENT_TYPE)
+    return Response(_metrics(request).exposition(), media_type=CONTENT_TYPE)
 
 
 @post("/hook", status_code=202)
-async def hook(state: State, request: Request[Any, Any, State]) -> Response[bytes]:
+async def hook(request: AnyRequest) -> Response[bytes]:
     """Somebody pushed. Answers how many remotes are fetched for it."""
     body = await request.body()
     try:
-        _admit(state.secret, request, body)
+        _admit(request.app.state.secret, request, body)
     except ServiceError:
-        _metrics(state).hooked("refused")
+        _metrics(request).hooked("refused")
         raise
-    _metrics(state).hooked("accepted")
-    service = cast(Service, state.service)
+    _metrics(request).hooked("accepted")
+    service = cast(Service, request.app.state.service)
     for hint in _hints(request, body):
         if count := await service.hook(hint):
             return encoding.answer({"remotes": count}, 202)
     return encoding.answer({"remotes": await service.hook(None)}, 202)
 
 
-def _admit(secret: bytes, request: Request[Any, Any, State], body: bytes) -> None:
+def _admit(secret: bytes, request: AnyRequest, body: bytes) -> None:
     """ServiceError unless the caller knows the secret, or none is set and it calls from this machine."""
     if not secret:
         if not _is_local(request):
@@ -90,7 +92,7 @@ def _admit(secret: bytes, request: Request[Any, Any, State], body: bytes) -> Non
         )
 
 
-def _is_local(request: Request[Any, Any, State]) -> bool:
+def _is_local(request: AnyRequest) -> bool:
     """A reverse proxy on this machine makes everyone look local, so what it forwards does not count as such."""
     if any(name in request.headers for name in ("x-forwarded-for", "forwarded", "x-real-ip")):
         return False
@@ -100,7 +102,7 @@ def _is_local(request: Request[Any, Any, State]) -> bool:
         return False
 
 
-def _hints(request: Request[Any, Any, State], body: bytes) -> Iterator[str]:
+def _hints(request: AnyRequest, body: bytes) -> Iterator[str]:
     """Names and urls of the remote, best first; nothing when the body says none."""
     if remote := request.query_params.get("remote"):
         yield str(remote)
@@ -114,5 +116,5 @@ def _hints(request: Request[Any, Any, State], body: bytes) -> Iterator[str]:
             yield from (found[key] for key in _URLS if isinstance(found.get(key), str) and found[key])
 
 
-def _metrics(state: State) -> Metrics:
-    return cast(Metrics, state.metrics)
+def _metrics(request: AnyRequest) -> Metrics:
+    return cast(Metrics, request.app.state.metrics)

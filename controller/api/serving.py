@@ -20,6 +20,7 @@ from controller.metrics import Metrics
 from controller.settings import Settings
 from controller.views import Service
 
+_BACKLOG = 128
 _GRACE = 1  # seconds that open streams get when the controller stops
 
 
@@ -51,10 +52,18 @@ async def serve(service: Service, settings: Settings, metrics: Metrics) -> Async
 
 
 class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.stop = asyncio.Event()
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Signals are the composition root's affair."""
         yield
+
+    async def main_loop(self) -> None:
+        """Sleep until told to stop. Uvicorn's own wakes ten times a second for a Date header."""
+        await self.stop.wait()
 
 
 @contextlib.asynccontextmanager
@@ -68,6 +77,7 @@ async def _serving(app: Litestar, bound: socket.socket) -> AsyncIterator[None]:
         access_log=False,
         proxy_headers=False,
         server_header=False,
+        date_header=False,
         timeout_keep_alive=5,
         timeout_graceful_shutdown=_GRACE,
         limit_concurrency=512,
@@ -75,30 +85,38 @@ async def _serving(app: Litestar, bound: socket.socket) -> AsyncIterator[None]:
     server = _Server(config)
     task = asyncio.create_task(server.serve(sockets=[bound]))
     try:
+        while not server.started and not task.done():
+            await asyncio.sleep(0.001)
         yield
     finally:
-        server.should_exit = True
+        server.stop.set()
         await task
 
 
 @contextlib.contextmanager
 def _unix_socket(path: Path) -> Iterator[socket.socket]:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _free_place(path)
-        bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        before = os.umask(0o177)  # never reachable by others, not even between bind and chmod
-        try:
-            bound.bind(str(path))
-        finally:
-            os.umask(before)
-    except OSError as error:
-        raise CannotListen(f"{path}: {error.strerror or error}; set sock_dir to a folder of this user") from error
+    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with contextlib.closing(bound):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _free_place(path)
+            _bind_privately(bound, path)
+        except OSError as error:
+            raise CannotListen(f"{path}: {error.strerror or error}; set sock_dir to a folder of this user") from error
         try:
             yield bound
         finally:
             path.unlink(missing_ok=True)
+
+
+def _bind_privately(bound: socket.socket, path: Path) -> None:
+    """Never reachable by others, not even between bind and chmod."""
+    before = os.umask(0o177)
+    try:
+        bound.bind(str(path))
+    finally:
+        os.umask(before)
+    bound.listen(_BACKLOG)
 
 
 def _free_place(path: Path) -> None:
@@ -129,6 +147,7 @@ def _tcp_socket(host: str, port: int) -> Iterator[socket.socket]:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             bound.bind((host, port))
+            bound.listen(_BACKLOG)
         except OSError as error:
             raise CannotListen(
                 f"http_host {host}, http_port {port}: {error.strerror}; choose another http_port, or 0 for none"

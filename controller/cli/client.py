@@ -6,6 +6,7 @@ Every way in which this can fail is a `Failure` that says what to do.
 from __future__ import annotations
 
 import contextlib
+import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -30,12 +31,13 @@ class Client:
     def __init__(self, config_dir: Path) -> None:
         self._socket = settings_of(config_dir).socket
         self._config_dir = config_dir
-        transport = httpx.HTTPTransport(uds=str(self._socket))
+        transport = httpx.HTTPTransport(uds=str(self._socket), verify=False)
         # Answers come when they come: a run may last for hours, and the controller keeps its own time.
         timeout = httpx.Timeout(None, connect=10.0)
         self._http = httpx.Client(transport=transport, base_url="http://controller", timeout=timeout, trust_env=False)
 
     def __enter__(self) -> Client:
+        self._knock()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -72,24 +74,25 @@ class Client:
     def _explained(self) -> Iterator[None]:
         try:
             yield
-        except httpx.ConnectError as error:
-            raise Failure(f"no controller answers on {self._socket}", UNREACHABLE, hint=self._why(error)) from None
         except httpx.TransportError as error:
             raise Failure(f"the controller stopped answering: {error}", UNREACHABLE) from None
         except msgspec.MsgspecError as error:
             raise Failure(f"the controller answers in a way that is not understood: {error}") from None
 
-    def _why(self, error: httpx.ConnectError) -> str:
+    def _knock(self) -> None:
+        """See whether somebody is there; the system's own error says best why not."""
         start = f"start it with: saltern controller -c {self._config_dir}"
-        try:
-            self._socket.stat()
-        except PermissionError:
-            return "its socket is for the controller's own user; use that user, or sudo"
-        except OSError:
-            return start
-        if "Permission denied" in str(error):
-            return "its socket is for the controller's own user; use that user, or sudo"
-        return f"its socket is there, but nobody listens; {start}"
+        with contextlib.closing(socket.socket(socket.AF_UNIX)) as probe:
+            try:
+                probe.connect(str(self._socket))
+                return
+            except PermissionError:
+                hint = "its socket is for the controller's own user; use that user, or sudo"
+            except ConnectionRefusedError:
+                hint = f"its socket is there, but nobody listens; {start}"
+            except OSError:
+                hint = start
+        raise Failure(f"no controller answers on {self._socket}", UNREACHABLE, hint=hint)
 
 
 def failure_of(view: ErrorView) -> Failure:

@@ -60,6 +60,14 @@ class Verbs(click.Group):
             raise click.UsageError(f"there is no verb {args[0]!r}{_near(args[0])}", ctx)
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the verb. Whoever reads our output may stop reading (`| head`), which is no failure."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            _mute_stdout()
+            return OK
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the verbs without loading them."""
         with formatter.section("Verbs"):
@@ -110,14 +118,11 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return INTERRUPTED
-    except BrokenPipeError:
-        _mute_stdout()
-        return OK
     return result if isinstance(result, int) else OK
 
 
 def _mute_stdout() -> None:
-    """Whoever read our output has closed it (`| head`): that is no failure, and Python shall not complain at exit."""
+    """Nobody reads stdout any more; Python shall not complain of it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 

@@ -40,7 +40,7 @@ def document(view: Any, form: str) -> None:
     """One JSON or YAML document."""
     plain = msgspec.to_builtins(view)
     if form == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(plain), indent=2))
+        click.echo(msgspec.json.format(msgspec.json.encode(plain).decode(), indent=2))
         return
     import yaml
 

@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from controller.cli import options, output
-from controller.cli.arguments import parse
 from controller.cli.client import Client
 from controller.cli.failure import FAILED, OK
 from controller.questions import CallQuestion
 from controller.views import CallReturn, Target
+from minion.arguments import BadArgument, parse
 
 
 @click.command("run")
@@ -38,9 +38,12 @@ def run_command(
 
     ARGUMENTS are YAML values and KEY=VALUE pairs, as Salt has them; put `--` before ones that begin with a dash.
     """
-    values, pairs = parse(arguments)
+    try:
+        values, pairs = parse(arguments)
+    except BadArgument as error:
+        raise click.UsageError(str(error)) from None
     asked = Target(kind=kind or "glob", expression=target)  # type: ignore[arg-type]  # a choice of click's
-    question = CallQuestion(target=asked, fun=function, args=tuple(values), kwargs=pairs, timeout=timeout)
+    question = CallQuestion(target=asked, fun=function, args=values, kwargs=pairs, timeout=timeout)
     returns: list[CallReturn] = []
     with Client(config_dir) as client:
         for item in client.stream("/call", question):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import quote
 
 import click
 
@@ -20,7 +19,7 @@ from controller.views import RunView
 def show_command(run_id: str, changes: bool, out: str, config_dir: Path) -> None:
     """One run with all that came of it. The beginning of RUN_ID is enough where it is clear."""
     with Client(config_dir) as client:
-        view = client.get(f"/runs/{quote(run_id, safe='')}", RunView)
+        view = client.get("/run", RunView, id=run_id)
     if out != "text":
         output.document(view, out)
         return

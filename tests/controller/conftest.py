@@ -1,0 +1,365 @@
+"""A controller's API with a small service of memory behind it, on real sockets, for the tests of API and CLI."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fnmatch
+import io
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.api import Listening, serve
+from controller.cli.main import run as run_cli
+from controller.metrics import Metrics, MinionSample
+from controller.settings import Settings, load_settings
+from controller.views import (
+    CallReturn,
+    ChunkChange,
+    ControllerKey,
+    DriftView,
+    EventView,
+    FieldChange,
+    HistoryEntry,
+    KeyView,
+    MinionDiff,
+    MinionStatus,
+    PreviewBroken,
+    PreviewClass,
+    PreviewEvent,
+    PreviewResult,
+    PreviewStarted,
+    PreviewSummary,
+    RemoteStatus,
+    RunView,
+    ServiceError,
+    SyncReturn,
+    Target,
+)
+
+STATES = {
+    "file_|-motd_|-/etc/motd_|-managed": {
+        "__run_num__": 0, "name": "/etc/motd", "result": True, "comment": "File /etc/motd updated",
+        "changes": {"diff": "--- \n+++ \n-old\n+new"},
+    },
+    "test_|-quiet_|-quiet_|-nop": {"__run_num__": 1, "name": "quiet", "result": True, "comment": "ok", "changes": {}},
+}  # fmt: skip
+
+
+class Desk:
+    """Three minions, three keys and a history in memory; answers as a controller does."""
+
+    def __init__(self) -> None:
+        self.minions = dict.fromkeys(("db1", "web1", "web2"), "Synced")
+        self.paused: set[str] = set()
+        self.key_views = {
+            "aa:01": KeyView(id="db1", state="accepted", fingerprint="aa:01", first_seen=1.0, changed=2.0),
+            "aa:02": KeyView(id="web1", state="pending", fingerprint="aa:02", first_seen=1.0, changed=1.0),
+            "aa:03": KeyView(
+                id="db1", state="pending", fingerprint="aa:03", first_seen=3.0, changed=3.0, conflict=True
+            ),
+        }
+        self.hints: list[str | None] = []
+        self.listeners = 0
+        self.broken_stream = False
+
+    def _match(self, target: Target | None) -> list[str]:
+        if target is None:
+            return sorted(self.minions)
+        if target.kind == "list":
+            found = [name for name in sorted(self.minions) if name in target.expression.split(",")]
+        elif target.kind == "glob":
+            found = [name for name in sorted(self.minions) if fnmatch.fnmatchcase(name, target.expression)]
+        else:
+            raise ServiceError("bad-request", f"{target.kind} targets are not understood here")
+        if not found:
+            raise ServiceError("no-target", f"no minion matches {target.expression!r}", hint="see: saltern key list")
+        return found
+
+    def status(self, target: Target | None) -> Sequence[MinionStatus]:
+        """One of them does not compile."""
+        return [
+            MinionStatus(
+                id=name,
+                sync="Paused" if name in self.paused else "OutOfSync" if name == "db1" else "Synced",
+                health="Degraded" if name == "db1" else "Healthy",
+                connected=name != "web2",
+                attempted_revision="abc1234",
+                applied_revision="abc1234",
+                applied_at=1_000.0,
+                last_seen=2_000.0,
+                message="compile error\x1b[31m" if name == "db1" else "",
+                errors=("db.sls:3: 'nope' is undefined",) if name == "db1" else (),
+            )
+            for name in self._match(target)
+        ]
+
+    def remotes(self) -> Sequence[RemoteStatus]:
+        """One that fails."""
+        return [RemoteStatus(name="states", url="https://git/states", commit="abc1234def", error="connection refused")]
+
+    def keys(self) -> Sequence[KeyView]:
+        """All of them."""
+        return list(self.key_views.values())
+
+    def controller_key(self) -> ControllerKey:
+        """A constant."""
+        return ControllerKey(public="P" * 40, fingerprint="cc:cc")
+
+    def _set(self, names: Sequence[str], state: Any) -> Sequence[KeyView]:
+        changed = []
+        for name in names:
+            if name not in self.key_views:
+                raise ServiceError("not-found", f"no key {name}")
+            old = self.key_views[name]
+            if state == "accepted" and old.conflict:
+                raise ServiceError("conflict", f"another key is accepted for {old.id!r}", hint="delete that one first")
+            self.key_views[name] = KeyView(
+                id=old.id, state=state, fingerprint=name, first_seen=old.first_seen, changed=9.0
+            )
+            changed.append(self.key_views[name])
+        return changed
+
+    def accept(self, names: Sequence[str]) -> Sequence[KeyView]:
+        """By fingerprint."""
+        return self._set(names, "accepted")
+
+    def reject(self, names: Sequence[str]) -> Sequence[KeyView]:
+        """By fingerprint."""
+        return self._set(names, "rejected")
+
+    def delete(self, names: Sequence[str]) -> Sequence[KeyView]:
+        """By fingerprint."""
+        return [self.key_views.pop(name) for name in names]
+
+    def diff(self, minion: str | None) -> Sequence[MinionDiff]:
+        """web1 has a change and a drift."""
+        if minion is not None:
+            self._match(Target(expression=minion))
+        change = ChunkChange(key="file_|-motd", action="changed", fields=(FieldChange(field="mode", old="1", new=2),))
+        drift = DriftView(key="file_|-motd", comment="would be updated", changes={"mode": "0600"})
+        found = MinionDiff(
+            id="web1", base="abc", head="def", text="~ file.managed motd", changes=(change,), drift=(drift,)
+        )
+        return [found] if minion in (None, "web1") else []
+
+    def history(self, minion: str | None, limit: int) -> Sequence[HistoryEntry]:
+        """Five runs."""
+        entries = [
+            HistoryEntry(
+                run_id=f"run-{number}", minion="web1", kind="apply", state="finished", outcome="changed",
+                revision="abc1234", created=1.0, finished=2.0, seconds=0.5, changes=1, summary="1 changed",
+            )
+            for number in range(5)
+        ]  # fmt: skip
+        return [entry for entry in entries if minion in (None, entry.minion)][:limit]
+
+    def run_detail(self, run_id: str) -> RunView:
+        """One of the five."""
+        for entry in self.history(None, 5):
+            if entry.run_id == run_id:
+                return RunView(entry=entry, states=STATES)
+        raise ServiceError("not-found", f"there is no run {run_id!r}")
+
+    async def call(
+        self, target: Target, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any], timeout: float
+    ) -> AsyncIterator[CallReturn]:
+        """Returns what it was asked; web2 is away."""
+        for name in self._match(target):
+            await asyncio.sleep(0)
+            if name == "web2":
+                yield CallReturn(minion=name, ok=False, answered=False, error="not connected")
+            elif fun == "strange.values":
+                yield CallReturn(
+                    minion=name, ok=True, value={None: b"\xff", 1: float("nan"), "s": "\ud800", b"k": 2**70}
+                )
+            else:
+                yield CallReturn(minion=name, ok=True, value={"fun": fun, "args": list(args), "kwargs": dict(kwargs)})
+        if self.broken_stream:
+            raise ServiceError("internal", "it broke in the middle")
+
+    async def sync(self, target: Target, *, whole: bool, test: bool) -> AsyncIterator[SyncReturn]:
+        """Changes, or would."""
+        for name in self._match(target):
+            outcome = "pending" if test else "changed"
+            yield SyncReturn(minion=name, outcome=outcome, changes=1, states=STATES, summary="whole" if whole else "")
+
+    async def pause(self, target: Target) -> Sequence[str]:
+        """Until resume."""
+        names = self._match(target)
+        self.paused.update(names)
+        return names
+
+    async def resume(self, target: Target) -> Sequence[str]:
+        """Until pause."""
+        names = self._match(target)
+        self.paused.difference_update(names)
+        return names
+
+    async def preview(self, base: str, head: str, target: Target | None, *, live: bool) -> AsyncIterator[PreviewEvent]:
+        """Branch `broken` does not compile, `same` changes nothing, `nope` is not there."""
+        if head == "nope":
+            raise ServiceError("not-found", "no remote has 'nope'", hint="did you mean 'note'?")
+        names = self._match(target)
+        changed = 0 if head in ("same", "broken") else len(names)
+        broken = len(names) if head == "broken" else 0
+        yield PreviewStarted(base=base, head=head, minions=len(names), changed=changed, unchanged=0, broken=broken)
+        if broken:
+            yield PreviewBroken(minions=tuple(names), errors=("web.sls:1: no such thing",))
+        if changed:
+            yield PreviewClass(minions=tuple(names), text="+ file.managed motd\n  ```\n")
+            if live:
+                yield PreviewResult(minion=names[0], outcome="pending", states=STATES, summary="1 would change")
+        yield PreviewSummary(minions=len(names), changed=changed, unchanged=0, broken=broken, seconds=0.1)
+
+    async def events(self) -> AsyncIterator[EventView]:
+        """An event at once, then every few milliseconds."""
+        self.listeners += 1
+        try:
+            for number in range(1_000_000):
+                yield EventView(tag=f"saltern/{'run' if number % 2 else 'push'}", time=1.0 * number, data={"n": number})
+                await asyncio.sleep(0.005)
+        finally:
+            self.listeners -= 1
+
+    async def hook(self, remote_hint: str | None) -> int:
+        """Knows one url."""
+        self.hints.append(remote_hint)
+        return 2 if remote_hint is None else int(remote_hint == "https://git/states.git")
+
+
+class Served:
+    """The API of a desk, in a thread with a loop of its own."""
+
+    def __init__(self, desk: Desk, settings: Settings) -> None:
+        self.desk, self.settings = desk, settings
+        self.metrics = Metrics(lambda: 5_000.0)
+        self.metrics.watch_minions(
+            lambda: [MinionSample(id="web1", sync="Synced", health="Drifted", drifted=3, revision_at=4_000.0)]
+        )
+        self.listening: Listening | None = None
+        self.error: Exception | None = None
+        self._ready, self._stop = threading.Event(), asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._main()))
+
+    def __enter__(self) -> Served:
+        self._thread.start()
+        assert self._ready.wait(30)
+        if self.error is not None:
+            self._thread.join()
+            raise self.error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+
+    async def _main(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        try:
+            async with serve(self.desk, self.settings, self.metrics) as self.listening:
+                self._ready.set()
+                await self._stop.wait()
+        except Exception as error:
+            self.error = error
+        finally:
+            self._ready.set()
+
+
+def free_port() -> int:
+    """One that was free a moment ago."""
+    with contextlib.closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def config_dir(tmp_path: Path) -> Path:
+    """A configuration folder whose controller lives below it."""
+    folder = tmp_path / "etc"
+    folder.mkdir()
+    (folder / "controller").write_text(f"root_dir: {tmp_path}/root\nhttp_port: {free_port()}\n")
+    return folder
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """The service behind the API."""
+    return Desk()
+
+
+@pytest.fixture
+def served(desk: Desk, config_dir: Path) -> Iterator[Served]:
+    """The API, listening."""
+    with Served(desk, load_settings(config_dir)) as found:
+        yield found
+
+
+@pytest.fixture
+def serve_desk() -> type[Served]:
+    """To serve with other settings."""
+    return Served
+
+
+class Completed:
+    """What came of `saltern ...`."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    def __repr__(self) -> str:
+        return f"exit {self.code}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
+
+
+@pytest.fixture
+def saltern(config_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs the command line in this process, which is quick; it talks to real sockets all the same."""
+    monkeypatch.setenv("SALTERN_CONFIG_DIR", str(config_dir))
+
+    def run(*arguments: str) -> Completed:
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = run_cli(arguments)
+        return Completed(code, out.getvalue(), err.getvalue())
+
+    return run
+
+
+@pytest.fixture
+def saltern_process(config_dir: Path) -> Any:
+    """Runs the command line as a process of its own."""
+
+    def run(*arguments: str, env: Mapping[str, str] | None = None) -> Completed:
+        environment = {**os.environ, "SALTERN_CONFIG_DIR": str(config_dir), **(env or {})}
+        command = [sys.executable, "-c", "from controller.cli import main; main()", *arguments]
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment, timeout=60, check=False
+        )
+        return Completed(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture
+def wait_for() -> Any:
+    """Waits until a condition holds."""
+
+    def wait(condition: Any, seconds: float = 30.0) -> None:
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, "it never came about"
+            time.sleep(0.01)
+
+    return wait
