@@ -1,10 +1,11 @@
 """Compare the goldens of tests/golden with real Salt, which runs in a virtualenv of its own.
 
-    .venv/bin/python ops/oracle.py --salt /path/to/venv [--record] [NAME ...]
+    .venv/bin/python ops/oracle.py --salt /path/to/venv [--record] [--random N [--seed S]] [NAME ...]
 
 The process that compares (ours) starts one process of that virtualenv, which compiles all cases through Salt's
 Python API. `--record` writes what Salt says into the goldens, for cases that expect nothing yet or something else.
-For error cases only *that* Salt fails is compared: the text is ours. Exit code 1 on any unexpected difference.
+`--random N` compares N random trees instead, compiled here and there. For error cases only *that* Salt fails is
+compared: the text is ours. Exit code 1 on any unexpected difference.
 """
 
 from __future__ import annotations
@@ -27,12 +28,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--salt", type=Path, required=True, help="virtualenv that has Salt")
     parser.add_argument("--record", action="store_true", help="write Salt's results into the goldens")
+    parser.add_argument("--random", type=int, default=0, metavar="N", help="compare N random trees instead")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first random tree")
     parser.add_argument("names", nargs="*", help="cases (default: all)")
     options = parser.parse_args()
     sys.path.insert(0, str(GOLDEN))
     import archive
 
-    cases = [case for case in archive.read_cases(GOLDEN) if not options.names or case.name in options.names]
+    if options.random:
+        cases = [random_case(archive, seed) for seed in range(options.seed, options.seed + options.random)]
+    else:
+        cases = [case for case in archive.read_cases(GOLDEN) if not options.names or case.name in options.names]
     with tempfile.TemporaryDirectory() as folder:
         answers = ask_salt(options.salt, cases, Path(folder))
     equal, known, wrong = 0, [], []
@@ -52,6 +58,21 @@ def main() -> int:
     for line in [*(f"on purpose: {line}" for line in known), *(f"DIFFERS: {line}" for line in wrong)]:
         print(line)  # noqa: T201
     return 1 if wrong else 0
+
+
+def random_case(archive: Any, seed: int) -> Any:
+    """A random tree that expects what our compile gives."""
+    from random_trees import random_sections
+
+    from highstate import MemoryFiles, Minion, Settings, compile_minion
+
+    case = archive.Case(path=GOLDEN / f"random-{seed}", comment="", sections=random_sections(seed))
+    trees = MemoryFiles(case.trees("states")), MemoryFiles(case.trees("pillar"))
+    compiled = compile_minion(*trees, Minion(id=case.minion, grains=case.grains), Settings(**case.settings))
+    if compiled.errors:
+        return case.expecting("errors", "\n".join(map(str, compiled.errors)))
+    chunks = json.loads(json.dumps([chunk.as_salt() for chunk in compiled.lowstate]))
+    return case.expecting("lowstate.yaml", archive.dump_lowstate(chunks))
 
 
 def compare(case: Any, answer: dict[str, Any]) -> str:
