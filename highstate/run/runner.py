@@ -249,13 +249,21 @@ class _Run:
 
     def prepare(self, key: str, chunk: Chunk, watched: bool) -> Prepared:
         """The plan; mod_watch's when there is nothing else to do and something watched has changed."""
-        prepared = self.executor.plan(chunk, chunk.arguments, watched=False)
+        arguments = self.with_required(key, chunk)
+        prepared = self.executor.plan(chunk, arguments, watched=False)
         if prepared is None:
             return Prepared(chunk=chunk, predicted=_not_run(chunk, False, f"No plan was made for {key}"))
         idle = prepared.work is None and prepared.predicted.result is True and not changed(prepared.predicted)
         if watched and idle and not prepared.skip_watch:
-            return self.executor.plan(chunk, chunk.arguments, watched=True) or prepared
+            return self.executor.plan(chunk, arguments, watched=True) or prepared
         return prepared
+
+    def with_required(self, key: str, chunk: Chunk) -> Mapping[str, Value]:
+        """The arguments, and in `__required__` state and name of what the chunk requires: cleaning spares those."""
+        if not chunk.arguments.get("clean"):
+            return chunk.arguments
+        found = self.requisites(key)[0].get("require", [])
+        return {**chunk.arguments, "__required__": [(self.chunks[one].state, self.chunks[one].name) for one in found]}
 
     def repeated(self, key: str, chunk: Chunk, watched: bool) -> StateResult:
         """Attempts until `retry` is satisfied; one, when there is no `retry` or under test=True."""

@@ -99,6 +99,8 @@ class StateEngine:
         own, warnings = _arguments(chunk, function, arguments, watched)
         if "backup_dir" in function.parameters:
             own["backup_dir"] = self._backup_dir
+        if "required" in function.parameters:
+            own["required"] = arguments.get("__required__", ())
         plan = function.call(self._machine, chunk.name, **own)
         warnings += plan.warnings
         if not plan.changes:

@@ -7,7 +7,7 @@ in `changes`, the same under test=True and after the acts.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from minion.states.file_managed import Wanted, file_changes
 from minion.states.file_paths import behind, below, checked, fits, make_parents, missing_parents
@@ -30,13 +30,13 @@ def directory(
     max_depth: Value = None,
     clean: bool = False,
     exclude_pat: Value = None,
-    require: Value = None,
+    required: Sequence[tuple[str, str]] = (),
     force: bool = False,
     follow_symlinks: bool = False,
     allow_symlink: bool = True,
     children_only: bool = False,
 ) -> Plan:
-    """The plan of file.directory. With `clean`, files named in `require` by their path are kept."""
+    """The plan of file.directory. With `clean`, what `required` file states manage is kept; the engine names them."""
     path = checked(name, "directory")
     if clean:
         _cleanable(machine, path)
@@ -53,7 +53,7 @@ def directory(
         folders = perms(user, group, mode if dir_mode is None else dir_mode)
         changes += _recursed(machine, path, folders, files, recurse, max_depth)
         if clean:
-            changes += _cleaned(machine, path, _required(require), exclude_pat)
+            changes += _cleaned(machine, path, _kept(machine, required), exclude_pat)
     listed = "".join(f"{change.key}: {_said(change.shown)}\n" for change in changes)
     cleaned = any("removed" in change.shown for change in changes)
     return Plan(
@@ -84,7 +84,7 @@ def recurse(
     replace: bool = True,
     makedirs: bool = True,
     show_changes: bool = True,
-    require: Value = None,
+    required: Sequence[tuple[str, str]] = (),
     saltenv: str = "base",
 ) -> Plan:
     """The plan of file.recurse. Trees of git hold no empty folders, so `include_empty` has nothing to add."""
@@ -109,7 +109,7 @@ def recurse(
     for target, url in wanted.items():
         changes += _one_file(machine, target, url, saltenv, rendered, owner, replace=replace, show=bool(show_changes))
     if clean and found is not None:
-        changes += _cleaned(machine, path, {*wanted, *_required(require)}, exclude_pat)
+        changes += _cleaned(machine, path, {*wanted, *_kept(machine, required)}, exclude_pat)
     listed = "\n".join(f"#### {change.key} ####\n{_said(change.shown)}\n" for change in changes)
     return Plan(
         changes=tuple(changes),
@@ -251,11 +251,14 @@ def _cleaned(machine: Reader, top: str, kept: Iterable[str], exclude_pat: Value)
         yield Change(key=path, shown={"removed": "Removed due to clean"}, act=_nothing if is_within else _remove(path))
 
 
-def _required(require: Value) -> set[str]:
-    """Paths that `require` names: another state manages them, so cleaning leaves them alone."""
-    items = require if isinstance(require, list) else []
-    named = {str(value) for item in items if isinstance(item, dict) for state, value in item.items() if state == "file"}
-    return {posixpath.normpath(path) for path in named if path.startswith("/")}
+def _kept(machine: Reader, required: Sequence[tuple[str, str]]) -> set[str]:
+    """What other file states manage: their path, and everything below it when it is a directory (Salt's rule)."""
+    kept = {posixpath.normpath(name) for state, name in required if state == "file" and name.startswith("/")}
+    for path in list(kept):
+        found = machine.stat(path)
+        if found is not None and found.kind == "directory":
+            kept |= {inner for inner, _ in below(machine, path)}
+    return kept
 
 
 def _said(shown: Value) -> str:

@@ -39,7 +39,11 @@ def do(tmp_path: Path) -> Do:
         chunk = Chunk(state="file", fun=fun, id="x", name=name, sls="s", arguments=arguments)
         engine = StateEngine(machine, test=test, backup_dir=str(tmp_path / "kept"))
         required = [path for item in arguments.get("require", []) for path in item.values()]
-        known = {f"file_|-r_|-{path}_|-managed": StateResult(name=path, result=True) for path in required}
+        places = {"own id": str(tmp_path / "top/kept/mine")}
+        known = {
+            f"file_|-{path}_|-{places.get(path, path)}_|-managed": StateResult(name=path, result=True)
+            for path in required
+        }
         return run({"k": chunk}, engine, test=test, clock=lambda: 0.0, known=known)["k"]
 
     return call
@@ -299,11 +303,15 @@ def test_clean_removes_what_is_not_kept(do: Do, tmp_path: Path) -> None:
     (outside / "precious").touch()
     for name in ("gone/deep/x", "kept/mine", "kept/other", "log.txt"):
         (top / name).touch()
+    (top / "ours").mkdir()
+    (top / "ours/x").touch()
     (top / "link").symlink_to(outside)
-    result = do("directory", top, clean=True, exclude_pat="*.txt", require=[{"file": str(top / "kept/mine")}])
+    result = do(
+        "directory", top, clean=True, exclude_pat="*.txt", require=[{"file": "own id"}, {"file": str(top / "ours")}]
+    )
     assert result.comment == f"Files cleaned from directory {top}"
     assert set(result.changes) == {str(top / n) for n in ("gone", "gone/deep", "gone/deep/x", "kept/other", "link")}
-    assert sorted(path.name for path in top.rglob("*")) == ["kept", "log.txt", "mine"]
+    assert sorted(path.name for path in top.rglob("*")) == ["kept", "log.txt", "mine", "ours", "x"]
     assert (outside / "precious").exists()
 
 
