@@ -1,0 +1,464 @@
+"""The store on real SQLite files."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import create_engine
+
+from controller.store import (
+    AppliedRecord,
+    DesiredRecord,
+    KeyConflict,
+    KeyUnknown,
+    RevisionRecord,
+    RunRecord,
+    Store,
+    StoreError,
+    StoreTooNew,
+    StoreUnavailable,
+    TooManyKeys,
+    keys,
+    migrate,
+    schema,
+)
+from highstate.types import Pos, Problem
+from wire.messages import RunResult
+
+PROBLEM = Problem(message="'nope' is undefined", pos=Pos(file="a.sls", line=3, include_chain=("top", "a")), hint="x")
+
+
+def public(number: int) -> str:
+    return f"{number:0>5}" * 8
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "lib" / "controller.sqlite"
+
+
+@pytest.fixture
+def store(path):
+    with Store(f"sqlite:///{path}") as store:
+        yield store
+
+
+def run_of(run_id: str, minion: str = "a", **fields) -> RunRecord:
+    return RunRecord(**{"run_id": run_id, "minion": minion, "kind": "apply", "created": 1.0, **fields})
+
+
+def give(store: Store, minion: str, generation: int, document: bytes) -> str:
+    digest = f"digest-{document.decode()}"
+    record = DesiredRecord(
+        minion=minion, generation=generation, revision="r1", compiled_revision="r1", digest=digest, document=document
+    )
+    store.put_compiled([record])
+    return digest
+
+
+# --- the file -------------------------------------------------------------------------------------------------------
+
+
+def test_files_are_private_whatever_the_umask(path):
+    before = os.umask(0)
+    try:
+        with Store(f"sqlite:///{path}") as store:
+            store.seen("a", 1.0)
+            found = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+    finally:
+        os.umask(before)
+    assert found == dict.fromkeys(found, 384)
+    assert "controller.sqlite-wal" in found
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_a_file_that_others_could_read_is_made_private(path):
+    path.parent.mkdir()
+    path.touch(0o644)
+    Store(f"sqlite:///{path}").close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_everything_is_there_after_reopening(path):
+    with Store(f"sqlite:///{path}") as store:
+        store.request_key(public(1), "a", 1.0)
+        store.seen("a", 2.0, grains={"os": "Debian", 1: [None, b"\xff"]}, session="s", held="h", epoch="e")
+        digest = give(store, "a", 1, b"doc")
+        store.create_run(run_of("r", keys=("x", "y")))
+    with Store(f"sqlite:///{path}") as store:
+        assert store.keys()[0].id == "a"
+        assert store.minion("a").grains == {"os": "Debian", 1: [None, b"\xff"]}
+        assert store.document(digest) == b"doc"
+        assert store.run("r").keys == ("x", "y")
+
+
+def test_a_store_at_head_needs_no_alembic(path):
+    Store(f"sqlite:///{path}").close()
+    opening = f"from controller.store import Store; Store('sqlite:///{path}').close()"
+    script = f"import sys; {opening}; print('alembic' in sys.modules)"
+    assert (
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "False\n"
+    )
+
+
+def test_migrating_from_empty_gives_what_creating_gives(tmp_path, path):
+    assert {schema.HEAD} <= migrate.known_versions()
+    engine = create_engine(f"sqlite:///{tmp_path}/migrated.sqlite")
+    with engine.begin() as connection:
+        migrate.upgrade(connection)
+    with engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), schema.metadata) == []
+    engine.dispose()
+    Store(f"sqlite:///{path}").close()
+
+    def tables(file: Path) -> list[tuple[str, list[tuple[object, ...]]]]:
+        connection = sqlite3.connect(file)
+        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        indexes = sorted(row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'index'"))
+        found = [(name, connection.execute(f"PRAGMA table_info({name})").fetchall()) for name in sorted(names)]
+        keyed = [(name, connection.execute(f"PRAGMA foreign_key_list({name})").fetchall()) for name in sorted(names)]
+        connection.close()
+        return [*found, *keyed, ("indexes", [(name,) for name in indexes])]
+
+    assert tables(tmp_path / "migrated.sqlite") == tables(path)
+
+
+def test_an_older_store_is_migrated(path, monkeypatch):
+    Store(f"sqlite:///{path}").close()
+    seen = []
+    monkeypatch.setattr(schema, "HEAD", "0002")
+    monkeypatch.setattr(migrate, "upgrade", lambda connection: seen.append(connection))
+    Store(f"sqlite:///{path}").close()
+    assert len(seen) == 1
+
+
+def test_a_newer_store_is_left_alone(path):
+    Store(f"sqlite:///{path}").close()
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.commit()
+    connection.close()
+    with pytest.raises(StoreTooNew, match="schema 9999"):
+        Store(f"sqlite:///{path}")
+
+
+def test_a_database_of_another_program_is_left_alone(path):
+    path.parent.mkdir()
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE theirs (x)")
+    connection.close()
+    with pytest.raises(StoreError, match="another program"):
+        Store(f"sqlite:///{path}")
+
+
+@pytest.mark.parametrize("content", [b"this is no database, but it is long enough to be looked at" * 20, b"x" * 4096])
+def test_a_damaged_file_says_so(path, content):
+    path.parent.mkdir()
+    path.write_bytes(content)
+    with pytest.raises(StoreUnavailable, match="damaged"):
+        Store(f"sqlite:///{path}")
+
+
+@pytest.mark.parametrize("url", ["nonsense", "sqlite", "mongodb://x/y"])
+def test_a_url_that_is_none_says_so(url):
+    with pytest.raises(StoreError, match="store_url"):
+        Store(url)
+
+
+def test_a_symlink_is_not_followed(tmp_path, path):
+    path.parent.mkdir()
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreUnavailable, match="cannot be opened"):
+        Store(f"sqlite:///{path}")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_full_disk_is_told_and_changes_nothing(path):
+    script = f"""
+import resource
+from controller.store import Store, StoreUnavailable, DesiredRecord
+store = Store("sqlite:///{path}")
+store.seen("a", 1.0)
+resource.setrlimit(resource.RLIMIT_FSIZE, (256 * 1024, resource.RLIM_INFINITY))
+import os
+try:
+    for n in range(100):
+        with store.transaction():
+            store.seen("a", 100.0 + n)
+            store.put_compiled([DesiredRecord(minion="a", generation=n, digest=str(n), document=os.urandom(50_000))])
+except StoreUnavailable as error:
+    print(error)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+store.seen("b", 5.0)
+desired = store.desired("a")
+print(store.minion("a").last_seen == 100.0 + desired.generation, len(store.document(desired.digest)))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "free space" in done.stdout
+    assert done.stdout.splitlines()[-1] == "True 50000"
+
+
+@pytest.mark.parametrize("beat", [1, 7, 40])
+def test_kill_9_leaves_whole_transactions(path, beat):
+    script = f"""
+from controller.store import Store, RunRecord
+store = Store("sqlite:///{path}")
+n = 0
+while True:
+    n += 1
+    with store.transaction():
+        store.create_run(RunRecord(run_id=f"r{{n}}", minion="a", kind="apply", created=1.0))
+        print(n, flush=True)
+        store.finish_run(f"r{{n}}", "ok", finished=2.0, result={{"n": n}})
+"""
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            if int(line) == beat:
+                break
+        process.kill()
+    with Store(f"sqlite:///{path}") as store:
+        runs = store.runs(limit=None)
+        assert len(runs) >= beat - 1
+        assert {run.state for run in runs} <= {"finished"}
+        assert all(store.run_result(run.run_id) == {"n": int(run.run_id[1:])} for run in runs)
+        assert store.create_run(run_of("next"))
+
+
+def test_a_transaction_is_kept_whole_or_not_at_all(store):
+    with pytest.raises(ZeroDivisionError), store.transaction():
+        store.seen("a", 1.0)
+        store.create_run(run_of("r"))
+        raise ZeroDivisionError
+    assert store.minion("a") is None
+    assert store.run("r") is None
+
+
+# --- keys -----------------------------------------------------------------------------------------------------------
+
+
+def test_asking_again_changes_nothing(store):
+    first = store.request_key(public(1), "web", 1.0)
+    assert (first.state, first.conflict, first.first_seen) == ("pending", False, 1.0)
+    assert store.request_key(public(1), "other", 5.0) == first
+
+
+def test_only_one_key_is_accepted_for_an_id_in_any_case(store):
+    store.request_key(public(1), "web", 1.0)
+    accepted = store.set_key_state("web", "accepted", 2.0)
+    assert (accepted.state, accepted.changed) == ("accepted", 2.0)
+    assert store.set_key_state("web", "accepted", 9.0) == accepted
+    twin = store.request_key(public(2), "WEB", 3.0)
+    assert twin.conflict
+    with pytest.raises(KeyConflict, match="another key is accepted"):
+        store.set_key_state(twin.fingerprint, "accepted", 4.0)
+    store.set_key_state(accepted.fingerprint, "rejected", 5.0)
+    assert store.set_key_state("WEB", "accepted", 6.0).public_key == public(2)
+
+
+def test_an_id_with_two_keys_must_be_told_by_fingerprint(store):
+    store.request_key(public(1), "web", 1.0)
+    store.request_key(public(2), "web", 1.0)
+    with pytest.raises(KeyConflict, match="say which by its fingerprint"):
+        store.set_key_state("web", "accepted", 2.0)
+    assert len(store.delete_key("web")) == 2
+    with pytest.raises(KeyUnknown):
+        store.delete_key("web")
+    with pytest.raises(KeyUnknown):
+        store.set_key_state("web", "accepted", 2.0)
+
+
+def test_waiting_keys_are_bounded(store, monkeypatch):
+    monkeypatch.setattr(keys, "MOST_PENDING", 2)
+    for number in (1, 2):
+        store.request_key(public(number), f"m{number}", 1.0)
+    with pytest.raises(TooManyKeys):
+        store.request_key(public(3), "m3", 1.0)
+    assert store.request_key(public(1), "m1", 1.0).state == "pending"
+
+
+# --- desired and applied --------------------------------------------------------------------------------------------
+
+
+def test_a_failed_compile_keeps_the_last_good_document(store):
+    store.seen("a", 1.0)
+    digest = give(store, "a", 1, b"good")
+    good = store.desired("a")
+    record = DesiredRecord(
+        minion="a", generation=1, revision="r2", compiled_revision="r1", digest=digest, errors=(PROBLEM,)
+    )
+    store.put_compiled([record])
+    assert store.desired("a") == record
+    assert store.document(good.digest) == b"good"
+
+
+def test_the_first_compile_may_fail(store):
+    store.seen("a", 1.0)
+    record = DesiredRecord(minion="a", revision="r1", errors=(PROBLEM,), compiled_at=3.0)
+    store.put_compiled([record])
+    assert store.desired("a") == record
+
+
+def test_a_minion_that_was_forgotten_meanwhile_stops_nobody(store):
+    store.seen("a", 1.0)
+    store.put_compiled([DesiredRecord(minion=name, generation=1, digest="d", document=b"x") for name in ("gone", "a")])
+    assert store.desired("gone") is None
+    assert store.desired("a").digest == "d"
+
+
+def test_documents_are_kept_while_somebody_needs_them(store):
+    store.seen("a", 1.0)
+    first = give(store, "a", 1, b"one")
+    store.put_applied(AppliedRecord(minion="a", generation=1, digest=first, revision="r1", at=1.0, outcome="ok"))
+    second = give(store, "a", 2, b"two")
+    store.create_run(run_of("r", digest=second))
+    third = give(store, "a", 3, b"three")
+    store.seen("a", 2.0, held="elsewhere")
+    store.prune(10)
+    assert [store.document(digest) for digest in (first, second, third)] == [b"one", b"two", b"three"]
+    store.finish_run("r", "ok", finished=2.0)
+    store.put_applied(AppliedRecord(minion="a", generation=3, digest=third, revision="r1", at=1.0, outcome="ok"))
+    store.seen("a", 2.0, held=first)
+    store.prune(10)
+    assert [store.document(digest) for digest in (first, second, third)] == [b"one", None, b"three"]
+
+
+def test_forgetting_a_minion_leaves_its_history(store):
+    store.seen("a", 1.0)
+    digest = give(store, "a", 1, b"x")
+    store.put_applied(AppliedRecord(minion="a", generation=1, digest=digest, revision="r", at=1.0, outcome="ok"))
+    store.create_run(run_of("r"))
+    store.delete_minion("a")
+    assert (store.minion("a"), store.desired("a"), store.applied("a")) == (None, None, None)
+    assert store.run("r") is not None
+
+
+# --- runs -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_result_counts_once(store):
+    store.seen("a", 1.0)
+    assert store.create_run(run_of("r"))
+    assert not store.create_run(run_of("r", summary="again"))
+    store.start_run("r", 2.0)
+    result = RunResult(run_id="r", kind="apply", generation=1, digest="d", outcome="ok", states={"k": {"result": True}})
+    assert store.finish_run("r", "ok", finished=3.0, changes=2, summary="first", result=result)
+    assert not store.finish_run("r", "failed", finished=9.0, summary="second", result=None)
+    assert not store.finish_run("unknown", "ok", finished=3.0)
+    kept = store.run("r")
+    assert (kept.state, kept.outcome, kept.started, kept.finished, kept.summary) == (
+        "finished",
+        "ok",
+        2.0,
+        3.0,
+        "first",
+    )
+    assert store.run_result("r")["states"] == {"k": {"result": True}}
+    store.start_run("r", 10.0)
+    assert not store.supersede_run("r", "superseded", 10.0)
+    assert store.run("r") == kept
+
+
+def test_a_superseded_run_may_still_bring_its_result(store):
+    store.create_run(run_of("r"))
+    assert store.supersede_run("r", "superseded", 2.0)
+    assert not store.supersede_run("r", "superseded", 3.0)
+    assert store.open_runs("a") == []
+    assert store.finish_run("r", "changed", finished=4.0)
+    assert store.run("r").outcome == "changed"
+
+
+def test_runs_are_found_newest_first(store):
+    for number in range(6):
+        kind = "drift" if number % 2 else "apply"
+        store.create_run(run_of(f"run_{number}", minion="ab"[number // 3], kind=kind, revision=f"rev{number % 2}"))
+    ids = [run.run_id for run in store.runs()]
+    assert ids == [f"run_{number}" for number in (5, 4, 3, 2, 1, 0)]
+    assert [run.run_id for run in store.runs("a", limit=2)] == ["run_2", "run_1"]
+    assert [run.run_id for run in store.runs(revision="rev1", kinds=("drift",), limit=None)] == [
+        "run_5",
+        "run_3",
+        "run_1",
+    ]
+    assert store.last_run("b", "apply").run_id == "run_4"
+    assert store.last_run("c", "apply") is None
+    assert len(store.open_runs()) == 6
+    assert [run.run_id for run in store.find_runs("run_4")] == ["run_4"]
+    assert store.find_runs("%") == []
+
+
+def test_pruning_keeps_the_newest_the_open_and_the_last_of_each_kind(store):
+    store.seen("a", 1.0)
+    store.create_run(run_of("open"))
+    for number in range(3):
+        store.create_run(run_of(f"apply{number}"))
+        store.finish_run(f"apply{number}", "ok", finished=1.0, result=[number])
+    for number in range(10):
+        store.create_run(run_of(f"drift{number}", kind="drift", test=True))
+        store.finish_run(f"drift{number}", "ok", finished=1.0)
+    assert store.prune(2, "a") == 10
+    assert {run.run_id for run in store.runs()} == {"open", "apply2", "drift8", "drift9"}
+    assert store.run_result("apply0") is None
+    assert store.run_result("apply2") == [2]
+    assert store.prune(2) == 0
+
+
+def test_revisions_in_use_are_kept(store):
+    store.seen("a", 1.0)
+    for number in range(5):
+        store.add_revision(RevisionRecord(digest=f"r{number}", label=f"c{number}"))
+    give(store, "a", 1, b"x")
+    store.add_revision(RevisionRecord(digest="r4", label="other", error="boom"))
+    store.prune(2)
+    assert [(item.digest, item.label, item.error) for item in store.revisions()] == [
+        ("r4", "c4", "boom"),
+        ("r3", "c3", ""),
+        ("r1", "c1", ""),
+    ]
+    assert store.revision("r0") is None
+
+
+# --- the status page ------------------------------------------------------------------------------------------------
+
+
+def test_status_rows_tell_all_without_documents(store):
+    store.add_revision(RevisionRecord(digest="r1", label="abc", committed_at=50.0))
+    store.add_revision(RevisionRecord(digest="r2", label="def"))
+    store.seen("a", 1.0, grains={"big": "x"}, held="h")
+    store.seen("b", 2.0)
+    digest = give(store, "a", 1, b"doc")
+    store.put_applied(AppliedRecord(minion="a", generation=1, digest=digest, revision="r1", at=3.0, outcome="changed"))
+    store.put_compiled(
+        [
+            DesiredRecord(
+                minion="a", generation=1, revision="r2", compiled_revision="r1", digest=digest, errors=(PROBLEM,)
+            )
+        ]
+    )
+    store.create_run(run_of("good"))
+    store.finish_run("good", "changed", finished=3.0)
+    store.create_run(run_of("tried", test=True))
+    store.finish_run("tried", "pending", finished=4.0)
+    store.create_run(run_of("drifted", kind="drift", test=True))
+    store.finish_run("drifted", "pending", finished=4.0, changes=2)
+    store.create_run(run_of("open", kind="remediate"))
+    store.create_run(run_of("call", kind="call"))
+    store.set_paused(["a", "nobody"], True)
+    first, second = store.status_rows()
+    assert first.minion.paused
+    assert first.minion.grains == {}
+    assert first.desired.errors == (PROBLEM,)
+    assert (first.attempted_label, first.applied_label, first.applied_committed_at) == ("def", "abc", 50.0)
+    assert first.applied.digest == digest
+    assert (first.last_run.run_id, first.last_drift.run_id, first.open_run.run_id) == ("good", "drifted", "open")
+    assert (second.minion.id, second.desired, second.applied, second.last_run, second.open_run) == ("b",) + (None,) * 4
+    assert [row.minion.id for row in store.status_rows(["b", "zz"])] == ["b"]
+    assert store.status_rows([]) == []
