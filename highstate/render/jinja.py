@@ -25,7 +25,8 @@ from jinja2.runtime import new_context
 from jinja2.sandbox import SandboxedEnvironment
 from jinja2.utils import missing
 
-from highstate.render.filters import FILTERS, GLOBALS, TESTS, Printable
+from highstate.render.filters import FILTERS, GLOBALS, TESTS
+from highstate.render.serial import Printable
 from highstate.render.tags import SerializerTags
 from highstate.render.undefined import Missing
 from highstate.tracked import Recorder
