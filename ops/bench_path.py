@@ -124,7 +124,7 @@ class _events:  # noqa: N801 - used as a function
         self._client = httpx.Client(transport=transport, base_url="http://controller", timeout=60)
 
     def __enter__(self) -> Iterator[dict[str, object]]:
-        self._stream = self._client.stream("GET", "/v1/events")
+        self._stream = self._client.stream("GET", "/events")
         lines = self._stream.__enter__().iter_lines()
         return (json.loads(line) for line in lines if line)
 
