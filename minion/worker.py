@@ -1,7 +1,8 @@
 """One run or call, from its folder to its result. The work of a child that the agent forks.
 
-Called by `minion.agent` within the child, with nothing imported yet that an idle agent does not need: what is imported
-here is the latency of a push, so each import stands where it is used. Must not touch the agent's sockets.
+Called by `minion.agent` within the child. What is imported here is the latency of a push: the agent holds the engine
+ready (`minion.agent.WARM`), and what only some runs need is imported where it is used. Must not touch the agent's
+sockets.
 
 A state run first takes `cachedir/run.lock`. So two of them never overlap, not even when the agent was killed and
 started again while its worker still runs: the new agent's worker for the same run waits for the old one, and finds
@@ -19,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from minion.holding import read_document
 from minion.journal import RunFolder, RunJournal, error_result
 from minion.settings import Settings
 from minion.worker_process import AgentGone, AgentPipe, take_lock
@@ -95,8 +97,6 @@ def _call(order: Order, request: Call, pipe: AgentPipe) -> RunResult:
 
 
 def _run(order: Order, request: Run | Preview, pipe: AgentPipe) -> RunResult:
-    from minion.holding import read_document
-
     journal = RunJournal(order.folder)
     if journal.recorded.attempts >= ATTEMPTS:
         return error_result(

@@ -1,6 +1,7 @@
 """Where a run meets the machine: the state engine and the execution modules, put together for one worker.
 
-Called by `minion.worker` once the run is known to be due; importing this is what makes a worker larger than the agent.
+Called by `minion.worker`. The agent holds this module ready for its workers, so that neither Jinja, YAML nor the
+compile may be imported at its head.
 """
 
 from __future__ import annotations
