@@ -35,7 +35,7 @@ from highstate.types import Value
 MAX_OUTPUT = 32 * 1024 * 1024
 """Characters that one template may write."""
 MAX_PRODUCT = 10_000_000
-"""Items that `*` may make of a string or list."""
+"""Items or characters that an operator may make of strings and lists."""
 
 Options: TypeAlias = tuple[tuple[str, Any], ...]
 """Environment options that differ from Jinja's own, sorted."""
@@ -61,25 +61,33 @@ class _LineExact(CodeGenerator):
             self.newline(child)
             super().visit_Output(nodes.Output([child], lineno=child.lineno), frame)
 
+    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802  (Jinja's name)
+        """`~`, through a method that bounds it: text joined to itself in a loop doubles each time."""
+        self.write("environment.joined((")
+        for part in node.nodes:
+            self.visit(part, frame)
+            self.write(", ")
+        self.write("))")
+
 
 class Environment(SandboxedEnvironment):
-    """Salt's sandbox, with bounds on what a multiplication may make."""
+    """Salt's sandbox, with bounds on what `*`, `**`, `+` and `~` may make."""
 
     options: Options = ()
     code_generator_class = _LineExact
-    intercepted_binops = frozenset({"*", "**"})
+    intercepted_binops = frozenset({"*", "**", "+"})
 
     def call_binop(self, context: jinja2.runtime.Context, operator: str, left: Any, right: Any) -> Any:
-        """`*` and `**`, refused where the outcome would be huge."""
-        if operator == "**" and isinstance(left, int) and isinstance(right, int) and right > 0:
-            if left.bit_length() * right > 100_000:
-                raise TooMuch(f"{left} ** {right} is too large a number")
-        elif operator == "*":
-            for sized, times in ((left, right), (right, left)):
-                repeats = isinstance(sized, str | bytes | list | tuple) and isinstance(times, int)
-                if repeats and len(sized) * times > MAX_PRODUCT:
-                    raise TooMuch(f"repeating {len(sized)} items {times} times makes too much")
+        """`*`, `**` and `+`, refused where the outcome would be huge."""
+        _refuse_huge(operator, left, right)
         return super().call_binop(context, operator, left, right)
+
+    def joined(self, parts: tuple[Any, ...]) -> str:
+        """What `~` makes of its parts."""
+        texts = [str(part) for part in parts]
+        if sum(map(len, texts)) > MAX_PRODUCT:
+            raise TooMuch(f"joining text with ~ makes more than {MAX_PRODUCT} characters")
+        return "".join(texts)
 
     def fork(self, recorder: Recorder, saltenv: str, variables: Mapping[str, Value]) -> Environment:
         """An environment for one render, which shares all but globals, loader and loaded templates."""
@@ -89,6 +97,25 @@ class Environment(SandboxedEnvironment):
         fork.cache = {}
         fork.loader = _TreeLoader(recorder, saltenv)
         return fork
+
+
+def _refuse_huge(operator: str, left: Any, right: Any) -> None:
+    """Raise TooMuch before an operator makes a number, string or list without measure."""
+    sequence = (str, bytes, list, tuple)
+    match operator:
+        case "**":
+            whole = isinstance(left, int) and isinstance(right, int)
+            if whole and left.bit_length() * right > 100_000:
+                raise TooMuch(f"{left} ** {right} is too large a number")
+        case "+":
+            both = isinstance(left, sequence) and isinstance(right, sequence)
+            if both and len(left) + len(right) > MAX_PRODUCT:
+                raise TooMuch(f"adding {len(right)} items to {len(left)} makes too much")
+        case "*":
+            for sized, times in ((left, right), (right, left)):
+                repeats = isinstance(sized, sequence) and isinstance(times, int)
+                if repeats and len(sized) * times > MAX_PRODUCT:
+                    raise TooMuch(f"repeating {len(sized)} items {times} times makes too much")
 
 
 @dataclass(frozen=True, slots=True)
