@@ -146,7 +146,9 @@ class _Reader:
         for path in paths:
             self.parts.digest.append(path[len(source.path) :])
             below = replace(source, path=path)
-            self._file(below, self.arguments.get("template"), f"salt://{path}")
+            relative = path[len(source.path) :].lstrip("/")
+            name = f"{str(self.chunk.name).rstrip('/')}/{relative}"
+            self._file(below, self.arguments.get("template"), f"salt://{path}", name)
 
     def _included(self, path: str) -> bool:
         """`include_pat` and `exclude_pat` of file.recurse: a glob, or a regular expression after `E@`."""
@@ -161,9 +163,10 @@ class _Reader:
                 for path in self.files.list(source.path, source.saltenv):
                     self._plain(replace(source, path=path))
 
-    def _file(self, source: Source, template: Value, url: str) -> None:
+    def _file(self, source: Source, template: Value, url: str, name: str = "") -> None:
+        """`name` is where the file goes, when that is not the chunk's name."""
         if template == "jinja":
-            self._rendered(source, url)
+            self._rendered(source, url, name or self.chunk.name)
             return
         self._plain(source)
         if template:
@@ -176,8 +179,8 @@ class _Reader:
         self.parts.files[source.saltenv, source.path] = oid
         self.parts.digest.append(f"file {oid}")
 
-    def _rendered(self, source: Source, url: str) -> None:
-        context, variables = self.contexts[source.saltenv], self._variables(url)
+    def _rendered(self, source: Source, url: str, name: str) -> None:
+        context, variables = self.contexts[source.saltenv], self._variables(url, name)
         try:
             rendered = render_template(source.path, context, extra=variables)
         except RenderFailed as error:
@@ -206,9 +209,9 @@ class _Reader:
                 saltenv, path = where
                 self._plain(Source(path=path, saltenv=saltenv))
 
-    def _variables(self, url: str) -> dict[str, Value]:
+    def _variables(self, url: str, name: str) -> dict[str, Value]:
         """What a file template sees besides the usual: Salt's own names, then `defaults`, then `context`."""
-        variables: dict[str, Value] = {"name": self.chunk.name, "source": url}
+        variables: dict[str, Value] = {"name": name, "source": url}
         variables |= {key: self.arguments.get(key) for key in ("user", "group", "mode", "attrs")}
         for key in "defaults", "context":
             value = self.arguments.get(key)

@@ -119,7 +119,7 @@ def test_recurse_takes_all_files_below():
 
 
 def test_recurse_with_templates_and_patterns():
-    files = {"www/a": "{{ pillar.x }}", "www/b.bin": "{{ nosuch"}
+    files = {"www/a": "{% if name != '/srv/www/a' %}{{ wrong }}{% endif %}{{ pillar.x }}", "www/b.bin": "{{ nosuch"}
     sls = RECURSE + "    - template: jinja\n    - exclude_pat: '*.bin'\n"
     assert content(sls, files, "x: 1").digest != content(sls, files, "x: 2").digest
     assert not compiled(sls.replace("exclude", "include"), files).ok
