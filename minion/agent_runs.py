@@ -85,7 +85,7 @@ class Jobs:
 
     def states_waiting(self) -> bool:
         """Whether a state run is in progress or waiting."""
-        return bool(self._parked) or any(not job.is_call for job in self._jobs.values())
+        return any(not job.is_call for job in self._jobs.values())
 
     def readers(self) -> list[int]:
         """Descriptors of the workers' sockets."""
@@ -115,11 +115,15 @@ class Jobs:
         self._jobs[run_id] = Job(request, folder)
 
     def document_changed(self) -> None:
-        """Another document is held: runs that waited for it can begin."""
+        """Another document is held: runs that waited for it can begin; those of an older one never will."""
         for request in list(self._parked.values()):
             if request.digest == self._holding.digest:
                 del self._parked[request.run_id]
                 self.accept(request)
+            elif isinstance(request, Run) and request.generation < self._holding.generation:
+                del self._parked[request.run_id]
+                why = f"its document {request.digest[:12]} was replaced by {self._holding.digest[:12]} before it came"
+                self._answer(error_result(request, why), self._folders.of(request.run_id))
 
     def start_waiting(self, now: float) -> None:
         """Give workers to the runs whose turn it is."""

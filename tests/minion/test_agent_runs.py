@@ -109,6 +109,16 @@ def test_a_patch_that_does_not_fit_asks_for_the_whole_and_the_run_waits(controll
     assert controller.result("r1").outcome == "changed"
 
 
+def test_a_run_whose_document_was_replaced_is_answered(controller, agents, desired_state):
+    agents().start()
+    controller.next(Hello)
+    controller.desire(desired_state(("test", "nop", "a")))
+    controller.run("r1", digest="0" * 64, generation=1)
+    controller.next(NeedWhole)
+    controller.desire(desired_state(("test", "nop", "b")))
+    assert "was replaced by" in controller.result("r1").error
+
+
 def test_a_result_is_kept_until_it_is_acknowledged(controller, agents, desired_state, tmp_path):
     controller.acknowledges = False
     agent = agents().start()
@@ -349,3 +359,18 @@ def test_a_question_waits_for_a_controller_that_restarts(controller, agents, des
     (tmp_path / "go").touch()
     controller.start()
     assert controller.result("r1").outcome == "changed"
+
+
+def test_a_template_is_rendered_with_pillar_and_grains_and_its_import(controller, agents, desired_state, tmp_path):
+    agents(grains={"role": "web"}).start()
+    controller.next(Hello)
+    controller.files = {
+        "web/conf.j2": b'{% from "web/map.jinja" import port %}{{ grains.role }} {{ pillar.a }} {{ port }} {{ extra }}',
+        "web/map.jinja": b"{% set port = 8080 %}",
+    }
+    template = managed(tmp_path / "c", source="salt://web/conf.j2", template="jinja", context={"extra": "x"})
+    controller.desire(desired_state(template, pillar={"a": 1}, files=oids(controller)))
+    controller.run("r1")
+    assert controller.result("r1").outcome == "changed", controller.result("r1")
+    assert (tmp_path / "c").read_text() == "web 1 8080 x"
+    assert not controller.all(FindFile)
