@@ -79,6 +79,10 @@ class RenderFailed(Exception):
         self.live = live
         """The function that only the live machine has, when asking for it is all that is wrong."""
 
+    def again(self) -> RenderFailed:
+        """The same failure, never raised yet: one that is kept must not hold the frames of its first raise."""
+        return RenderFailed(self.problem, live=self.live)
+
     def __reduce__(self) -> tuple[Callable[[Problem, str], RenderFailed], tuple[Problem, str]]:
         return _remade, (self.problem, self.live)
 

@@ -48,7 +48,7 @@ def render_sls(
     variables = {**_place_variables(path), "sls": sls, **(extra or {})}
     done = _memoised(path, context, ("sls", sls, pillar_stage), extra, lambda job: _render_data(job, variables))
     if done.failed is not None:
-        raise done.failed
+        raise done.failed.again()
     assert done.lines is not None  # noqa: S101  (a render that did not fail has them)
     return Rendered(data=fresh(done.data), text=done.text, template=path, lines=done.lines)
 
@@ -61,7 +61,7 @@ def render_template(path: str, context: Context, *, extra: Mapping[str, Value] |
     variables = {"source": f"salt://{path}", **_place_variables(path), **(extra or {})}
     done = _memoised(path, context, ("file",), extra, lambda job: _render_plain(job, variables), reads)
     if done.failed is not None:
-        raise done.failed
+        raise done.failed.again()
     files = {
         (read[1], read[2]): digest.decode() for read, digest in reads.reads.items() if read[0] == "file" and digest
     }
@@ -134,7 +134,7 @@ def _fresh(path: str, context: Context, recorder: Recorder, oid: str, role: tupl
     try:
         done: _Done = render(job)
     except RenderFailed as failed:
-        done = _Done(failed=failed)
+        done = _Done(failed=failed.again())
     return done
 
 

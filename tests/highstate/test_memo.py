@@ -191,12 +191,17 @@ def test_live_functions_are_never_memoised_but_named():
     assert len(memo) == 0
 
 
-def test_failures_are_shared_too():
-    memo = Memo()
+def test_failures_are_shared_too_but_not_their_frames():
+    memo, raised = Memo(), []
     for name in ("m1", "m2"):
-        with pytest.raises(RenderFailed):
+        with pytest.raises(RenderFailed) as caught:
             render_sls("t.sls", context(memo, "{{ grains.nope }}", id=name), sls="t")
+        raised.append(caught.value)
     assert memo.hits == 1
+    assert raised[0] is not raised[1]
+    [leaf] = memo._leaves.values()
+    assert leaf.result.failed.__traceback__ is None
+    assert leaf.result.failed.__context__ is None
 
 
 def test_it_is_bounded_and_forgets_what_was_not_used_for_longest():
