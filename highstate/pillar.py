@@ -45,13 +45,14 @@ def compile_pillar(
     """
     if strategy == "none" and pillarenv is None:
         pillarenv = context.saltenv
-    settings = (strategy, merge_lists, top_file, includes_override_sls, tuple(env_order), pillarenv)
-    recorder = Recorder(context.sources)
     key = (
         "pillar",
-        settings,
-        digest_value([nodegroups or {}, override or {}, dict(context.opts.get("jinja_sls_env") or {})]),
+        (strategy, merge_lists, top_file, includes_override_sls, tuple(env_order), pillarenv),
+        tuple(context.files.saltenvs()),
+        tuple(sorted(context.functions)),
+        digest_value([nodegroups or {}, override or {}, context.opts.get("jinja_sls_env")]),
     )
+    recorder = Recorder(context.sources)
     hit = context.memo.find(key, context.sources) if context.memo is not None else None
     if hit is not None:
         recorder.absorb(hit.reads)

@@ -196,6 +196,14 @@ def test_a_changed_file_and_a_new_one_are_noticed():
     assert seen == [{"a": 1}, {"a": 2}, {"a": 2, "b": 1}]
 
 
+def test_a_new_environment_is_noticed():
+    memo = Memo()
+    trees = {"base": {"top.sls": b"base:\n  '*': [a]\n", "a.sls": b"a: 1\n"}}
+    assert compile_pillar(Context(minion=MINION, files=MemoryFiles(trees), memo=memo)).pillar == {"a": 1}
+    trees["dev"] = {"top.sls": b"dev:\n  '*': [b]\n", "b.sls": b"b: 1\n"}
+    assert compile_pillar(Context(minion=MINION, files=MemoryFiles(trees), memo=memo)).pillar == {"a": 1, "b": 1}
+
+
 def test_what_a_pillar_read_is_told_to_the_caller():
     from highstate.tracked import Recorder
 
