@@ -155,11 +155,8 @@ class Rig:
         self.wait("the controller to answer", self._answers)
 
     def _answers(self) -> bool:
-        try:
-            self.ask("/keys")
-        except (httpx.TransportError, Failed):
-            return False
-        return True
+        with socket.socket(socket.AF_UNIX) as probe:
+            return self.socket.exists() and probe.connect_ex(str(self.socket)) == 0
 
     @property
     def socket(self) -> Path:
