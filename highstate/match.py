@@ -335,6 +335,9 @@ class _Expression:
         self.at += 1
         match word:
             case "not":
+                if self._next() == "not":
+                    # Salt takes `not not a` for `not and not a`, which is nothing.
+                    raise BadTarget("'not' stands twice: leave both out, or put the inner one in parentheses")
                 return not self._one(holds)
             case "(":
                 value = self._any(holds)

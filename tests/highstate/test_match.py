@@ -71,7 +71,8 @@ GROUPS = {
         ("web* and not G@os:Debian", False),
         ("web* not G@os:RedHat", True),
         ("not db*", True),
-        ("not not web*", True),
+        ("not not web*", False),
+        ("not ( not web* )", True),
         ("db* or web*", True),
         ("db* and web* or web*", True),
         ("db* and ( web* or web* )", False),
@@ -162,7 +163,7 @@ def test_a_compound_is_what_python_makes_of_it(parts):
     """Salt evaluates the words as Python does, with `and` put before a `not` that follows a value."""
     python: list[str] = []
     for word in parts:
-        if word == "not" and python and python[-1] not in ("and", "or", "not", "("):
+        if word == "not" and python and python[-1] not in ("and", "or", "("):
             python.append("and")
         python.append(word if word in ("and", "or", "not", "(", ")") else str(word != "db*"))
     try:
