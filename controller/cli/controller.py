@@ -9,6 +9,7 @@ import click
 
 from controller.cli import options
 from controller.cli.configuration import settings_of
+from controller.cli.failure import Failure
 from controller.settings_readers import LOG_LEVELS
 
 
@@ -24,6 +25,12 @@ def controller_command(log_level: str | None, check: bool, config_dir: Path) -> 
         return 0
     if log_level is not None:
         settings = replace(settings, log_level=log_level)
+    from controller.api import CannotListen
     from controller.process import main
+    from controller.store import StoreError
+    from wire import WireError
 
-    return main(settings)
+    try:
+        return main(settings)
+    except (CannotListen, StoreError, WireError, OSError) as error:
+        raise Failure(f"the controller cannot run: {error}") from None

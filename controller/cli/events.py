@@ -35,7 +35,7 @@ def _show(event: EventView, out: str) -> None:
     if out == "json":
         click.echo(msgspec.json.encode(event).decode())
         return
-    about = " ".join(part for part in (event.minion, event.revision) if part)
+    about = " ".join(part for part in (event.minion, event.revision[:12]) if part)
     click.echo(f"{output.clock(event.time)}  {output.styled(output.printable(event.tag), bold=True)}  {about}".rstrip())
     for line in output.nested(event.data, 4):
         click.echo(line)

@@ -47,7 +47,7 @@ def _show(view: StatusView, out: str, verbose: bool) -> None:
         for error in minion.errors:
             click.echo(f"\n{minion.id}:\n{output.printable(error)}")
     if not view.minions:
-        output.remark("no minion has an accepted key yet; see `saltern key list`")
+        output.remark("no minion has connected with an accepted key yet; see `saltern key list`")
     for remote in view.remotes:
         if remote.error:
             output.remark(f"remote {remote.name}: {output.printable(remote.error)}")

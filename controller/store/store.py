@@ -247,15 +247,20 @@ class Store:
     def prune(self, keep: int, minion: str | None = None) -> int:
         """Forget closed runs beyond the newest `keep` of a minion (None: of each), then what nothing refers to.
 
-        With a minion only its runs are looked at, so that this is cheap enough for each result. Returns the number of
-        runs forgotten.
+        With a minion only its runs are looked at, so that this is cheap enough for each result. May be called from a
+        thread. Returns the number of runs forgotten.
         """
-        if minion is not None:
+        minion_ids = [minion] if minion is not None else self._minions_with_runs()
+        gone = 0
+        for minion_id in minion_ids:  # a transaction each, so that nobody waits long for the database meanwhile
             with self._database.transaction() as connection:
-                return runs.prune(connection, minion, keep)
+                gone += runs.prune(connection, minion_id, keep)
+        if minion is None:
+            with self._database.transaction() as connection:
+                compiled.prune_documents(connection)
+                compiled.prune_revisions(connection, keep)
+        return gone
+
+    def _minions_with_runs(self) -> list[str]:
         with self._database.transaction() as connection:
-            minion_ids = list(connection.scalars(select(run_table.c.minion).distinct()))
-            gone = sum(runs.prune(connection, minion_id, keep) for minion_id in minion_ids)
-            compiled.prune_documents(connection)
-            compiled.prune_revisions(connection, keep)
-            return gone
+            return list(connection.scalars(select(run_table.c.minion).distinct()))

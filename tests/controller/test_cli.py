@@ -341,3 +341,14 @@ def test_compile_needs_no_controller(saltern, tmp_path):
     assert "motd.sls:3" in broken.err
     assert saltern("compile").code == 64
     assert saltern("compile", "--file-root", str(tmp_path / "none")).code == 64
+
+
+def test_a_controller_that_cannot_start_says_why(saltern_process, served, config_dir):
+    config = config_dir / "controller"
+    other = config.read_text().replace("http_port", "# http_port") + "publish_port: 1\nret_port: 2\nhttp_port: 0\n"
+    config.write_text(other + "store_url: nonsense\n")
+    done = saltern_process("controller")
+    assert done.code == 1
+    assert "the controller cannot run" in done.err
+    assert "store_url" in done.err
+    assert "Traceback" not in done.err
