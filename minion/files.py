@@ -143,12 +143,11 @@ class HeldFiles:
 
     def _listing(self, folder: str, saltenv: str) -> Mapping[str, str]:
         if any(folder == whole or folder.startswith(whole + "/") for env, whole in self._whole if env == saltenv):
-            # The compiled document names every file below the source of a file.recurse: no need to ask.
-            return {
-                path: oid
-                for path, oid in self._held.get(saltenv, {}).items()
-                if path == folder or path.startswith(folder + "/")
-            }
+            # The compile names every file that a file.recurse takes: no need to ask, and right for this document.
+            named = self._held.get(saltenv, {})
+            below = {path: oid for path, oid in named.items() if path == folder or path.startswith(folder + "/")}
+            if below:
+                return below
         question = ListFiles(request=self._next(), prefix=folder, saltenv=saltenv)
         files = self._ask(question, FileList, f"salt://{folder}").files
         self._found.update({(saltenv, path): oid for path, oid in files.items()})
@@ -185,15 +184,14 @@ class HeldFiles:
 
 
 def _recursed(chunks: Iterable[Chunk]) -> Iterator[tuple[str, str]]:
-    """(saltenv, folder) of every folder that the chunks copy whole."""
+    """(saltenv, folder) of every folder that the chunks copy, as `highstate.content` reads them."""
     for chunk in chunks:
         if (chunk.state, chunk.fun) != ("file", "recurse"):
             continue
-        given = chunk.arguments.get("source")
-        for source in given if isinstance(given, list) else [given]:
-            if isinstance(source, str) and source.startswith("salt://"):
-                path, _, saltenv = source.removeprefix("salt://").partition("?saltenv=")
-                yield saltenv or chunk.saltenv, path.strip("/")
+        source = chunk.arguments.get("source")
+        if isinstance(source, str) and source.startswith("salt://"):
+            path, _, saltenv = source.removeprefix("salt://").partition("?saltenv=")
+            yield saltenv or chunk.saltenv, path.strip("/")
 
 
 def cache_needs_trim(cachedir: Path, now: float, *, every: float = 24 * 3600.0) -> bool:

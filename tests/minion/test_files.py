@@ -122,3 +122,11 @@ def test_trim_keeps_what_was_used_last(tmp_path):
     assert cache.get(blob_id(b"old" * 10)) is None
     assert cache.get(blob_id(b"new" * 10))
     assert cache.trim(1000.0, most_bytes=1, most_seconds=1e9) == 2
+
+
+def test_a_folder_of_which_the_document_names_nothing_is_asked_for(tmp_path):
+    copied = Chunk(state="file", fun="recurse", id="r", name="/srv", sls="s", arguments={"source": "salt://web/conf"})
+    answers = Answers({"web/conf/a": b"a"})
+    files = HeldFiles(Desired(chunks={"r": copied}), BlobCache(tmp_path), answers)
+    assert files.list("web/conf") == ["web/conf/a"]
+    assert [type(question) for question in answers.asked] == [ListFiles]
