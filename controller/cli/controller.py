@@ -11,6 +11,7 @@ from controller.cli import options
 from controller.cli.configuration import settings_of
 from controller.cli.failure import Failure
 from controller.settings_readers import LOG_LEVELS
+from controller.settings_readers import log_level as read_level
 
 
 @click.command("controller")
@@ -24,7 +25,7 @@ def controller_command(log_level: str | None, check: bool, config_dir: Path) -> 
         click.echo(f"{settings.config_dir} can be used", err=True)
         return 0
     if log_level is not None:
-        settings = replace(settings, log_level=log_level)
+        settings = replace(settings, log_level=read_level(log_level))
     from controller.api import CannotListen
     from controller.process import main
     from controller.store import StoreError

@@ -64,12 +64,14 @@ def key_command(ctx: click.Context, /, yes: bool, out: str, config_dir: Path, **
 
 
 _names = click.argument("names", nargs=-1, required=True, metavar="NAME...")
+# No environment variable here: it would win over what stands before the verb (`saltern key -c DIR list`).
+_config_dir = click.option("-c", "--config-dir", type=click.Path(path_type=Path), help="Folder of the configuration.")
 _yes = click.option("-y", "--yes", is_flag=True, help="Ask nothing.")
 
 
 @key_command.command("list")
 @options.out
-@options.config_dir
+@_config_dir
 def list_command(out: str, config_dir: Path) -> None:
     """All keys, and where each stands."""
     list_keys(out, config_dir)
@@ -79,7 +81,7 @@ def list_command(out: str, config_dir: Path) -> None:
 @_names
 @_yes
 @options.out
-@options.config_dir
+@_config_dir
 def accept_command(names: tuple[str, ...], yes: bool, out: str, config_dir: Path) -> None:
     """Accept keys: from then on these minions get their desired state. A glob takes pending keys only."""
     _change("accept", names, yes, out, config_dir)
@@ -89,7 +91,7 @@ def accept_command(names: tuple[str, ...], yes: bool, out: str, config_dir: Path
 @_names
 @_yes
 @options.out
-@options.config_dir
+@_config_dir
 def reject_command(names: tuple[str, ...], yes: bool, out: str, config_dir: Path) -> None:
     """Reject keys: they get nothing, and stay known."""
     _change("reject", names, yes, out, config_dir)
@@ -99,7 +101,7 @@ def reject_command(names: tuple[str, ...], yes: bool, out: str, config_dir: Path
 @_names
 @_yes
 @options.out
-@options.config_dir
+@_config_dir
 def delete_command(names: tuple[str, ...], yes: bool, out: str, config_dir: Path) -> None:
     """Forget keys; such a minion may ask again."""
     _change("delete", names, yes, out, config_dir)
@@ -108,7 +110,7 @@ def delete_command(names: tuple[str, ...], yes: bool, out: str, config_dir: Path
 @key_command.command("finger")
 @click.argument("names", nargs=-1, metavar="[NAME...]")
 @options.out
-@options.config_dir
+@_config_dir
 def finger_command(names: tuple[str, ...], out: str, config_dir: Path) -> None:
     """Fingerprints of keys, to be compared with what the minion's log says."""
     fingers(names, out, config_dir)
@@ -117,7 +119,7 @@ def finger_command(names: tuple[str, ...], out: str, config_dir: Path) -> None:
 @key_command.command("controller")
 @click.option("--fingerprint", is_flag=True, help="Its fingerprint instead.")
 @options.out
-@options.config_dir
+@_config_dir
 def controller_command(fingerprint: bool, out: str, config_dir: Path) -> None:
     """The controller's public key: what minions have as `controller_key`."""
     with Client(config_dir) as client:

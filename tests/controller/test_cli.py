@@ -171,6 +171,15 @@ def test_key_verbs(saltern, served, desk):
     assert set(desk.key_views) == {"aa:01", "aa:03"}
 
 
+def test_a_folder_before_or_after_the_verb_counts(saltern, served, config_dir, tmp_path):
+    nowhere = str(tmp_path / "nowhere")
+    assert saltern("key", "-c", nowhere, "list").code == 3
+    assert saltern("key", "list", "-c", nowhere).code == 3
+    assert saltern("key", "-c", nowhere, "list", "-c", str(config_dir)).code == 0
+    assert json.loads(saltern("key", "--out", "json", "list").out)
+    assert saltern("key", "-L", "list").code == 64
+
+
 def test_salt_keys_options(saltern, served):
     assert saltern("key", "-L").out == saltern("key").out
     assert saltern("key", "-A", "-y").out == "accepted web1\n"

@@ -101,6 +101,12 @@ def test_options_that_contradict_each_other(write):
     assert found[1].startswith("controller:3: minion_timeout (10) must be longer than alive_interval (15)")
 
 
+def test_salts_levels_become_those_that_the_log_has(write):
+    found = {name: load_settings(write(f"log_level: {name}\n")).log_level for name in ("trace", "warning", "quiet")}
+    assert found == {"trace": "debug", "warning": "warning", "quiet": "critical"}
+    assert "log_level must be one of" in faults_of(write("log_level: [a]\n"))[0]
+
+
 def test_secrets_are_not_shown(write):
     assert "hunter2" not in repr(load_settings(write("hook_secret: hunter2\ngitfs_password: hunter2\n")))
     assert "hunter2" not in faults_of(write("hook_secret: [hunter2]\n"))[0]
