@@ -174,6 +174,8 @@ class _Update:
         differs = self.gid != found.gid if self.gid is not None else wanted.gid is not None
         if differs and not allow_gid:
             errors.append(_not_permitted("gid", found.gid, wanted.gid))
+        elif differs and self.gid is None:
+            errors.append(f"- There is no group {wanted.gid} that could become the primary group")
         if errors:
             raise StateFailed(
                 "Encountered error checking for needed changes. Additional info follows:\n\n" + "\n".join(errors)
@@ -183,11 +185,10 @@ class _Update:
         """Each attribute that differs, with the command that changes it."""
         changes = [*self._attributes(unique), *self._password(), *self._groups()]
         if missing:
-            changes.append(Change(key="", act=lambda machine: _refuse_missing(machine, self.wanted)))
-            changes = changes[-1:] + changes[:-1]
+            changes.insert(0, Change(key="", act=lambda machine: _refuse_missing(machine, self.wanted)))
         if not changes:
             return Plan(comment=f"User {self.found.name} is present and up to date")
-        lines = [f"{one.key}: {_said_of(one)}" for one in changes if one.key]
+        lines = [f"{one.key}: {one.shown}" for one in changes if one.key]
         if missing:
             lines.append(f"groups (pending creation): {','.join(missing)}")
         return Plan(
@@ -279,10 +280,6 @@ def _not_permitted(what: str, old: Value, new: Value) -> str:
         f"- Changing {what} ({old} -> {new}) not permitted, set allow_{what}_change to True to force this change. "
         "Note that this will not change file ownership."
     )
-
-
-def _said_of(change: Change) -> str:
-    return str(change.shown)
 
 
 STATES = {"present": present, "absent": absent}
