@@ -227,17 +227,20 @@ class Inbox:
     def _end(self, run: RunRecord, result: RunResult) -> None:
         """Store a result; all that follows from it happens once, however often it comes."""
         changed, failed = count_states(result.states)
-        first = self.store.finish_run(
-            run.run_id,
-            result.outcome,
-            finished=self.clock(),
-            started=result.started or None,
-            seconds=result.seconds,
-            changes=changed,
-            failed=failed,
-            summary=run_summary(result.states, result.error),
-            result={"states": result.states, "value": result.value, "error": result.error},
-        )
+        with self.store.transaction():  # the result and what it makes of the minion stand or fall together
+            first = self.store.finish_run(
+                run.run_id,
+                result.outcome,
+                finished=self.clock(),
+                started=result.started or None,
+                seconds=result.seconds,
+                changes=changed,
+                failed=failed,
+                summary=run_summary(result.states, result.error),
+                result={"states": result.states, "value": result.value, "error": result.error},
+            )
+            if first and run.kind not in ("call", "preview"):
+                self.loop.ended(run, result.outcome)
         if not first:
             return
         waiter = self.waiters.pop(run.run_id, None)
@@ -258,8 +261,6 @@ class Inbox:
             },
             revision=run.revision,
         )
-        if run.kind not in ("call", "preview"):
-            self.loop.ended(run, result.outcome)
 
     def _send(self, key: str, message: ToMinion) -> None:
         self.metrics.sent(type(message).__name__)

@@ -235,7 +235,7 @@ class _Place:
 
     def problem(self, message: str, *keys: Value) -> Problem:
         pos = self.pos(*keys)
-        return Problem(message=message, pos=pos, excerpt=excerpt(self.text, pos.line))
+        return Problem(message=message, pos=pos, excerpt=excerpt(self.text, pos.line, 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,7 +47,7 @@ class _TopFile:
 
     def problem(self, message: str, *keys: Value, hint: str = "") -> Problem:
         line = self.lines.find(*keys)
-        return Problem(message=message, pos=self.pos(*keys), excerpt=excerpt(self.text, line), hint=hint)
+        return Problem(message=message, pos=self.pos(*keys), excerpt=excerpt(self.text, line, 1), hint=hint)
 
     def pos(self, *keys: Value) -> Pos:
         line = self.lines.find(*keys)

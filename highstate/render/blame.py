@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 
 import jinja2
 import yaml
@@ -33,8 +35,25 @@ def template_failed(error: Exception, path: str, context: Context, recorder: Rec
     way = [f"{name}:{number}" for name, number in places[:-1] if (name, number) != (file, line)]
     if way:
         message += f" (on the way from {' and '.join(dict.fromkeys(way))})"
-    problem = Problem(message=message, pos=pos, excerpt=excerpt(source, line), hint=hint)
+    column = _column(source, line, error)
+    problem = Problem(
+        message=message, pos=replace(pos, column=column), excerpt=excerpt(source, line, column), hint=hint
+    )
     return RenderFailed(problem, live=live)
+
+
+def _column(source: str, line: int, error: Exception) -> int:
+    """Where on the line the name is that the error is about, else where its text begins; 0 when there is no text.
+
+    Jinja knows lines only. A name that stands there more than once is shown at its first place.
+    """
+    rows = source.splitlines()
+    if not 0 < line <= len(rows) or not rows[line - 1].strip():
+        return 0
+    row = rows[line - 1]
+    name = str(error.name) if isinstance(error, MissingFunction | MissingName) else ""
+    found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", row) if name else None
+    return (found.start() if found else len(row) - len(row.lstrip())) + 1
 
 
 def _source(path: str, context: Context, recorder: Recorder) -> str:

@@ -186,7 +186,7 @@ def _steps(source: str, path: str, saltenv: str) -> tuple[str, ...]:
         Problem(
             message=f"the renderer {first.removeprefix('#!')!r} is not known",
             pos=Pos(file=path, saltenv=saltenv, line=1, template_line=1, stage=Stage.RENDER),
-            excerpt=blame.excerpt(source, 1),
+            excerpt=blame.excerpt(source, 1, 1),
             hint=f"the first line may name one of {KNOWN_PIPELINES}",
         )
     )

@@ -82,7 +82,7 @@ def test_an_undefined_name_is_shown_with_what_is_near():
     problem = failure("a: 1\nb: {{ nginxx }}\n{% set nginx = 1 %}c: 1\n").problem
     assert (problem.pos.file, problem.pos.template_line, problem.pos.stage) == ("t.sls", 2, Stage.RENDER)
     assert problem.message == "'nginxx' is undefined"
-    assert problem.excerpt == "  1 | a: 1\n> 2 | b: {{ nginxx }}\n  3 | {% set nginx = 1 %}c: 1"
+    assert problem.excerpt == "  1 | a: 1\n> 2 | b: {{ nginxx }}\n    |       ^\n  3 | {% set nginx = 1 %}c: 1"
 
 
 def test_a_missing_pillar_key_names_its_place_and_the_near_ones():
