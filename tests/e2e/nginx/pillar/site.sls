@@ -1,0 +1,6 @@
+site:
+  name: e2e.example
+  port: 18480
+  greeting: Hello
+  headers:
+    X-Release: one
