@@ -77,14 +77,18 @@ def top_matches(
     env_order: Sequence[str] = (),
     nodegroups: Nodegroups | None = None,
     saltenv: str | None = None,
+    top_saltenv: str | None = None,
 ) -> TopResult:
-    """The SLS of the context's minion. `saltenv`: that environment alone. Errors are collected, never raised."""
+    """The SLS of the context's minion. Errors are collected, never raised.
+
+    `saltenv`: that environment alone. `top_saltenv`: the top file of that environment alone.
+    """
     envs = _ordered(context.files.saltenvs(), env_order)
-    if pillar_stage and saltenv is not None:
-        envs = [env for env in envs if env == saltenv]
-    tops, errors = _read_tops(context, envs, top_file, pillar_stage)
+    only = saltenv or (None if pillar_stage else top_saltenv)
+    read = envs if only is None else [env for env in envs if env == only]
+    tops, errors = _read_tops(context, read, top_file, pillar_stage)
     tops = {env: [one for one in files if not _check(one, errors)] for env, files in tops.items()}
-    merged = _merge_pillar(tops) if pillar_stage else _merge(tops, strategy, default_top, envs)
+    merged = _merge_pillar(tops) if pillar_stage else _merge(tops, strategy, default_top, read)
     wanted = {env: targets for env, targets in merged.items() if saltenv in (None, env)}
     matching = _Matching(context=context, nodegroups=nodegroups or {}, envs=frozenset(envs), unique=pillar_stage)
     for env, targets in wanted.items():

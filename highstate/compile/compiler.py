@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from highstate.compile.assemble import assemble
 from highstate.compile.bounds import unbounded
@@ -27,7 +27,7 @@ def compile_minion(
     files: Files, pillar_files: Files, minion: Minion, settings: Settings, memo: Memo | None = None
 ) -> Compiled:
     """The highstate of a minion: what the top file gives it, compiled."""
-    bench = _Bench(files=files, pillar_files=pillar_files, minion=minion, settings=settings, memo=memo)
+    bench = Bench(files=files, pillar_files=pillar_files, minion=minion, settings=settings, memo=memo)
     pillar = bench.pillar()
     if pillar.errors:
         return Compiled(minion_id=minion.id, errors=pillar.errors)
@@ -48,7 +48,7 @@ def compile_sls(
     pillar_override: Mapping[str, Value] | None = None,
 ) -> Compiled:
     """The lowstate of the SLS named (`state.apply a,b`), whatever the top file says."""
-    bench = _Bench(files=files, pillar_files=pillar_files, minion=minion, settings=settings, memo=memo)
+    bench = Bench(files=files, pillar_files=pillar_files, minion=minion, settings=settings, memo=memo)
     pillar = bench.pillar(pillar_override)
     if pillar.errors:
         return Compiled(minion_id=minion.id, errors=pillar.errors)
@@ -58,23 +58,27 @@ def compile_sls(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Bench:
-    """The inputs of one compile."""
+class Bench:
+    """The inputs of one compile, and its stages one by one for those who show what each gives."""
 
     files: Files
     pillar_files: Files
     minion: Minion
     settings: Settings
-    memo: Memo | None
+    memo: Memo | None = None
+    recorders: dict[str, Recorder] = field(default_factory=dict)
+    """Stage (`pillar`, `top`, `states`) -> what it read, of the stages that were done."""
 
     def pillar(self, override: Mapping[str, Value] | None = None) -> PillarResult:
         """The minion's pillar, or what is wrong with it."""
         settings = self.settings
         try:
             result = compile_pillar(
-                self._context(self.pillar_files, {}, "base"),
+                self._recorded("pillar", self._context(self.pillar_files, {}, "base")),
                 strategy=settings.pillar_source_merging_strategy,
                 merge_lists=settings.pillar_merge_lists,
+                includes_override_sls=settings.pillar_includes_override_sls,
+                pillarenv=settings.pillarenv,
                 env_order=settings.env_order,
                 nodegroups=settings.nodegroups,
                 override=override,
@@ -88,13 +92,24 @@ class _Bench:
         """What the top file gives the minion."""
         settings = self.settings
         return top_matches(
-            self._context(self.files, pillar, "base"),
+            self._recorded("top", self._context(self.files, pillar, "base")),
             top_file=settings.state_top,
             strategy=settings.top_file_merging_strategy,
             default_top=settings.default_top,
             env_order=settings.env_order,
             nodegroups=settings.nodegroups,
+            saltenv=settings.saltenv,
+            top_saltenv=settings.state_top_saltenv,
         )
+
+    def high(self, top: TopResult, pillar: Mapping[str, Value]) -> High:
+        """The high data as rendered: before extend, requisites and exclude."""
+        contexts = self._contexts(pillar)
+        return self._assembled(top, contexts)
+
+    def _recorded(self, stage: str, context: Context) -> Context:
+        self.recorders[stage] = Recorder(context.sources)
+        return replace(context, reads=self.recorders[stage])
 
     def _context(self, files: Files, pillar: Mapping[str, Value], saltenv: str) -> Context:
         settings = self.settings
@@ -104,26 +119,40 @@ class _Bench:
             "nodegroups": settings.nodegroups,
             "jinja_env": settings.jinja_env,
             "jinja_sls_env": settings.jinja_sls_env,
+            "saltenv": settings.saltenv,
+            "pillarenv": settings.pillarenv,
             **settings.opts,
         }
         return Context(minion=self.minion, files=files, saltenv=saltenv, pillar=pillar, opts=opts, memo=self.memo)
 
     def compile(self, top: TopResult, pillar: Mapping[str, Value]) -> Compiled:
         """From SLS names to the lowstate and its contents, or what another minion's compile gave for equal reads."""
-        contexts = {saltenv: self._context(self.files, pillar, saltenv) for saltenv in self.files.saltenvs()}
+        contexts = self._contexts(pillar)
         if self.memo is None or not contexts:
             return self._compile(top, contexts, pillar)
-        recorder = Recorder(next(iter(contexts.values())).sources)
+        recorder = self.recorders["states"]
         key = self._memo_key(top)
         hit = self.memo.find(key, recorder.sources)
         if hit is not None:
+            recorder.absorb(hit.reads)
             found: Compiled = replace(hit.result, minion_id=self.minion.id, pillar=pillar)
             return found
-        recording = {saltenv: replace(context, reads=recorder) for saltenv, context in contexts.items()}
-        compiled = self._compile(top, recording, pillar)
+        compiled = self._compile(top, contexts, pillar)
         if not recorder.live:
             self.memo.store(key, recorder.reads, replace(compiled, minion_id="", pillar={}))
         return compiled
+
+    def _contexts(self, pillar: Mapping[str, Value]) -> dict[str, Context]:
+        """One for each saltenv, with one record of what all of them read."""
+        contexts = {saltenv: self._context(self.files, pillar, saltenv) for saltenv in self.files.saltenvs()}
+        if contexts:
+            recorder = self.recorders["states"] = Recorder(next(iter(contexts.values())).sources)
+            contexts = {saltenv: replace(context, reads=recorder) for saltenv, context in contexts.items()}
+        return contexts
+
+    def _assembled(self, top: TopResult, contexts: Mapping[str, Context]) -> High:
+        auto_order = self.settings.state_auto_order
+        return assemble(top.matches, contexts, self.files, auto_order=auto_order, places=top.places)
 
     def _memo_key(self, top: TopResult) -> Hashable:
         """What shapes the compile besides the minion's data, which is recorded as it is read."""
@@ -140,7 +169,7 @@ class _Bench:
 
     def _compile(self, top: TopResult, contexts: Mapping[str, Context], pillar: Mapping[str, Value]) -> Compiled:
         settings = self.settings
-        high = assemble(top.matches, contexts, self.files, auto_order=settings.state_auto_order, places=top.places)
+        high = self._assembled(top, contexts)
         shown = high.as_salt()
         chunks = lowstate_of(high, settings)
         contents, problems = contents_of(chunks, contexts)

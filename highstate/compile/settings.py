@@ -16,10 +16,17 @@ class Settings:
     default_top: str = "base"
     env_order: tuple[str, ...] = ()
     state_top: str = "top.sls"
+    state_top_saltenv: str | None = None
+    """The only environment whose top file is read."""
+    saltenv: str | None = None
+    """The only environment that a highstate takes SLS from."""
+    pillarenv: str | None = None
+    """The only environment of the pillar tree that is used."""
     state_auto_order: bool = True
     disabled_requisites: tuple[str, ...] = ()
     pillar_source_merging_strategy: str = "smart"
     pillar_merge_lists: bool = False
+    pillar_includes_override_sls: bool = False
     nodegroups: Mapping[str, Value] = field(default_factory=dict)
     jinja_env: Mapping[str, Value] = field(default_factory=dict)
     jinja_sls_env: Mapping[str, Value] = field(default_factory=dict)

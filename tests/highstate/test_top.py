@@ -78,7 +78,9 @@ TREES = {
             {"strategy": "merge_all"},
             {"base": ("b", "dev-says"), "dev": ("from-base", "d"), "qa": ("q", "own")},
         ),
-        ({"saltenv": "dev"}, {"dev": ("from-base",)}),
+        ({"saltenv": "dev"}, {"dev": ("d",)}),
+        ({"top_saltenv": "dev"}, {"dev": ("d",)}),
+        ({"top_saltenv": "base"}, {"base": ("b",), "dev": ("from-base",)}),
         ({"saltenv": "nope"}, {}),
     ],
 )
