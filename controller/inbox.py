@@ -49,7 +49,8 @@ log = structlog.get_logger("saltern.inbox")
 class Inbox:
     """Handles what comes from the wire.
 
-    `recompile` is told of minions whose grains are new; it must return at once.
+    `recompile` is told of minions that have to be compiled anew, and must return at once; `live_revision` gives the
+    digest of the revision that everyone else is compiled from.
     """
 
     store: Store
@@ -65,6 +66,7 @@ class Inbox:
     alive_interval: float
     auto_accept: bool
     recompile: Callable[[str], None]
+    live_revision: Callable[[], str]
     waiters: dict[str, asyncio.Future[RunResult]] = field(default_factory=dict)
     """Run id -> whoever waits for the result of a call or a test."""
 
@@ -152,7 +154,9 @@ class Inbox:
             Link(minion=minion, key=key, session=message.session, grains=message.grains, seen=now, held=message.held)
         )
         self._send(key, Welcome(epoch=self.epoch, alive_interval=self.alive_interval))
-        if known is None or dict(known.grains) != message.grains or self.store.desired(minion) is None:
+        desired = self.store.desired(minion)
+        compiled = desired is not None and desired.revision == self.live_revision()
+        if not compiled or known is None or dict(known.grains) != message.grains:
             self.recompile(minion)
         if before is None:
             self.bus.publish(f"salt/minion/{minion}/start", {"id": minion, "session": message.session})

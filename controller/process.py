@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -25,7 +25,7 @@ from controller.fleet import Fleet, Keyring
 from controller.identifiers import RunIds
 from controller.inbox import Inbox
 from controller.loop import Loop
-from controller.metrics import Metrics, MinionSample
+from controller.metrics import Metrics
 from controller.preview import Previews
 from controller.revisions import Revisions
 from controller.service import ControllerService
@@ -98,7 +98,7 @@ async def controller(settings: Settings) -> AsyncIterator[Running]:
         parts = _wire_up(settings, store, source, changes, compiler)
         parts.server.start()
         stack.callback(parts.server.stop)
-        parts.metrics.watch_minions(lambda: _samples(parts.service.state, store))
+        parts.metrics.watch_minions(parts.service.state.samples)
         await stack.enter_async_context(serve(parts.service, settings, parts.metrics))
         await stack.enter_async_context(changes)
         tasks = [
@@ -183,6 +183,7 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         alive_interval=settings.alive_interval,
         auto_accept=settings.auto_accept,
         recompile=revisions.stale,
+        live_revision=lambda: revisions.live_digest,
     )
     calls = Calls(store=store, fleet=fleet, server=server, ids=ids, metrics=metrics, clock=clock, waiters=inbox.waiters)
     service = ControllerService(
@@ -205,20 +206,6 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
     return _Parts(
         service=service, server=server, loop=loop, inbox=inbox, revisions=revisions, metrics=metrics, epoch=epoch
     )
-
-
-def _samples(status: Status, store: Store) -> Iterable[MinionSample]:
-    committed = {record.label: record.committed_at for record in store.revisions()}
-    for minion in status.minions():
-        yield MinionSample(
-            id=minion.id,
-            sync=minion.sync,
-            health=minion.health,
-            connected=minion.connected,
-            drifted=minion.drifted,
-            applied_at=minion.applied_at,
-            revision_at=committed.get(minion.applied_revision),
-        )
 
 
 async def _beat(parts: _Parts, settings: Settings) -> None:

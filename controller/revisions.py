@@ -51,6 +51,11 @@ class Revisions:
     _stale: set[str] = field(default_factory=set)
     """Minions to compile although the trees are the same."""
 
+    @property
+    def live_digest(self) -> str:
+        """Digest of the live revision; empty when there is none."""
+        return self.trees.revision.digest if self.trees else ""
+
     async def follow(self, changes: Changes) -> None:
         """Fetch whatever a notice names and make it live, until cancelled."""
         await self.take_live()  # what an earlier run accepted serves at once, also when no remote answers

@@ -5,13 +5,14 @@ Called by the service and by the metrics at each scrape, so nothing here loads a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from controller import views
 from controller.documents import Documents
 from controller.fleet import Fleet
 from controller.loop import Loop
+from controller.metrics import MinionSample
 from controller.plan import Plan, plan
 from controller.reconcile import Health, Sync, View, health_of, sync_of
 from controller.show import change_views, plan_text
@@ -31,6 +32,20 @@ class Status:
     def minions(self, ids: Sequence[str] | None = None) -> list[views.MinionStatus]:
         """One status a minion, sorted by id; None: all."""
         return [self._minion(row) for row in self.store.status_rows(ids)]
+
+    def samples(self) -> Iterator[MinionSample]:
+        """What a scrape shows of each minion."""
+        for row in self.store.status_rows():
+            view = self.loop.view(row)
+            yield MinionSample(
+                id=row.minion.id,
+                sync=sync_of(view).value,
+                health=health_of(view).value,
+                connected=view.connected,
+                drifted=view.drift.chunks if view.drift else 0,
+                applied_at=row.applied.at if row.applied else None,
+                revision_at=row.applied_committed_at,
+            )
 
     def _minion(self, row: StatusRow) -> views.MinionStatus:
         view = self.loop.view(row)

@@ -300,7 +300,7 @@ class Rig:
         found: list[dict[str, Any]] = self.ask("/history", limit=1000, **({"minion": minion} if minion else {}))
         return found
 
-    def wait_applied(self, commit: str, minions: Sequence[str] | None = None) -> None:
+    def wait_applied(self, commit: str, minions: Sequence[str] | None = None, *, patience: float = PATIENCE) -> None:
         """Wait until these minions (None: all) have applied a commit and are well."""
         wanted = list(minions or self.minions)
 
@@ -314,7 +314,7 @@ class Rig:
                 for name in wanted
             )
 
-        self.wait(f"{', '.join(wanted)} to apply {commit}", applied)
+        self.wait(f"{', '.join(wanted)} to apply {commit}", applied, patience=patience)
 
     def wait(self, what: str, condition: Callable[[], Any], *, patience: float = PATIENCE) -> Any:
         """Wait until a condition holds; Failed, with the ends of the logs, when it does not come to."""
