@@ -196,6 +196,8 @@ class _Reader:
             self.parts.digest.extend(f"file {oid}" for _, oid in sorted(rendered.files.items()))
             self._volatile(*rendered.volatile)
         else:
+            # Answered facts are in the text, and so in the digest: it changes when an answer does.
+            self.parts.volatile.extend(rendered.facts)
             self.parts.digest.append("text " + rendered.text)
 
     def _not_known_here(self, source: Source, context: Context, variables: Mapping[str, Value]) -> None:

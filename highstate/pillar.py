@@ -70,7 +70,7 @@ def compile_pillar(
         merging = _Merging(strategy=strategy, merge_lists=merge_lists, includes_override_sls=includes_override_sls)
         done = _render_all(work, top, merging, override or {})
         if context.memo is not None and not recorder.live:
-            context.memo.store(key, recorder.reads, PillarResult(pillar=fresh(done.pillar), errors=done.errors))
+            context.memo.store(key, recorder.reads, replace(done, pillar=fresh(done.pillar)))
     if context.reads is not None:
         context.reads.absorb(recorder.reads, recorder.live)
     return PillarResult(pillar=fresh(done.pillar), errors=done.errors)

@@ -11,18 +11,21 @@ from __future__ import annotations
 import copy
 import hashlib
 import itertools
+import json
 import marshal
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from highstate.match import id_matches
-from highstate.types import Files, Value
+from highstate.ports import NO_PORTS, Fact, Ports, SecretFailed, question
+from highstate.types import Files, Minion, Value
 
 Read: TypeAlias = tuple[Any, ...]
 """What was read: ("value", root, path) whole; ("peek", root, path), whole unless it is a mapping;
-("keys", root, path); ("has", root, path, key); ("id", matcher, pattern); ("file", saltenv, path) or
-("list", saltenv, prefix). Which kind a read is must never follow from its own answer."""
+("keys", root, path); ("has", root, path, key); ("id", matcher, pattern); ("file", saltenv, path);
+("list", saltenv, prefix); ("fact", function, question); ("secret", path).
+Which kind a read is must never follow from its own answer."""
 
 _MISSING = object()
 _A_MAPPING = b"\0mapping"
@@ -37,7 +40,9 @@ class Sources:
     roots: Mapping[str, Mapping[str, Value]]
     """"grains", "pillar" and "opts"."""
     files: Files
+    ports: Ports = NO_PORTS
     _digests: dict[Read, bytes] = field(default_factory=dict, repr=False, compare=False)
+    _facts: dict[tuple[str, str], Fact | None] = field(default_factory=dict, repr=False, compare=False)
 
     def digest(self, read: Read) -> bytes:
         """What `read` gives here. Equal digests mean that a template cannot tell the difference."""
@@ -54,6 +59,20 @@ class Sources:
                 return _MISSING
             value = value[key]
         return value
+
+    def fact(self, fun: str, asked: str) -> Fact | None:
+        """What the live machine answers to a `question`, asked once; None when there is no answer."""
+        if (fun, asked) not in self._facts:
+            args, kwargs = json.loads(asked)
+            port = self.ports.facts
+            self._facts[fun, asked] = None if port is None else port.answer(fun, args, kwargs)
+        return self._facts[fun, asked]
+
+    def secret(self, path: str) -> Mapping[str, Value]:
+        """A secret of the vault; SecretFailed when there is none, or no vault."""
+        if self.ports.secrets is None:
+            raise SecretFailed("no vault is set up (option vault)")
+        return self.ports.secrets.read_secret(path, Minion(id=self.minion_id, grains=self.roots["grains"]))
 
     def _look(self, read: Read) -> bytes:
         match read:
@@ -74,6 +93,14 @@ class Sources:
                 return (self.files.oid(path, saltenv) or "").encode()
             case ("list", saltenv, prefix):
                 return digest_value(list(self.files.list(prefix, saltenv)))
+            case ("fact", fun, asked):
+                fact = self.fact(fun, asked)
+                return b"" if fact is None else digest_value([fact.value])
+            case ("secret", path):
+                try:
+                    return digest_value(dict(self.secret(path)))
+                except SecretFailed as failed:
+                    return digest_value(str(failed))
             case _:
                 raise ValueError(f"no such read: {read!r}")
 
@@ -114,6 +141,23 @@ class Recorder:
     def matches_id(self, matcher: str, pattern: str) -> bool:
         """Whether the minion's id matches; records the answer and not the id, so that minions can share it."""
         return self.record(("id", matcher, pattern)) == b"1"
+
+    def fact(self, fun: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Fact | None:
+        """What the live machine answers, None when there is no answer."""
+        asked = question(args, kwargs)
+        self.record(("fact", fun, asked))
+        return self.sources.fact(fun, asked)
+
+    def secret(self, path: str) -> Mapping[str, Value]:
+        """A secret of the vault; SecretFailed when it cannot be had."""
+        self.record(("secret", path))
+        return self.sources.secret(path)
+
+    @property
+    def volatile(self) -> tuple[str, ...]:
+        """Functions of the live machine that the result stands on, called here or answered by facts."""
+        asked = (read[1] for read, digest in self.reads.items() if read[0] == "fact" and digest)
+        return tuple(dict.fromkeys([*asked, *self.live]))
 
     @property
     def grains(self) -> Mapping[str, Value]:

@@ -180,6 +180,8 @@ class Compiled:
     """Chunk tag -> content, for the chunks that have any."""
     errors: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
+    volatile: tuple[str, ...] = ()
+    """Functions of the live machine that pillar and states stand on: their answers may be others by now."""
     seconds: float = 0.0
     """Set by whoever timed it; the compile itself has no clock."""
 

@@ -17,6 +17,7 @@ from highstate.compile.verify import verify
 from highstate.content import contents_of
 from highstate.memo import Memo
 from highstate.pillar import PillarResult, compile_pillar
+from highstate.ports import NO_PORTS, Ports
 from highstate.render import Context
 from highstate.top import TopResult, top_matches
 from highstate.tracked import Recorder, digest_value
@@ -24,17 +25,22 @@ from highstate.types import Chunk, Compiled, Files, Minion, Pos, Problem, Stage,
 
 
 def compile_minion(
-    files: Files, pillar_files: Files, minion: Minion, settings: Settings, memo: Memo | None = None
+    files: Files,
+    pillar_files: Files,
+    minion: Minion,
+    settings: Settings,
+    memo: Memo | None = None,
+    ports: Ports = NO_PORTS,
 ) -> Compiled:
     """The highstate of a minion: what the top file gives it, compiled."""
-    bench = Bench(files=files, pillar_files=pillar_files, minion=minion, settings=settings, memo=memo)
+    bench = Bench(files=files, pillar_files=pillar_files, minion=minion, settings=settings, memo=memo, ports=ports)
     pillar = bench.pillar()
     if pillar.errors:
         return Compiled(minion_id=minion.id, errors=pillar.errors)
     top = bench.top(pillar.pillar)
     if top.errors:
         return Compiled(minion_id=minion.id, pillar=pillar.pillar, matches=top.matches, errors=top.errors)
-    return bench.compile(top, pillar.pillar)
+    return _with_volatile(bench.compile(top, pillar.pillar), bench)
 
 
 def compile_sls(
@@ -46,15 +52,22 @@ def compile_sls(
     saltenv: str = "base",
     memo: Memo | None = None,
     pillar_override: Mapping[str, Value] | None = None,
+    ports: Ports = NO_PORTS,
 ) -> Compiled:
     """The lowstate of the SLS named (`state.apply a,b`), whatever the top file says."""
-    bench = Bench(files=files, pillar_files=pillar_files, minion=minion, settings=settings, memo=memo)
+    bench = Bench(files=files, pillar_files=pillar_files, minion=minion, settings=settings, memo=memo, ports=ports)
     pillar = bench.pillar(pillar_override)
     if pillar.errors:
         return Compiled(minion_id=minion.id, errors=pillar.errors)
     place = Pos(file="state.apply", saltenv=saltenv, stage=Stage.TOP)
     given = TopResult(matches={saltenv: tuple(sls)}, places={(saltenv, name): place for name in sls})
-    return bench.compile(given, pillar.pillar)
+    return _with_volatile(bench.compile(given, pillar.pillar), bench)
+
+
+def _with_volatile(compiled: Compiled, bench: Bench) -> Compiled:
+    """Named: what its pillar, its top file and its states stand on."""
+    names = dict.fromkeys(name for recorder in bench.recorders.values() for name in recorder.volatile)
+    return replace(compiled, volatile=tuple(names)) if names else compiled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +81,7 @@ class Bench:
     memo: Memo | None = None
     recorders: dict[str, Recorder] = field(default_factory=dict)
     """Stage (`pillar`, `top`, `states`) -> what it read, of the stages that were done."""
+    ports: Ports = NO_PORTS
 
     def pillar(self, override: Mapping[str, Value] | None = None) -> PillarResult:
         """The minion's pillar, or what is wrong with it."""
@@ -123,7 +137,15 @@ class Bench:
             "pillarenv": settings.pillarenv,
             **settings.opts,
         }
-        return Context(minion=self.minion, files=files, saltenv=saltenv, pillar=pillar, opts=opts, memo=self.memo)
+        return Context(
+            minion=self.minion,
+            files=files,
+            saltenv=saltenv,
+            pillar=pillar,
+            opts=opts,
+            memo=self.memo,
+            ports=self.ports,
+        )
 
     def compile(self, top: TopResult, pillar: Mapping[str, Value]) -> Compiled:
         """From SLS names to the lowstate and its contents, or what another minion's compile gave for equal reads."""

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from highstate.functions.live import LIVE_MODULES
-from highstate.tracked import Recorder, plain
+from highstate.tracked import Recorder, fresh, plain
 from highstate.types import Value
 
 __all__ = ["Call", "Catalog", "Function", "FunctionFailed", "Functions", "Module", "catalog_of"]
@@ -69,13 +69,18 @@ class Catalog:
         if live is not None:
             return self._recorded(name, live)
         function = registry().get(name)
-        return None if function is None else _bound(function, self._call)
+        if function is not None:
+            return _bound(function, self._call)
+        return self._asked(name) if self._asks() and self.is_live(name) else None
 
     def has(self, name: str) -> bool:
         """Whether there is such a function; FunctionFailed where only the live machine could tell."""
         if name in self._extra or name in registry():
             return True
         if self.is_live(name):
+            listed = self._call.recorder.fact("sys.list_functions", (name,), {}) if self._asks() else None
+            if listed is not None:
+                return bool(listed.value)
             # A guess would quietly choose a branch of the template.
             raise FunctionFailed(self.why_missing(name), live=name)
         return False
@@ -102,6 +107,21 @@ class Catalog:
         if self.is_live(name):
             return f"salt['{name}'] asks the live machine and is not available on the controller"
         return f"there is no function salt['{name}']"
+
+    def _asks(self) -> bool:
+        return self._call.recorder.sources.ports.facts is not None
+
+    def _asked(self, name: str) -> Function:
+        """A function whose answers come from the facts."""
+
+        def ask(*arguments: Any, **named: Any) -> Value:
+            given = [plain(one) for one in arguments]
+            fact = self._call.recorder.fact(name, given, {key: plain(value) for key, value in named.items()})
+            if fact is None:
+                raise FunctionFailed(self.why_missing(name), live=name)
+            return fresh(fact.value)
+
+        return ask
 
     def _recorded(self, name: str, function: Function) -> Function:
         def call(*arguments: Any, **named: Any) -> Value:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from highstate.memo import Memo
+from highstate.ports import NO_PORTS, Ports
 from highstate.render.lines import LineMap
 from highstate.tracked import Recorder, Sources
 from highstate.types import Files, Minion, Problem, Value
@@ -24,6 +25,8 @@ class Context:
     memo: Memo | None = None
     functions: Mapping[str, Callable[..., Value]] = field(default_factory=dict)
     """Further functions for `salt[...]`. What calls one holds for that moment alone: it is never memoised."""
+    ports: Ports = NO_PORTS
+    """Facts, secrets, decryption: what a render may ask of the world."""
     reads: Recorder | None = None
     """Where given: all that is read is recorded here too (a pillar is made of many renders)."""
     sources: Sources = field(init=False, repr=False, compare=False)
@@ -43,6 +46,7 @@ class Context:
             minion_id=self.minion.id,
             roots={"grains": self.minion.grains, "pillar": self.pillar, "opts": opts},
             files=self.files,
+            ports=self.ports,
         )
         object.__setattr__(self, "sources", sources)
 
@@ -68,6 +72,8 @@ class RenderedText:
     """(saltenv, path) -> oid of the template and of all that it imports."""
     volatile: tuple[str, ...] = ()
     """Functions of the live machine that it called."""
+    facts: tuple[str, ...] = ()
+    """Functions of the live machine whose recorded answers it stands on."""
 
 
 class RenderFailed(Exception):

@@ -65,7 +65,8 @@ def render_template(path: str, context: Context, *, extra: Mapping[str, Value] |
     files = {
         (read[1], read[2]): digest.decode() for read, digest in reads.reads.items() if read[0] == "file" and digest
     }
-    return RenderedText(text=done.text, files=files, volatile=tuple(reads.live))
+    facts = tuple(name for name in reads.volatile if name not in reads.live)
+    return RenderedText(text=done.text, files=files, volatile=tuple(reads.live), facts=facts)
 
 
 def render_string(
