@@ -1,0 +1,160 @@
+"""docs/configuration.md names the options that there are, with their defaults, and its examples can be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from controller import settings as of_controller
+from gitfs import file_remotes, pillar_remotes
+from gitfs.errors import BadSettings
+from minion import settings as of_minion
+
+PAGE = "docs/configuration.md"
+KINDS = ("both", "states", "pillar")
+
+
+def test_options_of_the_controller(pages, rows):
+    page = pages[PAGE]
+    documented = {
+        option: default
+        for title in ("Options of the controller", "Where the trees come from", "How the language is compiled")
+        for option, default in defaults(rows(page.section(title))).items()
+    }
+    remote = options_of_remotes() | options_of_remotes(pillar=True)
+    known = {*of_controller._OWN, *of_controller._GIT, *of_controller._LANGUAGE}
+    assert set(documented) == known | remote
+    plain = of_controller.Settings()
+    for option in of_controller._OWN:
+        assert documented[option] == shown(getattr(plain, option)), option
+
+
+def test_defaults_of_the_language(pages, rows):
+    from highstate.compile import Settings
+
+    documented = defaults(rows(pages[PAGE].section("How the language is compiled")))
+    for option in of_controller._LANGUAGE:
+        assert documented[option] == shown(getattr(Settings(), option)), option
+
+
+def test_options_of_a_remote(pages, rows):
+    table = [row for row in rows(pages[PAGE].section("Where the trees come from")) if row[1] in KINDS]
+    assert {row[0].strip("`") for row in table if row[1] != "pillar"} == options_of_remotes()
+    assert {row[0].strip("`") for row in table if row[1] != "states"} == options_of_remotes(pillar=True)
+    plain = file_remotes({"gitfs_remotes": ["/srv/x.git"]})[0]
+    for name, _, _, default, *_ in table:
+        option = name.strip("`")
+        if option not in ("name", "base", "env"):
+            assert value_of(default) == shown(getattr(plain, option)), option
+
+
+def test_other_names_of_salts_options(pages, rows):
+    table = rows(pages[PAGE].section("Options of Salt's master with another name here"))
+    assert {row[0].strip("`"): row[1].strip("`") for row in table} == of_controller._SALT_NAMES
+
+
+def test_options_of_the_minion(pages, rows):
+    documented = defaults(rows(pages[PAGE].section("Options of the minion")))
+    assert set(documented) == {*of_minion._READERS, *of_minion._ALIASES}
+    plain = of_minion.Settings(id="x")
+    for option in {*of_minion._READERS} - {"id"}:
+        assert documented[option] == shown(getattr(plain, option)), option
+
+
+def test_options_that_are_passed_on(pages, coded):
+    named = set(coded(pages[PAGE].section("Options that are passed on")))
+    assert named >= set(of_minion.PASSED_ON)
+
+
+def test_options_that_are_not_read_are_not_read(pages, rows, coded):
+    known = {
+        "master": {*of_controller._OWN, *of_controller._GIT, *of_controller._LANGUAGE, *of_controller._SALT_NAMES},
+        "minion": {*of_minion._READERS, *of_minion._ALIASES, *of_minion.PASSED_ON},
+        "a git remote": options_of_remotes() | options_of_remotes(pillar=True),
+    }
+    found = {row[0]: set(coded(row[1])) for row in rows(pages[PAGE].section("Salt's options that are not read yet"))}
+    assert set(found) == set(known)
+    for what, options in found.items():
+        assert not options & known[what], what
+    for option in found["a git remote"]:
+        assert "not supported" in refusal_of(option), option
+
+
+def test_yaml_parses(pages):
+    for page in pages.values():
+        for block in page.blocks("yaml", "yml"):
+            yaml.safe_load(block.text)
+
+
+def test_examples_of_configurations_can_be_used(pages, tmp_path):
+    controllers = minions = 0
+    for page in pages.values():
+        for number, block in enumerate(page.blocks("yaml")):
+            folder = tmp_path / page.name.replace("/", "-") / str(number)
+            if is_of_controller(block.text):
+                write(folder / "controller", block.text)
+                of_controller.check_git(of_controller.load_settings(folder))
+                controllers += 1
+            elif is_of_minion(block.text):
+                write(folder / "minion", block.text)
+                settings = of_minion.load_settings(folder)
+                assert settings.master
+                assert settings.controller_key
+                assert not settings.warnings, block.place
+                minions += 1
+    assert controllers >= 3
+    assert minions >= 2
+
+
+def is_of_controller(text: str) -> bool:
+    return "# /etc/saltern/controller" in text or "gitfs_remotes:" in text
+
+
+def is_of_minion(text: str) -> bool:
+    return "# /etc/saltern/minion" in text or "controller_key:" in text
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+
+
+def defaults(table) -> dict[str, object]:
+    """Option -> default; in tables that say whom an option is for, that column is passed over."""
+    found = {}
+    for row in table:
+        cells = [row[0], *row[2:]] if row[1] in KINDS else row
+        found[cells[0].strip("`")] = value_of(cells[2])
+    return found
+
+
+def value_of(cell: str) -> object:
+    """A default as written: code is YAML, anything else says in words that there is none or where it comes from."""
+    return str(yaml.safe_load(cell.strip("`"))) if cell.startswith("`") else ""
+
+
+def shown(value: object) -> str:
+    """A default as the documents write it."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return "" if value in ("", None, (), {}) and value is not False and value != 0 else str(value)
+
+
+def refusal_of(option: str, *, pillar: bool = False) -> str:
+    """What is said about an option of a remote that cannot be used."""
+    options = [{option: "x"}]
+    try:
+        if pillar:
+            pillar_remotes({"ext_pillar": [{"git": [{"main /srv/x.git": options}]}]})
+        else:
+            file_remotes({"gitfs_remotes": [{"/srv/x.git": options}]})
+    except BadSettings as error:
+        return str(error)
+    return ""
+
+
+def options_of_remotes(*, pillar: bool = False) -> set[str]:
+    """The options that a remote may have: a name that is near none of them is answered with all of them."""
+    said = refusal_of("0", pillar=pillar)
+    return set(said.partition("known are ")[2].split(", "))

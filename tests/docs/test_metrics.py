@@ -1,0 +1,112 @@
+"""docs/metrics.md and the alerts name the series that there are, with their labels and values."""
+
+from __future__ import annotations
+
+import re
+from typing import get_args
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from controller.metrics import Metrics, MinionSample
+from controller.views import Health, Sync
+from wire.messages import RunKind
+from wire.server_types import RefusalReason
+
+PAGE = "docs/metrics.md"
+
+
+@pytest.fixture(scope="module")
+def series() -> dict[str, tuple[str, frozenset[str]]]:
+    """Name as it is documented -> (type, labels), of a controller in which everything happened once."""
+    metrics = Metrics(lambda: 2.0)
+    metrics.watch_minions(
+        lambda: [MinionSample(id="web1", sync="Synced", health="Healthy", applied_at=1.0, revision_at=1.0)]
+    )
+    metrics.reconciled()
+    metrics.compiled(0.1, ok=False)
+    metrics.fetched("states", 0.1, ok=False)
+    metrics.sent("Run")
+    metrics.received("Alive")
+    metrics.refused("malformed")
+    metrics.run_ended("apply", "changed", 0.1)
+    metrics.push_applied(0.1)
+    metrics.hooked("accepted")
+    found = {}
+    for family in text_string_to_metric_families(metrics.exposition().decode()):
+        if family.name.endswith("_created"):
+            continue
+        labels = frozenset(label for sample in family.samples for label in sample.labels) - {"le"}
+        name = family.name + "_total" if family.type == "counter" else family.name
+        found[name] = (family.type, labels)
+    return found
+
+
+def test_every_series_is_documented(pages, rows, coded, series):
+    table = [row for row in rows(pages[PAGE].prose) if row[0].startswith("`saltern_")]
+    documented = {row[0].strip("`"): (row[1], frozenset(coded(row[2]))) for row in table}
+    assert documented == series
+
+
+def test_the_fixture_calls_all_there_is():
+    quiet = {"watch_minions", "exposition"}
+    calls = {name for name, value in vars(Metrics).items() if callable(value) and not name.startswith("_")}
+    called = {"reconciled", "compiled", "fetched", "sent", "received", "refused", "run_ended", "push_applied", "hooked"}
+    assert calls == called | quiet
+
+
+def test_values_of_labels_are_documented(pages, rows, coded):
+    page = pages[PAGE]
+    minions = [row[0].strip("`") for row in rows(page.section("Minions")) if len(row) == 2]
+    assert sorted(minions) == sorted({*get_args(Sync), *get_args(Health)})
+    reasons = {row[0].strip("`") for row in rows(page.section("What happened")) if len(row) == 2}
+    assert reasons == {*get_args(RefusalReason), "unknown-run"}
+    assert set(get_args(RunKind)) <= set(coded(page.section("What happened")))
+
+
+def test_queries_in_the_page_use_what_there_is(pages, series):
+    blocks = pages[PAGE].blocks("promql")
+    assert len(blocks) >= 6
+    for block in blocks:
+        check_query(block.text, series)
+
+
+def test_alerts_use_what_there_is(pages, rows, series, alerts):
+    for rule in alerts:
+        check_query(rule["expr"], series)
+        labels = set(re.findall(r"\$labels\.(\w+)", str(rule["annotations"])))
+        used = {label for name in names_in(rule["expr"], series) for label in series[name][1]}
+        assert labels <= used, rule["alert"]
+    documented = [row[0].strip("`") for row in rows(pages[PAGE].section("Alerts"))]
+    assert documented == [rule["alert"] for rule in alerts]
+
+
+def test_the_scrape_names_the_job_that_the_alerts_ask_for(alerts, prometheus_folder):
+    config = yaml.safe_load((prometheus_folder / "prometheus.yml").read_text())
+    jobs = {scrape["job_name"] for scrape in config["scrape_configs"]}
+    asked = {job for rule in alerts for job in re.findall(r'job="(\w+)"', rule["expr"])}
+    assert asked == jobs
+    assert config["rule_files"] == ["alerts.yml"]
+
+
+def check_query(query: str, series) -> None:
+    assert names_in(query, series) or "up{" in query
+    for name, selector in re.findall(r"(saltern_\w+)(\{[^}]*\})?", query):
+        _, labels = series[base_of(name, series)]
+        for label, _, value in re.findall(r'(\w+)(=~|!=|=)"([^"]*)"', selector):
+            assert label in labels, f"{name} has no label {label}"
+            known = {"sync": get_args(Sync), "health": get_args(Health), "kind": get_args(RunKind)}.get(label)
+            assert known is None or value in known, value
+
+
+def names_in(query: str, series) -> list[str]:
+    return [base_of(name, series) for name in re.findall(r"saltern_\w+", query)]
+
+
+def base_of(name: str, series) -> str:
+    base = re.sub(r"_(bucket|sum|count)$", "", name)
+    found = name if name in series else base
+    assert found in series, f"there is no series {name}"
+    assert found == name or series[found][0] == "histogram", name
+    return found

@@ -1,0 +1,43 @@
+"""docs/policy.md: every key and default is right, and every example is a policy."""
+
+from __future__ import annotations
+
+from controller.policy import DriftPolicy, Policy, parse_seconds, read_policy
+from highstate.files import MemoryFiles
+
+PAGE = "docs/policy.md"
+
+
+def read(text: str) -> Policy:
+    return read_policy(MemoryFiles({"base": {"saltern.yaml": text.encode()}}))
+
+
+def test_every_example_is_a_policy(pages):
+    blocks = [block for page in pages.values() for block in page.blocks("yaml") if "# saltern.yaml" in block.text]
+    assert len(blocks) >= 4
+    for block in blocks:
+        read(block.text)
+    assert all("# saltern.yaml" in block.text for block in pages[PAGE].blocks("yaml"))
+
+
+def test_the_first_example_is_the_defaults(pages):
+    assert read(pages[PAGE].blocks("yaml")[0].text) == Policy()
+
+
+def test_every_key_and_default(pages, rows, coded):
+    table = {row[0].strip("`"): row for row in rows(pages[PAGE].prose) if len(row) == 4}
+    plain = {name: getattr(Policy(), name) for name in Policy.__struct_fields__ if name != "drift"}
+    plain |= {f"drift.{name}": getattr(DriftPolicy(), name) for name in DriftPolicy.__struct_fields__}
+    assert set(table) == set(plain)
+    for key, row in table.items():
+        default = row[2].strip("`")
+        assert plain[key] == (parse_seconds(default) if row[1] == "time" else default), key
+        for value in coded(row[1]):
+            head, _, tail = key.rpartition(".")
+            read(f"{head}:\n  {tail}: {value}\n" if head else f"{tail}: {value}\n")
+
+
+def test_times_are_written_as_said(pages, coded):
+    line = next(line for line in pages[PAGE].prose.splitlines() if line.startswith("A time is"))
+    for time in [text for text in coded(line) if text[0].isdigit()]:
+        assert parse_seconds(time) > 0
