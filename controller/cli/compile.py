@@ -1,110 +1,129 @@
-"""`saltern compile`: the language alone, from folders; for authors, editors and CI. Needs no controller."""
+"""`saltern compile`: the language alone, from folders and git; for authors, editors and CI. Needs no controller."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from controller.cli import output
+from controller.cli.compile_inputs import Given, facts_of, git_layers, mapping_of, options_of, roots_of
 from controller.cli.failure import COMPILE, FAILED, Failure
 
-_SHOW = ("lowstate", "highstate", "pillar", "top")
+if TYPE_CHECKING:
+    from controller.offline import Case
+    from controller.offline.one import Form
+
+_SHOW = ("lowstate", "highstate", "pillar", "top", "sls", "reads")
+_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command("compile")
 @click.argument("sls", nargs=-1)
-@click.option(
-    "--file-root", "file_roots", multiple=True, metavar="[ENV=]DIR", help="Folder of states; may be repeated."
-)
-@click.option("--pillar-root", "pillar_roots", multiple=True, metavar="[ENV=]DIR", help="Folder of pillar.")
-@click.option("--grains", type=click.Path(path_type=Path, dir_okay=False), help="YAML or JSON file with grains.")
-@click.option("--id", "minion_id", default="minion", show_default=True, help="Id of the minion.")
-@click.option("--saltenv", default="base", show_default=True, help="Environment of the SLS that are named.")
+@click.option("--file-root", "file_roots", multiple=True, metavar="[ENV=]DIR", help="Folder of states; repeatable.")
+@click.option("--pillar-root", "pillar_roots", multiple=True, metavar="[ENV=]DIR", help="Folder of pillar; repeatable.")
+@click.option("--git", multiple=True, metavar="[ENV=]URL@REF[:ROOT]", help="States from a commit of a git remote.")
+@click.option("--pillar-git", multiple=True, metavar="[ENV=]URL@REF[:ROOT]", help="Pillar from a git remote.")
+@click.option("--pillar-file", type=_FILE, help="YAML or JSON that is laid over the pillar.")
+@click.option("--grains", type=_FILE, help="YAML or JSON file with grains.")
+@click.option("--facts", type=_FILE, help="Recorded answers of functions that need the machine (YAML or JSON list).")
+@click.option("--id", "minion_id", default="", metavar="ID", help="Id of the minion.  [default: minion]")
+@click.option("--saltenv", default=None, metavar="ENV", help="Environment of the SLS; of a highstate the only one.")
+@click.option("--sls", "named", multiple=True, metavar="A,B", help="Compile these SLS.")
+@click.option("--highstate", is_flag=True, help="Compile what the top file gives (as it is without --sls).")
+@click.option("--opt", "opts", multiple=True, metavar="NAME=YAML", help="A minion option of Salt's; repeatable.")
 @click.option("--show", type=click.Choice(_SHOW), default="lowstate", show_default=True)
+@click.option("--check-files", is_flag=True, help="Render the templates of managed files too.")
 @click.option("--out", "--output", type=click.Choice(["json", "yaml"]), default="yaml", show_default=True)
+@click.option("--batch", type=click.File("rb"), metavar="CASES.jsonl", help="Compile each line; - is stdin.")
+@click.option("--timeout", type=click.FloatRange(min=0.001), default=60.0, show_default=True, help="Seconds a case.")
+@click.option("--memory", type=click.IntRange(min=0), default=4096, show_default=True, help="MiB a case; 0: no bound.")
 @click.option(
     "-c", "--config-dir", type=click.Path(path_type=Path), help="Take roots and options of the language here."
 )
-def compile_command(
-    sls: tuple[str, ...],
-    file_roots: tuple[str, ...],
-    pillar_roots: tuple[str, ...],
-    grains: Path | None,
-    minion_id: str,
-    saltenv: str,
-    show: str,
-    out: str,
-    config_dir: Path | None,
-) -> int:
-    """Compile the highstate that top.sls gives a minion, or only the SLS that are named.
+def compile_command(sls: tuple[str, ...], batch: Any, out: str, timeout: float, memory: int, **given: Any) -> int:
+    """Compile the highstate that the top file gives a minion, or only the SLS that are named.
 
     Every error is shown with its place, and the exit code is 4.
     """
-    from gitfs.snapshot import directory_snapshot
-    from highstate.compile import Settings, compile_minion, compile_sls
-    from highstate.types import Minion
+    inputs = Given(**{**given, "named": (*sls, *given["named"])})
+    if batch is not None:
+        return _batch(batch, inputs, timeout, memory << 20)
+    return _one(inputs, cast("Form", out), timeout, memory << 20)
 
-    language, states, pillar = _configured(config_dir)
-    states = _roots(file_roots) or states
-    pillar = _roots(pillar_roots) or pillar
-    if not states:
-        raise click.UsageError("say where the states are: --file-root DIR")
-    files, pillar_files = directory_snapshot(states), directory_snapshot(pillar)
-    minion = Minion(id=minion_id, grains={"id": minion_id, **_grains(grains)})
-    settings = Settings(**language)
-    if sls:
-        compiled = compile_sls(files, pillar_files, minion, settings, sls, saltenv)
-    else:
-        compiled = compile_minion(files, pillar_files, minion, settings)
-    for warning in compiled.warnings:
-        output.remark(f"warning: {output.printable(str(warning))}")
-    if compiled.errors:
-        errors = [output.printable(str(error)) for error in compiled.errors]
-        raise Failure(f"{minion_id}: {output.counted(len(errors), 'error')}", COMPILE, problems=errors)
-    shown: dict[str, Any] = {
-        "lowstate": [chunk.as_salt() for chunk in compiled.lowstate],
-        "highstate": compiled.highstate,
-        "pillar": compiled.pillar,
-        "top": {env: list(names) for env, names in compiled.matches.items()},
-    }
-    output.document(shown[show], out)
+
+def _batch(batch: Any, inputs: Given, timeout: float, memory: int) -> int:
+    from controller.offline import run_batch
+
+    if inputs.git or inputs.pillar_git:
+        raise click.UsageError("--git goes with one compile; the cases of --batch name folders")
+    failed = run_batch(batch, sys.stdout.buffer, timeout=timeout, memory=memory, defaults=_keys(inputs))
+    return COMPILE if failed else 0
+
+
+def _one(inputs: Given, form: Form, timeout: float, memory: int) -> int:
+    from controller.offline import BadCase
+    from controller.offline.one import show_one
+
+    case = _case(inputs)
+    with tempfile.TemporaryDirectory(prefix="saltern-compile-") as mirrors:
+        files = git_layers(inputs.git, Path(mirrors, "files"))
+        pillar = git_layers(inputs.pillar_git, Path(mirrors, "pillar"))
+        if not case.file_roots and not files and case.show != "pillar":
+            raise click.UsageError("say where the states are: --file-root DIR")
+        try:
+            shown = show_one(case, form, timeout=timeout, memory=memory, git_files=files, git_pillar=pillar)
+        except BadCase as error:
+            raise click.UsageError(str(error)) from None
+    for warning in shown.warnings:
+        output.remark(f"warning: {output.printable(warning)}")
+    if shown.errors:
+        errors = [output.printable(error) for error in shown.errors]
+        raise Failure(f"{case.minion}: {output.counted(len(errors), 'error')}", COMPILE, problems=errors)
+    click.echo(shown.text, nl=False)
     return 0
 
 
-def _configured(config_dir: Path | None) -> tuple[dict[str, Any], dict[str, list[str]], dict[str, list[str]]]:
+def _case(inputs: Given) -> Case:
+    from controller.offline import BadCase, parse_case
+
+    try:
+        return parse_case(_keys(inputs))[0]
+    except BadCase as error:
+        raise Failure(str(error), FAILED) from None
+
+
+def _keys(inputs: Given) -> dict[str, Any]:
+    """The keys of a case that the options say something about."""
+    language, states, pillar = _configured(inputs.config_dir)
+    keys: dict[str, Any] = {
+        "file_roots": roots_of(inputs.file_roots) or states,
+        "pillar_roots": roots_of(inputs.pillar_roots) or pillar,
+        "pillar": mapping_of(inputs.pillar_file, "pillar"),
+        "grains": mapping_of(inputs.grains, "grains"),
+        "facts": facts_of(inputs.facts),
+        "minion_id": inputs.minion_id,
+        "saltenv": inputs.saltenv,
+        "sls": [name for names in inputs.named for name in names.split(",")],
+        "highstate": inputs.highstate,
+        "opts": {**language, **options_of(inputs.opts)},
+        "show": inputs.show,
+        "check_files": inputs.check_files,
+    }
+    if keys["sls"] and keys["highstate"]:
+        raise click.UsageError("give either SLS or --highstate, not both")
+    return {key: value for key, value in keys.items() if value}
+
+
+def _configured(config_dir: Path | None) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Options of the language, file_roots and pillar_roots of a controller's configuration."""
     if config_dir is None:
         return {}, {}, {}
     from controller.cli.configuration import settings_of
 
     settings = settings_of(config_dir)
-    return dict(settings.language), settings.git.get("file_roots", {}), settings.git.get("pillar_roots", {})
-
-
-def _roots(given: Sequence[str]) -> dict[str, list[str]]:
-    roots: dict[str, list[str]] = {}
-    for text in given:
-        saltenv, found, folder = text.partition("=")
-        if not found or "/" in saltenv:
-            saltenv, folder = "base", text
-        if not Path(folder).is_dir():
-            raise click.UsageError(f"{folder} is no folder")
-        roots.setdefault(saltenv, []).append(str(Path(folder).absolute()))
-    return roots
-
-
-def _grains(path: Path | None) -> dict[str, Any]:
-    if path is None:
-        return {}
-    import yaml
-
-    try:
-        data = yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - safe
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise Failure(f"{path} cannot be read: {error}", FAILED) from None
-    if data is not None and not isinstance(data, dict):
-        raise Failure(f"{path} must hold a mapping of grains", FAILED)
-    return data or {}
+    language = {name: list(v) if isinstance(v, tuple) else v for name, v in settings.language.items()}
+    return language, settings.git.get("file_roots", {}), settings.git.get("pillar_roots", {})

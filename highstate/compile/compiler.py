@@ -118,8 +118,14 @@ class Bench:
 
     def high(self, top: TopResult, pillar: Mapping[str, Value]) -> High:
         """The high data as rendered: before extend, requisites and exclude."""
-        contexts = self._contexts(pillar)
-        return self._assembled(top, contexts)
+        return self._assembled(top, self._contexts(pillar))
+
+    def low(self, high: High) -> tuple[Chunk, ...]:
+        """The chunks in running order, without a look at the files that they name; `high.problems` has what is wrong.
+
+        `high` is used up: extends and requisites are worked into it.
+        """
+        return lowstate_of(high, self.settings)
 
     def _recorded(self, stage: str, context: Context) -> Context:
         self.recorders[stage] = Recorder(context.sources)

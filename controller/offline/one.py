@@ -1,0 +1,78 @@
+"""One case for people: compiled in a process of its own, its result as text in JSON or YAML.
+
+Called by `saltern compile`. What comes back is typed and plain: nothing that a template made is unpickled here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Literal
+
+import msgspec
+
+from controller.offline.cases import BadCase, Case
+from controller.offline.isolation import Isolated, Lost
+from controller.offline.show import GitLayers, answer_case
+
+Form = Literal["json", "yaml"]
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """What `saltern compile` prints."""
+
+    text: str = ""
+    errors: list[str] = []
+    warnings: list[str] = []
+
+
+def show_one(
+    case: Case,
+    form: Form,
+    *,
+    timeout: float,
+    memory: int = 0,
+    git_files: GitLayers = (),
+    git_pillar: GitLayers = (),
+) -> Shown:
+    """Compile a case; errors of the tree and a compile that never ends are in the answer. Raises BadCase."""
+    case.settings()  # what is wrong with the options is the caller's own mistake, and no error of the tree
+
+    def start() -> Callable[[bytes], bytes]:
+        return lambda _: msgspec.msgpack.encode(_shown(case, form, git_files, git_pillar))
+
+    try:
+        with Isolated(start, timeout=timeout, memory=memory) as isolated:
+            return msgspec.msgpack.decode(isolated.ask(b""), type=Shown)
+    except Lost as lost:
+        return Shown(errors=[f"there is no result: {lost}"])
+
+
+def _shown(case: Case, form: Form, git_files: GitLayers, git_pillar: GitLayers) -> Shown:
+    try:
+        answer = answer_case(case, git_files=git_files, git_pillar=git_pillar)
+        text = "" if answer.errors else _text(answer.result, form)
+    except BadCase as error:
+        return Shown(errors=[str(error)])
+    except Exception as error:  # the border of this process: what breaks here is told as an error of the compile
+        return Shown(errors=[f"the compile failed: {type(error).__name__}: {str(error)[:2000]}"])
+    return Shown(
+        text=text,
+        errors=[str(problem) for problem in answer.errors],
+        warnings=[*answer.remarks, *(str(problem) for problem in answer.warnings)],
+    )
+
+
+def _text(result: Any, form: Form) -> str:
+    if form == "json":
+        try:
+            return json.dumps(result, default=str, indent=2, ensure_ascii=False) + "\n"
+        except (TypeError, ValueError, RecursionError) as error:
+            raise BadCase(f"the result cannot be written as JSON: {error}") from None
+    import yaml
+
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    try:
+        return str(yaml.dump(result, Dumper=dumper, default_flow_style=False, sort_keys=False, allow_unicode=True))
+    except (yaml.YAMLError, RecursionError) as error:
+        raise BadCase(f"the result cannot be written as YAML: {error}") from None

@@ -1,0 +1,193 @@
+"""A case compiled, as far as is needed to show what was asked for, in the shapes of Salt's own functions.
+
+`lowstate` is `state.show_lowstate`, `highstate` is `state.show_highstate` (`state.show_sls` where SLS are named),
+`pillar` is `pillar.items`, `top` is `state.show_top`, `sls` is `state.show_states`; `reads` is ours: all that the
+compile looked at. Called in the process of `isolation`; it catches nothing that is not about the tree.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+
+from controller.offline.cases import BadCase, Case, Show
+from controller.offline.trees import missing_folders, snapshot_of
+from gitfs import GitfsError, GitLayer
+from highstate.compile.compiler import Bench
+from highstate.memo import Memo
+from highstate.ports import NO_PORTS, Ports, RecordedFacts
+from highstate.top import TopResult
+from highstate.tracked import Read, Recorder
+from highstate.types import Minion, Pos, Problem, Stage, Value
+
+GitLayers = Sequence[tuple[str, GitLayer]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came of a case: a result, or errors."""
+
+    result: Value = None
+    errors: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    remarks: tuple[str, ...] = ()
+    """Of the case itself, not of the tree."""
+
+
+@dataclass(slots=True)
+class Memos:
+    """Memos of the last few kinds of case: only cases that differ in their minion alone share one."""
+
+    most: int = 4
+    _found: OrderedDict[str, Memo] = field(default_factory=OrderedDict)
+
+    def of(self, case: Case) -> Memo:
+        """The memo of the case's trees, options and facts."""
+        key = repr((case.file_roots, case.pillar_roots, case.opts, case.facts))
+        memo = self._found.setdefault(key, Memo())
+        self._found.move_to_end(key)
+        while len(self._found) > self.most:
+            self._found.popitem(last=False)
+        return memo
+
+
+def answer_case(
+    case: Case, memo: Memo | None = None, *, git_files: GitLayers = (), git_pillar: GitLayers = ()
+) -> Answer:
+    """Compile a case. Raises BadCase for options that cannot be, and nothing for whatever a tree holds."""
+    settings = case.settings()
+    roots, pillar_roots = case.roots("file"), case.roots("pillar")
+    missing = [*missing_folders(roots), *missing_folders(pillar_roots)]
+    try:
+        bench = Bench(
+            files=snapshot_of(roots, git_files),
+            pillar_files=snapshot_of(pillar_roots, git_pillar),
+            minion=Minion(id=case.minion, grains={"id": case.minion, **(case.grains or {})}),
+            settings=settings,
+            memo=memo,
+            ports=Ports(facts=RecordedFacts(_facts(case))) if case.facts else NO_PORTS,
+        )
+        return _shown(bench, case, tuple(f"{folder} is no folder; it counts as empty" for folder in missing))
+    except (GitfsError, OSError) as error:
+        return Answer(errors=(_unreadable(f"the tree cannot be read: {error}"),))
+
+
+def _facts(case: Case) -> list[dict[str, Value]]:
+    return [{"fun": one.fun, "args": one.args, "kwargs": one.kwargs, "ret": one.ret} for one in case.facts]
+
+
+def _shown(bench: Bench, case: Case, remarks: tuple[str, ...]) -> Answer:
+    pillar = bench.pillar(case.pillar)
+    if pillar.errors:
+        return Answer(errors=pillar.errors, remarks=remarks)
+    if case.show == "pillar":
+        return Answer(result=pillar.pillar, remarks=remarks)
+    top = _named(case, bench) if case.names else bench.top(pillar.pillar)
+    if top.errors:
+        return Answer(errors=top.errors, remarks=remarks)
+    if case.show == "top":
+        return Answer(result={env: list(names) for env, names in top.matches.items()}, remarks=remarks)
+    high = bench.high(top, pillar.pillar)
+    if case.show == "highstate" and not case.check_files:
+        return Answer(
+            result=high.as_salt(), errors=tuple(high.problems), warnings=tuple(high.warnings), remarks=remarks
+        )
+    shown = high.as_salt()
+    chunks = bench.low(high)
+    errors = tuple(high.problems)
+    if case.check_files and not errors:
+        errors = bench.compile(top, pillar.pillar).errors
+    low = [chunk.as_salt() for chunk in chunks]
+    result = None if errors else _result(case.show, low, shown, bench)
+    return Answer(result=result, errors=errors, warnings=tuple(high.warnings), remarks=remarks)
+
+
+def _result(show: Show, low: list[dict[str, Value]], high: Mapping[str, Value], bench: Bench) -> Value:
+    match show:
+        case "lowstate":
+            return low
+        case "highstate":
+            return high
+        case "sls":
+            return list(dict.fromkeys(chunk["__sls__"] for chunk in low))
+        case "reads":
+            return {stage: reads_of(recorder) for stage, recorder in bench.recorders.items()}
+        case "pillar" | "top":
+            raise ValueError(f"{show} needs no low chunks")
+        case _:
+            assert_never(show)
+
+
+def _named(case: Case, bench: Bench) -> TopResult:
+    saltenv = bench.settings.saltenv or "base"
+    place = Pos(file="--sls", saltenv=saltenv, stage=Stage.TOP)
+    return TopResult(matches={saltenv: case.names}, places={(saltenv, name): place for name in case.names})
+
+
+def reads_of(recorder: Recorder) -> dict[str, list[str]]:
+    """What a stage looked at, by kind, in the order in which it did; `a:b` under `pillar` is pillar['a']['b']."""
+    found: dict[str, dict[str, None]] = {}
+    for read in recorder.reads:
+        kind, text = _read_as_text(read)
+        found.setdefault(kind, {})[text] = None
+    return {kind: list(texts) for kind, texts in found.items()}
+
+
+def _read_as_text(read: Read) -> tuple[str, str]:
+    match read:
+        case ("value" | "peek" | "keys", root, path):
+            return str(root), ":".join(str(key) for key in path) or "*"
+        case ("has", root, path, key):
+            return str(root), ":".join(str(part) for part in (*path, key))
+        case ("id", matcher, pattern):
+            return "id", f"{matcher} {pattern}"
+        case ("file", saltenv, path):
+            return "files", f"{saltenv}:{path}"
+        case ("list", saltenv, prefix):
+            return "folders", f"{saltenv}:{prefix}"
+        case ("fact", fun, asked):
+            return "facts", f"{fun} {asked}"
+        case _:
+            return str(read[0]), " ".join(str(part) for part in read[1:])
+
+
+def plain_problem(problem: Problem) -> dict[str, Value]:
+    """An error as data: `text` is all of it for people, the rest is for programs."""
+    pos = problem.pos
+    plain: dict[str, Value] = {
+        "message": problem.message,
+        "file": pos.file,
+        "saltenv": pos.saltenv,
+        "line": pos.template_line or pos.line,
+        "column": pos.column,
+        "stage": pos.stage.value,
+    }
+    if pos.include_chain:
+        plain["include_chain"] = list(pos.include_chain)
+    if problem.hint:
+        plain["hint"] = problem.hint
+    if problem.excerpt:
+        plain["excerpt"] = problem.excerpt
+    return {**plain, "text": str(problem)}
+
+
+def case_problem(message: str) -> dict[str, Value]:
+    """An error of the case itself, in the shape of the others."""
+    return plain_problem(Problem(message=message, pos=Pos(file="case", stage=Stage.TOP)))
+
+
+def as_json(value: Any) -> bytes:
+    """JSON in one line, ASCII alone; what JSON does not know becomes text, as in Salt's own output. BadCase for keys
+    that cannot be told apart from text or data that has no end.
+    """
+    try:
+        return json.dumps(value, default=str, separators=(", ", ": ")).encode("ascii")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadCase(f"the result cannot be written as JSON: {error}") from None
+
+
+def _unreadable(message: str) -> Problem:
+    return Problem(message=message, pos=Pos(file="top.sls", stage=Stage.TOP))
