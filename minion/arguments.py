@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-_KEYWORD = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+_KEYWORD = re.compile(r"([^\d\W][\w.-]*)=(?!=)(.*)", re.DOTALL)
 _PLAIN = re.compile(r"[A-Za-z/_][A-Za-z0-9_./@+-]*")
 _NOT_PLAIN = frozenset(("true", "false", "yes", "no", "on", "off", "null", "none", "y", "n"))
 
@@ -33,7 +33,7 @@ def parse(words: Sequence[str]) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def value_of(word: str) -> Any:
-    """A word as YAML reads it; text that only happens to be a timestamp, `1_000` or `a: ` stays text."""
+    """A word as YAML reads it; what only happens to look like a number, a timestamp or a comment stays text."""
     if not word.strip() or "\n" in word:
         return word
     if _PLAIN.fullmatch(word) and word.lower() not in _NOT_PLAIN:
@@ -48,8 +48,10 @@ def value_of(word: str) -> Any:
         if word.lstrip()[:1] in "{[":
             raise BadArgument(f"{word!r} is no YAML: {' '.join(str(error).split())}") from None
         return word
-    if isinstance(value, int | float) and not isinstance(value, bool) and ("_" in word or ":" in word):
-        return word
+    if isinstance(value, int | float) and not isinstance(value, bool) and str(value) != word.strip():
+        return word  # 3007.10 is a version, 0644 a mode, 12:30 a time: what was typed would be lost
+    if isinstance(value, str) and "#" in word:
+        return word  # text with a #, which YAML takes for a comment
     if isinstance(value, bool | int | float | str | bytes) or value is None:
         return value
     if isinstance(value, dict | list) and word.lstrip()[:1] in "{[":

@@ -173,6 +173,9 @@ def test_states_without_a_compiler_say_what_to_do(context: Context) -> None:
         ("*", "*"),
         ("'1'", "1"),
         ("a\nb", "a\nb"),
+        ("text # more", "text # more"),
+        ("3007.10", "3007.10"),
+        ("0644", "0644"),
     ],
 )
 def test_words(word: str, value: Any) -> None:
@@ -181,6 +184,7 @@ def test_words(word: str, value: Any) -> None:
 
 
 def test_keywords() -> None:
+    assert parse(["x==y", "a-b.c=1"]) == (("x==y",), {"a-b.c": 1})
     assert parse(["a", "k=1", "k2=a=b", "=x", "1x=2", "e="]) == (("a", "=x", "1x=2"), {"k": 1, "k2": "a=b", "e": ""})
     with pytest.raises(BadArgument, match="is no YAML"):
         parse(["x={a: ["])
