@@ -23,7 +23,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=known, help="run this one alone")
     chosen = parser.parse_args().only
-    console = Console(stderr=True)
+    console = Console(stderr=True, width=None if sys.stderr.isatty() else 150)
     for name in [chosen] if chosen else known:
         figures = []
         with console.status(f"bench {name} …"):
