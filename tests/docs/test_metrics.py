@@ -94,10 +94,10 @@ def check_query(query: str, series) -> None:
     assert names_in(query, series) or "up{" in query
     for name, selector in re.findall(r"(saltern_\w+)(\{[^}]*\})?", query):
         _, labels = series[base_of(name, series)]
-        for label, _, value in re.findall(r'(\w+)(=~|!=|=)"([^"]*)"', selector):
+        for label, _, value in re.findall(r'(\w+)(=~|!~|!=|=)"([^"]*)"', selector):
             assert label in labels, f"{name} has no label {label}"
             known = {"sync": get_args(Sync), "health": get_args(Health), "kind": get_args(RunKind)}.get(label)
-            assert known is None or value in known, value
+            assert known is None or set(value.split("|")) <= set(known), value
 
 
 def names_in(query: str, series) -> list[str]:
