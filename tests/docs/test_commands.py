@@ -12,6 +12,13 @@ from controller.cli import failure
 from controller.cli.main import VERBS, saltern
 
 
+@pytest.fixture(autouse=True)
+def files_that_examples_name(tmp_path, monkeypatch):
+    """Files that are opened while a command line is parsed."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cases.jsonl").touch()
+
+
 def test_commands_in_blocks_parse(pages):
     wrong, seen = [], 0
     for page in pages.values():
@@ -135,3 +142,10 @@ def own_options(command: click.Command) -> list[click.Option]:
 
 def spellings(option: click.Option) -> list[str]:
     return [*option.opts, *option.secondary_opts]
+
+
+def test_keys_of_a_case_are_documented(pages, coded):
+    from controller.offline.cases import Case, RecordedAnswer
+
+    section = pages["docs/commands.md"].section("compile")
+    assert {*Case.__struct_fields__, *RecordedAnswer.__struct_fields__} <= set(coded(section))
