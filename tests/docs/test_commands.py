@@ -129,6 +129,10 @@ def refused(words: list[str], *, lenient: bool = False) -> str:
         return "" if lenient else error.format_message()
     except click.UsageError as error:
         return error.format_message()
+    finally:
+        while context is not None:
+            context.close()
+            context = context.parent
 
 
 def all_commands(command: click.Command) -> list[click.Command]:
