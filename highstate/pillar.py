@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from highstate.aggregation import Joinable, unmarked
 from highstate.match import Nodegroups
 from highstate.render import Context, RenderFailed, excerpt, near, render_sls
 from highstate.render.lines import LineMap
@@ -91,6 +92,7 @@ class _Merging:
 def _render_all(context: Context, top: TopResult, merging: _Merging, override: Mapping[str, Value]) -> PillarResult:
     pillar: dict[str, Value] = {}
     errors = list(top.errors)
+    marked = False
     for saltenv, names in top.matches.items():
         tree = _Tree(
             context=replace(context, saltenv=saltenv),
@@ -103,9 +105,12 @@ def _render_all(context: Context, top: TopResult, merging: _Merging, override: M
             for sls in tree.names(name):
                 data = tree.render(sls, (), {}, place)
                 if data is not None:
+                    marked = marked or isinstance(data, Joinable)
                     pillar = merging(pillar, data)
     if override:
         pillar = merging(pillar, override)
+    if marked or merging.strategy == "aggregate":
+        pillar = unmarked(pillar)
     return PillarResult(pillar=pillar, errors=tuple(errors))
 
 

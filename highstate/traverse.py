@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from highstate.aggregation import JoinableMap, joined
 from highstate.types import Value
 
 
@@ -109,5 +110,6 @@ def merge(
 
 
 def _aggregate(old: Mapping[Any, Value], new: Mapping[Any, Value]) -> dict[Any, Value]:
-    """Plain values have no aggregation marks, so that the new one stands, as with yamlex in Salt."""
-    return {**copy.deepcopy(dict(old)), **copy.deepcopy(dict(new))}
+    """What is marked is joined, at the first level all is; the new one stands elsewhere, as with yamlex in Salt."""
+    merged: dict[Any, Value] = joined(JoinableMap(copy.deepcopy(dict(old))), JoinableMap(copy.deepcopy(dict(new))))
+    return merged

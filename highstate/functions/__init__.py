@@ -26,6 +26,12 @@ class FunctionFailed(Exception):
         self.live = live
 
 
+class NoFunction(FunctionFailed, KeyError):
+    """`salt[...]` names a function that is not here; Jinja takes it for an undefined one."""
+
+    __str__ = Exception.__str__  # not KeyError's, which quotes
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """What a function may see: recorded grains, pillar, opts and files of the render that calls it."""
@@ -142,7 +148,8 @@ class Functions:
     def __getitem__(self, name: str) -> Function:
         function = self._catalog.find(name)
         if function is None:
-            raise KeyError(name)
+            live = name if self._catalog.is_live(name) else ""
+            raise NoFunction(self._catalog.why_missing(name), live=live)
         return function
 
     def __getattr__(self, name: str) -> Module:

@@ -18,7 +18,7 @@ from highstate.render.undefined import MissingFunction, MissingName
 from highstate.tracked import Recorder
 from highstate.types import Pos, Problem, Stage
 
-__all__ = ["excerpt", "json_failed", "template_failed", "yaml_failed"]
+__all__ = ["excerpt", "json_failed", "template_failed", "toml_failed", "yaml_failed"]
 
 ON_THE_MACHINE = (
     "states are compiled on the controller: use a grain or pillar value, or let a state with onlyif/unless ask"
@@ -117,6 +117,14 @@ def json_failed(error: Exception, path: str, saltenv: str, text: str, lines: Lin
     message = str(error)
     if isinstance(error, json.JSONDecodeError):
         line, column, message = error.lineno, error.colno, error.msg
+    return RenderFailed(_text_problem(message, path, saltenv, text, lines, line, column, ""))
+
+
+def toml_failed(error: Exception, path: str, saltenv: str, text: str, lines: LineMap) -> RenderFailed:
+    """The rendered text is no TOML; its reader tells places in words only."""
+    found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+    line, column = (int(found[1]), int(found[2])) if found else (0, 0)
+    message = str(error)[: found.start()].strip() if found else str(error)
     return RenderFailed(_text_problem(message, path, saltenv, text, lines, line, column, ""))
 
 

@@ -1,26 +1,27 @@
-"""The steps of a render: memo, pipeline of the first line, Jinja, YAML or JSON; and errors with their places."""
+"""A render from its path to its result: memo, pipeline, and errors with their places.
+
+Called by the package's users through `render_sls` and `render_template`; what each renderer does is in `renderers`.
+"""
 
 from __future__ import annotations
 
-import json
 import posixpath
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import yaml
-
-from highstate.functions import Call, Functions
-from highstate.render import blame, jinja
+from highstate.aggregation import Joinable, unmarked
+from highstate.render import jinja
 from highstate.render.context import Context, Rendered, RenderedText, RenderFailed
+from highstate.render.job import Job
 from highstate.render.lines import LineMap
-from highstate.render.yaml_loader import load_yaml
+from highstate.render.renderers import run_jinja, run_steps
+from highstate.render.steps import DEFAULT_PIPELINE, steps_of
 from highstate.tracked import Recorder, digest_value, fresh
 from highstate.types import Pos, Problem, Stage, Value
 
-DEFAULT_PIPELINE = ("jinja", "yaml")
-RENDERERS = ("jinja", "yaml", "json")
-KNOWN_PIPELINES = "jinja|yaml, jinja|json, jinja, yaml, json"
+SHAPING = ("jinja_env", "jinja_sls_env", "renderer", "renderer_whitelist", "renderer_blacklist", "allow_py_renderer")
+"""Options that shape every render, whether or not a template reads them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,13 @@ def render_sls(
     `sls` is its dotted name, `extra` are further variables (the defaults of a pillar include).
     """
     variables = {**_place_variables(path), "sls": sls, **(extra or {})}
-    done = _memoised(path, context, ("sls", sls, pillar_stage), extra, lambda job: _render_data(job, variables))
+
+    def render(job: Job) -> _Done:
+        done = _render_data(job, variables)
+        # Only pillars are joined with one another; elsewhere marks of yamlex have done their work.
+        return replace(done, data=unmarked(done.data)) if isinstance(done.data, Joinable) and not pillar_stage else done
+
+    done = _memoised(path, context, ("sls", sls, pillar_stage), extra, render)
     if done.failed is not None:
         raise done.failed.again()
     assert done.lines is not None  # noqa: S101  (a render that did not fail has them)
@@ -73,23 +80,10 @@ def render_string(
     text: str, pipeline: str, variables: Mapping[str, Value], context: Context, recorder: Recorder
 ) -> Value:
     """Text given by a template (`slsutil.renderer`) through a pipeline, as part of that template's render."""
-    job = _Job(
-        path="<string>", context=context, recorder=recorder, oid=digest_value(text).hex(), source=text, sls=False
-    )
-    steps = _steps(f"#!{pipeline}\n", "<string>", context.saltenv)
-    return _render_steps(job, steps, {**_place_variables("<string>"), **variables}).data
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Job:
-    """One template being rendered."""
-
-    path: str
-    context: Context
-    recorder: Recorder
-    oid: str
-    source: str
-    sls: bool
+    job = Job(path="<string>", context=context, recorder=recorder, oid=digest_value(text).hex(), source=text, sls=False)
+    steps = steps_of("", pipeline, path=job.path, saltenv=context.saltenv, opts=context.opts)
+    flow = run_steps(job, steps, {**_place_variables("<string>"), **variables})
+    return flow.data if flow.loaded else flow.text.text
 
 
 def _memoised(
@@ -131,7 +125,7 @@ def _fresh(path: str, context: Context, recorder: Recorder, oid: str, role: tupl
             pos=Pos(file=path, saltenv=context.saltenv, stage=Stage.RENDER),
         )
         return _Done(failed=RenderFailed(problem))
-    job = _Job(path=path, context=context, recorder=recorder, oid=oid, source=source, sls=role[0] == "sls")
+    job = Job(path=path, context=context, recorder=recorder, oid=oid, source=source, sls=role[0] == "sls")
     try:
         done: _Done = render(job)
     except RenderFailed as failed:
@@ -141,8 +135,7 @@ def _fresh(path: str, context: Context, recorder: Recorder, oid: str, role: tupl
 
 def _settings_digest(context: Context) -> bytes:
     """What shapes a render besides what it reads."""
-    names = ("jinja_env", "jinja_sls_env")
-    settings = [context.opts.get(name) for name in names]
+    settings = [context.opts.get(name) for name in SHAPING]
     return digest_value([settings, sorted(context.functions)])
 
 
@@ -165,93 +158,16 @@ def _place_variables(path: str) -> dict[str, Value]:
     }
 
 
-def _render_data(job: _Job, variables: Mapping[str, Value]) -> _Done:
-    return _render_steps(job, _steps(job.source, job.path, job.context.saltenv), variables)
+def _render_data(job: Job, variables: Mapping[str, Value]) -> _Done:
+    context = job.context
+    if not job.source.strip():
+        return _Done(data={}, text=job.source, lines=LineMap(job.source, ()))
+    default = str(context.opts.get("renderer") or DEFAULT_PIPELINE)
+    steps = steps_of(job.source, default, path=job.path, saltenv=context.saltenv, opts=context.opts)
+    flow = run_steps(job, steps, variables)
+    data = (flow.data if flow.data is not None else {}) if flow.loaded else flow.text.text
+    return _Done(data=data, text=flow.text.text, lines=LineMap(flow.text.text, flow.text.lines))
 
 
-def _render_plain(job: _Job, variables: Mapping[str, Value]) -> _Done:
-    written = _run_jinja(job, variables)
-    return _Done(text=written.text)
-
-
-def _steps(source: str, path: str, saltenv: str) -> tuple[str, ...]:
-    """The renderers that a `#!` line asks for, or the default ones."""
-    first = source.partition("\n")[0].strip()
-    if not first.startswith("#!") or first.startswith("#!/"):
-        return DEFAULT_PIPELINE
-    steps = tuple(step.strip() for step in first.removeprefix("#!").split("|"))
-    good = all(step in RENDERERS for step in steps) and steps[1:].count("jinja") == 0 and len(steps) <= 2
-    if good and (len(steps) == 1 or steps[0] == "jinja"):
-        return steps
-    raise RenderFailed(
-        Problem(
-            message=f"the renderer {first.removeprefix('#!')!r} is not known",
-            pos=Pos(file=path, saltenv=saltenv, line=1, template_line=1, stage=Stage.RENDER),
-            excerpt=blame.excerpt(source, 1, 1),
-            hint=f"the first line may name one of {KNOWN_PIPELINES}",
-        )
-    )
-
-
-def _render_steps(job: _Job, steps: tuple[str, ...], variables: Mapping[str, Value]) -> _Done:
-    written = jinja.Text(job.source, tuple(range(1, job.source.count("\n") + 2)))
-    if steps[0] == "jinja":
-        written = _run_jinja(job, variables)
-    lines = LineMap(written.text, written.lines)
-    if steps[-1] == "jinja":
-        return _Done(data=written.text, text=written.text, lines=lines)
-    data = _load(job, written, lines, steps[-1])
-    return _Done(data={} if data is None else data, text=written.text, lines=lines)
-
-
-def _run_jinja(job: _Job, variables: Mapping[str, Value]) -> jinja.Text:
-    context, recorder = job.context, job.recorder
-    settings = context.opts.get("jinja_sls_env" if job.sls else "jinja_env") or {}
-    options, source = jinja.environment_options(settings, job.source)
-    everything = {**_data_variables(job), **variables}
-    fork = jinja.environment(options).fork(recorder, context.saltenv, everything)
-    try:
-        return jinja.run(jinja.compile_template(fork, job.oid, job.path, source), fork, everything)
-    except RenderFailed:
-        raise
-    except Exception as error:  # templates may raise anything; here their errors become data
-        raise blame.template_failed(error, job.path, context, recorder) from error
-
-
-def _data_variables(job: _Job) -> dict[str, Any]:
-    context, recorder = job.context, job.recorder
-
-    def render(text: str, pipeline: str, variables: Mapping[str, Value]) -> Value:
-        return render_string(text, pipeline, variables, context, recorder)
-
-    call = Call(recorder=recorder, saltenv=context.saltenv, render=render)
-    return {
-        "salt": Functions(call, context.functions),
-        "grains": recorder.view("grains"),
-        "pillar": recorder.view("pillar"),
-        "opts": recorder.view("opts"),
-        "saltenv": context.saltenv,
-        "proxy": {},
-    }
-
-
-def _load(job: _Job, written: jinja.Text, lines: LineMap, kind: str) -> Value:
-    if kind == "json":
-        return _load_json(job, written, lines)
-    try:
-        return load_yaml(written.text)
-    except yaml.YAMLError as error:
-        raise blame.yaml_failed(error, job.path, job.context.saltenv, written.text, lines) from error
-
-
-def _load_json(job: _Job, written: jinja.Text, lines: LineMap) -> Value:
-    text = written.text
-    if text.startswith("#!"):
-        # Blanked, not cut, so that lines keep their numbers.
-        text = "\n" + text.partition("\n")[2]
-    if not text.strip():
-        return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise blame.json_failed(error, job.path, job.context.saltenv, written.text, lines) from error
+def _render_plain(job: Job, variables: Mapping[str, Value]) -> _Done:
+    return _Done(text=run_jinja(job, job.source, variables).text)

@@ -85,9 +85,9 @@ SaltLoader.add_constructor(_TAG + "omap", SaltLoader.construct_omap)
 SaltLoader.add_constructor(_TAG + "binary", SaltLoader.construct_binary)
 
 
-def load_yaml(text: str) -> Value:
+def load_yaml(text: str, kind: type[SaltLoader] = SaltLoader) -> Value:
     """The one document in `text` as data; yaml.YAMLError when it is wrong."""
-    loader = SaltLoader(text)
+    loader = kind(text)
     try:
         node = loader.get_single_node()
         if node is None:

@@ -177,8 +177,8 @@ def test_tabs_get_a_hint():
         ("a: !!python/name:os.system", "could not determine a constructor"),
         ("a: &a [*a]", "inside its own anchor"),
         ("#!jinja|json\n{", "Expecting property name"),
-        ("#!py\ndef run(): return {}", "renderer 'py' is not known"),
-        ("#!yaml|jinja\n", "is not known"),
+        ("#!jinja|yml\n", "renderer 'yml' is not known"),
+        ("#!yaml|jinja\n", "jinja works on text, but yaml before it"),
     ],
 )
 def test_bad_files(text, says):
@@ -262,7 +262,8 @@ def test_a_file_template_names_all_files_it_stands_on():
         ("{{ pillar._View__recorder }}", "unsafe"),
         ("{{ 'x' | method_call('__class__') }}", "refused by the sandbox"),
         ("{{ '{0.__class__}'.format(1) }}", "unsafe|refused"),
-        ("{{ [1, 2] | random }}", "another result each time"),
+        ("{{ [] | random }}", "nothing to choose from"),
+        ("{{ [1, 2] | shuffle }}", "another result each time"),
         ("{{ [1, 2] | random_shuffle }}", "seed"),
         ("{{ '' | strftime }}", "no clock"),
         ("{{ 'x' | http_query }}", "network"),

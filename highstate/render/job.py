@@ -1,0 +1,37 @@
+"""One template being rendered, and what flows from one step of its pipeline to the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from highstate.render.context import Context
+from highstate.render.jinja import Text
+from highstate.tracked import Recorder
+from highstate.types import Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A template of the tree and whom it is rendered for."""
+
+    path: str
+    context: Context
+    recorder: Recorder
+    oid: str
+    source: str
+    sls: bool
+    """Whether it is an SLS (`jinja_sls_env`) or a file's template (`jinja_env`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """Text on its way through a pipeline; with `loaded`, the data that was read from it."""
+
+    text: Text
+    data: Value = None
+    loaded: bool = False
+
+
+def plain_text(text: str) -> Text:
+    """Text whose lines are those of the template."""
+    return Text(text, tuple(range(1, text.count("\n") + 2)))

@@ -1,0 +1,220 @@
+"""The renderers by name: each takes what the step before it made, and gives text or data. Called by `pipeline`."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import yaml
+
+from highstate.functions import Call, Functions
+from highstate.ports import DecryptFailed
+from highstate.render import blame, jinja, stateconf
+from highstate.render.ciphertext import decrypted
+from highstate.render.context import RenderFailed
+from highstate.render.job import Flow, Job, plain_text
+from highstate.render.lines import LineMap
+from highstate.render.mako_template import run_mako
+from highstate.render.problems import excerpt
+from highstate.render.python_sls import PythonFailed, run_python
+from highstate.render.steps import Step, without_shebang
+from highstate.render.yaml_loader import load_yaml
+from highstate.render.yamlex import load_yamlex
+from highstate.tracked import plain
+from highstate.types import Pos, Problem, Stage, Value
+
+Variables = Mapping[str, Value]
+Renderer = Callable[[Job, Flow, str, Variables], Flow]
+
+
+def run_steps(job: Job, steps: tuple[Step, ...], variables: Variables) -> Flow:
+    """The template through its pipeline."""
+    flow = Flow(text=plain_text(job.source))
+    for step in steps:
+        if flow.loaded and step.name in _TAKE_TEXT:
+            before = steps[steps.index(step) - 1].name
+            raise _failed(job, f"the renderer {step.name} works on text, but {before} before it has made data of it", 1)
+        flow = _RENDERERS[step.name](job, flow, step.argument, variables)
+    return flow
+
+
+def run_jinja(job: Job, text: str, variables: Variables) -> jinja.Text:
+    """The text as a Jinja template."""
+    context, recorder = job.context, job.recorder
+    settings = context.opts.get("jinja_sls_env" if job.sls else "jinja_env") or {}
+    options, source = jinja.environment_options(settings, text)
+    everything = {**data_variables(job), **variables}
+    fork = jinja.environment(options).fork(recorder, context.saltenv, everything)
+    try:
+        # A text that another step made has no blob that its code could be kept under.
+        keep = text is job.source
+        compiled = jinja.compile_template(fork, job.oid if keep else "", job.path, source)
+        return jinja.run(compiled, fork, everything)
+    except RenderFailed:
+        raise
+    except Exception as error:  # templates may raise anything; here their errors become data
+        raise blame.template_failed(error, job.path, context, recorder) from error
+
+
+def data_variables(job: Job) -> dict[str, Any]:
+    """What every template sees of its minion."""
+    context, recorder = job.context, job.recorder
+
+    def render(text: str, pipeline: str, variables: Variables) -> Value:
+        from highstate.render.pipeline import render_string  # which imports this module
+
+        return render_string(text, pipeline, variables, context, recorder)
+
+    call = Call(recorder=recorder, saltenv=context.saltenv, render=render)
+    return {
+        "salt": Functions(call, context.functions),
+        "grains": recorder.view("grains"),
+        "pillar": recorder.view("pillar"),
+        "opts": recorder.view("opts"),
+        "saltenv": context.saltenv,
+        "proxy": {},
+    }
+
+
+def _jinja(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
+    return replace(flow, text=run_jinja(job, flow.text.text, variables))
+
+
+def _mako(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
+    everything = {**data_variables(job), **variables}
+    job.recorder.live["#!mako"] = None
+    try:
+        # Blanked by a comment, since Mako has no idea of the first line.
+        source = "##" + flow.text.text if flow.text.text.startswith("#!") else flow.text.text
+        text = run_mako(source, job.path, everything, job.recorder, job.context.saltenv)
+    except PythonFailed as error:
+        raise _failed(job, str(error), error.line, live=error.live) from error
+    return replace(flow, text=jinja.Text(text, ()))
+
+
+def _py(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
+    job.recorder.live["#!py"] = None
+    # Plain data: Python asks `isinstance(x, dict)` where a template does not.
+    everything = {
+        name: plain(value) if name in ("grains", "pillar", "opts") else value
+        for name, value in data_variables(job).items()
+    }
+    try:
+        data = run_python(flow.text.text, job.path, {**everything, **variables})
+    except PythonFailed as error:
+        raise _failed(job, str(error), error.line, live=error.live) from error
+    if isinstance(data, str):
+        return replace(flow, text=jinja.Text(data, ()))
+    return replace(flow, data=data, loaded=True)
+
+
+def _yaml(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
+    return _loaded_yaml(job, flow, load_yaml)
+
+
+def _yamlex(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
+    return _loaded_yaml(job, flow, load_yamlex)
+
+
+def _loaded_yaml(job: Job, flow: Flow, load: Callable[[str], Value]) -> Flow:
+    try:
+        return replace(flow, data=load(flow.text.text), loaded=True)
+    except yaml.YAMLError as error:
+        text = flow.text.text
+        raise blame.yaml_failed(error, job.path, job.context.saltenv, text, _lines(flow)) from error
+
+
+def _json(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
+    text = without_shebang(flow.text.text)
+    try:
+        return replace(flow, data=json.loads(text) if text.strip() else None, loaded=True)
+    except (ValueError, RecursionError) as error:
+        raise blame.json_failed(error, job.path, job.context.saltenv, flow.text.text, _lines(flow)) from error
+
+
+def _toml(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
+    try:
+        return replace(flow, data=_dates_as_text(tomllib.loads(flow.text.text)), loaded=True)
+    except (ValueError, RecursionError) as error:
+        raise blame.toml_failed(error, job.path, job.context.saltenv, flow.text.text, _lines(flow)) from error
+
+
+def _dates_as_text(value: Value) -> Value:
+    """TOML's dates as YAML's are read: as text."""
+    if isinstance(value, dict):
+        return {key: _dates_as_text(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_dates_as_text(inner) for inner in value]
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+def _gpg(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
+    def decrypt(message: str) -> str:
+        port = job.context.ports.decrypt
+        if port is None:
+            raise DecryptFailed("no keys are set up to decrypt with (option gpg_keydir)")
+        return port.decrypt(message)
+
+    try:
+        if flow.loaded:
+            return replace(flow, data=decrypted(flow.data, decrypt))
+        text = decrypted(flow.text.text, decrypt)
+        return replace(flow, text=flow.text if text == flow.text.text else plain_text(text))
+    except DecryptFailed as error:
+        # Not kept: the key may be there the next time.
+        job.recorder.live["#!gpg"] = None
+        raise _failed(job, f"a PGP message cannot be decrypted: {error}", 0) from error
+
+
+def _stateconf(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
+    sls = str(variables.get("sls", ""))
+    try:
+        options = stateconf.options_of(argument)
+        if options.given_data:
+            return replace(flow, data=stateconf.prepared(_mapping(flow), sls, options), loaded=True)
+        steps = (Step(options.template), Step(options.data))
+        conf: dict[str, Value] = {}
+        marker = stateconf.END_MARKER.search(flow.text.text)
+        if marker is not None:
+            head = replace(job, source=flow.text.text[: marker.start()])
+            first = run_steps(replace(head, oid=f"{job.oid} head"), steps, variables)
+            conf = stateconf.variables_of(stateconf.prepared(_mapping(first), sls, options, first_pass=True), sls)
+        whole = run_steps(job, steps, {**variables, **conf})
+        return replace(whole, data=stateconf.prepared(_mapping(whole), sls, options))
+    except stateconf.BadStateconf as error:
+        raise _failed(job, str(error), 1) from error
+
+
+def _mapping(flow: Flow) -> dict[str, Value]:
+    data = flow.data if flow.loaded and flow.data is not None else {}
+    if not isinstance(data, dict):
+        raise stateconf.BadStateconf(f"stateconf needs a mapping of states, not a {type(data).__name__}")
+    return data
+
+
+def _lines(flow: Flow) -> LineMap:
+    return LineMap(flow.text.text, flow.text.lines)
+
+
+def _failed(job: Job, message: str, line: int, *, live: str = "") -> RenderFailed:
+    pos = Pos(file=job.path, saltenv=job.context.saltenv, line=line, template_line=line, stage=Stage.RENDER)
+    hint = blame.ON_THE_MACHINE if live else ""
+    return RenderFailed(Problem(message=message, pos=pos, excerpt=excerpt(job.source, line), hint=hint), live=live)
+
+
+_TAKE_TEXT = frozenset({"jinja", "mako", "py", "yaml", "yamlex", "json", "toml"})
+
+_RENDERERS: Mapping[str, Renderer] = {
+    "jinja": _jinja,
+    "mako": _mako,
+    "py": _py,
+    "yaml": _yaml,
+    "yamlex": _yamlex,
+    "json": _json,
+    "toml": _toml,
+    "gpg": _gpg,
+    "stateconf": _stateconf,
+}
