@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import yaml
 
+from highstate.render.yaml_blocks import Blocks, read_blocks
 from highstate.types import Value
 
 
@@ -15,13 +16,16 @@ class LineMap:
     def __init__(self, text: str, template_lines: Sequence[int]) -> None:
         self._text = text
         self._template_lines = template_lines
+        self._blocks: Blocks | None = None
         self._found: dict[tuple[str, ...], int] | None = None
 
     def find(self, *keys: Value) -> int:
         """Rendered line of the key (or list index) at the end of this path; 0 when unknown."""
-        if self._found is None:
-            self._found = _compose(self._text)
-        return self._found.get(tuple(str(key) for key in keys), 0)
+        if self._blocks is None and self._found is None:
+            self._blocks = read_blocks(self._text)
+            self._found = _compose(self._text) if self._blocks is None else {}
+        path = tuple(str(key) for key in keys)
+        return self._blocks.find(path) if self._blocks is not None else (self._found or {}).get(path, 0)
 
     def template_line(self, rendered_line: int) -> int:
         """Line of the template that produced a rendered line; 0 when unknown."""

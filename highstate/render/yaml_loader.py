@@ -15,6 +15,8 @@ from typing import Any
 import yaml
 from yaml.constructor import ConstructorError
 
+from highstate.render.yaml_blocks import read_blocks
+from highstate.tracked import fresh
 from highstate.types import Value
 
 MAX_NODES = 2_000_000
@@ -87,6 +89,17 @@ SaltLoader.add_constructor(_TAG + "binary", SaltLoader.construct_binary)
 
 def load_yaml(text: str, kind: type[SaltLoader] = SaltLoader) -> Value:
     """The one document in `text` as data; yaml.YAMLError when it is wrong."""
+    blocks = read_blocks(text) if kind is SaltLoader else None
+    return _load_whole(text, kind) if blocks is None else fresh(blocks.data())
+
+
+def load_shared(text: str) -> Value:
+    """`load_yaml` for those who change nothing of what they get: equal entries of several texts may be one object."""
+    blocks = read_blocks(text)
+    return _load_whole(text, SaltLoader) if blocks is None else blocks.data()
+
+
+def _load_whole(text: str, kind: type[SaltLoader]) -> Value:
     loader = kind(text)
     try:
         node = loader.get_single_node()
