@@ -34,7 +34,7 @@ from controller.status import Status
 from controller.store import Store
 from controller.targets import Targets
 from controller.treefiles import TreeFiles
-from gitfs import Changes, Source, file_remotes, pillar_remotes
+from gitfs import Changes, Source, backends, file_remotes, ignored_files, pillar_remotes
 from reactors import Bus
 from wire import Bind, Delivery, Server, load_or_create
 from wire.messages import Beat
@@ -121,6 +121,8 @@ def _source(settings: Settings) -> Source:
         settings.git.get("file_roots"),
         settings.git.get("pillar_roots"),
     )
+        backends=backends(settings.git),
+        ignored=ignored_files(settings.git),
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ option that nobody knows is an error, because a typing error must not leave a de
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,8 @@ class Settings:
     keep_runs: int = 1000
     """Of each minion."""
     git: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """`gitfs_*`, `git_pillar_*`, `ext_pillar`, `file_roots` and `pillar_roots`, as written."""
+    """`gitfs_*`, `git_pillar_*`, `ext_pillar`, `file_roots`, `pillar_roots` and what says how they lie over each other,
+    as written."""
     language: Mapping[str, Any] = field(default_factory=dict)
     """Fields of `highstate.Settings` that were set."""
     places: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -97,11 +98,17 @@ def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR) -> Settings:
 
 def check_git(settings: Settings) -> None:
     """Have gitfs read its options, so that what is wrong with them is known before anything starts. BadSettings."""
+    from gitfs.configuration import backends, file_remotes, ignored_files, pillar_remotes
     from gitfs.errors import BadSettings as BadGit
-    from gitfs.settings import file_remotes, pillar_remotes
 
     faults = []
-    for parse, key in ((file_remotes, "gitfs_remotes"), (pillar_remotes, "ext_pillar")):
+    readers: tuple[tuple[Callable[[Mapping[str, Any]], object], str], ...] = (
+        (file_remotes, "gitfs_remotes"),
+        (pillar_remotes, "ext_pillar"),
+        (backends, "fileserver_backend"),
+        (ignored_files, "file_ignore_regex"),
+    )
+    for parse, key in readers:
         try:
             parse(settings.git)
         except BadGit as error:
@@ -189,7 +196,7 @@ _GIT: dict[str, read.Reader] = {
     "file_roots": read.roots,
     "pillar_roots": read.roots,
 }
-_GIT_PREFIXES = ("gitfs_", "git_pillar_")
+_GIT_PREFIXES = ("gitfs_", "git_pillar_", "fileserver_backend", "file_ignore_glob", "file_ignore_regex")
 _LANGUAGE: dict[str, read.Reader] = {
     "top_file_merging_strategy": read.one_of("merge", "same", "merge_all"),
     "default_top": read.text,

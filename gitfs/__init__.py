@@ -10,7 +10,10 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from gitfs.acceptance import Refused
     from gitfs.changes import Changes
+    from gitfs.configuration import backends, file_remotes, ignored_files, pillar_remotes
+    from gitfs.differences import changed_paths
     from gitfs.directory import DirectoryLayer, blob_id
     from gitfs.errors import (
         BadSettings,
@@ -21,13 +24,15 @@ if TYPE_CHECKING:
         StaleSnapshot,
         UnknownRef,
     )
-    from gitfs.mirror import Fetched, Mirror, Refused
-    from gitfs.settings import ROOTS, RemoteSettings, file_remotes, pillar_remotes
+    from gitfs.mirror import Fetched, Mirror
+    from gitfs.policy import LivePolicy, SignedBy
+    from gitfs.settings import GIT, ROOTS, Ignored, PerSaltenv, RemoteSettings
     from gitfs.snapshot import GitLayer, Snapshot, directory_snapshot
     from gitfs.source import RemoteRevision, Revision, Source, Trees
     from gitfs.urls import canonical, redact
 
 __all__ = [
+    "GIT",
     "ROOTS",
     "BadSettings",
     "BadTree",
@@ -38,26 +43,36 @@ __all__ = [
     "Fetched",
     "GitLayer",
     "GitfsError",
+    "Ignored",
+    "LivePolicy",
     "Mirror",
+    "PerSaltenv",
     "Refused",
     "RemoteRevision",
     "RemoteSettings",
     "Revision",
+    "SignedBy",
     "Snapshot",
     "Source",
     "StaleSnapshot",
     "Trees",
     "UnknownRef",
+    "backends",
     "blob_id",
     "canonical",
+    "changed_paths",
     "directory_snapshot",
     "file_remotes",
+    "ignored_files",
     "pillar_remotes",
     "redact",
 ]
 
 _HOMES = {
+    "gitfs.acceptance": ("Refused",),
     "gitfs.changes": ("Changes",),
+    "gitfs.configuration": ("backends", "file_remotes", "ignored_files", "pillar_remotes"),
+    "gitfs.differences": ("changed_paths",),
     "gitfs.directory": ("DirectoryLayer", "blob_id"),
     "gitfs.errors": (
         "BadSettings",
@@ -68,8 +83,9 @@ _HOMES = {
         "StaleSnapshot",
         "UnknownRef",
     ),
-    "gitfs.mirror": ("Fetched", "Mirror", "Refused"),
-    "gitfs.settings": ("ROOTS", "RemoteSettings", "file_remotes", "pillar_remotes"),
+    "gitfs.mirror": ("Fetched", "Mirror"),
+    "gitfs.policy": ("LivePolicy", "SignedBy"),
+    "gitfs.settings": ("GIT", "ROOTS", "Ignored", "PerSaltenv", "RemoteSettings"),
     "gitfs.snapshot": ("GitLayer", "Snapshot", "directory_snapshot"),
     "gitfs.source": ("RemoteRevision", "Revision", "Source", "Trees"),
     "gitfs.urls": ("canonical", "redact"),

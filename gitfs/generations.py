@@ -28,6 +28,8 @@ LOCK_PATIENCE = 60.0
 
 MOST_PACKS = 50
 """Packs until they are made one."""
+MOST_LOOSE_REFS = 200
+"""Files of refs until they are packed into one."""
 
 
 class Busy(Exception):
@@ -87,15 +89,26 @@ class Generations:
         except (pygit2.GitError, KeyError, ValueError, OSError):
             return None
 
-    def loose_refs(self, prefix: str) -> dict[str, str]:
+    def stored_refs(self, prefix: str) -> dict[str, str]:
         """Name below `prefix` -> id, read from the files, for a repository that does not open any more."""
         found: dict[str, str] = {}
+        with suppress(OSError, ValueError):
+            for line in (self.current / "packed-refs").read_text(encoding="utf-8").splitlines():
+                value, _, name = line.partition(" ")
+                if name.startswith(prefix) and _is_id(value):
+                    found[name.removeprefix(prefix)] = value
         for name, path in self.ref_files(prefix).items():
             with suppress(OSError, ValueError):
                 value = path.read_text(encoding="ascii").strip()
-                if len(value) in (40, 64) and not set(value) - set("0123456789abcdef"):
+                if _is_id(value):
                     found[name] = value
         return found
+
+    def pack_refs(self, repository: pygit2.Repository) -> None:
+        """One file in place of many, once there are many: each is opened at each look at the refs."""
+        folder = Path(repository.path) / "refs"
+        if sum(len(names) for _, _, names in os.walk(folder)) > MOST_LOOSE_REFS:
+            repository.compress_references()
 
     def ref_files(self, prefix: str) -> dict[str, Path]:
         """Name below `prefix` -> file of the ref."""
@@ -147,6 +160,10 @@ class Generations:
     def clear_damaged(self) -> None:
         """The damage that was reported is not there (any more)."""
         self._damaged.unlink(missing_ok=True)
+
+
+def _is_id(value: str) -> bool:
+    return len(value) in (40, 64) and not set(value) - set("0123456789abcdef")
 
 
 def _add_all(repository: pygit2.Repository, builder: pygit2.PackBuilder) -> None:

@@ -1,42 +1,34 @@
 """One remote, mirrored: fetch into a holding namespace, then accept what the policy allows.
 
-    refs/saltern/fetched/{heads,tags}/*   what the remote has now; previews read this
-    refs/saltern/live/heads/*             what was accepted; snapshots are made of this
+    refs/saltern/fetched/{heads,tags,pulls}/*   what the remote has now; previews read this
+    refs/saltern/live/{heads,tags}/*            what was accepted; snapshots are made of this
 
-Called by `gitfs.source`. Never runs a program, never makes a checkout. A fetch that fails changes nothing live.
+Called by `gitfs.source`. Never runs a command of a repository, never makes a checkout. A fetch that fails changes
+nothing live.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pygit2
 from pygit2.enums import FetchPrune, FileMode
 
-from gitfs.errors import BadTree, DamagedMirror, FetchFailed, UnknownRef
+from gitfs import refspecs
+from gitfs.acceptance import FETCHED, LIVE, UNREADABLE, Acceptance, Completion, Refused, commit_at, refs_below
+from gitfs.environments import Refs, base_branch
+from gitfs.errors import DamagedMirror, FetchFailed, UnknownRef
 from gitfs.generations import Busy, Generations, report_damage
-from gitfs.settings import DEFAULT_BASES, RemoteSettings
+from gitfs.settings import RemoteSettings
 from gitfs.transport import Callbacks, Refusal, failures, trust
-from gitfs.trees import Inspector
 
-FETCHED = "refs/saltern/fetched/"
-LIVE = "refs/saltern/live/heads/"
-
-_REFSPECS = [f"+refs/{kind}/*:{FETCHED}{kind}/*" for kind in ("heads", "tags")]
 _COMMIT_ID = re.compile(r"[0-9a-f]{4,64}\Z")
-_UNREADABLE = (pygit2.GitError, KeyError, ValueError, OSError)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
-    """A branch that stays where it was, and why."""
-
-    branch: str
-    reason: str
+_KINDS = ("heads", "tags", "pulls")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,23 +37,43 @@ class Fetched:
 
     remote: str
     changed: bool
-    """Whether a live branch moved, came or went."""
+    """Whether a live branch or tag moved, came or went."""
     refs: Mapping[str, str]
     """Branch -> commit that is live now."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """Tag -> id (of the tag's object, where it has one) that is live now."""
     refused: tuple[Refused, ...] = ()
     rebuilt: bool = False
     """The mirror was damaged and has been made anew."""
 
 
 class Mirror:
-    """A bare mirror of one remote under `directory`, which belongs to it alone."""
+    """A bare mirror of one remote under `directory`, which belongs to it alone.
 
-    def __init__(self, settings: RemoteSettings, directory: Path, *, bases: Collection[str | None] = ()) -> None:
+    Args:
+        settings: the remote.
+        directory: where the mirror lies.
+        bases: refs that do not go by the remote's losing them (None: `main` or `master`).
+        completions: bring what a commit needs beside its own objects.
+        clock: seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        settings: RemoteSettings,
+        directory: Path,
+        *,
+        bases: Collection[str | None] = (),
+        completions: Sequence[Completion] = (),
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self.settings = settings
-        self._bases = tuple(bases) or (settings.branch or settings.base,)
+        self._refspecs = refspecs.parse_all(settings.refspecs, pull_requests=settings.pull_requests)
         self._generations = Generations(directory)
-        self._inspector = Inspector()
+        pinned = tuple(bases) or (settings.branch or settings.base,)
+        self._acceptance = Acceptance(settings.policy, pinned, directory / "seen", clock, completions)
         self._looked_over = False
+        self._peeled: dict[str, str] = {}
 
     @property
     def path(self) -> str:
@@ -87,13 +99,22 @@ class Mirror:
 
     def branches(self) -> Mapping[str, str]:
         """Branch -> commit that is live; empty before the first fetch. DamagedMirror when it cannot be read."""
+        return self.refs().heads
+
+    def refs(self, commits: Collection[str] = ()) -> Refs:
+        """All that is live, and those of `commits` (ids, whole or shortened) that were fetched; as `branches`."""
         repository = self._generations.open()
         if repository is None and not self._generations.current.is_symlink():
-            return {}
+            return Refs()
         try:
             if repository is not None:
-                return self._live(repository)
-        except _UNREADABLE:
+                live = self._live(repository)
+                return Refs(
+                    heads=_of_kind(live, "heads/"),
+                    tags={name: self._peel(repository, oid) for name, oid in _of_kind(live, "tags/").items()},
+                    commits=_known_commits(repository, commits),
+                )
+        except UNREADABLE:
             report_damage(self.path)
         raise DamagedMirror(f"{self.settings.name}: the mirror {self.path} cannot be read; the next fetch repairs it")
 
@@ -102,23 +123,23 @@ class Mirror:
         return base_branch(settings.base, self.branches())
 
     def commit_of(self, ref: str) -> str:
-        """The commit of a branch or tag as last fetched, or of a commit id, whole or shortened; raises UnknownRef."""
+        """The commit of a branch, tag or pull request as last fetched, or of an id, whole or shortened; UnknownRef."""
         repository = self._generations.open()
         if repository is None:
             raise UnknownRef(ref)
-        for kind in ("heads", "tags"):
-            name = FETCHED + kind + "/" + ref.removeprefix(f"refs/{kind}/")
+        for name in (*(f"{kind}/" + ref.removeprefix(f"refs/{kind}/") for kind in _KINDS), _pull_request(ref)):
             try:
-                return str(repository.references[name].peel(pygit2.Commit).id)
-            except _UNREADABLE:
+                return str(repository.references[FETCHED + name].peel(pygit2.Commit).id)
+            except UNREADABLE:
                 continue
         return self._commit_by_id(repository, ref)
 
     def _commit_by_id(self, repository: pygit2.Repository, ref: str) -> str:
         if _COMMIT_ID.match(ref):
             try:
-                found = repository[ref]
-                return str(found.peel(pygit2.Commit).id)
+                return str(commit_at(repository, ref).id)
+            except pygit2.InvalidSpecError:
+                pass
             except ValueError:
                 raise UnknownRef(ref, why=f"{ref!r} begins more than one id; write more of it") from None
             except (pygit2.GitError, KeyError):
@@ -130,7 +151,8 @@ class Mirror:
         repository = self._generations.open()
         if repository is None:
             return []
-        return sorted({name for kind in ("heads/", "tags/") for name in _refs(repository, FETCHED + kind)})
+        fetched = refs_below(repository, FETCHED)
+        return sorted({name.partition("/")[2] for name in fetched if not name.startswith("pulls/")})
 
     def _fetch(self) -> Fetched:
         repository = self._generations.open()
@@ -139,37 +161,42 @@ class Mirror:
         if (not self._looked_over or self._generations.damaged) and not self._is_whole(repository):
             return self._build(rebuilt=True)
         try:
-            heads = self._transfer(repository)
+            refs = self._transfer(repository)
         except FetchFailed:
             # The remote's fault most of the time; ours when an object that the transfer built on is gone.
             if self._is_whole(repository):
                 raise
             return self._build(rebuilt=True)
-        return self._accept(repository, heads)
+        return self._accept(repository, refs)
 
     def _build(self, *, rebuilt: bool) -> Fetched:
         """Make the mirror beside the one in use, and swap. The policy goes on from what was live before."""
-        self._inspector = Inspector()
-        before = self._generations.loose_refs(LIVE)
+        self._acceptance.forget()
+        before = self._generations.stored_refs(LIVE)
         new = self._generations.create()
         try:
-            heads = self._transfer(new)
-            for branch, commit in before.items():
-                if commit in new and self._inspects(new, commit):
-                    new.references.create(LIVE + branch, commit, force=True)
-            accepted = self._accept(new, heads)
+            fetched = self._transfer(new)
+            kept = {name: oid for name, oid in before.items() if oid in new and self._acceptance.inspects(new, oid)}
+            for name, oid in kept.items():
+                new.references.create(LIVE + name, oid, force=True)
+            accepted = self._accept(new, {**fetched, **{LIVE + name: oid for name, oid in kept.items()}})
             self._generations.use(new)
         except BaseException:
             self._generations.drop(new)
             raise
         self._looked_over = True
-        changed = accepted.refs != before
+        changed = {**_kind_of("heads/", accepted.refs), **_kind_of("tags/", accepted.tags)} != before
         return Fetched(
-            remote=accepted.remote, changed=changed, refs=accepted.refs, refused=accepted.refused, rebuilt=rebuilt
+            remote=accepted.remote,
+            changed=changed,
+            refs=accepted.refs,
+            tags=accepted.tags,
+            refused=accepted.refused,
+            rebuilt=rebuilt,
         )
 
     def _transfer(self, repository: pygit2.Repository) -> dict[str, str]:
-        """Fetch into the holding namespace; returns the remote's branches."""
+        """Fetch into the holding namespace; returns all refs of the mirror afterwards, by their full names."""
         with failures(self.settings):
             trust(self.settings)
             remote = repository.remotes.create_anonymous(self.settings.url)
@@ -177,73 +204,62 @@ class Mirror:
                 self._download(remote)
             except pygit2.GitError:
                 # A branch `a` in our way of a new `a/b`: what is gone goes first. Anything else fails again.
-                if not _prune(repository, remote):
+                there = self._there(remote)
+                if not there or not self._prune(repository, there, refs_below(repository, "")):
                     raise
                 self._download(remote)
-            if not any(head.name and head.name.startswith("refs/heads/") for head in remote.list_heads(connect=False)):
+            there = self._there(remote)
+            if not any(name.startswith((FETCHED + "heads/", FETCHED + "tags/")) for name in there):
                 raise Refusal("the remote has no branch", retryable=True)
-            _prune(repository, remote)
-            return _refs(repository, FETCHED + "heads/")
+            refs = refs_below(repository, "")
+            for name in self._prune(repository, there, refs):
+                del refs[name]
+            return refs
 
     def _download(self, remote: pygit2.Remote) -> None:
-        callbacks = Callbacks(self.settings)
-        remote.fetch(_REFSPECS, callbacks=callbacks, prune=FetchPrune.NO_PRUNE, proxy=True)
+        remote.fetch(
+            [refspec.under(FETCHED) for refspec in self._refspecs],
+            callbacks=Callbacks(self.settings),
+            prune=FetchPrune.NO_PRUNE,
+            proxy=self.settings.proxy or True,
+        )
 
-    def _accept(self, repository: pygit2.Repository, heads: Mapping[str, str]) -> Fetched:
-        before = _refs(repository, LIVE)
-        refused: list[Refused] = []
-        kept = {base_branch(base, before) for base in self._bases}
-        for branch in before.keys() - heads.keys():
-            if branch in kept:
-                refused.append(Refused(branch=branch, reason="it has vanished from the remote"))
-            else:
-                repository.references.delete(LIVE + branch)
-        for branch, commit in heads.items():
-            if commit == before.get(branch):
-                continue
-            reason = self._objection(repository, commit, before.get(branch))
-            if reason is None:
-                reason = _set(repository, LIVE + branch, commit)
-            if reason is not None:
-                refused.append(Refused(branch=branch, reason=reason))
-        after = _refs(repository, LIVE)
+    def _there(self, remote: pygit2.Remote) -> set[str]:
+        """Names that the holding namespace has for what the remote has now."""
+        heads = [head.name for head in remote.list_heads(connect=False) if head.name]
+        return {FETCHED + name for head in heads for name in refspecs.names_of(self._refspecs, head)}
+
+    def _prune(self, repository: pygit2.Repository, there: Collection[str], refs: Mapping[str, str]) -> list[str]:
+        """Remove from the holding namespace what the remote has no more."""
+        gone = [name for name in refs if name.startswith(FETCHED) and name not in there]
+        for name in gone:
+            repository.references.delete(name)
+        return gone
+
+    def _accept(self, repository: pygit2.Repository, refs: Mapping[str, str]) -> Fetched:
+        before = _of_kind(refs, LIVE)
+        after, refused = self._acceptance.accept(repository, _of_kind(refs, FETCHED), before)
         if not after:
-            reason = f"no branch can be used: {refused[0].branch}: {refused[0].reason}" if refused else "no branch"
+            reason = f"no branch can be used: {refused[0]}" if refused else "no branch"
             raise FetchFailed(self.settings.name, reason, retryable=True)
+        self._generations.pack_refs(repository)
         return Fetched(
             remote=self.settings.name,
             changed=after != before,
-            refs=after,
-            refused=tuple(sorted(refused, key=lambda each: each.branch)),
-        )
-
-    def _objection(self, repository: pygit2.Repository, commit: str, before: str | None) -> str | None:
-        """Why `commit` cannot take the place of `before`; None when it can."""
-        try:
-            found = _object(repository, commit)
-            if not isinstance(found, pygit2.Commit):
-                return "it is no commit"
-            self._inspector.inspect(repository, found)
-            if before is None or self.settings.allow_rewind or repository.descendant_of(commit, before):
-                return None
-        except BadTree as error:
-            return str(error)
-        except _UNREADABLE as error:
-            return f"commit {commit[:8]} is not complete: {error}"
-        return (
-            f"it was set back or force-pushed: {commit[:8]} does not contain {before[:8]}, which stays live; "
-            "push a commit that contains it, or set `allow_rewind`"
+            refs=_of_kind(after, "heads/"),
+            tags=_of_kind(after, "tags/"),
+            refused=tuple(refused),
         )
 
     def _is_whole(self, repository: pygit2.Repository) -> bool:
         """Whether all that is live can be read."""
-        self._inspector = Inspector()
+        self._acceptance.forget()
         try:
             live = self._live(repository)
-            whole = all(self._inspects(repository, commit) for commit in live.values())
+            whole = all(self._acceptance.inspects(repository, oid) for oid in live.values())
             if self._generations.damaged:
-                whole = whole and all(_blobs_read(repository, commit) for commit in live.values())
-        except _UNREADABLE:
+                whole = whole and all(_blobs_read(repository, oid) for oid in live.values())
+        except UNREADABLE:
             return False
         if whole:
             self._looked_over = True
@@ -251,73 +267,53 @@ class Mirror:
         return whole
 
     def _live(self, repository: pygit2.Repository) -> dict[str, str]:
-        """The live branches. OSError when one is there and cannot be read: libgit2 would pass over it in silence,
+        """The live refs. OSError when one is there and cannot be read: libgit2 would pass over it in silence,
         and an environment would be gone.
         """
         files = self._generations.ref_files(LIVE)
-        live = _refs(repository, LIVE)
+        live = refs_below(repository, LIVE)
         for path in (path for name, path in files.items() if name not in live):
             if path.exists():
                 raise OSError(f"{path} cannot be read")
         return live
 
-    def _inspects(self, repository: pygit2.Repository, commit: str) -> bool:
+    def _peel(self, repository: pygit2.Repository, oid: str) -> str:
+        if oid not in self._peeled:
+            self._peeled[oid] = str(commit_at(repository, oid).id)
+        return self._peeled[oid]
+
+
+def _pull_request(ref: str) -> str:
+    """`pull/12`, `pull/12/head`, `merge-requests/12`, `pulls/12`: pull request 12."""
+    match = re.fullmatch(r"(?:refs/)?(?:pulls?|merge-requests|pull-requests|pr|mr)/(\d+)(?:/(?:head|from))?", ref)
+    return f"pulls/{match[1]}" if match else "pulls/" + ref
+
+
+def _of_kind(refs: Mapping[str, str], prefix: str) -> dict[str, str]:
+    return {name.removeprefix(prefix): oid for name, oid in refs.items() if name.startswith(prefix)}
+
+
+def _kind_of(prefix: str, names: Mapping[str, str]) -> dict[str, str]:
+    return {prefix + name: oid for name, oid in names.items()}
+
+
+def _known_commits(repository: pygit2.Repository, commits: Collection[str]) -> dict[str, str]:
+    found = {}
+    for name in commits:
         try:
-            found = _object(repository, commit)
-            if isinstance(found, pygit2.Commit):
-                self._inspector.inspect(repository, found)
-                return True
-        except (BadTree, *_UNREADABLE):
-            pass
-        return False
+            found[name] = str(commit_at(repository, name).id)
+        except (pygit2.GitError, KeyError, ValueError):
+            continue  # not fetched (yet), ambiguous, or the name of a branch after all
+    return found
 
 
-def base_branch(base: str | None, branches: Collection[str]) -> str | None:
-    """The branch that is the saltenv `base`: the one that is set, or the first of `main` and `master` there is."""
-    candidates = DEFAULT_BASES if base is None else (base,)
-    return next((branch for branch in candidates if branch in branches), None)
-
-
-def _refs(repository: pygit2.Repository, prefix: str) -> dict[str, str]:
-    """Name below `prefix` -> id."""
-    return {
-        reference.name.removeprefix(prefix): str(reference.target)
-        for reference in repository.references.iterator()
-        if reference.name.startswith(prefix)
-    }
-
-
-def _object(repository: pygit2.Repository, oid: str | pygit2.Oid) -> object:
-    """The object of this id, of whatever kind it is."""
-    return repository[oid]
-
-
-def _set(repository: pygit2.Repository, name: str, commit: str) -> str | None:
-    try:
-        repository.references.create(name, commit, force=True)
-    except _UNREADABLE as error:
-        return f"its name cannot be used: {error}"
-    return None
-
-
-def _prune(repository: pygit2.Repository, remote: pygit2.Remote) -> bool:
-    """Remove from the holding namespace what the remote has no more; whether there was any."""
-    names = {head.name.removeprefix("refs/") for head in remote.list_heads(connect=False) if head.name}
-    gone = [name for name in _refs(repository, FETCHED) if name not in names]
-    for name in gone:
-        repository.references.delete(FETCHED + name)
-    return bool(gone)
-
-
-def _blobs_read(repository: pygit2.Repository, commit: str) -> bool:
-    """Whether every blob of the commit can be read; looks at each content once."""
+def _blobs_read(repository: pygit2.Repository, oid: str) -> bool:
+    """Whether every blob that an id leads to can be read; looks at each content once."""
     seen: set[pygit2.Oid] = set()
-    waiting: list[pygit2.Oid] = [pygit2.Oid(hex=commit)]
+    waiting: list[pygit2.Oid] = [commit_at(repository, oid).tree_id]
     while waiting:
-        found = _object(repository, waiting.pop())
-        if isinstance(found, pygit2.Commit):
-            waiting.append(found.tree_id)
-        elif isinstance(found, pygit2.Tree):
+        found = repository[waiting.pop()]
+        if isinstance(found, pygit2.Tree):
             fresh = {entry.id for entry in found if entry.filemode != FileMode.COMMIT} - seen
             seen |= fresh
             waiting.extend(fresh)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,6 +23,8 @@ from gitfs.generations import report_damage
 _T = TypeVar("_T")
 _LINKS_FOLLOWED = 40
 """Symlinks on the way to one file; the kernel's own limit."""
+MOST_LINKED = 200_000
+"""Files of a tree that are seen through symlinks to folders."""
 
 _UNREADABLE = (pygit2.GitError, KeyError, ValueError, OSError)
 
@@ -83,6 +85,50 @@ def blob_size(mirror: str, oid: str) -> int:
     return _reading(mirror, lambda repository: repository.odb.read_header(oid)[1], f"blob {oid}")
 
 
+@lru_cache(maxsize=65536)
+def has_links(mirror: str, tree: str) -> bool:
+    """Whether any symlink is below a tree. Costs nothing for the parts that were looked at before."""
+    return any(
+        mode == FileMode.LINK or (mode == FileMode.TREE and has_links(mirror, inner))
+        for _, mode, inner in (_entries(mirror, tree) if tree else ())
+    )
+
+
+def find(mirror: str, tree: str, path: str) -> str | None:
+    """Blob id of a file below a tree, by the folders on the way alone; for trees without symlinks."""
+    *folders, name = path.split("/")
+    for folder in folders:
+        inner = next((oid for entry, mode, oid in _named_entries(mirror, tree, folder) if mode == FileMode.TREE), "")
+        if not inner:
+            return None
+        tree = inner
+    return next((oid for _, mode, oid in _named_entries(mirror, tree, name) if mode != FileMode.TREE), None)
+
+
+def _named_entries(mirror: str, tree: str, name: str) -> list[tuple[str, int, str]]:
+    return [entry for entry in (_entries(mirror, tree) if tree else ()) if entry[0] == name]
+
+
+def differing(one: tuple[str, str], other: tuple[str, str]) -> set[str]:
+    """Paths of the files that two trees, each (mirror, id), do not have alike. Looks at what differs alone."""
+    found: set[str] = set()
+    waiting = [("", one[1], other[1])]
+    while waiting:
+        prefix, left, right = waiting.pop()
+        before = set(_entries(one[0], left)) if left else set()
+        after = set(_entries(other[0], right)) if right else set()
+        folders: dict[str, list[str]] = {}
+        for side, entries in ((0, before - after), (1, after - before)):
+            for name, mode, oid in entries:
+                if mode == FileMode.TREE:
+                    folders.setdefault(name, ["", ""])[side] = oid
+                else:
+                    found.add(prefix + name)
+        waiting.extend((f"{prefix}{name}/", old, new) for name, (old, new) in folders.items())
+    return found
+
+
+@lru_cache(maxsize=65536)
 def subtree(mirror: str, commit: str, root: str) -> str:
     """Id of the tree of a commit at `root`; empty when the commit has no such folder."""
 
@@ -126,15 +172,36 @@ def resolve_links(files: Mapping[str, str], links: Mapping[str, str]) -> Listing
             folder_links.append((path, target + "/" if target else ""))
         else:
             refused[path] = "it is a symlink to nothing"
-    real = dict(resolved)
+    _expand(resolved, folder_links, refused)
+    return Listing(resolved, refused)
+
+
+def _expand(files: dict[str, str], folder_links: Sequence[tuple[str, str]], refused: dict[str, str]) -> None:
+    """Add what is seen through links to folders, through other such links too, each link at most once on the way."""
+    leading_to: dict[str, list[str]] = {}
     for path, folder in folder_links:
         if (path + "/").startswith(folder):
             refused[path] = "it is a symlink to a folder that it lies in"
-            continue
-        for below, oid in real.items():
-            if below.startswith(folder):
-                resolved.setdefault(f"{path}/{below[len(folder) :]}", oid)
-    return Listing(resolved, refused)
+        else:
+            leading_to.setdefault(folder, []).append(path)
+    waiting: list[tuple[str, frozenset[str]]] = [(path, frozenset()) for path in files]
+    added = 0
+    while waiting and added < MOST_LINKED:
+        path, through = waiting.pop()
+        for folder in _folders(path):
+            for link in leading_to.get(folder, ()):
+                seen = f"{link}/{path[len(folder) :]}"
+                if link not in through and seen not in files:
+                    files[seen] = files[path]
+                    waiting.append((seen, through | {link}))
+                    added += 1
+    if added >= MOST_LINKED:
+        refused.update({link: f"more than {MOST_LINKED} files are seen through symlinks" for link, _ in folder_links})
+
+
+def _folders(path: str) -> list[str]:
+    """The top, and each folder that a path lies in with a slash at its end."""
+    return ["", *(parent + "/" for parent in _parents(path))]
 
 
 def _named(files: Mapping[str, str]) -> tuple[Mapping[str, str], dict[str, str]]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from gitfs import objects
+from gitfs import blobfiles, objects
 from gitfs.directory import DirectoryLayer, scan
+from gitfs.settings import Ignored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,17 +31,21 @@ class GitLayer:
     """Id of the tree at `root`; empty when the commit has no such folder."""
     root: str = ""
     mountpoint: str = ""
+    lfs: bool = False
+    """Whether contents that are kept by Git LFS stand in place of their pointers."""
 
     @classmethod
-    def of(cls, mirror: str, remote: str, commit: str, root: str = "", mountpoint: str = "") -> GitLayer:
+    def of(
+        cls, mirror: str, remote: str, commit: str, root: str = "", mountpoint: str = "", *, lfs: bool = False
+    ) -> GitLayer:
         """The layer of a commit that the mirror has."""
         tree = objects.subtree(mirror, commit, root)
-        return cls(mirror=mirror, remote=remote, commit=commit, tree=tree, root=root, mountpoint=mountpoint)
+        return cls(mirror=mirror, remote=remote, commit=commit, tree=tree, root=root, mountpoint=mountpoint, lfs=lfs)
 
     @property
     def key(self) -> str:
         """Equal keys mean equal files."""
-        return f"git:{self.tree}:{self.mountpoint}"
+        return f"git:{self.tree}:{self.mountpoint}" + (":lfs" if self.lfs else "")
 
 
 Layer: TypeAlias = GitLayer | DirectoryLayer
@@ -62,14 +67,15 @@ class Snapshot:
     """Ordered layers for each saltenv; the first layer that has a path wins."""
 
     environments: Mapping[str, tuple[Layer, ...]]
+    ignored: Ignored = field(default_factory=Ignored)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"environments": self.environments}
+        return {"environments": self.environments, "ignored": self.ignored}
 
     @cached_property
     def digest(self) -> str:
         """Names the content: equal digests mean equal files in every saltenv."""
-        whole = hashlib.sha256()
+        whole = hashlib.sha256(repr(self.ignored).encode() if self.ignored != Ignored() else b"")
         for saltenv in self.saltenvs():
             whole.update(f"{saltenv}\0{self._keys(saltenv)}\n".encode())
         return whole.hexdigest()
@@ -116,15 +122,29 @@ class Snapshot:
                 return self._content(saltenv, *found, oid)
         return None
 
+    def read_range(self, oid: str, offset: int, length: int) -> bytes | None:
+        """Part of a blob of this snapshot, shorter at its end; None for every other id. A large blob is not held."""
+        place = self._place(oid)
+        if place is None:
+            return None
+        layer, inner = place
+        if isinstance(layer, GitLayer):
+            return blobfiles.read_range(layer.mirror, oid, offset, length)
+        return layer.read(inner, oid)[offset : offset + length]
+
     def blob_size(self, oid: str) -> int | None:
         """Bytes of a blob of this snapshot; None for every other id."""
+        place = self._place(oid)
+        if place is None:
+            return None
+        layer, inner = place
+        return objects.blob_size(layer.mirror, oid) if isinstance(layer, GitLayer) else len(layer.read(inner, oid))
+
+    def _place(self, oid: str) -> tuple[Layer, str] | None:
+        """(layer, path in it) of a blob."""
         for saltenv in self._environments_base_first():
-            found = self._overlay(saltenv).by_oid.get(oid)
-            if found is not None:
-                layer = self.environments[saltenv][found[0]]
-                if isinstance(layer, GitLayer):
-                    return objects.blob_size(layer.mirror, oid)
-                return len(layer.read(found[1], oid))
+            if found := self._overlay(saltenv).by_oid.get(oid):
+                return self.environments[saltenv][found[0]], found[1]
         return None
 
     def _content(self, saltenv: str, number: int, inner: str, oid: str) -> bytes:
@@ -133,7 +153,7 @@ class Snapshot:
 
     def _overlay(self, saltenv: str) -> _Overlay:
         layers = self.environments.get(saltenv, ())
-        return _overlay(self._keys(saltenv), _Layers(layers))
+        return _overlay(self._keys(saltenv), self.ignored, _Layers(layers))
 
     def _keys(self, saltenv: str) -> str:
         return "\n".join(layer_key(layer) for layer in self.environments.get(saltenv, ()))
@@ -168,7 +188,7 @@ class _Layers:
 
 
 @lru_cache(maxsize=64)
-def _overlay(keys: str, layers: _Layers) -> _Overlay:
+def _overlay(keys: str, ignored: Ignored, layers: _Layers) -> _Overlay:
     found: dict[str, tuple[int, str, str]] = {}
     refused: dict[str, str] = {}
     for number, layer in enumerate(layers.layers):
@@ -178,6 +198,8 @@ def _overlay(keys: str, layers: _Layers) -> _Overlay:
             found.setdefault(prefix + path, (number, path, oid))
         for path, why in files.refused.items():
             refused.setdefault(prefix + path, why)
+    if ignored != Ignored():
+        found = {path: place for path, place in found.items() if not ignored.matches(path)}
     by_oid = {oid: (number, path) for number, path, oid in found.values()}
     return _Overlay(tuple(sorted(found)), found, by_oid, refused)
 

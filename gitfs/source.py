@@ -10,7 +10,7 @@ import difflib
 import hashlib
 import re
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, replace
@@ -19,9 +19,11 @@ from types import TracebackType
 
 from gitfs import objects
 from gitfs.directory import scan
+from gitfs.environments import Place, Refs, commit_ids, environments, own_saltenvs, pinned_refs
 from gitfs.errors import BadSettings, FetchFailed, UnknownRef
-from gitfs.mirror import Fetched, Mirror, base_branch
-from gitfs.settings import RemoteSettings, check_ref
+from gitfs.mirror import Fetched, Mirror
+from gitfs.policy import LivePolicy
+from gitfs.settings import GIT, ROOTS, Ignored, RemoteSettings, check_ref
 from gitfs.snapshot import GitLayer, Layer, Snapshot
 from gitfs.urls import canonical
 
@@ -83,15 +85,22 @@ class Source:
         cache_directory: Path,
         file_roots: Roots | None = None,
         pillar_roots: Roots | None = None,
+        *,
+        backends: Sequence[str] = (ROOTS, GIT),
+        ignored: Ignored | None = None,
     ) -> None:
-        self._file_settings = tuple(file_settings)
+        self._backends = tuple(backends)
+        self._file_settings = tuple(file_settings) if GIT in backends else ()
         self._pillar_settings = tuple(pillar_settings)
-        self._file_roots = dict(file_roots or {})
+        self._file_roots = dict(file_roots or {}) if ROOTS in backends else {}
         self._pillar_roots = dict(pillar_roots or {})
+        self._ignored = ignored or Ignored()
         self._mirrors: dict[str, Mirror] = {}
         """Repository's key -> its mirror."""
+        self._commit_ids: dict[str, set[str]] = {}
         for key, group in _by_repository((*self._file_settings, *self._pillar_settings)).items():
             self._mirrors[key] = _mirror(cache_directory / key, group)
+            self._commit_ids[key] = {name for settings in group for name in commit_ids(settings)}
         self._threads = ThreadPoolExecutor(
             max_workers=min(max(len(self._mirrors), 1), _MOST_THREADS), thread_name_prefix="gitfs"
         )
@@ -179,25 +188,20 @@ class Source:
         self.close()
 
     def _trees(self, ref: str | None) -> Trees:
-        heads = {key: mirror.branches() for key, mirror in self._mirrors.items()}
+        refs = {key: mirror.refs(self._commit_ids[key]) for key, mirror in self._mirrors.items()}
         asked = {} if ref is None else self._asked(ref)
         if ref is not None and not asked:
             raise UnknownRef(ref, difflib.get_close_matches(ref, self.names(), n=3))
         places: dict[str, RemoteRevision] = {}
-        files = self._snapshot(self._file_settings, self._file_roots, heads, (ref, asked), places)
+        files, without = self._snapshot(self._file_settings, self._file_roots, refs, (ref, asked), places)
         first = next(iter(places.values()), None)
-        pillar = self._snapshot(self._pillar_settings, self._pillar_roots, heads, (ref, asked), places)
+        pillar, also = self._snapshot(self._pillar_settings, self._pillar_roots, refs, (ref, asked), places)
         whole = hashlib.sha256(f"{files.digest}\0{pillar.digest}".encode())
         for name, place in places.items():
             whole.update(f"\0{name}\0{place.commit}".encode())
         digest = whole.hexdigest()
         revision = Revision(id=first.short if first else digest[:8], digest=digest, remotes=places)
-        missing = dict.fromkeys(
-            settings.name
-            for settings in (*self._file_settings, *self._pillar_settings)
-            if not environments(settings, heads[_repository_key(settings)])
-        )
-        return Trees(files=files, pillar=pillar, revision=revision, missing=tuple(missing))
+        return Trees(files=files, pillar=pillar, revision=revision, missing=tuple(dict.fromkeys((*without, *also))))
 
     def _asked(self, ref: str) -> dict[str, str]:
         """Repository's key -> commit, for the repositories that have the ref."""
@@ -212,46 +216,40 @@ class Source:
 
     def _snapshot(
         self,
-        all_settings: Iterable[RemoteSettings],
+        all_settings: Sequence[RemoteSettings],
         roots: Roots,
-        heads: Mapping[str, Mapping[str, str]],
+        refs: Mapping[str, Refs],
         asked: tuple[str | None, Mapping[str, str]],
         places: dict[str, RemoteRevision],
-    ) -> Snapshot:
-        """The layers of each saltenv: local folders first, then the remotes in the order of the configuration."""
-        layers: dict[str, list[Layer]] = {env: [scan(path) for path in paths] for env, paths in roots.items()}
+    ) -> tuple[Snapshot, list[str]]:
+        """(the layers of each saltenv in the order of the backends, names of the remotes that have nothing to show)."""
         ref, commits = asked
+        known = set(roots)
+        for settings in all_settings:
+            known |= own_saltenvs(settings, refs[_repository_key(settings)])
+        local: dict[str, list[Layer]] = {env: [scan(path) for path in paths] for env, paths in roots.items()}
+        remote: dict[str, list[Layer]] = {}
+        missing: list[str] = []
         for settings in all_settings:
             key = _repository_key(settings)
             mirror = self._mirrors[key].path
-            for saltenv, (branch, commit) in environments(settings, heads[key]).items():
+            shown = environments(settings, refs[key], known)
+            if not shown:
+                missing.append(settings.name)
+            for saltenv, place in shown.items():
                 if saltenv == "base" and key in commits:
-                    branch, commit = ref or branch, commits[key]
-                layer = GitLayer.of(mirror, settings.name, commit, settings.root, settings.mountpoint)
-                layers.setdefault(saltenv, []).append(layer)
+                    place = replace(place, ref=ref or place.ref, commit=commits[key])
+                remote.setdefault(saltenv, []).extend(_layers(mirror, settings, place))
                 if saltenv == "base":
-                    places.setdefault(settings.name, _place(mirror, settings.name, branch, commit))
-        return Snapshot(environments={env: tuple(found) for env, found in layers.items()})
+                    places.setdefault(settings.name, _place(mirror, settings.name, place.ref, place.commit))
+        git_first = all_settings is self._file_settings and self._backends[:1] == (GIT,)
+        over, under = (remote, local) if git_first else (local, remote)
+        layers = {env: (*over.get(env, ()), *under.get(env, ())) for env in {**over, **under}}
+        return Snapshot(environments=layers, ignored=self._ignored), missing
 
 
-def environments(settings: RemoteSettings, heads: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Saltenv -> (branch, commit) that these settings make of a remote's live branches."""
-    base = base_branch(settings.base, heads)
-    if settings.branch is None:
-        # A branch that is called `base` without being it would hide the real one: it is left out.
-        return {
-            "base" if branch == base else branch: (branch, commit)
-            for branch, commit in heads.items()
-            if branch == base or branch != "base"
-        }
-    if settings.branch not in heads:
-        return {}
-    saltenv = settings.saltenv or ("base" if _is_base(settings, settings.branch) else settings.branch)
-    return {saltenv: (settings.branch, heads[settings.branch])}
-
-
-def _is_base(settings: RemoteSettings, branch: str) -> bool:
-    return base_branch(settings.base, [branch]) == branch
+def _layers(mirror: str, settings: RemoteSettings, place: Place) -> list[Layer]:
+    return [GitLayer.of(mirror, settings.name, place.commit, place.root, place.mountpoint)]
 
 
 def _fetch(mirror: Mirror, before: Future[Fetched] | None) -> Fetched:
@@ -278,7 +276,13 @@ def _place(mirror: str, remote: str, branch: str, commit: str) -> RemoteRevision
 
 def _repository_key(settings: RemoteSettings) -> str:
     """Folder of a repository's mirror: readable, and different for another address, user or policy."""
-    what = "\0".join((settings.url, settings.user, settings.privkey, str(settings.allow_rewind)))
+    what = "\0".join((settings.url, settings.user, settings.privkey, str(settings.policy.allow_rewind)))
+    # What else decides what is fetched and what goes live; nothing is added for the defaults.
+    others = ("policy", "refspecs", "pull_requests", "submodules", "lfs")
+    plain = RemoteSettings(name="x", url="/x", policy=LivePolicy(allow_rewind=settings.policy.allow_rewind))
+    what += "".join(
+        f"\0{name}={value!r}" for name in others if (value := getattr(settings, name)) != getattr(plain, name)
+    )
     readable = re.sub(r"[^A-Za-z0-9]+", "-", canonical(settings.url)).strip("-")[-40:]
     return f"{readable}-{hashlib.sha256(what.encode()).hexdigest()[:12]}"
 
@@ -298,5 +302,5 @@ def _mirror(directory: Path, group: Sequence[RemoteSettings]) -> Mirror:
     return Mirror(
         replace(group[0], update_interval=quickest),
         directory,
-        bases=[settings.branch or settings.base for settings in group],
+        bases=[name for settings in group for name in pinned_refs(settings)],
     )

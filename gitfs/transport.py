@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import pygit2
 from pygit2.enums import CredentialType
 
+from gitfs.credentials import SecretFrom, reveal
 from gitfs.errors import FetchFailed
 from gitfs.settings import RemoteSettings
 from gitfs.urls import canonical, redact
@@ -63,7 +64,7 @@ class Callbacks(pygit2.RemoteCallbacks):
         if allowed_types & CredentialType.SSH_KEY:
             return self._key(user or "git")
         if allowed_types & CredentialType.USERPASS_PLAINTEXT and user:
-            return pygit2.UserPass(user, self._settings.password)
+            return pygit2.UserPass(user, _revealed(self._settings.password))
         raise Refusal("the remote asks for credentials; set `user` and `password` (https) or `privkey` (ssh)")
 
     def _key(self, user: str) -> Any:
@@ -73,7 +74,7 @@ class Callbacks(pygit2.RemoteCallbacks):
         if not Path(settings.privkey).is_file():
             raise Refusal(f"there is no private key {settings.privkey}")
         public = settings.pubkey or None
-        return pygit2.Keypair(user, public, settings.privkey, settings.passphrase)
+        return pygit2.Keypair(user, public, settings.privkey, _revealed(settings.passphrase))
 
     def certificate_check(self, certificate: None, valid: bool, host: bytes) -> bool:
         """The library's own verdict: the chain of a TLS certificate, or `~/.ssh/known_hosts` for a host key.
@@ -88,6 +89,13 @@ class Callbacks(pygit2.RemoteCallbacks):
             else "its host key is not in ~/.ssh/known_hosts; add it there after comparing its fingerprint"
         )
         raise Refusal(f"{host.decode(errors='replace')} was not recognised: {what}")
+
+
+def _revealed(secret: str | SecretFrom) -> str:
+    try:
+        return reveal(secret)
+    except LookupError as error:
+        raise Refusal(f"its credentials are not there: {error.args[0]}", retryable=True) from None
 
 
 def _is_same_server(configured: str, asking: str) -> bool:
@@ -132,7 +140,7 @@ def failures(settings: RemoteSettings) -> Iterator[None]:
 
 def _reason(error: Exception, settings: RemoteSettings) -> str:
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-    for secret in (settings.password, settings.passphrase):
-        if secret:
-            text = text.replace(secret, "***")
+    for named in (settings.password, settings.passphrase):
+        with suppress(LookupError):
+            text = text.replace(reveal(named) or "\0", "***")
     return redact(text).strip() or type(error).__name__

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gitfs import DamagedMirror, FetchFailed, GitLayer, Mirror, Snapshot, UnknownRef
+from gitfs import DamagedMirror, FetchFailed, GitLayer, LivePolicy, Mirror, Snapshot, UnknownRef
 
 
 def objects_of(mirror: Mirror) -> list[Path]:
@@ -61,7 +61,7 @@ def test_a_rewind_is_refused_and_recovered_without_a_hand(remote, mirror):
 
 
 def test_a_rewind_is_accepted_where_the_policy_says_so(remote, tmp_path):
-    mirror = Mirror(remote.settings(allow_rewind=True), tmp_path / "mirror")
+    mirror = Mirror(remote.settings(policy=LivePolicy(allow_rewind=True)), tmp_path / "mirror")
     first = remote.commit({"top.sls": "one"})
     remote.commit({"top.sls": "two"})
     mirror.fetch()
