@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import resource
 import signal
 import sys
 import time
@@ -26,6 +27,9 @@ from wire import patch
 
 _ENCODER = msgspec.msgpack.Encoder()
 
+MOST_MEMORY = 8 * 1024**3
+"""Bytes of address space, mapped packs included; a template that wants more gets an error instead."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
@@ -36,7 +40,7 @@ class Request:
     minions: tuple[Minion, ...]
     language: Mapping[str, Any] = field(default_factory=dict)
     """Fields of `highstate.Settings`."""
-    drift: Mapping[str, float] = field(default_factory=dict)
+    drift: Mapping[str, float | str] = field(default_factory=dict)
     """Drift schedule to put into the documents."""
 
 
@@ -70,18 +74,28 @@ def answer(request: Request, memo: Memo) -> Iterator[CompiledMinion]:
         yield _packed(compiled, request.drift, started)
 
 
-def _packed(compiled: Compiled, drift: Mapping[str, float], started: float) -> CompiledMinion:
-    document, digest = b"", ""
+def _packed(compiled: Compiled, drift: Mapping[str, float | str], started: float) -> CompiledMinion:
+    document, errors = b"", compiled.errors
     if compiled.ok:
-        document = _ENCODER.encode(desired_of(compiled, drift=drift).as_document())
-        digest = patch.digest_of_packed(document)
+        try:
+            document = _ENCODER.encode(desired_of(compiled, drift=drift).as_document())
+        except (OverflowError, TypeError, ValueError) as error:
+            errors = (_unpackable(error),)
     return CompiledMinion(
         minion_id=compiled.minion_id,
         document=document,
-        digest=digest,
-        errors=compiled.errors,
+        digest=patch.digest_of_packed(document) if document else "",
+        errors=errors,
         warnings=compiled.warnings,
         seconds=time.perf_counter() - started,
+    )
+
+
+def _unpackable(error: Exception) -> Problem:
+    return Problem(
+        message=f"the highstate or pillar has a value that cannot be sent: {error}",
+        pos=Pos(file="top.sls", stage=Stage.COMPILE),
+        hint="integers have 64 bits at the most; text must be valid Unicode; write other values as strings",
     )
 
 
@@ -89,6 +103,7 @@ def main(descriptor: int) -> None:
     """Serve requests from the socket with this file descriptor until the controller closes it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the controller, which ends us
     os.nice(5)  # answering minions comes before compiling
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     memo = Memo()
     with Connection(descriptor) as connection:
         while True:

@@ -46,6 +46,11 @@ class ProcessCompiler:
         self._workers = [_Worker(timeout) for _ in range(workers)]
         self._locks = [asyncio.Lock() for _ in range(workers)]
 
+    @property
+    def workers(self) -> tuple[int, ...]:
+        """Process ids of the workers that run."""
+        return tuple(pid for worker in self._workers if (pid := worker.pid))
+
     async def compile(self, request: Request) -> list[CompiledMinion]:
         """See `Compiler`."""
         shares = _shares(request.minions, len(self._workers))
@@ -85,15 +90,24 @@ class _Worker:
     def compile(self, request: Request) -> list[CompiledMinion]:
         """Answers for all minions; one that hangs or breaks the process gets an error, the rest go on."""
         answers: list[CompiledMinion] = []
+        suspect = ""
         while len(answers) < len(request.minions):
             rest = request.minions[len(answers) :]
             try:
                 self._stream(replace(request, minions=rest), answers)
             except (_Hung, EOFError, OSError) as error:
-                culprit = request.minions[len(answers)].id
                 self.stop()
-                answers.append(_broken(culprit, error, self._timeout))
+                culprit = request.minions[len(answers)].id
+                # A process that died may have been killed from outside: only who is there again breaks it.
+                if isinstance(error, _Hung) or culprit == suspect:
+                    answers.append(_broken(culprit, error, self._timeout))
+                suspect = culprit
         return answers
+
+    @property
+    def pid(self) -> int:
+        """Process id; 0 when it does not run."""
+        return self._process.pid if self._process is not None else 0
 
     def _stream(self, request: Request, answers: list[CompiledMinion]) -> None:
         """Adds to `answers` as they come, so that what arrived before a hang is kept."""

@@ -71,22 +71,29 @@ class Inbox:
     """Run id -> whoever waits for the result of a call or a test."""
 
     def deliver(self, batch: Sequence[Delivery]) -> None:
-        """Handle one batch, in order. A store that cannot write loses nothing: what is not acknowledged comes again."""
+        """Handle one batch, in order. What cannot be handled costs its sender alone, and nobody else's messages."""
         for delivery in batch:
-            match delivery:
-                case Incoming():
-                    self.metrics.received(type(delivery.message).__name__)
-                    try:
-                        self._handle(delivery)
-                    except StoreError as error:
-                        log.error("not stored; the minion will send it again", minion=delivery.id, error=str(error))
-                case Gone(key=key):
-                    self._gone(self.fleet.lost(key), "connection lost")
-                case Refusal():
-                    self.metrics.refused(delivery.reason)
-                    log.warning("refused", reason=delivery.reason, minion=delivery.id, detail=delivery.detail)
-                case _:
-                    assert_never(delivery)
+            try:
+                self._take(delivery)
+            except StoreError as error:
+                # Nothing is acknowledged before it is stored, so a minion sends its results again.
+                log.error("not stored; the minion will send it again", error=str(error))
+            except Exception:
+                self.metrics.refused("internal-error")
+                log.exception("a message could not be handled", kind=type(delivery).__name__)
+
+    def _take(self, delivery: Delivery) -> None:
+        match delivery:
+            case Incoming():
+                self.metrics.received(type(delivery.message).__name__)
+                self._handle(delivery)
+            case Gone(key=key):
+                self._gone(self.fleet.lost(key), "connection lost")
+            case Refusal():
+                self.metrics.refused(delivery.reason)
+                log.warning("refused", reason=delivery.reason, minion=delivery.id, detail=delivery.detail)
+            case _:
+                assert_never(delivery)
 
     def _handle(self, incoming: Incoming) -> None:
         message = incoming.message

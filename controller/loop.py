@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import assert_never
 
+import structlog
+
 from controller.documents import Documents
 from controller.fleet import Fleet, Link
 from controller.identifiers import RunIds
@@ -34,10 +36,15 @@ from controller.reconcile import (
     reconcile,
 )
 from controller.show import headline
-from controller.store import AppliedRecord, DesiredRecord, RunRecord, StatusRow, Store
+from controller.store import AppliedRecord, DesiredRecord, RunRecord, StatusRow, Store, StoreError
 from reactors import Bus
 from wire import Server
 from wire.messages import Run, RunKind, ToMinion
+
+log = structlog.get_logger("saltern.loop")
+
+RETRY_SECONDS = 10.0
+"""Until a minion is looked at again after an error of ours."""
 
 GOOD = frozenset({"ok", "changed"})
 """Outcomes after which a document counts as applied."""
@@ -117,12 +124,26 @@ class Loop:
             await asyncio.sleep(0)
 
     def step(self, minions: Iterable[str]) -> None:
-        """Reconcile these minions once."""
+        """Reconcile these minions once. One that cannot be is looked at again later, and keeps no other waiting."""
         now = self.clock()
-        for row in self.store.status_rows(sorted(minions)):
-            self.metrics.reconciled()
-            for instruction in reconcile(self.view(row), self.policy, now, run_timeout=self.run_timeout):
-                self._carry_out(row, instruction, now)
+        try:
+            rows = self.store.status_rows(sorted(minions))
+        except StoreError as error:
+            log.error("the store does not answer; trying again", error=str(error))
+            for minion in minions:
+                self._wake_at(minion, now + RETRY_SECONDS)
+            return
+        for row in rows:
+            try:
+                self._reconcile(row, now)
+            except Exception:
+                log.exception("reconcile failed; trying again", minion=row.minion.id)
+                self._wake_at(row.minion.id, now + RETRY_SECONDS)
+
+    def _reconcile(self, row: StatusRow, now: float) -> None:
+        self.metrics.reconciled()
+        for instruction in reconcile(self.view(row), self.policy, now, run_timeout=self.run_timeout):
+            self._carry_out(row, instruction, now)
 
     # --- what is so ---
 

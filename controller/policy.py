@@ -5,6 +5,7 @@
     drift:
       mode: report         # or remediate
       interval: 30m        # seconds, or a number with s, m, h, d; 0 never
+      cron: '0 4 * * *'    # instead of interval: a cron expression, in each minion's local time
       splay: 60s           # spread of the minions' clocks
 
 Called by the loop for each new revision. A policy that cannot be read is a problem of the revision, never a default:
@@ -21,6 +22,7 @@ import msgspec
 import yaml
 
 from highstate.types import Files, Pos, Problem, Stage
+from reactors import parse_schedule
 
 POLICY_FILE = "saltern.yaml"
 
@@ -33,10 +35,18 @@ class DriftPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     mode: Literal["report", "remediate"] = "report"
     interval: float = 1800.0
     splay: float = 60.0
+    cron: str = ""
+    """Takes the place of `interval` when it is not empty."""
 
-    def schedule(self) -> dict[str, float]:
-        """As the desired document carries it."""
-        return {"interval": self.interval, "splay": self.splay} if self.interval > 0 else {}
+    def schedule(self) -> dict[str, float | str]:
+        """As the desired document carries it (`reactors.parse_schedule`); BadSchedule when it cannot be followed."""
+        schedule: dict[str, float | str] = {}
+        if self.cron:
+            schedule = {"cron": self.cron, "splay": self.splay}
+        elif self.interval > 0:
+            schedule = {"interval": self.interval, "splay": self.splay}
+        parse_schedule(schedule)
+        return schedule
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -71,7 +81,9 @@ def read_policy(files: Files) -> Policy:
         excerpt = mark.get_snippet(indent=2) or "" if mark else ""
         raise _invalid(f"no YAML: {getattr(error, 'problem', None) or error}", line=line, excerpt=excerpt) from error
     try:
-        return msgspec.convert(_with_seconds(data), Policy)
+        policy = msgspec.convert(_with_seconds(data), Policy)
+        policy.drift.schedule()
+        return policy
     except (msgspec.ValidationError, ValueError) as error:
         raise _invalid(str(error), hint=_near(data)) from error
 

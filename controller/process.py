@@ -24,6 +24,7 @@ from controller.documents import Documents
 from controller.fleet import Fleet, Keyring
 from controller.identifiers import RunIds
 from controller.inbox import Inbox
+from controller.intake import Intake
 from controller.loop import Loop
 from controller.metrics import Metrics
 from controller.preview import Previews
@@ -36,7 +37,7 @@ from controller.targets import Targets
 from controller.treefiles import TreeFiles
 from gitfs import Changes, Source, backends, file_remotes, ignored_files, pillar_remotes
 from reactors import Bus
-from wire import Bind, Delivery, Server, load_or_create
+from wire import Bind, Server, load_or_create
 from wire.messages import Beat
 
 log = structlog.get_logger("saltern.controller")
@@ -120,9 +121,9 @@ def _source(settings: Settings) -> Source:
         settings.cachedir / "gitfs",
         settings.git.get("file_roots"),
         settings.git.get("pillar_roots"),
-    )
         backends=backends(settings.git),
         ignored=ignored_files(settings.git),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,11 +145,9 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
     keyring, documents, ids = Keyring(store.keys()), Documents(store), RunIds(clock)
     running = asyncio.get_running_loop()
 
-    def deliver(batch: Sequence[Delivery]) -> None:
-        running.call_soon_threadsafe(inbox.deliver, batch)
-
+    intake = Intake(running, lambda batch: inbox.deliver(batch))
     bind = Bind(host=settings.interface, publish_port=settings.publish_port, request_port=settings.ret_port)
-    server = Server(bind, keypair, keyring, deliver)
+    intake.server = server = Server(bind, keypair, keyring, intake.put)
     loop = Loop(
         store=store,
         fleet=fleet,

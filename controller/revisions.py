@@ -19,13 +19,16 @@ from controller.compiler import Compiler
 from controller.loop import Loop
 from controller.metrics import Metrics
 from controller.policy import PolicyInvalid, read_policy
-from controller.store import DesiredRecord, MinionRecord, RevisionRecord, Store
+from controller.store import DesiredRecord, MinionRecord, RevisionRecord, Store, StoreError
 from controller.treefiles import TreeFiles
 from gitfs import Changes, Fetched, FetchFailed, GitfsError, Revision, Source, Trees
 from highstate import Minion
 from reactors import Bus
 
 log = structlog.get_logger("saltern.revisions")
+
+RETRY_SECONDS = 5.0
+"""Until a revision is tried again that could not be stored."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,7 +61,7 @@ class Revisions:
 
     async def follow(self, changes: Changes) -> None:
         """Fetch whatever a notice names and make it live, until cancelled."""
-        await self.take_live()  # what an earlier run accepted serves at once, also when no remote answers
+        await self._take_live_or_retry()  # what an earlier run accepted serves at once, also when no remote answers
         async for names in changes:
             began = time.monotonic()
             outcomes = await asyncio.to_thread(self.source.fetch, names)
@@ -67,7 +70,18 @@ class Revisions:
                 self.metrics.fetched(outcome.remote, time.monotonic() - began, ok=ok)
                 (changes.fetched if ok else changes.failed)(outcome.remote)
                 self._note(outcome)
-            await self.take_live()
+            await self._take_live_or_retry()
+
+    async def _take_live_or_retry(self) -> None:
+        """`take_live`, again and again while the store cannot be written (a full disk): nothing newer is taken."""
+        while True:
+            try:
+                await self.take_live()
+                return
+            except StoreError as error:
+                log.error("the store cannot be written; trying again", error=str(error))
+                self.trees = None  # so that the revision counts as new
+                await asyncio.sleep(RETRY_SECONDS)
 
     def _note(self, outcome: Fetched | FetchFailed) -> None:
         """Keep what a fetch said; an error is told once, not at each try."""

@@ -11,10 +11,29 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from reactors.bus import Bus, Subscription
     from reactors.events import Event, tag_matches
+    from reactors.schedule import BadSchedule, Schedule, next_time, parse_schedule
 
-__all__ = ["Bus", "Event", "Subscription", "tag_matches"]
+__all__ = [
+    "BadSchedule",
+    "Bus",
+    "Event",
+    "Schedule",
+    "Subscription",
+    "next_time",
+    "parse_schedule",
+    "tag_matches",
+]
 
-_HOMES = {"Bus": "bus", "Subscription": "bus", "Event": "events", "tag_matches": "events"}
+_HOMES = {
+    "BadSchedule": "schedule",
+    "Bus": "bus",
+    "Event": "events",
+    "Schedule": "schedule",
+    "Subscription": "bus",
+    "next_time": "schedule",
+    "parse_schedule": "schedule",
+    "tag_matches": "events",
+}
 
 
 def __getattr__(name: str) -> object:

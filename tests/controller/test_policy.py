@@ -25,9 +25,16 @@ def test_an_interval_of_nothing_is_no_schedule():
     assert read_policy(tree("drift: {interval: 0}")).drift.schedule() == {}
 
 
+def test_a_cron_expression_takes_the_place_of_the_interval():
+    schedule = read_policy(tree("drift: {cron: '0 4 * * *', splay: 5m}")).drift.schedule()
+    assert schedule == {"cron": "0 4 * * *", "splay": 300.0}
+
+
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
+        ("drift: {cron: '61 4 * * *'}", "cron '61 4 * * *'", ""),
+        ("drift: {interval: 0.1}", "interval must be", ""),
         ("aply: manual", "aply", "did you mean `apply`?"),
         ("apply: maybe", "Invalid enum value 'maybe'", ""),
         ("drift: {intervall: 5}", "intervall", "did you mean `interval`?"),
