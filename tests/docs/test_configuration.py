@@ -8,6 +8,7 @@ import yaml
 
 from controller import settings as of_controller
 from gitfs import file_remotes, pillar_remotes
+from gitfs.configuration import _WITHOUT_EFFECT
 from gitfs.errors import BadSettings
 from minion import settings as of_minion
 
@@ -24,6 +25,7 @@ def test_options_of_the_controller(pages, rows):
     }
     remote = options_of_remotes() | options_of_remotes(pillar=True)
     known = {*of_controller._OWN, *of_controller._GIT, *of_controller._LANGUAGE}
+    known |= {name for name in of_controller._GIT_PREFIXES if not name.endswith("_")}
     assert set(documented) == known | remote
     plain = of_controller.Settings()
     for option in of_controller._OWN:
@@ -45,8 +47,9 @@ def test_options_of_a_remote(pages, rows):
     plain = file_remotes({"gitfs_remotes": ["/srv/x.git"]})[0]
     for name, _, _, default, *_ in table:
         option = name.strip("`")
-        if option not in ("name", "base", "env"):
-            assert value_of(default) == shown(getattr(plain, option)), option
+        if option not in ("name", "base", "env", "saltenv"):
+            found = getattr(plain if hasattr(plain, option) else plain.policy, option)
+            assert value_of(default) == shown(found), option
 
 
 def test_other_names_of_salts_options(pages, rows):
@@ -71,14 +74,18 @@ def test_options_that_are_not_read_are_not_read(pages, rows, coded):
     known = {
         "master": {*of_controller._OWN, *of_controller._GIT, *of_controller._LANGUAGE, *of_controller._SALT_NAMES},
         "minion": {*of_minion._READERS, *of_minion._ALIASES, *of_minion.PASSED_ON},
-        "a git remote": options_of_remotes() | options_of_remotes(pillar=True),
     }
     found = {row[0]: set(coded(row[1])) for row in rows(pages[PAGE].section("Salt's options that are not read yet"))}
     assert set(found) == set(known)
     for what, options in found.items():
         assert not options & known[what], what
-    for option in found["a git remote"]:
-        assert "not supported" in refusal_of(option), option
+
+
+def test_options_of_remotes_without_effect(pages, coded):
+    named = coded(pages[PAGE].section("Where the trees come from"))
+    for option in _WITHOUT_EFFECT:
+        assert option in named
+        assert not refusal_of(option), option
 
 
 def test_yaml_parses(pages):
@@ -136,6 +143,8 @@ def value_of(cell: str) -> object:
 
 def shown(value: object) -> str:
     """A default as the documents write it."""
+    if isinstance(value, tuple):
+        value = ", ".join(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return "" if value in ("", None, (), {}) and value is not False and value != 0 else str(value)

@@ -56,12 +56,17 @@ def test_the_fixture_calls_all_there_is():
     assert calls == called | quiet
 
 
-def test_values_of_labels_are_documented(pages, rows, coded):
+def test_values_of_labels_are_documented(pages, rows, coded, root):
     page = pages[PAGE]
     minions = [row[0].strip("`") for row in rows(page.section("Minions")) if len(row) == 2]
     assert sorted(minions) == sorted({*get_args(Sync), *get_args(Health)})
     reasons = {row[0].strip("`") for row in rows(page.section("What happened")) if len(row) == 2}
-    assert reasons == {*get_args(RefusalReason), "unknown-run"}
+    of_controller = {
+        reason
+        for path in (root / "controller").rglob("*.py")
+        for reason in re.findall(r'metrics\.refused\("([\w-]+)"\)', path.read_text(encoding="utf-8"))
+    }
+    assert reasons == {*get_args(RefusalReason), *of_controller}
     assert set(get_args(RunKind)) <= set(coded(page.section("What happened")))
 
 
