@@ -2,7 +2,7 @@
 
 Those that draw random numbers, ask a clock, a network or the machine's disk are there by name and raise: a
 compile must give the same result each time (`random_shuffle` and `random_sample` work with a seed, as there
-the outcome is fixed). The filters for data are in `filters_data`,
+the outcome is fixed, and `random` draws by the minion's id). The filters for data are in `filters_data`,
 for networks in `filters_net`, for YAML and JSON in `serial`.
 """
 
@@ -14,6 +14,7 @@ import datetime
 import hashlib
 import hmac
 import itertools
+import random
 import re
 import shlex
 import uuid
@@ -160,6 +161,15 @@ def _refused(name: str, why: str) -> Callable[..., Value]:
     return refuse
 
 
+@jinja2.pass_context
+def _chosen(context: jinja2.runtime.Context, values: Iterable[Value]) -> Value:
+    """`|random`: one of the values, for a minion the same each time."""
+    items = list(values)
+    if not items:
+        raise TemplateRuntimeError("there is nothing to choose from: random was given no values")
+    return random.Random(str(context["opts"]["id"])).choice(items)  # noqa: S311  (a fixed choice, no secret)
+
+
 def _raise(message: Value) -> None:
     raise jinja2.TemplateError(str(message))
 
@@ -225,7 +235,7 @@ FILTERS: Mapping[str, Callable[..., Value]] = {
     "is_iter": lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes),
     "sorted_ignorecase": lambda values: sorted(values, key=str.lower),
     "path_join": lambda *parts: re.sub("/+", "/", "/".join(str(part) for part in parts)),
-    "random": _refused("random", _CHANCE),
+    "random": _chosen,
     "shuffle": _refused("shuffle", _CHANCE),
     "random_str": _refused("random_str", _CHANCE),
     "rand_str": _refused("rand_str", _CHANCE),

@@ -8,6 +8,7 @@ Used by tests/highstate/test_golden.py and by ops/oracle.py. A case is a comment
     grains.yaml                   the grains (default: a Debian's)
     sls                           SLS names to compile, instead of what the top file gives
     settings.yaml                 options other than their defaults, by Salt's names
+    override.yaml                 pillar given beside the tree, as on the command line
     lowstate.yaml or errors       what is expected
 
 A comment line `differs: why` marks a case whose result is not Salt's on purpose.
@@ -54,6 +55,10 @@ class Case:
     @property
     def settings(self) -> dict[str, Any]:
         return yaml.safe_load(self.sections.get("settings.yaml", "")) or {}
+
+    @property
+    def override(self) -> dict[str, Any]:
+        return yaml.safe_load(self.sections.get("override.yaml", "")) or {}
 
     @property
     def differs(self) -> str:

@@ -30,7 +30,7 @@ def compile_case(case):
     minion = Minion(id=case.minion, grains=case.grains)
     settings = Settings(**{key: tuple(v) if isinstance(v, list) else v for key, v in case.settings.items()})
     if case.sls:
-        return compile_sls(files, pillar_files, minion, settings, case.sls)
+        return compile_sls(files, pillar_files, minion, settings, case.sls, pillar_override=case.override)
     return compile_minion(files, pillar_files, minion, settings)
 
 

@@ -303,3 +303,11 @@ def test_globals_of_one_render_do_not_reach_the_next():
     for value in (1, 2):
         done = render_sls("t.sls", context(tree, pillar={"v": value}), sls="t")
         assert done.data == {"a": f"{value}.t"}
+
+
+def test_random_chooses_the_same_for_a_minion_each_time():
+    text = "{% set n = range(1, 100000) | random %}{{ n }}"
+    ids = [f"m{number}" for number in range(20)]
+    first, again = ([data(text, minion=Minion(id=id_)) for id_ in ids] for _ in range(2))
+    assert first == again
+    assert len(set(first)) > 10
