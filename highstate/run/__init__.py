@@ -4,9 +4,34 @@ Called by the minion's worker, by `saltern call` and by tests. The only effects 
 which the caller brings; this package itself looks at nothing but its arguments.
 """
 
-from highstate.run.ports import Executor, Journal, MemoryJournal, Prepared
+from highstate.run.ports import (
+    Executor,
+    Journal,
+    MemoryJournal,
+    MemoryTriggers,
+    Prepared,
+    Surroundings,
+    Task,
+    Triggers,
+    at_once,
+)
 from highstate.run.report import as_running, outcome
 from highstate.run.requisites import Status, judge
 from highstate.run.runner import run
 
-__all__ = ["Executor", "Journal", "MemoryJournal", "Prepared", "Status", "as_running", "judge", "outcome", "run"]
+__all__ = [
+    "Executor",
+    "Journal",
+    "MemoryJournal",
+    "MemoryTriggers",
+    "Prepared",
+    "Status",
+    "Surroundings",
+    "Task",
+    "Triggers",
+    "as_running",
+    "at_once",
+    "judge",
+    "outcome",
+    "run",
+]

@@ -6,7 +6,7 @@ the one in memory below.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -24,6 +24,9 @@ class Prepared:
     """The executor's own; None when there is nothing to do, so that `predicted` is the result."""
     skip_watch: bool = False
     """A condition (`unless`, `onlyif`, `creates`) keeps the chunk from running, its mod_watch included."""
+    foresee: Callable[[], StateResult] | None = None
+    """For what only shows when it is done (user states): asks what it would do. Then `predicted` says nothing, and its
+    mod_watch is called after an act that changed nothing."""
 
 
 class Executor(Protocol):
@@ -50,6 +53,60 @@ class Journal(Protocol):
 
     def done(self, key: str, result: StateResult) -> None:
         """This came of the chunk."""
+
+
+class Triggers(Protocol):
+    """Remembers, from one run to the next, which chunks could not act on a change that they were to act on."""
+
+    def owed(self) -> Collection[str]:
+        """Chunk keys; a listener's has `mod_watch` for its function."""
+
+    def settle(self, owed: frozenset[str]) -> None:
+        """From now on it is these."""
+
+
+Task = Callable[[], tuple[StateResult, float]]
+"""Runs a chunk of `parallel: True`; the result and when it was there, in seconds since the epoch."""
+
+
+def at_once(task: Task) -> Task:
+    """The background of those who have none: in order, and done when this returns."""
+    done = task()
+    return lambda: done
+
+
+def _nobody(key: str, chunk: Chunk, result: StateResult) -> None:
+    """Hears of no result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a caller may bring to a run besides executor and journal."""
+
+    background: Callable[[Task], Task] = at_once
+    """Begins a task and gives what waits for its end."""
+    stopping: Callable[[], bool] = lambda: False
+    """Asked before each chunk: whether to stop there. A stopped run is taken up again by its journal."""
+    triggers: Triggers | None = None
+    told: Callable[[str, Chunk, StateResult], None] = _nobody
+    """Hears of each result when it is there."""
+    aggregate: bool = False
+    """Whether chunks that do not say otherwise aggregate."""
+
+
+@dataclass(slots=True, kw_only=True)
+class MemoryTriggers:
+    """Triggers that live as long as their process."""
+
+    keys: frozenset[str] = frozenset()
+
+    def owed(self) -> Collection[str]:
+        """What is remembered."""
+        return self.keys
+
+    def settle(self, owed: frozenset[str]) -> None:
+        """Remember these."""
+        self.keys = owed
 
 
 @dataclass(slots=True, kw_only=True)

@@ -144,6 +144,21 @@ def items(chunk: Chunk, kind: str) -> Iterator[Value]:
         yield listed
 
 
+def may_be_empty(item: Value) -> bool:
+    """`{file: null}` and globs over SLS name nothing without being wrong (Salt)."""
+    if not isinstance(item, Mapping):
+        return not isinstance(item, str)
+    return all(
+        value is None or (state == "sls" and any(c in str(value) for c in "*?[")) for state, value in item.items()
+    )
+
+
+def said(kind: str, item: Value) -> str:
+    """An item that names nothing, as the comment shows it."""
+    text = ", ".join(f"{state}: {value}" for state, value in item.items()) if isinstance(item, Mapping) else str(item)
+    return f"    {kind}:\n        {text}"
+
+
 def _included_from(chunk: Chunk) -> Iterable[str]:
     chain = chunk.arguments.get("__sls_included_from__")
     return chain if isinstance(chain, list | tuple) else ()

@@ -21,13 +21,13 @@ class Retry:
 
 
 def retry_of(given: Value) -> Retry:
-    """`retry: True`, or `retry: {attempts, until, interval}`; anything else, absence included, means one attempt."""
+    """`retry: {attempts, until, interval}`; the defaults for whatever else is true, one attempt for the rest."""
     if given is True:
         return Retry()
     if isinstance(given, list):
         given = {key: value for item in given if isinstance(item, Mapping) for key, value in item.items()}
     if not isinstance(given, Mapping) or not given:
-        return Retry(attempts=1)
+        return Retry() if given else Retry(attempts=1)
     attempts, until, interval = given.get("attempts", 2), given.get("until", True), given.get("interval", 30)
     return Retry(
         attempts=attempts if isinstance(attempts, int) and attempts > 0 else 2,

@@ -6,7 +6,9 @@ Called by the minion (`run`). A chunk goes through four steps:
 2. The executor plans it; when it watches something that changed and has nothing else to do, its mod_watch is planned.
 3. Under test=True the prediction is the result. Otherwise the intent is journalled, the plan acted on, and the
    result journalled.
-4. After all chunks come the listeners.
+4. After all chunks come the listeners, and what could not act on a change is remembered for the next run.
+
+Chunks of `parallel: True` do their third step beside the others; who requires one waits for it.
 
 A run that was cut off starts again from the top: results in the journal are taken as they are. A chunk with an intent
 and no result may have acted in part or in whole, so whatever its new plan says, its watchers see it as changed.
@@ -19,9 +21,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from highstate.run.ports import Executor, Journal, MemoryJournal, Prepared
-from highstate.run.requisites import KINDS, Index, Status, changed, items, judge
+from highstate.run import aggregation
+from highstate.run.ports import Executor, Journal, MemoryJournal, Prepared, Surroundings, Task
+from highstate.run.requisites import KINDS, Index, Status, changed, items, judge, may_be_empty, said
 from highstate.run.retry import Retry, retry_of
+from highstate.run.triggers import listener_key, owed_after
 from highstate.types import Chunk, StateResult, Value
 
 _NOT_RUN = {
@@ -42,6 +46,7 @@ def run(
     known: Mapping[str, StateResult] | None = None,
     failhard: bool = False,
     sleep: Callable[[float], None] = time.sleep,
+    around: Surroundings | None = None,
 ) -> dict[str, StateResult]:
     """Run chunks (key → chunk, in order) and give the results by key, in the order in which they came.
 
@@ -58,6 +63,7 @@ def run(
         known=dict(known or {}),
         failhard=failhard,
         sleep=sleep,
+        around=around or Surroundings(),
     ).all()
 
 
@@ -88,6 +94,7 @@ class _Run:
     known: Mapping[str, StateResult]
     failhard: bool
     sleep: Callable[[float], None]
+    around: Surroundings
     index: Index = field(init=False)
     results: dict[str, StateResult] = field(default_factory=dict)
     predictions: dict[str, StateResult] = field(default_factory=dict)
@@ -96,10 +103,17 @@ class _Run:
     in_progress: set[str] = field(default_factory=set)
     finished: Mapping[str, StateResult] = field(init=False)
     begun: Mapping[str, Mapping[str, Value]] = field(init=False)
+    pending: dict[str, Task] = field(default_factory=dict)
+    """Key → what waits for a chunk that runs beside the others."""
+    starts: dict[str, float] = field(default_factory=dict)
+    owed: frozenset[str] = frozenset()
+    """Chunks that an earlier run triggered and that could not act."""
     stopped: bool = False
 
     def __post_init__(self) -> None:
         self.index = Index(self.chunks)
+        if self.around.triggers is not None:
+            self.owed = frozenset(self.around.triggers.owed())
         self.finished = {} if self.test else self.journal.results()
         self.begun = {} if self.test else self.journal.intents()
         for key, chunk in self.chunks.items():
@@ -112,8 +126,13 @@ class _Run:
         for key in self.chunks:
             self.ensure(key)
             if self.stopped:
-                return self.results
-        self.listeners()
+                break
+        for key in list(self.pending):
+            self.wait(key)
+        if not self.stopped:
+            self.listeners()
+        if not self.test and self.around.triggers is not None:
+            self.around.triggers.settle(owed_after(self.chunks, self.results, self.known, self.owed, self.index))
         return self.results
 
     def of(self, key: str) -> StateResult | None:
@@ -121,23 +140,33 @@ class _Run:
 
     def ensure(self, key: str) -> None:
         """Run a chunk unless it is done, known, or about to be done further up."""
+        if key in self.pending:
+            self.wait(key)
+        if not self.stopped and self.around.stopping():
+            self.stopped = True
         if self.of(key) is not None or key in self.in_progress or self.stopped:
             return
         self.in_progress.add(key)
-        start = self.clock()
+        self.starts[key] = self.clock()
         if key in self.finished:
             self.keep(key, self.finished[key])
         else:
             result = self.one(key)
-            if not self.stopped:
-                self.record(key, result, start)
+            if result is not None and not self.stopped:
+                self.record(key, result, self.clock())
         self.in_progress.discard(key)
 
-    def record(self, key: str, result: StateResult, start: float) -> None:
+    def wait(self, key: str) -> None:
+        """For the end of a chunk that runs beside the others."""
+        result, end = self.pending.pop(key)()
+        self.record(key, result, end)
+
+    def record(self, key: str, result: StateResult, end: float) -> None:
+        start = self.starts.get(key, end)
         stamped = replace(
             result,
             start_time=datetime.fromtimestamp(start).time().isoformat(),
-            duration=round((self.clock() - start) * 1000, 3),
+            duration=round((end - start) * 1000, 3),
         )
         if not self.test:
             self.journal.done(key, stamped)
@@ -146,11 +175,13 @@ class _Run:
     def keep(self, key: str, result: StateResult) -> None:
         self.results[key] = replace(result, run_num=len(self.results))
         chunk = self.chunks.get(key)
+        if chunk is not None:
+            self.around.told(key, chunk, self.results[key])
         hard = self.failhard or (chunk is not None and chunk.arguments.get("failhard") is True)
         self.stopped = self.stopped or (hard and result.result is False)
 
-    def one(self, key: str) -> StateResult:
-        """The steps of one chunk, from its requisites to its result."""
+    def one(self, key: str) -> StateResult | None:
+        """The steps of one chunk, from its requisites to its result; None when it goes on beside the others."""
         chunk = self.chunks[key]
         found, missing = self.requisites(key)
         if missing:
@@ -166,9 +197,20 @@ class _Run:
         failed += [other for other in self.followers.get(key, ()) if self.failed(other)]
         if status is Status.FAIL or failed:
             return _not_run(chunk, False, "One or more requisite failed: " + ", ".join(self.names(failed)))
+        status = self.with_owed(key, chunk, status)
         if status in _NOT_RUN:
             return _not_run(chunk, True, _NOT_RUN[status])
-        return self.repeated(key, chunk, status is Status.CHANGE)
+        watched = status is Status.CHANGE
+        if self.test or chunk.arguments.get("parallel") is not True:
+            return self.repeated(key, chunk, watched)
+        self.pending[key] = self.around.background(lambda: (self.repeated(key, chunk, watched), self.clock()))
+        return None
+
+    def with_owed(self, key: str, chunk: Chunk, status: Status) -> Status:
+        """The verdict for a chunk that could not act on a change in an earlier run: it is to act now."""
+        if key not in self.owed or status not in (Status.MET, Status.ONCHANGES):
+            return status
+        return Status.CHANGE if any(chunk.arguments.get(kind) for kind in ("watch", "watch_any")) else Status.MET
 
     def requisites(self, key: str) -> tuple[dict[str, list[str]], list[str]]:
         """Kind → keys of the chunks meant, and a line for each item that means none."""
@@ -183,8 +225,8 @@ class _Run:
                         found.setdefault(kind, []).extend(keys)
                     else:
                         found.setdefault(kind, [])
-                elif not _may_be_empty(item):
-                    missing.append(_said(kind, item))
+                elif not may_be_empty(item):
+                    missing.append(said(kind, item))
         return found, missing
 
     def judged(self, key: str, found: Mapping[str, list[str]]) -> tuple[Status, list[str]]:
@@ -228,6 +270,8 @@ class _Run:
 
     def predict(self, key: str) -> StateResult:
         """What a chunk that has not run yet would come to; that of one that has run is its result."""
+        if key in self.pending:
+            self.wait(key)
         done = self.of(key) or self.predictions.get(key)
         if done is not None:
             return done
@@ -238,11 +282,13 @@ class _Run:
             for first in keys:
                 self.ensure(first)
         status, failed = self.judged(key, found)
+        status = self.with_owed(key, chunk, status)
         if status is Status.FAIL:
             comment = "One or more requisite failed: " + ", ".join(self.names(failed))
             self.predictions[key] = _not_run(chunk, False, comment)
         elif status not in _NOT_RUN:
-            self.predictions[key] = self.prepare(key, chunk, status is Status.CHANGE).predicted
+            prepared = self.prepare(key, chunk, status is Status.CHANGE)
+            self.predictions[key] = prepared.foresee() if prepared.foresee else prepared.predicted
         if key in self.begun and self.predictions[key].result is True:
             self.predictions[key] = replace(self.predictions[key], result=None, changes=self.begun[key])
         return self.predictions[key]
@@ -260,10 +306,22 @@ class _Run:
 
     def with_required(self, key: str, chunk: Chunk) -> Mapping[str, Value]:
         """The arguments, and in `__required__` state and name of what the chunk requires: cleaning spares those."""
+        if chunk.state == "pkg" and not self.test:
+            return aggregation.joined(key, self.chunks, self.could_run, self.around.aggregate)
         if not chunk.arguments.get("clean"):
             return chunk.arguments
         found = self.requisites(key)[0].get("require", [])
         return {**chunk.arguments, "__required__": [(self.chunks[one].state, self.chunks[one].name) for one in found]}
+
+    def could_run(self, key: str) -> bool:
+        """Whether a chunk is still to run and all that it names in its requisites has."""
+        if self.of(key) is not None or key in self.pending or key in self.in_progress or self.followers.get(key):
+            return False
+        found, missing = self.requisites(key)
+        names = [one for keys in found.values() for one in keys]
+        if missing or any(self.of(one) is None for one in names):
+            return False
+        return self.judged(key, found)[0] in (Status.MET, Status.CHANGE)
 
     def repeated(self, key: str, chunk: Chunk, watched: bool) -> StateResult:
         """Attempts until `retry` is satisfied; one, when there is no `retry` or under test=True."""
@@ -284,11 +342,14 @@ class _Run:
     def attempt(self, key: str, chunk: Chunk, watched: bool) -> StateResult:
         prepared = self.prepare(key, chunk, watched)
         if self.test:
-            return prepared.predicted
+            return prepared.foresee() if prepared.foresee else prepared.predicted
         result = prepared.predicted
         if prepared.work is not None:
             self.journal.intent(key, prepared.predicted.changes)
             result = self.executor.act(prepared)
+        if watched and prepared.foresee and result.result is True and not result.changes and not result.skipped:
+            follow = self.executor.plan(chunk, chunk.arguments, watched=True)
+            result = result if follow is None else self.executor.act(follow) if follow.work else follow.predicted
         if key in self.begun:
             return _resumed(result, self.begun[key])
         return result
@@ -303,6 +364,8 @@ class _Run:
             for item in items(chunk, "listen_in"):
                 if self.is_changed(key):
                     heard.update(dict.fromkeys(one for one in self.index.find(item, key) if one not in self.known))
+            if key not in self.known and listener_key(chunk) in self.owed:
+                heard[key] = None
         for key in heard:
             self.listener(self.chunks[key])
             if self.stopped:
@@ -314,11 +377,11 @@ class _Run:
 
     def listener(self, chunk: Chunk) -> None:
         own = replace(chunk, id=f"listener_{chunk.id}")
-        key = replace(own, fun="mod_watch").tag
+        key = listener_key(chunk)
         if key in self.finished:
             self.keep(key, self.finished[key])
             return
-        start = self.clock()
+        self.starts[key] = self.clock()
         prepared = self.executor.plan(own, own.arguments, watched=True)
         if prepared is None:
             result = _not_run(
@@ -329,7 +392,7 @@ class _Run:
         else:
             self.journal.intent(key, prepared.predicted.changes)
             result = self.executor.act(prepared)
-        self.record(key, result, start)
+        self.record(key, result, self.clock())
 
 
 def _resumed(result: StateResult, intended: Mapping[str, Value]) -> StateResult:
@@ -340,17 +403,3 @@ def _resumed(result: StateResult, intended: Mapping[str, Value]) -> StateResult:
 
 def _not_run(chunk: Chunk, result: bool, comment: str) -> StateResult:
     return StateResult(name=chunk.name, result=result, comment=comment, skipped=True)
-
-
-def _may_be_empty(item: Value) -> bool:
-    """`{file: null}` and globs over SLS name nothing without being wrong (Salt)."""
-    if not isinstance(item, Mapping):
-        return not isinstance(item, str)
-    return all(
-        value is None or (state == "sls" and any(c in str(value) for c in "*?[")) for state, value in item.items()
-    )
-
-
-def _said(kind: str, item: Value) -> str:
-    text = ", ".join(f"{state}: {value}" for state, value in item.items()) if isinstance(item, Mapping) else str(item)
-    return f"    {kind}:\n        {text}"

@@ -1,0 +1,65 @@
+"""Which chunks owe an act: something that they watch changed, and they could not do what follows from it.
+
+Called by the runner at the end of a run. Salt forgets such a change: a service that failed to restart goes on with
+its old configuration, because at the next run nothing changes any more. Here it is restarted then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from highstate.run.requisites import Index, changed, items
+from highstate.types import Chunk, StateResult
+
+_FOLLOWED = ("watch", "watch_any", "onchanges", "onchanges_any")
+
+
+def listener_key(chunk: Chunk) -> str:
+    """The key of what a chunk does because of `listen`."""
+    return replace(chunk, id=f"listener_{chunk.id}", fun="mod_watch").tag
+
+
+def owed_after(
+    chunks: Mapping[str, Chunk],
+    results: Mapping[str, StateResult],
+    known: Mapping[str, StateResult],
+    owed: frozenset[str],
+    index: Index,
+) -> frozenset[str]:
+    """What is owed after a run with these results; chunks outside the run owe what they owed before."""
+    after, told = set(owed), _told(chunks, results, index)
+    for key, chunk in chunks.items():
+        if key in known:
+            continue
+        _settle(after, key, results.get(key), _saw_change(key, chunk, _FOLLOWED, results, index))
+        heard = _saw_change(key, chunk, ("listen",), results, index) or key in told
+        own = listener_key(chunk)
+        if heard or own in after:
+            _settle(after, own, results.get(own), heard)
+    return frozenset(after)
+
+
+def _settle(after: set[str], key: str, result: StateResult | None, triggered: bool) -> None:
+    if result is not None and result.result is True:
+        after.discard(key)
+    elif triggered:
+        after.add(key)
+
+
+def _saw_change(
+    key: str, chunk: Chunk, kinds: tuple[str, ...], results: Mapping[str, StateResult], index: Index
+) -> bool:
+    named = (one for kind in kinds for item in items(chunk, kind) for one in index.find(item, key))
+    return any(changed(results[one]) for one in named if one in results)
+
+
+def _told(chunks: Mapping[str, Chunk], results: Mapping[str, StateResult], index: Index) -> set[str]:
+    """Keys of those that a changed chunk names in its `listen_in`."""
+    return {
+        named
+        for key, chunk in chunks.items()
+        if "listen_in" in chunk.arguments and key in results and changed(results[key])
+        for item in items(chunk, "listen_in")
+        for named in index.find(item, key)
+    }
