@@ -6,17 +6,14 @@ are configured.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import ipaddress
-from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
-import msgspec
 from litestar import Litestar, Request, Response, get, post
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException
 
+from controller import hooks
 from controller.api import encoding
 from controller.metrics import CONTENT_TYPE, Metrics
 from controller.views import Service, ServiceError
@@ -26,15 +23,20 @@ AnyRequest: TypeAlias = Request[Any, Any, State]
 LARGEST_HOOK = 1024 * 1024
 """Bytes; forges cut theirs long before."""
 
-_URLS = ("clone_url", "git_http_url", "http_url", "git_ssh_url", "ssh_url", "git_url", "html_url", "url", "full_name")
-"""Where GitHub, GitLab, Gitea and Forgejo name the repository that was pushed to."""
-
 
 def public_app(service: Service, metrics: Metrics, hook_secret: str) -> Litestar:
     """The application for http_host:http_port."""
     return Litestar(
         route_handlers=[health, exposition, hook],
-        state=State({"service": service, "metrics": metrics, "secret": hook_secret.encode()}, deep_copy=False),
+        state=State(
+            {
+                "service": service,
+                "metrics": metrics,
+                "secret": hook_secret.encode(),
+                "deliveries": hooks.Deliveries(),
+            },
+            deep_copy=False,
+        ),
         exception_handlers={HTTPException: encoding.on_http_error, Exception: encoding.on_service_error},
         openapi_config=None,
         logging_config=None,
@@ -63,12 +65,24 @@ async def hook(request: AnyRequest) -> Response[bytes]:
     except ServiceError:
         _metrics(request).hooked("refused")
         raise
+    deliveries = cast(hooks.Deliveries, request.app.state.deliveries)
+    payload = hooks.payload_of(body)
+    delivery = hooks.delivery_of(request.headers, payload)
+    if delivery in deliveries or hooks.is_ping(request.headers):
+        _metrics(request).hooked("duplicate" if delivery in deliveries else "ping")
+        return encoding.answer({"remotes": 0}, 202)
     _metrics(request).hooked("accepted")
-    service = cast(Service, request.app.state.service)
-    for hint in _hints(request, body):
+    count = await _fetch(cast(Service, request.app.state.service), request.query_params.get("remote"), payload)
+    deliveries.add(delivery)
+    return encoding.answer({"remotes": count}, 202)
+
+
+async def _fetch(service: Service, named: object, payload: object) -> int:
+    """Have the remote fetched that the best hint means, and all of them when no hint means any."""
+    for hint in (*([str(named)] if named else []), *hooks.hints(payload)):
         if count := await service.hook(hint):
-            return encoding.answer({"remotes": count}, 202)
-    return encoding.answer({"remotes": await service.hook(None)}, 202)
+            return count
+    return await service.hook(None)
 
 
 def _admit(secret: bytes, request: AnyRequest, body: bytes) -> None:
@@ -79,15 +93,10 @@ def _admit(secret: bytes, request: AnyRequest, body: bytes) -> None:
                 "forbidden", "without hook_secret the hook answers this machine alone", hint="set hook_secret"
             )
         return
-    headers = request.headers
-    signature = headers.get("x-hub-signature-256", "").removeprefix("sha256=") or headers.get("x-gitea-signature", "")
-    good = hmac.new(secret, body, hashlib.sha256).hexdigest()
-    token = headers.get("x-gitlab-token", "")
-    signed = hmac.compare_digest(signature.encode(), good.encode())
-    if not (signed or hmac.compare_digest(token.encode(), secret)):
+    if not hooks.admits(secret, request.headers, body):
         raise ServiceError(
             "forbidden",
-            "neither X-Hub-Signature-256 nor X-Gitlab-Token fits hook_secret",
+            "no signature (X-Hub-Signature-256 and others), token or password of the request fits hook_secret",
             hint="set the same secret on the forge",
         )
 
@@ -100,20 +109,6 @@ def _is_local(request: AnyRequest) -> bool:
         return request.client is not None and ipaddress.ip_address(request.client.host).is_loopback
     except ValueError:
         return False
-
-
-def _hints(request: AnyRequest, body: bytes) -> Iterator[str]:
-    """Names and urls of the remote, best first; nothing when the body says none."""
-    if remote := request.query_params.get("remote"):
-        yield str(remote)
-    try:
-        payload = msgspec.json.decode(body)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        return
-    for place in ("repository", "project"):
-        found = payload.get(place) if isinstance(payload, Mapping) else None
-        if isinstance(found, Mapping):
-            yield from (found[key] for key in _URLS if isinstance(found.get(key), str) and found[key])
 
 
 def _metrics(request: AnyRequest) -> Metrics:

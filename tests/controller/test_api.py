@@ -201,6 +201,17 @@ def test_a_hook_with_a_secret_wants_a_signature_or_token(desk, config_dir, serve
     assert 'saltern_hooks_total{result="accepted"} 3.0' in text
 
 
+def test_a_delivery_that_comes_again_fetches_nothing(served, desk):
+    with public(served) as client:
+        body = {"repository": {"clone_url": "https://git/states.git"}}
+        for name, remotes in (("one", 1), ("one", 0), ("two", 1)):
+            answer = client.post("/hook", json=body, headers={"X-GitHub-Delivery": name, "X-GitHub-Event": "push"})
+            assert (answer.status_code, answer.json()) == (202, {"remotes": remotes})
+        ping = {"X-GitHub-Delivery": "three", "X-GitHub-Event": "ping"}
+        assert client.post("/hook", json=body, headers=ping).json() == {"remotes": 0}
+    assert len(desk.hints) == 2
+
+
 def test_a_hook_body_is_bounded(served, desk):
     with public(served) as client:
         assert client.post("/hook", content=b"x" * (1024 * 1024 + 1)).status_code == 413
