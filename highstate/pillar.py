@@ -6,6 +6,7 @@ collected; a pillar with errors must not be used. Whole pillars are memoised by 
 
 from __future__ import annotations
 
+import copy
 import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,9 +24,9 @@ from highstate.types import Pos, Problem, Stage, Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PillarResult:
-    """A minion's pillar, which belongs to the caller; not to be used when there are errors."""
+    """A minion's pillar, not to be used when there are errors. Minions share what is equal: it must not be changed."""
 
-    pillar: dict[str, Value]
+    pillar: Mapping[str, Value]
     errors: tuple[Problem, ...] = ()
 
 
@@ -71,10 +72,10 @@ def compile_pillar(
         merging = _Merging(strategy=strategy, merge_lists=merge_lists, includes_override_sls=includes_override_sls)
         done = _render_all(work, top, merging, override or {})
         if context.memo is not None and not recorder.live:
-            context.memo.store(key, recorder.reads, replace(done, pillar=fresh(done.pillar)))
+            context.memo.store(key, recorder.reads, done)
     if context.reads is not None:
         context.reads.absorb(recorder.reads, recorder.live)
-    return PillarResult(pillar=fresh(done.pillar), errors=done.errors)
+    return done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +156,7 @@ class _Tree:
         if not isinstance(done.data, dict):
             self.errors.append(place.problem(f"pillar SLS {sls!r} is a {type(done.data).__name__}, not a mapping"))
             return None
-        own: dict[str, Value] = done.data
+        own: dict[str, Value] = copy.copy(done.data)  # which keeps the mark of yamlex
         includes = own.pop("include", None)
         self.rendered[sls] = own
         if includes is None:

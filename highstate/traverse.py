@@ -90,7 +90,7 @@ def join_lists(old: list[Value], new: list[Value]) -> list[Value]:
 def merge(
     old: Mapping[Any, Value], new: Mapping[Any, Value], *, strategy: str = "smart", merge_lists: bool = False
 ) -> dict[Any, Value]:
-    """Both merged by a strategy of `pillar_source_merging_strategy`; neither is changed.
+    """Both merged by a strategy of `pillar_source_merging_strategy`; neither is changed, and their values are shared.
 
     `smart` and unknown ones are `recurse`; `overwrite` replaces whole top-level values; `list` pairs the values
     of the keys that both have; `aggregate` is `recurse` for plain data with lists joined at the first level.
@@ -99,13 +99,25 @@ def merge(
         case "list":
             return {key: [value, new[key]] if key in new else value for key, value in old.items()}
         case "overwrite":
-            return {**copy.deepcopy(dict(old)), **copy.deepcopy(dict(new))}
+            return {**old, **new}
         case "aggregate":
             return _aggregate(old, new)
         case "none":
             merge_lists = False
-    merged = copy.deepcopy(dict(old))
-    update(merged, copy.deepcopy(dict(new)), merge_lists=merge_lists)
+    return _over(dict(old), new, merge_lists)
+
+
+def _over(old: dict[Any, Value], new: Mapping[Any, Value], merge_lists: bool) -> dict[Any, Value]:
+    """`new` over `old`, as by `update`; neither is changed, and the result shares with both what is as it was."""
+    merged = type(old)(old)
+    for key, value in new.items():
+        below = merged.get(key)
+        if isinstance(below, dict) and isinstance(value, Mapping):
+            merged[key] = _over(below, value, merge_lists)
+        elif merge_lists and isinstance(below, list) and isinstance(value, list):
+            merged[key] = join_lists(below, value)
+        else:
+            merged[key] = value
     return merged
 
 

@@ -122,7 +122,7 @@ def local_pillar(files: Files, minion_id: str, grains: Mapping[str, Any], opts: 
     )
     if result.errors:
         raise CompileFailed(result.errors)
-    return result.pillar
+    return dict(result.pillar)
 
 
 class _NoController:

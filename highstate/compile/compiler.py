@@ -21,6 +21,7 @@ from highstate.ports import NO_PORTS, Ports
 from highstate.render import Context
 from highstate.top import TopResult, top_matches
 from highstate.tracked import Recorder, digest_value
+from highstate.traverse import merge
 from highstate.types import Chunk, Compiled, Files, Minion, Pos, Problem, Stage, Value
 
 
@@ -84,23 +85,39 @@ class Bench:
     ports: Ports = NO_PORTS
 
     def pillar(self, override: Mapping[str, Value] | None = None) -> PillarResult:
-        """The minion's pillar, or what is wrong with it."""
-        settings = self.settings
+        """The minion's pillar, or what is wrong with it.
+
+        With an override it is compiled once more, as by `salt-call`: its templates then see the pillar without it, and
+        what they give with the override on top is merged over that.
+        """
         try:
-            result = compile_pillar(
-                self._recorded("pillar", self._context(self.pillar_files, {}, "base")),
-                strategy=settings.pillar_source_merging_strategy,
-                merge_lists=settings.pillar_merge_lists,
-                includes_override_sls=settings.pillar_includes_override_sls,
-                pillarenv=settings.pillarenv,
-                env_order=settings.env_order,
-                nodegroups=settings.nodegroups,
-                override=override,
-            )
+            result = self._pillar({})
+            if override and not result.errors:
+                again = self._pillar(result.pillar, override)
+                result = replace(again, pillar=self._merged(result.pillar, again.pillar))
         except RecursionError:
             return PillarResult(pillar={}, errors=(_pillar_problem("is nested too deeply to be read"),))
         too_much = "" if result.errors else unbounded(result.pillar)
         return PillarResult(pillar={}, errors=(_pillar_problem(too_much),)) if too_much else result
+
+    def _pillar(self, seen: Mapping[str, Value], override: Mapping[str, Value] | None = None) -> PillarResult:
+        settings = self.settings
+        return compile_pillar(
+            self._recorded("pillar", self._context(self.pillar_files, seen, "base")),
+            strategy=settings.pillar_source_merging_strategy,
+            merge_lists=settings.pillar_merge_lists,
+            includes_override_sls=settings.pillar_includes_override_sls,
+            pillarenv=settings.pillarenv,
+            env_order=settings.env_order,
+            nodegroups=settings.nodegroups,
+            override=override,
+        )
+
+    def _merged(self, below: Mapping[str, Value], above: Mapping[str, Value]) -> dict[str, Value]:
+        settings = self.settings
+        return merge(
+            below, above, strategy=settings.pillar_source_merging_strategy, merge_lists=settings.pillar_merge_lists
+        )
 
     def top(self, pillar: Mapping[str, Value]) -> TopResult:
         """What the top file gives the minion."""

@@ -53,7 +53,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendered:
-    """An SLS as data. `data` belongs to the caller, who may change it."""
+    """An SLS as data. With a memo `data` is shared with others who get the same: it must not be changed."""
 
     data: Value
     text: str

@@ -21,6 +21,8 @@ class Job:
     source: str
     sls: bool
     """Whether it is an SLS (`jinja_sls_env`) or a file's template (`jinja_env`)."""
+    shared: bool = False
+    """Whether the data may be shared with other renders, because nobody changes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from highstate.render.job import Job
 from highstate.render.lines import LineMap
 from highstate.render.renderers import run_jinja, run_steps
 from highstate.render.steps import DEFAULT_PIPELINE, steps_of
-from highstate.tracked import Recorder, digest_value, fresh
+from highstate.tracked import Recorder, digest_value
 from highstate.types import Pos, Problem, Stage, Value
 
 SHAPING = ("jinja_env", "jinja_sls_env", "renderer", "renderer_whitelist", "renderer_blacklist", "allow_py_renderer")
@@ -26,7 +26,7 @@ SHAPING = ("jinja_env", "jinja_sls_env", "renderer", "renderer_whitelist", "rend
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Done:
-    """What a memo keeps of a render: never handed out itself where it could be changed."""
+    """What a memo keeps of a render. Nobody changes it."""
 
     data: Value = None
     text: str = ""
@@ -57,7 +57,7 @@ def render_sls(
     if done.failed is not None:
         raise done.failed.again()
     assert done.lines is not None  # noqa: S101  (a render that did not fail has them)
-    return Rendered(data=fresh(done.data), text=done.text, template=path, lines=done.lines)
+    return Rendered(data=done.data, text=done.text, template=path, lines=done.lines)
 
 
 def render_template(path: str, context: Context, *, extra: Mapping[str, Value] | None = None) -> RenderedText:
@@ -108,8 +108,7 @@ def _memoised(
     else:
         done = _fresh(path, context, recorder, oid, role, render)
         if memo is not None and not recorder.live:
-            kept = _Done(data=fresh(done.data), text=done.text, lines=done.lines, failed=done.failed)
-            memo.store(key, recorder.reads, kept)
+            memo.store(key, recorder.reads, done)
     for above in (outer, context.reads):
         if above is not None:
             above.absorb(recorder.reads, recorder.live)
@@ -164,7 +163,9 @@ def _render_data(job: Job, variables: Mapping[str, Value]) -> _Done:
         return _Done(data={}, text=job.source, lines=LineMap(job.source, ()))
     default = str(context.opts.get("renderer") or DEFAULT_PIPELINE)
     steps = steps_of(job.source, default, path=job.path, saltenv=context.saltenv, opts=context.opts)
-    flow = run_steps(job, steps, variables)
+    # Without a memo the data is the caller's own; and of the other renderers some work on it in place.
+    usual = context.memo is not None and [step.name for step in steps] == ["jinja", "yaml"]
+    flow = run_steps(replace(job, shared=usual), steps, variables)
     data = (flow.data if flow.data is not None else {}) if flow.loaded else flow.text.text
     return _Done(data=data, text=flow.text.text, lines=LineMap(flow.text.text, flow.text.lines))
 

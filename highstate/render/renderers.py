@@ -21,7 +21,7 @@ from highstate.render.mako_template import run_mako
 from highstate.render.problems import excerpt
 from highstate.render.python_sls import PythonFailed, run_python
 from highstate.render.steps import Step, without_shebang
-from highstate.render.yaml_loader import load_yaml
+from highstate.render.yaml_loader import load_shared, load_yaml
 from highstate.render.yamlex import load_yamlex
 from highstate.tracked import plain
 from highstate.types import Pos, Problem, Stage, Value
@@ -112,7 +112,7 @@ def _py(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
 
 
 def _yaml(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
-    return _loaded_yaml(job, flow, load_yaml)
+    return _loaded_yaml(job, flow, load_shared if job.shared else load_yaml)
 
 
 def _yamlex(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:

@@ -156,14 +156,14 @@ def test_values_that_print_differently_are_told_apart(one, two):
         assert outcome(context(memo, text, v=value)) == outcome(context(None, text, v=value))
 
 
-def test_a_result_belongs_to_the_one_who_asked():
+def test_a_memo_shares_its_results_and_without_one_they_belong_to_the_caller():
     memo = Memo()
     first = render_sls("t.sls", context(memo, "a: [1]"), sls="t").data
-    first["a"].append("mine")
-    second = render_sls("t.sls", context(memo, "a: [1]"), sls="t").data
-    second["b"] = 2
-    assert render_sls("t.sls", context(memo, "a: [1]"), sls="t").data == {"a": [1]}
-    assert memo.hits == 2
+    assert render_sls("t.sls", context(memo, "a: [1]"), sls="t").data is first
+    assert memo.hits == 1
+    own = render_sls("t.sls", context(None, "a: [1]"), sls="t").data
+    own["a"].append("mine")
+    assert render_sls("t.sls", context(None, "a: [1]"), sls="t").data == first == {"a": [1]}
 
 
 def test_aliases_stay_aliases_after_a_hit():
