@@ -17,6 +17,7 @@ from controller.offline.cases import BadCase, Case, Show
 from controller.offline.trees import missing_folders, snapshot_of
 from gitfs import GitfsError, GitLayer
 from highstate.compile.compiler import Bench
+from highstate.compile.verify import verify
 from highstate.memo import Memo
 from highstate.ports import NO_PORTS, Ports, RecordedFacts
 from highstate.top import TopResult
@@ -92,6 +93,8 @@ def _shown(bench: Bench, case: Case, remarks: tuple[str, ...]) -> Answer:
         return Answer(result={env: list(names) for env, names in top.matches.items()}, remarks=remarks)
     high = bench.high(top, pillar.pillar)
     if case.show == "highstate" and not case.check_files:
+        if case.names:  # only here does Salt look at the form of what it shows
+            verify(high)
         return Answer(
             result=high.as_salt(), errors=tuple(high.problems), warnings=tuple(high.warnings), remarks=remarks
         )
