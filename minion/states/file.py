@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from minion.states.file_append import append, prepend
+from minion.states.file_blockreplace import blockreplace
 from minion.states.file_directory import directory, recurse
+from minion.states.file_keyvalue import keyvalue
+from minion.states.file_line import line
 from minion.states.file_links import absent, symlink
 from minion.states.file_managed import managed
+from minion.states.file_replace import comment, replace, uncomment
 from minion.states.plan import StateFunction
 
 STATES: Mapping[str, StateFunction] = {
     "absent": absent,
+    "append": append,
+    "blockreplace": blockreplace,
+    "comment": comment,
     "directory": directory,
+    "keyvalue": keyvalue,
+    "line": line,
     "managed": managed,
+    "prepend": prepend,
     "recurse": recurse,
+    "replace": replace,
     "symlink": symlink,
+    "uncomment": uncomment,
 }

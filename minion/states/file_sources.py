@@ -1,17 +1,20 @@
 """What a managed file is to hold: from `source`, `contents`, `contents_pillar` or `contents_grains`.
 
-Called by file.managed and file.recurse. Looks through a `Reader` only.
+Called by file.managed, file.recurse and the states that take a source. Looks through a `Reader` only.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import parse_qs
 
 from minion.lookup import MISSING, lookup
+from minion.states.fetch import SCHEMES, shown
+from minion.states.file_digests import Digest, digest_of
 from minion.states.plan import Reader, StateFailed, Value
+
+ENGINES = ("jinja", "mako", "py")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +28,9 @@ class Template:
 
 def template(engine: Value, context: Value, defaults: Value, chunk: Mapping[str, Value]) -> Template:
     """Check the arguments; `chunk` are name, user, group and mode, which templates see too."""
-    if engine is not None and engine != "jinja":
-        raise StateFailed(f"template: {engine} is not supported; it can be jinja")
+    engine = engine or None
+    if engine is not None and engine not in ENGINES:
+        raise StateFailed(f"template: {engine} is not supported; it can be {', '.join(ENGINES)}")
     for name, value in (("context", context), ("defaults", defaults)):
         if value and not isinstance(value, Mapping):
             raise StateFailed(f"{name.capitalize()} must be formed as a dict")
@@ -39,67 +43,132 @@ def salt_url(url: str, saltenv: str) -> tuple[str, str]:
     return path.strip("/"), parse_qs(query).get("saltenv", [saltenv])[0]
 
 
-def of_source(machine: Reader, source: Value, saltenv: str, rendered: Template, source_hash: Value) -> bytes:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """How a source is verified before it is used."""
+
+    source_hash: Value = None
+    source_hash_name: str = ""
+    """The name that a file of digests has for the source."""
+    skip: bool = False
+    target: str = ""
+    """The path on the machine: a file that has the digest already is not fetched again."""
+
+
+def of_source(
+    machine: Reader, source: Value, saltenv: str, rendered: Template, source_hash: Value, check: Check | None = None
+) -> bytes:
     """Content of the first source that is there."""
-    urls = source if isinstance(source, list) else [source]
-    urls = [str(next(iter(url), "")) if isinstance(url, Mapping) else str(url) for url in urls]
-    for url in urls:
-        data = _read(machine, url, saltenv, rendered)
+    entries = _entries(source, source_hash)
+    checks = check or Check()
+    for url, given in entries:
+        data = _read(machine, url, saltenv, rendered, replace(checks, source_hash=given))
         if data is not None:
-            _verify(data, url, source_hash)
             return data
-    if len(urls) == 1:
-        raise StateFailed(f"Unable to manage file: Source file {urls[0]} not found in saltenv '{saltenv}'")
-    raise StateFailed("Unable to manage file: none of the specified sources were found: " + ", ".join(urls))
+    if len(entries) == 1:
+        raise StateFailed(f"Unable to manage file: Source file {entries[0][0]} not found in saltenv '{saltenv}'")
+    listed = ", ".join(url for url, _ in entries)
+    raise StateFailed(f"Unable to manage file: none of the specified sources were found: {listed}")
 
 
-def _read(machine: Reader, url: str, saltenv: str, rendered: Template) -> bytes | None:
-    if url.startswith("salt://"):
-        path, env = salt_url(url, saltenv)
-        try:
-            if rendered.engine:
-                machine.source(path, env)
-                return machine.render(path, env, {**rendered.variables, "source": url})
-            return machine.source(path, env)
-        except (FileNotFoundError, IsADirectoryError):
-            return None
-    if url.startswith("file://"):
-        url = url.removeprefix("file://")
-    if not url.startswith("/"):
-        raise StateFailed(f"Unable to manage file: source {url} is not supported: write salt://..., or a local path")
-    if rendered.engine:
-        raise StateFailed(f"Unable to manage file: {url} is a local file, and templates come from salt:// only")
+def _entries(source: Value, source_hash: Value) -> list[tuple[str, Value]]:
+    """(URL, hash) of each source; an entry of a list may be `{url: hash}`."""
+    entries = []
+    for one in source if isinstance(source, list) else [source]:
+        if isinstance(one, Mapping):
+            entries += [(str(url), given or source_hash) for url, given in one.items()]
+        else:
+            entries.append((str(one), source_hash))
+    return entries
+
+
+def _read(machine: Reader, url: str, saltenv: str, rendered: Template, check: Check) -> bytes | None:
+    if url.startswith("salt://") and rendered.engine == "jinja":
+        return _rendered_from_tree(machine, url, saltenv, rendered, check)
+    data = _raw(machine, url, saltenv, check)
+    if data is None or not rendered.engine:
+        return data
+    text = data.decode("utf-8", "replace")
+    return machine.render_text(text, rendered.engine, saltenv, {**rendered.variables, "source": url})
+
+
+def _rendered_from_tree(machine: Reader, url: str, saltenv: str, rendered: Template, check: Check) -> bytes | None:
+    path, env = salt_url(url, saltenv)
     try:
-        return machine.read(url)
-    except FileNotFoundError:
+        data = machine.source(path, env)
+        _verified(machine, data, url, check, saltenv)
+        return machine.render(path, env, {**rendered.variables, "source": url})
+    except (FileNotFoundError, IsADirectoryError):
         return None
 
 
-_DIGESTS = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}
+def _raw(machine: Reader, url: str, saltenv: str, check: Check) -> bytes | None:
+    try:
+        if url.startswith("salt://"):
+            return _verified(machine, machine.source(*salt_url(url, saltenv)), url, check, saltenv)
+        if url.startswith(SCHEMES):
+            return _fetched(machine, url, check, saltenv)
+        path = url.removeprefix("file://")
+        if not path.startswith("/"):
+            raise StateFailed(
+                f"Unable to manage file: source {url} is not supported: write salt://, http://, https:// or ftp://, "
+                "or a local path"
+            )
+        return _verified(machine, machine.read(path), url, check, saltenv)
+    except (FileNotFoundError, IsADirectoryError):
+        return None
 
 
-def _verify(data: bytes, url: str, source_hash: Value) -> None:
-    if not source_hash:
-        return
-    wanted = str(source_hash).rpartition("=")[2].strip().lower()
-    kind = _DIGESTS.get(len(wanted))
-    if kind is None or any(c not in "0123456789abcdef" for c in wanted):
+def _fetched(machine: Reader, url: str, check: Check, saltenv: str) -> bytes | None:
+    """What the web has; asked for only when the file on the machine is not it already."""
+    if check.skip:
+        return machine.fetch(url)
+    if not check.source_hash:
         raise StateFailed(
-            f"source_hash {source_hash} is no digest in hexadecimal digits (files of digests are not read)"
+            f"Unable to verify upstream hash of source file {shown(url)}, please set source_hash or set skip_verify "
+            "to True"
         )
-    got = hashlib.new(kind, data, usedforsecurity=False).hexdigest()
-    if got != wanted:
-        raise StateFailed(f"Specified {kind} checksum for {url} ({wanted}) does not match actual checksum ({got})")
+    wanted = digest_of(machine, check.source_hash, url, check.source_hash_name, check.target, saltenv)
+    have = _have(machine, check.target)
+    if have is not None and wanted.fits(have):
+        return have
+    data = machine.fetch(url)
+    if data is not None:
+        wanted.verify(data, shown(url))
+    return data
 
 
-def of_contents(machine: Reader, contents: Value, pillar: Value, grains: Value, *, newline: bool) -> bytes | None:
-    """Content from the arguments; None when none of the three is given."""
+def _have(machine: Reader, target: str) -> bytes | None:
+    if not target:
+        return None
+    found = machine.stat(target)
+    return machine.read(target) if found is not None and found.kind == "file" else None
+
+
+def _verified(machine: Reader, data: bytes, url: str, check: Check, saltenv: str) -> bytes:
+    if check.source_hash and not check.skip:
+        wanted: Digest = digest_of(machine, check.source_hash, url, check.source_hash_name, check.target, saltenv)
+        wanted.verify(data, url)
+    return data
+
+
+def of_contents(
+    machine: Reader,
+    contents: Value,
+    pillar: Value,
+    grains: Value,
+    *,
+    newline: bool,
+    delimiter: str = ":",
+    codec: tuple[str, str] = ("utf-8", "strict"),
+) -> bytes | None:
+    """Content from the arguments; None when none of the three is given. `codec`: encoding, what is done with errors."""
     if sum(one is not None for one in (contents, pillar, grains)) > 1:
         raise StateFailed("Only one of 'contents', 'contents_pillar', and 'contents_grains' is permitted")
     if pillar is not None:
-        contents = _looked_up(machine.pillar, pillar, "Pillar")
+        contents = _looked_up(machine.pillar, pillar, "Pillar", delimiter)
     elif grains is not None:
-        contents = _looked_up(machine.grains, grains, "Grain")
+        contents = _looked_up(machine.grains, grains, "Grain", delimiter)
     if contents is None:
         return None
     if isinstance(contents, bytes):
@@ -111,13 +180,16 @@ def of_contents(machine: Reader, contents: Value, pillar: Value, grains: Value, 
             "and is not binary data. SLS is likely malformed."
         )
     text = "".join(line + "\n" for part in parts for line in str(part).splitlines())
-    return (text if newline else text.rstrip("\r\n")).encode()
+    try:
+        return (text if newline else text.rstrip("\r\n")).encode(*codec)
+    except (LookupError, UnicodeEncodeError) as error:
+        raise StateFailed(f"The contents cannot be encoded as {codec[0]}: {error}") from None
 
 
-def _looked_up(data: Mapping[str, Value], keys: Value, what: str) -> Value:
+def _looked_up(data: Mapping[str, Value], keys: Value, what: str, delimiter: str) -> Value:
     values = []
     for key in keys if isinstance(keys, list) else [keys]:
-        value = lookup(data, key)
+        value = lookup(data, key, delimiter=delimiter)
         if value is MISSING:
             raise StateFailed(f"{what} {key} does not exist")
         values.append(value)

@@ -37,6 +37,8 @@ class LocalMachine:
     opts: Mapping[str, Value] = field(default_factory=dict)
     functions: Mapping[str, Callable[..., Value]] = field(default_factory=dict)
     """Execution functions that templates may call."""
+    accumulated: dict[str, dict[str, list[Value]]] = field(default_factory=dict)
+    """What file.accumulated has gathered in this run."""
 
     # --- look -------------------------------------------------------------------------------------------------------
 
@@ -55,6 +57,8 @@ class LocalMachine:
             group=_group_name(found.st_gid),
             size=found.st_size,
             target=os.readlink(path) if stat.S_ISLNK(found.st_mode) else "",  # noqa: PTH115
+            inode=(found.st_dev, found.st_ino),
+            times=(found.st_atime, found.st_mtime, found.st_ctime),
         )
 
     def read(self, path: str) -> bytes:
@@ -83,6 +87,18 @@ class LocalMachine:
         from minion.states.templates import render
 
         return render(self, path, saltenv, context)
+
+    def render_text(self, text: str, engine: str, saltenv: str, context: Mapping[str, Value]) -> bytes:
+        """A text rendered; StateFailed when it cannot be."""
+        from minion.states.templates import render_text
+
+        return render_text(self, text, engine, saltenv, context)
+
+    def fetch(self, url: str) -> bytes | None:
+        """What a URL gives."""
+        from minion.states.fetch import fetch
+
+        return fetch(url)
 
     # --- write ------------------------------------------------------------------------------------------------------
 
@@ -165,6 +181,31 @@ class LocalMachine:
         if not shutil.rmtree.avoids_symlink_attacks:
             raise StateFailed(f"{path} is not removed: this system cannot walk a tree without following symlinks")
         shutil.rmtree(path)
+
+    def link(self, target: str, path: str) -> None:
+        """Make `path` a hard link of `target`, replacing a file that is there."""
+        folder, name = os.path.split(path)
+        temporary = os.path.join(folder, f".{name[:200]}.{secrets.token_hex(8)}")  # noqa: PTH118
+        os.link(target, temporary, follow_symlinks=False)
+        try:
+            os.replace(temporary, path)  # noqa: PTH105
+        except BaseException:
+            os.unlink(temporary)  # noqa: PTH108
+            raise
+        _sync_folder(folder)
+
+    def rename(self, source: str, path: str) -> None:
+        """Move a file or directory."""
+        import shutil
+
+        shutil.move(source, path)
+
+    def utime(self, path: str, atime: float | None, mtime: float | None) -> None:
+        """Set times; None: now."""
+        import time
+
+        now = time.time()
+        os.utime(path, (now if atime is None else atime, now if mtime is None else mtime))
 
     def run(
         self,

@@ -41,6 +41,10 @@ class FileStat:
     size: int
     target: str = ""
     """Of a symlink."""
+    inode: tuple[int, int] = (0, 0)
+    """Device and number: two names with the same one are hard links of one file."""
+    times: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Last access, last change of the content, last change of the inode: seconds since the epoch."""
 
 
 class Reader(Protocol):
@@ -48,6 +52,9 @@ class Reader(Protocol):
 
     grains: Mapping[str, Value]
     pillar: Mapping[str, Value]
+    accumulated: dict[str, dict[str, list[Value]]]
+    """What file.accumulated has gathered in this run: file -> accumulator -> lines. Planning adds to it: it is memory
+    of the run, and nothing on the machine."""
 
     def stat(self, path: str) -> FileStat | None:
         """lstat; None when there is nothing."""
@@ -70,6 +77,12 @@ class Reader(Protocol):
     def render(self, path: str, saltenv: str, context: Mapping[str, Value]) -> bytes:
         """`salt://path` rendered as a Jinja template with grains, pillar and this context."""
 
+    def render_text(self, text: str, engine: str, saltenv: str, context: Mapping[str, Value]) -> bytes:
+        """A text rendered by `jinja`, `mako` or `py`."""
+
+    def fetch(self, url: str) -> bytes | None:
+        """What an http, https or ftp URL gives; None when there is nothing there; StateFailed for any other failure."""
+
 
 class Machine(Reader, Protocol):
     """What an act may do: also write. Every write is atomic where the system allows it."""
@@ -91,6 +104,15 @@ class Machine(Reader, Protocol):
 
     def remove(self, path: str) -> None:
         """Remove a file, symlink or whole directory tree; symlinks are never followed."""
+
+    def link(self, target: str, path: str) -> None:
+        """Make `path` a hard link of the file `target`, replacing a file that is there."""
+
+    def rename(self, source: str, path: str) -> None:
+        """Move a file or directory; to another file system by copying."""
+
+    def utime(self, path: str, atime: float | None, mtime: float | None) -> None:
+        """Set times, seconds since the epoch; None: now."""
 
     def run(
         self,

@@ -76,10 +76,13 @@ def _function(call: StateFunction) -> Function:
 def _near(full: str, state: str, known: list[str]) -> str:
     import difflib
 
+    if state in MODULES:  # the part that all have in common says nothing
+        bare = [name.partition(".")[2] for name in known]
+        near = [f"{state}.{name}" for name in difflib.get_close_matches(full.partition(".")[2], bare, n=1, cutoff=0.6)]
+        if near:
+            return f" Did you mean {near[0]}?"
+        return f" {state} has: {', '.join(sorted(bare))}."
     near = difflib.get_close_matches(full, known, n=2, cutoff=0.7) or difflib.get_close_matches(state, known, n=1)
-    near = [name for name in near if state not in MODULES or name.startswith(state + ".")]
     if near:
         return " Did you mean " + " or ".join(near) + "?"
-    if state in MODULES:
-        return f" {state} has: {', '.join(sorted(name.partition('.')[2] for name in known))}."
     return f" There are: {', '.join(MODULES)}."

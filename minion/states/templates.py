@@ -12,14 +12,40 @@ from highstate.types import Files, Minion
 from minion.states.plan import StateFailed, Value
 
 if TYPE_CHECKING:
+    from highstate.render import Context
     from minion.states.machine import LocalMachine
 
 
 def render(machine: LocalMachine, path: str, saltenv: str, context: Mapping[str, Value]) -> bytes:
     """`salt://path` as bytes; StateFailed with the place and the text around it."""
-    from highstate.render import Context, RenderFailed, render_template
+    from highstate.render import RenderFailed, render_template
 
-    of_minion = Context(
+    try:
+        return render_template(path, _surroundings(machine, saltenv), extra=context).text.encode()
+    except RenderFailed as error:
+        raise StateFailed(f"Unable to manage file: {error.problem}") from error
+
+
+def render_text(machine: LocalMachine, text: str, engine: str, saltenv: str, context: Mapping[str, Value]) -> bytes:
+    """A text as bytes; StateFailed with the place and the text around it. `engine` is jinja, mako or py."""
+    from highstate.render import RenderFailed
+    from highstate.render.pipeline import render_string
+    from highstate.tracked import Recorder
+
+    surroundings = _surroundings(machine, saltenv)
+    try:
+        made = render_string(text, engine, context, surroundings, Recorder(surroundings.sources))
+    except RenderFailed as error:
+        raise StateFailed(f"Unable to manage file: {error.problem}") from error
+    if not isinstance(made, str):
+        raise StateFailed(f"Unable to manage file: the {engine} template gave {type(made).__name__} and not text")
+    return made.encode()
+
+
+def _surroundings(machine: LocalMachine, saltenv: str) -> Context:
+    from highstate.render import Context
+
+    return Context(
         minion=Minion(id=machine.minion_id, grains=machine.grains),
         files=cast(Files, machine.sources_port),
         saltenv=saltenv,
@@ -27,7 +53,3 @@ def render(machine: LocalMachine, path: str, saltenv: str, context: Mapping[str,
         opts=machine.opts,
         functions=machine.functions,
     )
-    try:
-        return render_template(path, of_minion, extra=context).text.encode()
-    except RenderFailed as error:
-        raise StateFailed(f"Unable to manage file: {error.problem}") from error

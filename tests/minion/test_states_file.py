@@ -130,10 +130,10 @@ def test_a_local_source(do: Do, tmp_path: Path) -> None:
     [
         ({"source": "salt://nope"}, "Source file salt://nope not found in saltenv 'base'"),
         ({"source": ["salt://a", "salt://b"]}, "none of the specified sources were found: salt://a, salt://b"),
-        ({"source": "http://x/y"}, "is not supported"),
+        ({"source": "gopher://x/y"}, "is not supported"),
         ({"source": "salt://plain", "source_hash": "0" * 64}, "does not match actual checksum"),
         ({"source": "salt://plain", "source_hash": "xyz"}, "is no digest"),
-        ({"source": "salt://hello.j2", "template": "mako"}, "mako is not supported"),
+        ({"source": "salt://hello.j2", "template": "genshi"}, "genshi is not supported"),
         ({"source": "salt://hello.j2", "template": "jinja", "context": "x"}, "must be formed as a dict"),
         ({"source": "salt://hello.j2", "template": "jinja"}, "hello.j2:1"),
         ({"contents": "a", "mode": "rw"}, "Mode 'rw' is not valid"),
