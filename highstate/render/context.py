@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from highstate.memo import Memo
 from highstate.ports import NO_PORTS, Ports
@@ -41,6 +41,8 @@ class Context:
             "file_client": "remote",
             **self.opts,
             "id": self.minion.id,
+            "grains": self.minion.grains,
+            "pillar": self.pillar,
         }
         sources = Sources(
             minion_id=self.minion.id,
@@ -49,6 +51,21 @@ class Context:
             ports=self.ports,
         )
         object.__setattr__(self, "sources", sources)
+
+    def recording(self, reads: Recorder, files: Files | None = None) -> Context:
+        """This one with a record of what is read; `files`, where given, are these same files, recorded too.
+
+        The digests of its inputs that were made so far are kept.
+        """
+        made = replace(self, reads=reads, files=files or self.files)
+        object.__setattr__(made, "sources", self.sources)
+        return made
+
+    def of_saltenv(self, saltenv: str) -> Context:
+        """The same for another environment."""
+        made = replace(self, saltenv=saltenv)
+        object.__setattr__(made, "sources", self.sources)
+        return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

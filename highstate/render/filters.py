@@ -11,19 +11,24 @@ from __future__ import annotations
 import base64
 import binascii
 import datetime
+import email.utils
+import fnmatch
 import hashlib
 import hmac
 import itertools
+import posixpath
 import random
 import re
 import shlex
 import uuid
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 import jinja2
 from jinja2.exceptions import TemplateRuntimeError
 
+from highstate import bounded_regex
 from highstate.render.filters_data import DATA_FILTERS
 from highstate.render.filters_net import NETWORK_FILTERS
 from highstate.render.serial import SERIAL_FILTERS
@@ -51,24 +56,24 @@ def _flags(ignorecase: bool, multiline: bool) -> int:
 
 def regex_search(text: str, pattern: str, ignorecase: bool = False, multiline: bool = False) -> Value:
     """Groups of the first match anywhere (the whole match if there are none), or None."""
-    found = re.search(pattern, text, _flags(ignorecase, multiline))
+    found = bounded_regex.search(pattern, text, _flags(ignorecase, multiline))
     return (found.groups() or (found.group(),)) if found else None
 
 
 def regex_match(text: str, pattern: str, ignorecase: bool = False, multiline: bool = False) -> Value:
     """As `regex_search`, at the start of the text alone."""
-    found = re.match(pattern, text, _flags(ignorecase, multiline))
+    found = bounded_regex.match(pattern, text, _flags(ignorecase, multiline))
     return (found.groups() or (found.group(),)) if found else None
 
 
 def regex_replace(text: str, pattern: str, by: str, ignorecase: bool = False, multiline: bool = False) -> str:
     """`text` with each match replaced."""
-    return re.sub(pattern, by, text, flags=_flags(ignorecase, multiline))
+    return bounded_regex.replace(pattern, by, text, _flags(ignorecase, multiline))
 
 
 def matches(text: str, pattern: str, ignorecase: bool = False, multiline: bool = False) -> bool:
     """`is match(...)`."""
-    return re.match(pattern, text, _flags(ignorecase, multiline)) is not None
+    return bounded_regex.match(pattern, text, _flags(ignorecase, multiline)) is not None
 
 
 def method_call(obj: Any, name: str, *arguments: Any, **named: Any) -> Any:
@@ -91,10 +96,78 @@ def date_format(date: Value, form: str = "%Y-%m-%d") -> str:
         return datetime.datetime.fromtimestamp(float(date), datetime.UTC).strftime(form)
     except (TypeError, ValueError):
         pass
+    found = _date_in_words(str(date).strip())
+    if found is None:
+        raise TemplateRuntimeError(f"{date!r} is no date that can be read here: write it as 2026-01-31")
+    return found.strftime(form)
+
+
+_DATE_FORMS = ("%d %b %Y", "%d %B %Y", "%b %d %Y", "%B %d %Y", "%b %d, %Y", "%B %d, %Y", "%Y/%m/%d", "%Y%m%d")
+
+
+def _date_in_words(text: str) -> datetime.datetime | None:
+    """A date in ISO form, in that of mails, or as people write it in English."""
     try:
-        return datetime.datetime.fromisoformat(str(date).replace("Z", "+00:00")).strftime(form)
-    except ValueError as error:
-        raise TemplateRuntimeError(f"{date!r} is no date that can be read here: write it as 2026-01-31") from error
+        return datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        pass
+    for form in _DATE_FORMS:
+        try:
+            return datetime.datetime.strptime(text, form).replace(tzinfo=datetime.UTC)
+        except ValueError:
+            continue
+    try:
+        return email.utils.parsedate_to_datetime(text)
+    except ValueError:
+        return None
+
+
+def _matches_name(value: Value, pattern: Value) -> bool:
+    """A glob, or a regular expression for the whole text."""
+    if not isinstance(value, str) or not isinstance(pattern, str):
+        return False
+    try:
+        return fnmatch.fnmatch(value, pattern) or bounded_regex.search(rf"\A{pattern}\Z", value) is not None
+    except re.error:
+        return False
+
+
+def check_lists(value: Value, whitelist: Value = None, blacklist: Value = None) -> bool:
+    """`|check_whitelist_blacklist`: whether it is in the one (where given) and not in the other."""
+    allowed, refused = ([one] if isinstance(one, str) else list(one or ()) for one in (whitelist, blacklist))
+    if any(_matches_name(value, pattern) for pattern in refused):
+        return False
+    return not allowed or any(_matches_name(value, pattern) for pattern in allowed)
+
+
+def json_query(data: Value, expression: str) -> Value:
+    """What a JMESPath expression finds (https://jmespath.org)."""
+    import jmespath  # type: ignore[import-untyped]  # it has no type hints; rarely used, so loaded on use
+
+    return jmespath.search(expression, plain(data))
+
+
+def table_rows(lines: Iterable[str], key: str) -> dict[Value, dict[str, Value]]:
+    """`|mysql_to_dict`: the rows of a table that the mysql client drew, by the value of one column."""
+    drawn = [line for line in lines if line and not line.startswith("+")]
+    header, *rows = ([part.strip() for part in line.split("|")][1:-1] for line in drawn)
+    read = [dict(zip(header, map(_to_num, row), strict=False)) for row in rows]
+    return {row[key]: row for row in read}
+
+
+def path_join(start: Value, *parts: Value) -> str:
+    """One path of several, as Salt joins them: absolute parts are taken for relative ones."""
+    if not all(isinstance(part, str) for part in (start, *parts)):
+        raise TemplateRuntimeError("path_join takes texts")
+    joined: str = posixpath.join(start, *(part.lstrip("/") for part in parts))
+    return posixpath.normpath(joined)
+
+
+@jinja2.pass_context
+def ifelse(context: jinja2.runtime.Context, *arguments: Value, **options: Value) -> Value:
+    """`match.ifelse` as a global."""
+    chosen: Value = context["salt"]["match.ifelse"](*arguments, **options)
+    return chosen
 
 
 def _bytes(value: Value) -> bytes:
@@ -234,7 +307,10 @@ FILTERS: Mapping[str, Callable[..., Value]] = {
     "is_list": lambda value: isinstance(value, list),
     "is_iter": lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes),
     "sorted_ignorecase": lambda values: sorted(values, key=str.lower),
-    "path_join": lambda *parts: re.sub("/+", "/", "/".join(str(part) for part in parts)),
+    "path_join": path_join,
+    "check_whitelist_blacklist": check_lists,
+    "json_query": json_query,
+    "mysql_to_dict": table_rows,
     "random": _chosen,
     "shuffle": _refused("shuffle", _CHANCE),
     "random_str": _refused("random_str", _CHANCE),
@@ -263,4 +339,9 @@ TESTS: Mapping[str, Callable[..., bool]] = {
 }
 
 
-GLOBALS: Mapping[str, Any] = {"raise": _raise, "odict": dict, "show_full_context": show_full_context}
+GLOBALS: Mapping[str, Any] = {
+    "raise": _raise,
+    "odict": OrderedDict,
+    "ifelse": ifelse,
+    "show_full_context": show_full_context,
+}
