@@ -63,6 +63,7 @@ class Acceptance:
         self._clock = clock
         self._completions = tuple(completions)
         self.inspector = Inspector()
+        self._complete: set[str] = set()
 
     def accept(
         self, repository: pygit2.Repository, fetched: Mapping[str, str], before: Mapping[str, str]
@@ -104,8 +105,9 @@ class Acceptance:
         return True
 
     def forget(self) -> None:
-        """Look at every tree anew."""
+        """Look at everything anew."""
         self.inspector = Inspector()
+        self._complete.clear()
 
     def _is_pinned(self, name: str, before: Mapping[str, str]) -> bool:
         heads = [ref.removeprefix("heads/") for ref in before if ref.startswith("heads/")]
@@ -130,10 +132,20 @@ class Acceptance:
         reason = objection(self._policy, candidate, self._clock())
         if reason is not None:
             return reason
-        return self._missing(repository, str(commit.id))
+        return self.missing(repository, str(commit.id))
 
-    def _missing(self, repository: pygit2.Repository, commit: str) -> str | None:
-        return next((why for each in self._completions if (why := each.complete(repository, commit))), None)
+    def is_complete(self, commit: str) -> bool:
+        """Whether `missing` has nothing to do for this commit."""
+        return not self._completions or commit in self._complete
+
+    def missing(self, repository: pygit2.Repository, commit: str) -> str | None:
+        """Have what a commit needs beside its own objects; why that was not possible, or None."""
+        if commit not in self._complete:
+            for each in self._completions:
+                if why := each.complete(repository, commit):
+                    return why
+            self._complete.add(commit)
+        return None
 
     def _candidate(
         self,

@@ -2,6 +2,7 @@
 
     refs/saltern/fetched/{heads,tags,pulls}/*   what the remote has now; previews read this
     refs/saltern/live/{heads,tags}/*            what was accepted; snapshots are made of this
+    refs/saltern/pinned/*                       commits that a parent records as its submodule
 
 Called by `gitfs.source`. Never runs a command of a repository, never makes a checkout. A fetch that fails changes
 nothing live.
@@ -12,7 +13,8 @@ from __future__ import annotations
 import difflib
 import re
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,6 +28,9 @@ from gitfs.errors import DamagedMirror, FetchFailed, UnknownRef
 from gitfs.generations import Busy, Generations, report_damage
 from gitfs.settings import RemoteSettings
 from gitfs.transport import Callbacks, Refusal, failures, trust
+
+PINNED = "refs/saltern/pinned/"
+"""Commits that other repositories record as their submodules."""
 
 _COMMIT_ID = re.compile(r"[0-9a-f]{4,64}\Z")
 _KINDS = ("heads", "tags", "pulls")
@@ -82,11 +87,53 @@ class Mirror:
 
     def fetch(self) -> Fetched:
         """Bring the mirror up to date; FetchFailed, with nothing changed, when the remote gives nothing usable."""
+        with self._writing():
+            fetched = self._fetch()
+            self._generations.compact()
+            return fetched
+
+    def bring(self, commit: str) -> None:
+        """Have this commit with all that it needs, live or not; FetchFailed when the remote does not give it."""
+        with self._writing():
+            repository = self._generations.open()
+            if repository is None:
+                repository = self._generations.create()
+                self._transfer(repository)
+                self._generations.use(repository)
+            elif commit not in repository:
+                self._transfer(repository)
+            if commit not in repository:
+                with failures(self.settings):
+                    remote = repository.remotes.create_anonymous(self.settings.url)
+                    self._download(remote, f"+{commit}:{PINNED}{commit}")
+            with failures(self.settings):
+                repository.references.create(PINNED + commit, commit, force=True)
+                self._acceptance.inspector.inspect(repository, commit_at(repository, commit))
+            if why := self._acceptance.missing(repository, commit):
+                raise FetchFailed(self.settings.name, why, retryable=True)
+
+    def complete(self, commit: str) -> None:
+        """Have what a commit that was fetched needs beside its own objects, before it is shown in a preview.
+
+        UnknownRef, which says why, when that is not possible.
+        """
+        if self._acceptance.is_complete(commit):
+            return
+        try:
+            with self._writing():
+                repository = self._generations.open()
+                why = "the mirror is gone" if repository is None else self._acceptance.missing(repository, commit)
+        except FetchFailed as error:
+            why = error.reason
+        if why:
+            raise UnknownRef(commit, why=f"{self.settings.name}: commit {commit[:8]}: {why}")
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """The right to write; whatever goes wrong becomes FetchFailed."""
         try:
             with self._generations.writing():
-                fetched = self._fetch()
-                self._generations.compact()
-                return fetched
+                yield
         except Busy:
             raise FetchFailed(self.settings.name, "another process holds the mirror", retryable=True) from None
         except OSError as error:
@@ -216,9 +263,9 @@ class Mirror:
                 del refs[name]
             return refs
 
-    def _download(self, remote: pygit2.Remote) -> None:
+    def _download(self, remote: pygit2.Remote, *wanted: str) -> None:
         remote.fetch(
-            [refspec.under(FETCHED) for refspec in self._refspecs],
+            list(wanted) or [refspec.under(FETCHED) for refspec in self._refspecs],
             callbacks=Callbacks(self.settings),
             prune=FetchPrune.NO_PRUNE,
             proxy=self.settings.proxy or True,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import TypeVar
 
 import pygit2
@@ -40,8 +41,8 @@ class Listing:
 
 
 @lru_cache(maxsize=64)
-def listing(mirror: str, tree: str) -> Listing:
-    """The files of the tree with this id (empty: no tree) in a mirror."""
+def listing(mirror: str, tree: str, lfs: bool = False) -> Listing:
+    """The files of the tree with this id (empty: no tree) in a mirror; with `lfs`, contents in place of pointers."""
     files: dict[str, str] = {}
     links: dict[str, str] = {}
     waiting = [("", tree)] if tree else []
@@ -55,7 +56,48 @@ def listing(mirror: str, tree: str) -> Listing:
                 links[path] = blob(mirror, inner).decode(errors="surrogateescape")
             else:
                 files[path] = inner
+    if lfs:
+        contents = lfs_contents(mirror)
+        files = {path: contents.get(oid, oid) for path, oid in files.items()}
     return resolve_links(files, links)
+
+
+LFS_FILE = "saltern-lfs"
+"""File of a repository: which blob is the content that a pointer's blob stands for."""
+
+
+def lfs_contents(repository: str) -> dict[str, str]:
+    """Blob id of each pointer whose content was fetched -> blob id of the content."""
+    try:
+        lines = Path(repository, LFS_FILE).read_text(encoding="ascii").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return {}
+    return {line[:40]: line[41:] for line in lines if len(line) == 81}
+
+
+@lru_cache(maxsize=65536)
+def declares_lfs(mirror: str, tree: str) -> bool:
+    """Whether any `.gitattributes` below a tree has something kept by Git LFS."""
+    return bool(tree) and reading(mirror, lambda repository: declares_lfs_in(repository, tree))
+
+
+_declaring: dict[str, bool] = {}
+"""Tree -> whether it declares LFS: ids say what they name, in every mirror."""
+
+
+def declares_lfs_in(repository: pygit2.Repository, tree: str) -> bool:
+    """As `declares_lfs`, in a repository that is open. Costs nothing for the parts that were looked at before."""
+    if tree not in _declaring:
+        if len(_declaring) > 200_000:
+            _declaring.clear()
+        declared = False
+        for entry in repository[tree].peel(pygit2.Tree):
+            if entry.filemode == FileMode.TREE:
+                declared = declared or declares_lfs_in(repository, str(entry.id))
+            elif entry.name == ".gitattributes" and entry.filemode != FileMode.COMMIT:
+                declared = declared or b"filter=lfs" in repository.odb.read(entry.id)[1]
+        _declaring[tree] = declared
+    return _declaring[tree]
 
 
 @lru_cache(maxsize=16384)
@@ -68,7 +110,7 @@ def _entries(mirror: str, tree: str) -> tuple[tuple[str, int, str], ...]:
             (_name(entry), int(entry.filemode), str(entry.id)) for entry in found if entry.filemode != FileMode.COMMIT
         )
 
-    return _reading(mirror, read, f"tree {tree}")
+    return reading(mirror, read, f"tree {tree}")
 
 
 def _name(entry: pygit2.Object) -> str:
@@ -77,12 +119,12 @@ def _name(entry: pygit2.Object) -> str:
 
 def blob(mirror: str, oid: str) -> bytes:
     """Content of a blob."""
-    return _reading(mirror, lambda repository: repository.odb.read(oid)[1], f"blob {oid}")
+    return reading(mirror, lambda repository: repository.odb.read(oid)[1], f"blob {oid}")
 
 
 def blob_size(mirror: str, oid: str) -> int:
     """Bytes of a blob, from its header alone."""
-    return _reading(mirror, lambda repository: repository.odb.read_header(oid)[1], f"blob {oid}")
+    return reading(mirror, lambda repository: repository.odb.read_header(oid)[1], f"blob {oid}")
 
 
 @lru_cache(maxsize=65536)
@@ -142,12 +184,12 @@ def subtree(mirror: str, commit: str, root: str) -> str:
             return ""
         return str(entry.id) if entry.filemode == FileMode.TREE else ""
 
-    return _reading(mirror, read, f"commit {commit}")
+    return reading(mirror, read, f"commit {commit}")
 
 
 def commit_object(mirror: str, commit: str) -> pygit2.Commit:
     """The commit, for its message and author."""
-    return _reading(mirror, lambda repository: repository[commit].peel(pygit2.Commit), f"commit {commit}")
+    return reading(mirror, lambda repository: repository[commit].peel(pygit2.Commit), f"commit {commit}")
 
 
 def resolve_links(files: Mapping[str, str], links: Mapping[str, str]) -> Listing:
@@ -253,7 +295,7 @@ def _repository(mirror: str) -> pygit2.Repository:
     return pygit2.Repository(mirror)
 
 
-def _reading(mirror: str, read: Callable[[pygit2.Repository], _T], what: str) -> _T:
+def reading(mirror: str, read: Callable[[pygit2.Repository], _T], what: str = "an object") -> _T:
     """`read` on the open repository, and once more on a newly opened one: the mirror may have been rebuilt."""
     try:
         return read(_repository(mirror))

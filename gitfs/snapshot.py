@@ -38,8 +38,9 @@ class GitLayer:
     def of(
         cls, mirror: str, remote: str, commit: str, root: str = "", mountpoint: str = "", *, lfs: bool = False
     ) -> GitLayer:
-        """The layer of a commit that the mirror has."""
+        """The layer of a commit that the mirror has; `lfs`: with the contents of Git LFS, if it uses that."""
         tree = objects.subtree(mirror, commit, root)
+        lfs = lfs and objects.declares_lfs(mirror, objects.subtree(mirror, commit, ""))
         return cls(mirror=mirror, remote=remote, commit=commit, tree=tree, root=root, mountpoint=mountpoint, lfs=lfs)
 
     @property
@@ -192,7 +193,7 @@ def _overlay(keys: str, ignored: Ignored, layers: _Layers) -> _Overlay:
     found: dict[str, tuple[int, str, str]] = {}
     refused: dict[str, str] = {}
     for number, layer in enumerate(layers.layers):
-        files = objects.listing(layer.mirror, layer.tree) if isinstance(layer, GitLayer) else layer.listing
+        files = objects.listing(layer.mirror, layer.tree, layer.lfs) if isinstance(layer, GitLayer) else layer.listing
         prefix = f"{layer.mountpoint}/" if isinstance(layer, GitLayer) and layer.mountpoint else ""
         for path, oid in files.files.items():
             found.setdefault(prefix + path, (number, path, oid))

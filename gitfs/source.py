@@ -18,13 +18,16 @@ from pathlib import Path
 from types import TracebackType
 
 from gitfs import objects
+from gitfs.acceptance import Completion
 from gitfs.directory import scan
 from gitfs.environments import Place, Refs, commit_ids, environments, own_saltenvs, pinned_refs
 from gitfs.errors import BadSettings, FetchFailed, UnknownRef
+from gitfs.lfs import Lfs
 from gitfs.mirror import Fetched, Mirror
 from gitfs.policy import LivePolicy
 from gitfs.settings import GIT, ROOTS, Ignored, RemoteSettings, check_ref
 from gitfs.snapshot import GitLayer, Layer, Snapshot
+from gitfs.submodules import Submodules
 from gitfs.urls import canonical
 
 Roots = Mapping[str, Sequence[str | Path]]
@@ -97,9 +100,14 @@ class Source:
         self._ignored = ignored or Ignored()
         self._mirrors: dict[str, Mirror] = {}
         """Repository's key -> its mirror."""
+        self._submodules: dict[str, Submodules] = {}
         self._commit_ids: dict[str, set[str]] = {}
         for key, group in _by_repository((*self._file_settings, *self._pillar_settings)).items():
-            self._mirrors[key] = _mirror(cache_directory / key, group)
+            quickest = min(settings.update_interval for settings in group)
+            settings = replace(group[0], update_interval=quickest)
+            self._submodules[key] = Submodules(settings, cache_directory / "submodules", _mirror)
+            bases = [name for each in group for name in pinned_refs(each)]
+            self._mirrors[key] = _mirror(settings, cache_directory / key, 0, self._submodules[key], bases)
             self._commit_ids[key] = {name for settings in group for name in commit_ids(settings)}
         self._threads = ThreadPoolExecutor(
             max_workers=min(max(len(self._mirrors), 1), _MOST_THREADS), thread_name_prefix="gitfs"
@@ -209,6 +217,7 @@ class Source:
         for key, mirror in self._mirrors.items():
             try:
                 found[key] = mirror.commit_of(ref)
+                mirror.complete(found[key])
             except UnknownRef as error:
                 if error.why:
                     raise
@@ -239,7 +248,7 @@ class Source:
             for saltenv, place in shown.items():
                 if saltenv == "base" and key in commits:
                     place = replace(place, ref=ref or place.ref, commit=commits[key])
-                remote.setdefault(saltenv, []).extend(_layers(mirror, settings, place))
+                remote.setdefault(saltenv, []).extend(self._layers(key, settings, place))
                 if saltenv == "base":
                     places.setdefault(settings.name, _place(mirror, settings.name, place.ref, place.commit))
         git_first = all_settings is self._file_settings and self._backends[:1] == (GIT,)
@@ -247,9 +256,10 @@ class Source:
         layers = {env: (*over.get(env, ()), *under.get(env, ())) for env in {**over, **under}}
         return Snapshot(environments=layers, ignored=self._ignored), missing
 
-
-def _layers(mirror: str, settings: RemoteSettings, place: Place) -> list[Layer]:
-    return [GitLayer.of(mirror, settings.name, place.commit, place.root, place.mountpoint)]
+    def _layers(self, key: str, settings: RemoteSettings, place: Place) -> list[Layer]:
+        mirror = self._mirrors[key].path
+        own = GitLayer.of(mirror, settings.name, place.commit, place.root, place.mountpoint, lfs=settings.lfs)
+        return [own, *(self._submodules[key].layers(mirror, place) if settings.submodules else ())]
 
 
 def _fetch(mirror: Mirror, before: Future[Fetched] | None) -> Fetched:
@@ -297,10 +307,15 @@ def _by_repository(all_settings: Sequence[RemoteSettings]) -> dict[str, list[Rem
     return groups
 
 
-def _mirror(directory: Path, group: Sequence[RemoteSettings]) -> Mirror:
-    quickest = min(settings.update_interval for settings in group)
-    return Mirror(
-        replace(group[0], update_interval=quickest),
-        directory,
-        bases=[name for settings in group for name in pinned_refs(settings)],
-    )
+def _mirror(
+    settings: RemoteSettings,
+    directory: Path,
+    depth: int,
+    submodules: Submodules | None = None,
+    bases: Sequence[str | None] = (),
+) -> Mirror:
+    """A mirror that completes its commits as the settings say."""
+    completions: list[Completion] = [Lfs(settings)] if settings.lfs else []
+    if settings.submodules:
+        completions.append(submodules or Submodules(settings, directory.parent, _mirror, depth))
+    return Mirror(settings, directory, bases=bases, completions=completions)

@@ -79,6 +79,20 @@ def canonical(url: str) -> str:
     return path.rstrip("/").removesuffix(".git").rstrip("/")
 
 
+def same_server(one: str, other: str) -> bool:
+    """Whether what is secret between us and the server of one URL may be shown to that of the other."""
+    return _server(one) == _server(other)
+
+
+def _server(url: str) -> tuple[str, str, int | None]:
+    if "://" not in url:
+        match = None if url.startswith("/") else _SCP_LIKE.match(url)
+        return ("ssh", match["host"].lower(), 22) if match else ("file", "", None)
+    parts = urlsplit(url)
+    default = {"http": 80, "https": 443, "ssh": 22, "git": 9418}.get(parts.scheme)
+    return parts.scheme, (parts.hostname or "").lower(), parts.port or default
+
+
 def local_path(url: str) -> Path | None:
     """Where a local remote lies; None for the others."""
     if url.startswith("/"):

@@ -208,6 +208,21 @@ def test_plain_http_where_it_is_allowed(remote, tmp_path):
         assert mirror.fetch().changed
 
 
+def test_a_commit_that_no_branch_has_any_more(remote, tmp_path):
+    lost = remote.commit({"top.sls": "one"})
+    remote.run("--git-dir", str(remote.bare), "config", "uploadpack.allowAnySHA1InWant", "true")
+    remote.run("commit", "-q", "--amend", "-m", "another history")
+    remote.run("push", "-qf", "origin", "main")
+    with serving(remote.bare.parent) as port:
+        url = f"http://127.0.0.1:{port}/remote.git"
+        mirror = mirror_of(tmp_path, url, user=USER, password=PASSWORD, insecure_auth=True)
+        mirror.bring(lost)
+        layer = GitLayer.of(mirror.path, "far", lost)
+        assert Snapshot(environments={"base": (layer,)}).read("top.sls") == b"one"
+        with pytest.raises(FetchFailed):
+            mirror.bring("12" * 20)
+
+
 def test_a_page_that_is_no_repository(remote, https, tmp_path):
     url = https[0].replace("remote.git", "other.git")
     with pytest.raises(FetchFailed) as failed:

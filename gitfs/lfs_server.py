@@ -1,0 +1,172 @@
+"""Where LFS contents come from: the batch API of a server, or the folder of a repository on this machine.
+
+Called by `gitfs.lfs` alone. Credentials go to the server of the remote and to no other; no secret gets into an error.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, Any, Protocol, TypeAlias
+from urllib.parse import urlsplit
+
+from gitfs.credentials import reveal
+from gitfs.settings import RemoteSettings
+from gitfs.urls import redact, same_server
+
+ANSWER_TIMEOUT = 60
+BATCH = 100
+"""Objects that are asked for at once."""
+_TYPE = "application/vnd.git-lfs+json"
+_CHUNK = 256 * 1024
+
+Source: TypeAlias = Callable[[IO[bytes], int], None]
+"""Writes a content into a file; at most so many bytes."""
+
+
+class LfsFailed(Exception):
+    """Contents that could not be had; the text can be shown."""
+
+
+class Transfer(Protocol):
+    """One place that contents come from."""
+
+    def sources(self, sizes: Mapping[str, int]) -> Mapping[str, Source]:
+        """SHA-256 -> where its content comes from, for each of these; raises LfsFailed."""
+
+
+class Directory:
+    """`lfs/objects` of a repository on this machine, as git-lfs fills it when it pushes there."""
+
+    def __init__(self, repository: Path) -> None:
+        inner = repository / ".git"
+        self._objects = (inner if inner.is_dir() else repository) / "lfs" / "objects"
+
+    def sources(self, sizes: Mapping[str, int]) -> Mapping[str, Source]:
+        """See `Transfer`."""
+        return {sha256: self._source(sha256) for sha256 in sizes}
+
+    def _source(self, sha256: str) -> Source:
+        path = self._objects / sha256[:2] / sha256[2:4] / sha256
+
+        def copy(target: IO[bytes], size: int) -> None:
+            try:
+                with path.open("rb") as file:
+                    _copy(file, target, size)
+            except OSError as error:
+                raise LfsFailed(f"object {sha256[:12]} is not in the remote: {error.strerror}") from None
+
+        return copy
+
+
+class Server:
+    """A server's batch API, beside the repository's own address."""
+
+    def __init__(self, settings: RemoteSettings) -> None:
+        self._settings = settings
+        self._url = lfs_url(settings.url)
+        context = ssl.create_default_context(
+            cafile=settings.ssl_verify if isinstance(settings.ssl_verify, str) else None
+        )
+        if settings.ssl_verify is False:
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        handlers: list[urllib.request.BaseHandler] = [urllib.request.HTTPSHandler(context=context)]
+        if settings.proxy:
+            handlers.append(urllib.request.ProxyHandler({"http": settings.proxy, "https": settings.proxy}))
+        self._opener = urllib.request.build_opener(*handlers)
+
+    def sources(self, sizes: Mapping[str, int]) -> Mapping[str, Source]:
+        """See `Transfer`."""
+        names, found = list(sizes), dict[str, Source]()
+        for start in range(0, len(names), BATCH):
+            found |= self._batch({sha256: sizes[sha256] for sha256 in names[start : start + BATCH]})
+        return found
+
+    def _batch(self, sizes: Mapping[str, int]) -> dict[str, Source]:
+        question = {
+            "operation": "download",
+            "transfers": ["basic"],
+            "objects": [{"oid": sha256, "size": size} for sha256, size in sizes.items()],
+        }
+        request = self._request(f"{self._url}/objects/batch", {"Accept": _TYPE, "Content-Type": _TYPE})
+        request.data = json.dumps(question).encode()
+        with self._open(request) as answer:
+            listed = _listed(answer.read(16 * 1024 * 1024))
+        found = {str(each.get("oid")): self._source(each) for each in listed if each.get("oid") in sizes}
+        if missing := next((sha256 for sha256 in sizes if sha256 not in found), None):
+            raise LfsFailed(f"the server says nothing of object {missing[:12]}")
+        return found
+
+    def _source(self, listed: Mapping[str, Any]) -> Source:
+        error, download = listed.get("error"), (listed.get("actions") or {}).get("download")
+        name = str(listed["oid"])[:12]
+        if isinstance(error, Mapping) or not isinstance(download, Mapping):
+            reason = redact(str(error.get("message"))) if isinstance(error, Mapping) else "it cannot be downloaded"
+            raise LfsFailed(f"object {name}: {reason}")
+        headers = {str(key): str(value) for key, value in (download.get("header") or {}).items()}
+        request = self._request(str(download.get("href")), headers)
+
+        def receive(target: IO[bytes], size: int) -> None:
+            with self._open(request) as answer:
+                _copy(answer, target, size)
+
+        return receive
+
+    def _request(self, url: str, headers: Mapping[str, str]) -> urllib.request.Request:
+        if urlsplit(url).scheme not in ("http", "https"):
+            raise LfsFailed(f"{redact(url)!r} is no address of a server")
+        request = urllib.request.Request(url, headers=dict(headers))  # noqa: S310 - its scheme was looked at
+        settings = self._settings
+        if settings.user and same_server(self._url, url) and "authorization" not in {each.lower() for each in headers}:
+            try:
+                pair = f"{settings.user}:{reveal(settings.password)}"
+            except LookupError as error:
+                raise LfsFailed(str(error.args[0])) from None
+            # Not redirected: another server is not shown the credentials.
+            request.add_unredirected_header("Authorization", "Basic " + base64.b64encode(pair.encode()).decode())
+        return request
+
+    def _open(self, request: urllib.request.Request) -> Any:
+        try:
+            return self._opener.open(request, timeout=ANSWER_TIMEOUT)
+        except urllib.error.HTTPError as error:
+            with error:
+                what = {401: "it refused the credentials", 403: "it forbids that", 404: "it has no LFS"}
+                raise LfsFailed(f"{self._url}: {what.get(error.code, f'it answered {error.code}')}") from None
+        except (OSError, ValueError) as error:
+            raise LfsFailed(f"{self._url}: {redact(str(error))}") from None
+
+
+def lfs_url(remote: str) -> str:
+    """Where a remote's batch API is (server-discovery.md): beside its https address, for ssh remotes too."""
+    if "://" not in remote:
+        host, _, path = remote.rpartition("@")[2].partition(":")
+        remote = f"https://{host}/{path.lstrip('/')}"
+    parts = urlsplit(remote)
+    if parts.scheme not in ("http", "https"):
+        parts = parts._replace(scheme="https", netloc=parts.hostname or "")
+    path = parts.path.rstrip("/")
+    return parts._replace(path=(path if path.endswith(".git") else path + ".git") + "/info/lfs").geturl()
+
+
+def _listed(answer: bytes) -> list[Mapping[str, Any]]:
+    try:
+        objects = json.loads(answer)["objects"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise LfsFailed("the server's answer is no list of objects") from None
+    return [each for each in objects if isinstance(each, Mapping)] if isinstance(objects, list) else []
+
+
+def _copy(source: IO[bytes], target: IO[bytes], size: int) -> None:
+    """Copy, and stop when there is more than there should be."""
+    left = size
+    while chunk := source.read(min(_CHUNK, left + 1)):
+        left -= len(chunk)
+        if left < 0:
+            raise LfsFailed("an object is longer than its pointer says")
+        target.write(chunk)
