@@ -68,13 +68,21 @@ def contents_of(
     contents: dict[str, Content] = {}
     found: list[Problem] = []
     for chunk in chunks:
-        if chunk.tag in contents or chunk.saltenv not in contexts:
+        if chunk.tag in contents:
             continue
-        reader = _Reader(chunk, contexts, found)
-        reader.read()
-        if reader.parts.digest:
-            contents[chunk.tag] = reader.parts.content()
+        content = content_of(chunk, contexts, found)
+        if content is not None:
+            contents[chunk.tag] = content
     return contents, tuple(dict.fromkeys(found))
+
+
+def content_of(chunk: Chunk, contexts: Mapping[str, Context], found: list[Problem]) -> Content | None:
+    """The content of a chunk, None when it has none; what is wrong with its sources is added to `found`."""
+    if chunk.saltenv not in contexts:
+        return None
+    reader = _Reader(chunk, contexts, found)
+    reader.read()
+    return reader.parts.content() if reader.parts.digest else None
 
 
 class _Reader:

@@ -12,9 +12,16 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-from highstate.tracked import Read, Sources
+from highstate.tracked import Read
+
+
+class Answers(Protocol):
+    """Whom a memo asks what a read gives here (`tracked.Sources` is one)."""
+
+    def digest(self, read: Read) -> bytes:
+        """Equal digests mean that nothing that was made of the answer can differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +50,7 @@ class Memo:
         self._size = size
         self._trees: dict[Hashable, _Node] = {}
         self._leaves: OrderedDict[int, _Node] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # to answer a read may take a result from here too
         self.hits = 0
         self.misses = 0
         self.conflicts = 0
@@ -52,7 +59,7 @@ class Memo:
     def __len__(self) -> int:
         return len(self._leaves)
 
-    def find(self, key: Hashable, sources: Sources) -> Hit | None:
+    def find(self, key: Hashable, sources: Answers) -> Hit | None:
         """The result stored under `key` whose reads give the same answers from `sources`, if there is one."""
         with self._lock:
             node, reads = self._trees.get(key), {}
@@ -63,7 +70,8 @@ class Memo:
                 self.misses += 1
                 return None
             self.hits += 1
-            self._leaves.move_to_end(id(node))
+            if id(node) in self._leaves:
+                self._leaves.move_to_end(id(node))
             return Hit(result=node.result, reads=reads)
 
     def store(self, key: Hashable, reads: Mapping[Read, bytes], result: Any) -> None:

@@ -17,7 +17,7 @@ from highstate.match import Nodegroups
 from highstate.render import Context, RenderFailed, excerpt, near, render_sls
 from highstate.render.lines import LineMap
 from highstate.top import GLOB_MARKS, TopResult, sls_path, top_matches
-from highstate.tracked import Recorder, digest_value, fresh
+from highstate.tracked import Recorder, digest_value
 from highstate.traverse import merge
 from highstate.types import Pos, Problem, Stage, Value
 
@@ -45,8 +45,6 @@ def compile_pillar(
     """The pillar of the context's minion. `context.files` is the pillar tree; `context.pillar`, normally empty,
     is what templates of the pillar itself see. `override` is merged over the result.
     """
-    if strategy == "none" and pillarenv is None:
-        pillarenv = context.saltenv
     key = (
         "pillar",
         (strategy, merge_lists, top_file, includes_override_sls, tuple(env_order), pillarenv),
@@ -68,6 +66,7 @@ def compile_pillar(
             env_order=env_order,
             nodegroups=nodegroups,
             saltenv=pillarenv,
+            top_saltenv=context.saltenv if strategy == "none" else None,
         )
         merging = _Merging(strategy=strategy, merge_lists=merge_lists, includes_override_sls=includes_override_sls)
         done = _render_all(work, top, merging, override or {})
@@ -86,7 +85,10 @@ class _Merging:
     merge_lists: bool
     includes_override_sls: bool
 
-    def __call__(self, old: Mapping[str, Value], new: Mapping[str, Value]) -> dict[str, Value]:
+    def __call__(self, old: dict[str, Value], new: Mapping[str, Value]) -> dict[str, Value]:
+        if self.strategy == "overwrite":
+            # Salt changes the older one in place here, and an SLS that is included twice shows it.
+            old.update({key: value for key, value in new.items() if key in old})
         return merge(old, new, strategy=self.strategy, merge_lists=self.merge_lists)
 
 
@@ -199,10 +201,22 @@ class _Tree:
         return merged
 
     def _included_names(self, sls: str, path: str, name: str) -> list[str]:
+        """As in Salt a name counts from the root and, with a dot before it, from the package of the SLS too."""
+        from_root = self._there(name.lstrip(".").replace("/", "."))
         if name.startswith("."):
             package = sls.split(".") if path.endswith("/init.sls") else sls.split(".")[:-1]
             name = ".".join([*package, name[1:]])
-        return self.names(name.replace("/", "."))
+        found = [*from_root, *self._there(name)] or [name]
+        # What stands twice is merged twice: first with what it includes, then without.
+        again = self.merging.includes_override_sls or self.merging.strategy in ("aggregate", "list")
+        return found if again else list(dict.fromkeys(found))
+
+    def _there(self, pattern: str) -> list[str]:
+        """The SLS that a name or glob stands for, if there are any."""
+        if GLOB_MARKS & set(pattern):
+            return fnmatch.filter(self.available(), pattern)
+        dotted = "/" not in pattern and all(pattern.split("."))
+        return [pattern] if dotted and sls_path(self.context, pattern, self.context.saltenv) is not None else []
 
     def _fail_missing(self, sls: str, chain: tuple[str, ...], named_at: Pos | None) -> None:
         saltenv = self.context.saltenv

@@ -184,6 +184,34 @@ class Recorder:
         return self.sources.files.list(prefix, saltenv)
 
 
+class ReadFiles:
+    """The files of a recorder's minion as `Files`; whatever is asked of them is recorded."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    @property
+    def digest(self) -> str:
+        """Names the whole tree; it is not recorded, so no result may follow from it."""
+        return self._recorder.sources.files.digest
+
+    def saltenvs(self) -> Sequence[str]:
+        """Names of the environments; not recorded: part of the key of whoever memoises."""
+        return self._recorder.sources.files.saltenvs()
+
+    def read(self, path: str, saltenv: str = "base") -> bytes:
+        """Content of a file; FileNotFoundError when there is none."""
+        return self._recorder.read_file(path, saltenv)
+
+    def oid(self, path: str, saltenv: str = "base") -> str | None:
+        """Content id of a file, None when there is none."""
+        return self._recorder.oid(path, saltenv)
+
+    def list(self, prefix: str = "", saltenv: str = "base") -> Sequence[str]:
+        """Paths below a folder."""
+        return self._recorder.list_files(prefix, saltenv)
+
+
 class View(MutableMapping[Any, Any]):
     """A mapping of grains, pillar or opts that records what is read of it.
 

@@ -184,6 +184,8 @@ class Compiled:
     """Functions of the live machine that pillar and states stand on: their answers may be others by now."""
     seconds: float = 0.0
     """Set by whoever timed it; the compile itself has no clock."""
+    like: tuple[Chunk, ...] = field(default=(), compare=False, repr=False)
+    """The lowstate of another minion of its class, most of whose chunks are these very objects; empty: not known."""
 
     @property
     def ok(self) -> bool:

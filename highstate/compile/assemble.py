@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from highstate.compile.bounds import unbounded
@@ -19,6 +19,8 @@ from highstate.compile.high import Body, High, first_key, states_of
 from highstate.compile.positions import Place, near, source_excerpt
 from highstate.render import Context, RenderFailed, render_sls
 from highstate.types import Files, Pos, Problem, Stage, Value
+
+Taken = Callable[[str, str, str, dict[Value, Value]], dict[Value, Value]]
 
 _FIRST_ORDER = 10000
 _DEEPEST = 150
@@ -32,12 +34,14 @@ def assemble(
     *,
     auto_order: bool = True,
     places: Mapping[tuple[str, str], Pos],
+    taken: Taken | None = None,
 ) -> High:
     """Render all SLS that `matches` (saltenv -> SLS names or globs) names, and what they include.
 
     `contexts` has one for each saltenv; `places` says where each (saltenv, name) of `matches` was written.
+    `taken` is told of each SLS that was rendered (saltenv, path, name, data) and gives the data to go on with.
     """
-    assembler = _Assembler(contexts, files, auto_order)
+    assembler = _Assembler(contexts, files, auto_order, taken or _as_rendered)
     for saltenv, names in matches.items():
         if saltenv not in contexts:
             pos = next((places[saltenv, name] for name in names if (saltenv, name) in places), Pos(file="top.sls"))
@@ -48,6 +52,10 @@ def assemble(
             assembler.add_matched(name, saltenv, places.get((saltenv, name), Pos(file="top.sls", saltenv=saltenv)))
     assembler.high.extends = without_duplicates(assembler.high.extends)
     return assembler.high
+
+
+def _as_rendered(saltenv: str, path: str, sls: str, data: dict[Value, Value]) -> dict[Value, Value]:
+    return dict(data)
 
 
 def sls_path(files: Files, sls: str, saltenv: str) -> str | None:
@@ -73,7 +81,8 @@ def _candidates(sls: str) -> tuple[str, str]:
 class _Assembler:
     """The walk over the includes: what was rendered, and the running order number."""
 
-    def __init__(self, contexts: Mapping[str, Context], files: Files, auto_order: bool) -> None:
+    def __init__(self, contexts: Mapping[str, Context], files: Files, auto_order: bool, taken: Taken) -> None:
+        self.taken = taken
         self.contexts = contexts
         self.files = files
         self.auto_order = auto_order
@@ -136,7 +145,7 @@ class _Assembler:
         if too_much:
             self._problem(place, f"What SLS {sls!r} renders to {too_much}")
             return {}
-        return self._declare(dict(rendered.data), place, (*chain, sls))
+        return self._declare(self.taken(saltenv, path, sls, rendered.data), place, (*chain, sls))
 
     def _declare(self, data: dict[Value, Value], place: Place, chain: tuple[str, ...]) -> dict[str, Body]:
         includes = data.pop("include", [])

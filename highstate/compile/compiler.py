@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from highstate.compile.assemble import assemble
+from highstate.compile import classes
+from highstate.compile.assemble import Taken, assemble
 from highstate.compile.bounds import unbounded
 from highstate.compile.chunks import drafts_of
 from highstate.compile.extend import apply_exclude, reconcile
@@ -20,7 +21,7 @@ from highstate.pillar import PillarResult, compile_pillar
 from highstate.ports import NO_PORTS, Ports
 from highstate.render import Context
 from highstate.top import TopResult, top_matches
-from highstate.tracked import Recorder, digest_value
+from highstate.tracked import ReadFiles, Recorder, digest_value
 from highstate.traverse import merge
 from highstate.types import Chunk, Compiled, Files, Minion, Pos, Problem, Stage, Value
 
@@ -135,7 +136,8 @@ class Bench:
 
     def high(self, top: TopResult, pillar: Mapping[str, Value]) -> High:
         """The high data as rendered: before extend, requisites and exclude."""
-        return self._assembled(top, self._contexts(pillar))
+        contexts = self._contexts(pillar)
+        return self._assembled(top, contexts, ReadFiles(self.recorders["states"]) if contexts else self.files)
 
     def low(self, high: High) -> tuple[Chunk, ...]:
         """The chunks in running order, without a look at the files that they name; `high.problems` has what is wrong.
@@ -182,29 +184,64 @@ class Bench:
             recorder.absorb(hit.reads)
             found: Compiled = replace(hit.result, minion_id=self.minion.id, pillar=pillar)
             return found
-        compiled = self._compile(top, contexts, pillar)
+        class_key = ("class", *key[1:])
+        known = classes.find(class_key, self.memo, contexts, recorder)
+        if known is not None and known[0].plan is not None:
+            like = classes.filled(known[0].plan, known[1], contexts, recorder)
+            if like is not None:
+                return replace(like, minion_id=self.minion.id, pillar=pillar)
+        walk = classes.Walk(recorder)
+        compiled = self._compile(top, contexts, pillar, walk)
         if not recorder.live:
             self.memo.store(key, recorder.reads, replace(compiled, minion_id="", pillar={}))
+            if known is not None:
+                self._plan(known[0], compiled, walk, top, contexts)
+            elif compiled.ok:
+                self.memo.store(class_key, walk.reads, classes.Class())
         return compiled
+
+    def _plan(
+        self,
+        known: classes.Class,
+        compiled: Compiled,
+        walk: classes.Walk,
+        top: TopResult,
+        contexts: Mapping[str, Context],
+    ) -> None:
+        """Make the plan of a class, now that it turned out to have more than one minion."""
+        if known.plan is not None or known.hopeless:
+            return
+        known.plan = classes.planned(
+            compiled,
+            walk,
+            contexts,
+            lambda taken: self._assembled(top, contexts, self.files, taken),
+            lambda high: lowstate_of(high, self.settings),
+        )
+        known.hopeless = known.plan is None
 
     def _contexts(self, pillar: Mapping[str, Value]) -> dict[str, Context]:
         """One for each saltenv, with one record of what all of them read."""
         contexts = {saltenv: self._context(self.files, pillar, saltenv) for saltenv in self.files.saltenvs()}
         if contexts:
-            recorder = self.recorders["states"] = Recorder(next(iter(contexts.values())).sources)
-            contexts = {saltenv: replace(context, reads=recorder) for saltenv, context in contexts.items()}
+            first = next(iter(contexts.values()))
+            recorder = self.recorders["states"] = Recorder(first.sources)
+            files = ReadFiles(recorder)
+            contexts = {saltenv: first.of_saltenv(saltenv).recording(recorder, files) for saltenv in contexts}
         return contexts
 
-    def _assembled(self, top: TopResult, contexts: Mapping[str, Context]) -> High:
-        auto_order = self.settings.state_auto_order
-        return assemble(top.matches, contexts, self.files, auto_order=auto_order, places=top.places)
+    def _assembled(
+        self, top: TopResult, contexts: Mapping[str, Context], files: Files, taken: Taken | None = None
+    ) -> High:
+        order = self.settings.state_auto_order
+        return assemble(top.matches, contexts, files, auto_order=order, places=top.places, taken=taken)
 
-    def _memo_key(self, top: TopResult) -> Hashable:
+    def _memo_key(self, top: TopResult) -> tuple[Hashable, ...]:
         """What shapes the compile besides the minion's data, which is recorded as it is read."""
         settings = self.settings
         return (
             "lowstate",
-            self.files.digest,
+            tuple(self.files.saltenvs()),
             settings.state_auto_order,
             tuple(settings.disabled_requisites),
             digest_value([settings.jinja_env, settings.jinja_sls_env]),
@@ -212,9 +249,16 @@ class Bench:
             frozenset(top.places.items()),
         )
 
-    def _compile(self, top: TopResult, contexts: Mapping[str, Context], pillar: Mapping[str, Value]) -> Compiled:
+    def _compile(
+        self,
+        top: TopResult,
+        contexts: Mapping[str, Context],
+        pillar: Mapping[str, Value],
+        walk: classes.Walk | None = None,
+    ) -> Compiled:
         settings = self.settings
-        high = self._assembled(top, contexts)
+        files = self.files if walk is None else ReadFiles(walk)
+        high = self._assembled(top, contexts, files, None if walk is None else walk.take)
         shown = high.as_salt()
         chunks = lowstate_of(high, settings)
         contents, problems = contents_of(chunks, contexts)

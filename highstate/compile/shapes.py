@@ -1,0 +1,144 @@
+"""Rendered SLS told apart into shape and values: two with one shape compile alike, whatever their values are.
+
+The shape of a declaration is all that a compile looks at: IDs, states, functions, names, order, requisites. Values of
+other arguments are only carried along; `holed` puts a `Hole` in the place of each, which notices when someone looks at
+it all the same. Used by `classes`, which makes one compile serve all minions of a class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+from highstate.tracked import digest_value
+from highstate.types import Value
+
+_WHOLE = frozenset(("include", "extend", "exclude"))
+"""Keys of an SLS that are no IDs."""
+_REQUISITES = ("require", "watch", "onchanges", "onfail", "prereq", "prerequired", "listen", "use")
+_SHAPING = frozenset(("name", "names", "order", "state", "fun", "aggregate", *_REQUISITES))
+"""Arguments, or their part before the first underscore, whose values a compile looks at."""
+_MOST = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A digest that is equal where a compile does the same, and the values of each ID that are left out of it."""
+
+    digest: bytes
+    values: Mapping[Value, tuple[Value, ...]]
+
+
+class Hole:
+    """Stands for the value `number` of an ID in an SLS of the compile."""
+
+    __slots__ = ("looked", "number", "place", "value")
+
+    def __init__(self, place: tuple[int, Value], number: int, value: Value) -> None:
+        self.place = place
+        self.number = number
+        self.value = value
+        self.looked = False
+        """Whether the outcome may depend on the value."""
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        self.looked = True
+        return bool(self.value == (other.value if isinstance(other, Hole) else other))
+
+    def __hash__(self) -> int:
+        self.looked = True
+        return hash(self.value)
+
+    def __bool__(self) -> bool:
+        self.looked = True
+        return bool(self.value)
+
+    def __str__(self) -> str:
+        self.looked = True
+        return str(self.value)
+
+    def __iter__(self) -> Any:
+        self.looked = True
+        return iter(self.value)
+
+
+def shape_of(data: Mapping[Value, Value]) -> Shape:
+    """The shape of a rendered SLS."""
+    digests: list[Value] = []
+    values: dict[Value, tuple[Value, ...]] = {}
+    for id_, written in data.items():
+        if id_ in _WHOLE or not isinstance(written, dict):
+            digests.append((id_, digest_value(written)))
+            continue
+        digest, values[id_] = _declaration(written)
+        digests.append((id_, digest))
+    return Shape(digest_value(digests), values)
+
+
+def holed(data: Mapping[Value, Value], step: int) -> tuple[dict[Value, Value], list[Hole]]:
+    """The same data with holes for the values that `shape_of` leaves out."""
+    made: dict[Value, Value] = {}
+    holes: list[Hole] = []
+    for id_, written in data.items():
+        if id_ in _WHOLE or not isinstance(written, dict):
+            made[id_] = written
+            continue
+        number = 0
+        body: dict[Value, Value] = {}
+        for state, run in written.items():
+            body[state] = run
+            if isinstance(run, list):
+                arguments = body[state] = list(run)
+                for index, argument in enumerate(run):
+                    if _carried(argument):
+                        [(key, value)] = argument.items()
+                        hole = Hole((step, id_), number, value)
+                        holes.append(hole)
+                        arguments[index] = {key: hole}
+                        number += 1
+        made[id_] = body
+    return made, holes
+
+
+def _carried(argument: Value) -> bool:
+    """Whether an argument's value is nothing that a compile looks at."""
+    if not isinstance(argument, dict) or len(argument) != 1:
+        return False
+    key = next(iter(argument))
+    return isinstance(key, str) and not key.startswith("_") and key.partition("_")[0] not in _SHAPING
+
+
+_known: dict[int, tuple[Value, bytes, tuple[Value, ...]]] = {}
+"""By identity of the declaration, which is kept here so that no other can have it."""
+_lock = Lock()
+
+
+def _declaration(written: dict[Value, Value]) -> tuple[bytes, tuple[Value, ...]]:
+    known = _known.get(id(written))
+    if known is not None:
+        return known[1], known[2]
+    values: list[Value] = []
+    shape: list[Value] = []
+    for state, run in written.items():
+        if not isinstance(run, list):
+            shape.append((state, run))
+            continue
+        arguments: list[Value] = []
+        for argument in run:
+            if _carried(argument):
+                [(key, value)] = argument.items()
+                values.append(value)
+                arguments.append((key,))
+            else:
+                arguments.append(argument)
+        shape.append((state, arguments))
+    found = digest_value(shape), tuple(values)
+    with _lock:
+        _known[id(written)] = (written, *found)
+        while len(_known) > _MOST:
+            del _known[next(iter(_known))]
+    return found
