@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, get_args
 
+from highstate import bounded_regex
 from highstate.traverse import traverse
 from highstate.types import Minion, Value
 
@@ -125,7 +126,7 @@ def id_matches(matcher: str, pattern: Value, minion_id: str) -> bool:
             return fnmatch.fnmatch(minion_id, str(pattern))
         case "pcre":
             try:
-                return re.match(str(pattern), minion_id) is not None
+                return bounded_regex.match(str(pattern), minion_id) is not None
             except re.error:
                 return False
         case _:
@@ -151,6 +152,22 @@ def parse_target(expression: str, *, kind: Kind = "compound", nodegroups: Nodegr
     if kind == "compound":
         _Expression(words=_words(expression, nodegroups or {})).evaluate(lambda word: _check(word))
     return expression
+
+
+def broken_regex(expression: str, *, kind: Kind, nodegroups: Nodegroups | None = None) -> str:
+    """What is wrong with a regular expression for ids in `expression`, where Salt's matching of it raises; or ''."""
+    try:
+        words = _words(expression, nodegroups or {}) if kind == "compound" else []
+        split = [("pcre", expression)] if kind == "pcre" else [_split(word)[:2] for word in words]
+    except BadTarget:
+        return ""
+    for engine, pattern in split:
+        try:
+            if engine == "pcre":
+                re.compile(pattern)
+        except re.error as error:
+            return f"{pattern!r} is no regular expression: {error}"
+    return ""
 
 
 def subdict_match(
@@ -206,7 +223,7 @@ def _matches_mapping(target: Mapping[str, Value], wanted: str, compare: _Compare
 def _comparison(*, regex: bool, exact: bool) -> _Compare:
     def by_regex(target: Value, pattern: str) -> bool:
         try:
-            return re.match(pattern.lower(), str(target).lower()) is not None
+            return bounded_regex.match(pattern.lower(), str(target).lower()) is not None
         except re.error:
             return False
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from highstate.match import KINDS, Kind, Nodegroups, match_subject
+from highstate.bounded_regex import SlowPattern
+from highstate.match import KINDS, Kind, Nodegroups, broken_regex, match_subject
 from highstate.render import Context, RenderFailed, excerpt, near, render_sls
 from highstate.render.lines import LineMap
 from highstate.tracked import Recorder
@@ -81,11 +82,13 @@ def top_matches(
 ) -> TopResult:
     """The SLS of the context's minion. Errors are collected, never raised.
 
-    `saltenv`: that environment alone. `top_saltenv`: the top file of that environment alone.
+    `saltenv`: that environment alone. `top_saltenv`: the top file of that environment alone. `env_order`: the
+    environments whose top files count, in that order; for pillar only the order in which they are merged.
     """
-    envs = _ordered(context.files.saltenvs(), env_order)
-    only = saltenv or (None if pillar_stage else top_saltenv)
-    read = envs if only is None else [env for env in envs if env == only]
+    envs = sorted(context.files.saltenvs(), key=lambda env: (env != "base", env))
+    only = saltenv or top_saltenv
+    counting = envs if pillar_stage or not env_order else [env for env in dict.fromkeys(env_order) if env in envs]
+    read = counting if only is None else [env for env in envs if env == only]
     tops, errors = _read_tops(context, read, top_file, pillar_stage)
     tops = {env: [one for one in files if not _check(one, errors)] for env, files in tops.items()}
     merged = _merge_pillar(tops) if pillar_stage else _merge(tops, strategy, default_top, read)
@@ -94,20 +97,15 @@ def top_matches(
     for env, targets in wanted.items():
         for target, entry in targets.items():
             matching.add(env, target, entry)
+    first = env_order if pillar_stage else ()
+    found = [env for env in dict.fromkeys((*first, *matching.found)) if env in matching.found]
     return TopResult(
-        matches={env: tuple(names) for env, names in matching.found.items()},
+        matches={env: tuple(matching.found[env]) for env in found},
         errors=(*errors, *matching.errors),
         ignore_missing={env: frozenset(names) for env, names in matching.ignored.items()},
         found=tuple(env for env in envs if tops.get(env)),
         places=matching.places,
     )
-
-
-def _ordered(envs: Sequence[str], env_order: Sequence[str]) -> list[str]:
-    """`env_order` first, then base, then the others by name."""
-    first = [env for env in env_order if env in envs]
-    rest = sorted((env for env in envs if env not in first), key=lambda env: (env != "base", env))
-    return first + rest
 
 
 def _read_tops(
@@ -128,7 +126,7 @@ def _read_tops(
 def _read_with_includes(
     context: Context, env: str, top_file: str, pillar_stage: bool, errors: list[Problem]
 ) -> Iterator[_TopFile]:
-    """The top file of a saltenv and, breadth first, those that it includes."""
+    """The top file of a saltenv and those that it includes. As in Salt, what those include is not read."""
     inner = replace(context, saltenv=env)
     queue, seen = [(top_file, "")], {top_file}
     while queue:
@@ -146,6 +144,8 @@ def _read_with_includes(
             errors.append(top.problem(f"a top file must be a mapping of saltenvs, not a {_kind(data)}"))
             continue
         yield top
+        if sls:
+            continue
         for included in _includes(top, errors):
             found = sls_path(context, included, env)
             if found is None:
@@ -239,14 +239,12 @@ def _merge_base_first(tops: Mapping[str, list[_TopFile]]) -> _Merged:
     for top in tops.get("base", []):
         for env, targets in _sections(top):
             merged.setdefault(env, {}).update(targets)
-    named_by_base = set(merged)
     for own, files in tops.items():
-        if own == "base" or own in named_by_base:
-            continue
-        for top in files:
-            for env, targets in _sections(top):
-                if env == own:
-                    merged.setdefault(env, {}).update(targets)
+        # The first file that names its own saltenv is the one that counts: of several, Salt drops the others.
+        own_sections = (targets for top in files for env, targets in _sections(top) if env == own != "base")
+        first = next(own_sections, None)
+        if first is not None and own not in merged:
+            merged[own] = first
     return merged
 
 
@@ -320,15 +318,16 @@ class _Matching:
 
     def add(self, env: str, target: Value, entry: _Entry) -> None:
         """Take what stands under `target`, if it matches."""
-        if not self._matches(target, entry.items):
+        if self.unique and any(isinstance(item, dict) and item.get("ignore_missing") for item in entry.items):
+            # Even where the target does not match: another one may name the same SLS.
+            self.ignored.setdefault(env, set()).update(one for one in entry.items if isinstance(one, str))
+        if not self._matches(env, target, entry):
             return
         names = self.found.setdefault(env, [])
         for index, item in enumerate(entry.items):
             pos = entry.top.pos(env, target, index)
             if isinstance(item, str):
                 self._take(env, item, names, pos)
-            elif item.get("ignore_missing") and self.unique:
-                self.ignored.setdefault(env, set()).update(one for one in entry.items if isinstance(one, str))
             elif not self.unique:
                 # `- qa: web` gives the SLS `web` of another saltenv.
                 other, sls = list(item.items())[-1]
@@ -340,11 +339,19 @@ class _Matching:
         if not (self.unique and sls in names):
             names.append(sls)
 
-    def _matches(self, target: Value, items: list[Value]) -> bool:
-        kinds = [item["match"] for item in items if isinstance(item, dict) and "match" in item]
+    def _matches(self, env: str, target: Value, entry: _Entry) -> bool:
+        kinds = [item["match"] for item in entry.items if isinstance(item, dict) and "match" in item]
         kind = cast(Kind, kinds[-1] if kinds else "compound")
+        broken = broken_regex(str(target), kind=kind, nodegroups=self.nodegroups)
+        if broken:
+            self.errors.append(entry.top.problem(f"target {target!r}: {broken}", env, target))
+            return False
         recorder = Recorder(self.context.sources)
-        matched = match_subject(str(target), recorder, kind=kind, nodegroups=self.nodegroups)
+        try:
+            matched = match_subject(str(target), recorder, kind=kind, nodegroups=self.nodegroups)
+        except SlowPattern as error:
+            self.errors.append(entry.top.problem(f"target {target!r}: {error}", env, target))
+            return False
         if self.context.reads is not None:
             self.context.reads.absorb(recorder.reads)
         return matched

@@ -131,7 +131,10 @@ def _answer(base: dict[str, Any], job: dict[str, Any], watched: list[str]) -> li
     opts |= {"file_roots": job["file_roots"], "pillar_roots": job["pillar_roots"], **job["settings"]}
     Path(opts["cachedir"]).mkdir(parents=True, exist_ok=True)
     try:
-        pillar = _pillar(opts, job["override"])
+        pillar = _pillar(opts, {})
+        if job["override"]:  # as salt-call does: the pillar without it is there while the one with it is made
+            opts["pillar"] = pillar
+            pillar = _pillar(opts, job["override"])
         if pillar.get("_errors"):
             return [{"errors": pillar["_errors"], "seconds": 0.0}] * len(job["runs"])
         opts["pillar"] = pillar
