@@ -222,6 +222,7 @@ class Loop:
         summary = f"no result within {self.run_timeout:g} s"
         if run is not None and self.store.finish_run(run_id, "lost", finished=now, summary=summary):
             self.bus.publish(f"saltern/run/{run_id}/lost", {"minion": run.minion})
+            self.metrics.run_ended(run.kind, "lost", now - run.created)
             self.ended(run, "lost")
 
     def _offer(self, row: StatusRow, link: Link) -> None:

@@ -60,6 +60,8 @@ class Previews:
     documents: Documents
     calls: Calls
     files: TreeFiles
+    run_programs: bool
+    """Whether `#!py` and `#!mako` of a head are run."""
 
     async def preview(self, base: str, head: str, minions: Sequence[str], *, live: bool) -> AsyncIterator[PreviewEvent]:
         """Counts first, then a class of equal changes each, then a result of each connected minion, then the sum."""
@@ -110,7 +112,9 @@ class Previews:
     async def _compile(self, before: Trees, after: Trees, records: Sequence[MinionRecord]) -> _Sides:
         compiler = self.revisions.compiler
         bases = await compiler.compile(self.revisions.request(before, records))
-        heads = await compiler.compile(self.revisions.request(after, records))
+        # Nobody has approved the head yet: what it brings may be rendered in the sandbox, but not run as a program.
+        more = None if self.run_programs else {"allow_py_renderer": False}
+        heads = await compiler.compile(self.revisions.request(after, records, more))
         sides = _Sides([record.id for record in records])
         for old, new in zip(bases, heads, strict=True):
             if not new.ok:

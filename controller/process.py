@@ -14,6 +14,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
@@ -50,8 +51,7 @@ def main(settings: Settings) -> int:
     """Run a controller until SIGTERM or SIGINT; the exit code."""
     os.umask(0o077)
     _configure_log(settings.log_level)
-    asyncio.run(_run(settings))
-    return 0
+    return asyncio.run(_run(settings))
 
 
 def _configure_log(level: str) -> None:
@@ -67,7 +67,7 @@ def _configure_log(level: str) -> None:
     )
 
 
-async def _run(settings: Settings) -> None:
+async def _run(settings: Settings) -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -76,6 +76,7 @@ async def _run(settings: Settings) -> None:
         log.info("ready", publish_port=running.ports[0], ret_port=running.ports[1], socket=str(settings.socket))
         await stop.wait()
         log.info("stopping")
+    return 1 if running.failed else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +86,8 @@ class Running:
     service: ControllerService
     ports: tuple[int, int]
     """Publish and request port."""
+    failed: list[str]
+    """Names of the tasks that ended by an error, which takes the process down."""
 
 
 @contextlib.asynccontextmanager
@@ -109,9 +112,11 @@ async def controller(settings: Settings) -> AsyncIterator[Running]:
             asyncio.create_task(_keep_house(parts, store, settings), name="housekeeping"),
         ]
         stack.push_async_callback(_cancel, tasks)
+        failed: list[str] = []
         for task in tasks:
-            task.add_done_callback(_die_with)
-        yield Running(service=parts.service, ports=(parts.server.ports.publish, parts.server.ports.request))
+            task.add_done_callback(partial(_die_with, failed))
+        ports = (parts.server.ports.publish, parts.server.ports.request)
+        yield Running(service=parts.service, ports=ports, failed=failed)
 
 
 def _source(settings: Settings) -> Source:
@@ -200,7 +205,14 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         state=Status(store=store, fleet=fleet, loop=loop, documents=documents),
         targets=Targets(store=store, documents=documents, nodegroups=dict(settings.language.get("nodegroups", {}))),
         calls=calls,
-        previews=Previews(source=source, revisions=revisions, documents=documents, calls=calls, files=files),
+        previews=Previews(
+            source=source,
+            revisions=revisions,
+            documents=documents,
+            calls=calls,
+            files=files,
+            run_programs=settings.preview_py_renderer,
+        ),
         bus=bus,
         clock=clock,
     )
@@ -230,10 +242,11 @@ async def _keep_house(parts: _Parts, store: Store, settings: Settings) -> None:
             await asyncio.to_thread(store.prune, settings.keep_runs)
 
 
-def _die_with(task: asyncio.Task[None]) -> None:
+def _die_with(failed: list[str], task: asyncio.Task[None]) -> None:
     """A task of the controller that ends by an error takes the process down: a supervisor starts it afresh."""
     if not task.cancelled() and (error := task.exception()) is not None:
         log.critical("internal error", task=task.get_name(), exc_info=error)
+        failed.append(task.get_name())
         os.kill(os.getpid(), signal.SIGTERM)
 
 

@@ -149,13 +149,14 @@ class Revisions:
         task = asyncio.get_running_loop().create_task(self.take_live())
         task.add_done_callback(_log_failure)
 
-    def request(self, trees: Trees, minions: Iterable[MinionRecord]) -> Request:
-        """What to ask of the compiler for these minions."""
+    def request(self, trees: Trees, minions: Iterable[MinionRecord], more: Mapping[str, Any] | None = None) -> Request:
+        """What to ask of the compiler for these minions; `more` are options of the language for this request alone."""
+        opts = {**self.language.get("opts", {}), **(more or {})}
         return Request(
             files=trees.files,
             pillar=trees.pillar,
             minions=tuple(Minion(id=each.id, grains=each.grains) for each in minions),
-            language=self.language,
+            language={**self.language, "opts": opts},
             drift=self.loop.policy.drift.schedule(),
         )
 

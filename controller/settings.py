@@ -54,6 +54,8 @@ class Settings:
     run_timeout: float = 3600.0
     compile_timeout: float = 60.0
     compile_workers: int = 1
+    preview_py_renderer: bool = False
+    """Run `#!py` and `#!mako` of branches that are only previewed. They are programs, run as the controller's user."""
     keep_runs: int = 1000
     """Of each minion."""
     git: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -93,7 +95,19 @@ def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR) -> Settings:
     if faults:
         raise BadSettings(faults)
     places = {key: entry.place for key, entry in entries.items()}
-    return Settings(config_dir=config_dir, git=git, language=language, places=places, **_located(values))
+    return Settings(config_dir=config_dir, git=git, language=_language(language), places=places, **_located(values))
+
+
+def _language(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options as `highstate.Settings` takes them.
+
+    Every branch is a saltenv, as in Salt. In Salt the top files of all of them count, so that whoever may push any
+    branch gives states to every minion; here that of `base` alone does, until `state_top_saltenv` says otherwise.
+    """
+    fields = {key: value for key, value in given.items() if key not in _RENDERERS}
+    fields["state_top_saltenv"] = given.get("state_top_saltenv", "base") or None
+    opts = {key: given[key] for key in _RENDERERS if key in given}
+    return {**fields, "opts": opts} if opts else fields
 
 
 def check_git(settings: Settings) -> None:
@@ -188,6 +202,7 @@ _OWN: dict[str, read.Reader] = {
     "run_timeout": read.seconds,
     "compile_timeout": read.seconds,
     "compile_workers": read.count,
+    "preview_py_renderer": read.flag,
     "keep_runs": read.count,
 }
 _GIT: dict[str, read.Reader] = {
@@ -202,14 +217,23 @@ _LANGUAGE: dict[str, read.Reader] = {
     "default_top": read.text,
     "env_order": read.names,
     "state_top": read.text,
+    "state_top_saltenv": read.optional_text,
+    "saltenv": read.text,
+    "pillarenv": read.text,
     "state_auto_order": read.flag,
     "disabled_requisites": read.names,
     "pillar_source_merging_strategy": read.one_of("smart", "recurse", "aggregate", "overwrite", "list", "none"),
     "pillar_merge_lists": read.flag,
+    "pillar_includes_override_sls": read.flag,
     "nodegroups": read.mapping,
     "jinja_env": read.mapping,
     "jinja_sls_env": read.mapping,
+    "allow_py_renderer": read.flag,
+    "renderer_whitelist": read.names,
+    "renderer_blacklist": read.names,
 }
+_RENDERERS = ("allow_py_renderer", "renderer_whitelist", "renderer_blacklist")
+"""Options that `highstate.Settings` takes among its `opts`."""
 _SALT_NAMES = {
     "open_mode": "auto_accept",
     "worker_threads": "compile_workers",

@@ -15,6 +15,13 @@ LOG_LEVELS = ("all", "garbage", "trace", "debug", "info", "warning", "error", "c
 """Salt's names."""
 
 
+def optional_text(value: Any) -> str:
+    """Text; empty or null for none."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    raise ValueError("text, or empty")
+
+
 def text(value: Any) -> str:
     """Text; a bare number counts."""
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from controller import views
 from controller.documents import Documents
@@ -35,8 +36,10 @@ class Status:
 
     def samples(self) -> Iterator[MinionSample]:
         """What a scrape shows of each minion."""
+        committed = cache(self._committed)
         for row in self.store.status_rows():
             view = self.loop.view(row)
+            current = row.desired is not None and view.applied == view.desired and not view.broken
             yield MinionSample(
                 id=row.minion.id,
                 sync=sync_of(view).value,
@@ -44,8 +47,13 @@ class Status:
                 connected=view.connected,
                 drifted=view.drift.chunks if view.drift else 0,
                 applied_at=row.applied.at if row.applied else None,
-                revision_at=row.applied_committed_at,
+                # What a push does not touch has it as soon as it is compiled, as in `saltern status`.
+                revision_at=committed(row.desired.revision) if row.desired and current else row.applied_committed_at,
             )
+
+    def _committed(self, revision: str) -> float | None:
+        record = self.store.revision(revision)
+        return record.committed_at if record else None
 
     def _minion(self, row: StatusRow) -> views.MinionStatus:
         view = self.loop.view(row)

@@ -23,6 +23,7 @@ from minion.worker_process import take_lock
 from wire.messages import Call, Preview, Run, RunResult
 
 if TYPE_CHECKING:
+    from minion.states.engine import StateEngine
     from minion.worker import AgentQuestions, Order
 
 BACKUPS = "file_backup"
@@ -39,7 +40,10 @@ def run_chunks(
 
     test = isinstance(request, Preview) or request.test
     context = _context(order, lambda: desired, questions, run_lock=nullcontext)
-    engine = StateEngine(context.machine, Modules(context), test=test, backup_dir=context.backup_dir)
+    if isinstance(request, Preview):
+        engine = _preview_engine(order, context)
+    else:
+        engine = StateEngine(context.machine, Modules(context), test=test, backup_dir=context.backup_dir)
     wanted = desired.chunks if request.keys is None else frozenset(request.keys)
     known = {
         key: StateResult(name=chunk.name, result=True, comment="Not part of this run")
@@ -57,6 +61,24 @@ def run_chunks(
         outcome=outcome(results),
         states=as_running(desired.chunks, results),
     )
+
+
+def _preview_engine(order: Order, context: Context) -> StateEngine:
+    """An engine that runs nothing which the branch brings and the live document has not."""
+    from minion.previewed import PreviewFunctions, PreviewMachine, known_conditions
+    from minion.states.engine import StateEngine
+
+    live = order.settings.cachedir / FILE_NAME
+    known = known_conditions(read_document(live).desired) if live.exists() else frozenset()
+    machine = PreviewMachine(
+        sources_port=context.files,
+        minion_id=context.minion_id,
+        grains=context.grains,
+        pillar=context.pillar,
+        opts=context.opts,
+        known=known,
+    )
+    return StateEngine(machine, PreviewFunctions(functions=Modules(context), known=known), test=True)
 
 
 def call_function(order: Order, request: Call, questions: AgentQuestions) -> Any:

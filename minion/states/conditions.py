@@ -13,7 +13,12 @@ from typing import Protocol
 
 from minion.states.plan import Machine, StateFailed, Value
 
-_COMMAND_OPTIONS = ("cwd", "env", "runas", "timeout")
+COMMAND_OPTIONS = ("cwd", "env", "runas", "timeout")
+"""Arguments of a state that its conditions' commands are run with too."""
+
+
+class ConditionUnknown(Exception):
+    """A condition that may not be evaluated now: the state is planned as if nothing kept it, and says so."""
 
 
 class Functions(Protocol):
@@ -71,7 +76,7 @@ def _holds(
         return _answer(functions, dict(entry), kind)
     if not isinstance(entry, str):
         raise StateFailed(f"{kind}: an entry must be a command, or a mapping with `fun`, not {entry!r}")
-    options = {key: arguments[key] for key in _COMMAND_OPTIONS if arguments.get(key) is not None}
+    options = {key: arguments[key] for key in COMMAND_OPTIONS if arguments.get(key) is not None}
     excluded = arguments.get("cmd_opts_exclude") or ()
     options = {key: value for key, value in options.items() if key not in excluded}
     return machine.run(entry, **options).returncode == 0

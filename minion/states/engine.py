@@ -7,13 +7,14 @@ at which whatever a state raises becomes a result: no exception passes.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, cast
 
 from highstate.run.ports import Prepared
 from highstate.types import Chunk, StateResult, Value
-from minion.states.conditions import Functions, checked, condition
+from minion.states.conditions import ConditionUnknown, Functions, checked, condition
+from minion.states.functions import KnownFunctions
 from minion.states.plan import Change, Machine, Plan, StateFailed
 from minion.states.registry import Function, UnknownState, find, mod_watch
 
@@ -32,6 +33,30 @@ _GLOBAL = frozenset(
 """Arguments that every state takes, and that the run or the engine has acted on (Salt's internal keywords)."""
 
 
+_RELOADS = ("reload_modules", "reload_grains", "reload_pillar")
+
+
+class UserStates(Protocol):
+    """State modules that came with the tree (`minion.usermodules`). They have Salt's contract, not that of plans."""
+
+    def has(self, state: str) -> bool:
+        """Whether there is such a module; it stands before the built-in one."""
+
+    def takes(self, state: str, fun: str) -> bool:
+        """Whether the module has this function."""
+
+    def call(self, chunk: Chunk, fun: str, arguments: Mapping[str, Value], *, test: bool) -> StateResult:
+        """What the function returns; never raises."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _UserWork:
+    """A function of a user module that is to be called."""
+
+    fun: str
+    arguments: Mapping[str, Value]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Work:
     """What `act` needs: the plan, and how to ask for it again."""
@@ -46,9 +71,20 @@ class StateEngine:
     """Runs state functions on `machine`; `functions` answer the conditions that name an execution function."""
 
     def __init__(
-        self, machine: Machine, functions: Functions | None = None, *, test: bool = False, backup_dir: str = ""
+        self,
+        machine: Machine,
+        functions: Functions | None = None,
+        *,
+        test: bool = False,
+        backup_dir: str = "",
+        user_states: UserStates | None = None,
+        reload: Callable[[str], None] | None = None,
     ) -> None:
-        """`backup_dir` is where `backup: minion` keeps what it replaces."""
+        """`backup_dir` is where `backup: minion` keeps what it replaces; `reload` is told `modules`, `grains` or
+        `pillar` after a chunk that asks for it.
+        """
+        self._user_states = user_states
+        self._reload = reload
         self._machine = machine
         self._backup_dir = backup_dir
         self._functions = functions
@@ -57,55 +93,121 @@ class StateEngine:
     def plan(self, chunk: Chunk, arguments: Mapping[str, Value], *, watched: bool) -> Prepared | None:
         """What the chunk would do now; None when it has no mod_watch and `watched` asks for it."""
         try:
-            function = mod_watch(chunk.state) if watched else find(chunk.state, chunk.fun, chunk.sls)
-            if function is None:
-                return None
-            kept_from = condition(self._machine, self._functions, arguments)
+            if self._user_states is not None and self._user_states.has(chunk.state):
+                function = None
+                if watched and not self._user_states.takes(chunk.state, "mod_watch"):
+                    return None
+            else:
+                function = mod_watch(chunk.state) if watched else find(chunk.state, chunk.fun, chunk.sls)
+                if function is None:
+                    return None
+            doubts: tuple[str, ...] = ()
+            try:
+                kept_from = condition(self._machine, self._functions, arguments)
+            except ConditionUnknown as unknown:
+                kept_from, doubts = None, (str(unknown),)
             if kept_from is not None:
                 result = StateResult(name=chunk.name, result=True, comment=kept_from, skipped=True)
                 return Prepared(chunk=chunk, predicted=result, skip_watch=True)
-            return self._planned(chunk, function, arguments, watched)
+            if function is None:
+                return self._unforeseen(chunk, arguments, watched)
+            return self._planned(chunk, function, arguments, watched, doubts)
         except (UnknownState, StateFailed) as error:
             return Prepared(chunk=chunk, predicted=_failed(chunk, str(error)))
         except OSError as error:
             return Prepared(chunk=chunk, predicted=_failed(chunk, _system(error)))
         except Exception:
-            return Prepared(chunk=chunk, predicted=_failed(chunk, _unforeseen()))
+            return Prepared(chunk=chunk, predicted=_failed(chunk, _traceback()))
 
     def act(self, prepared: Prepared) -> StateResult:
         """Perform the plan, then see whether it has taken."""
-        work = prepared.work
-        if self._test or not isinstance(work, _Work):
+        work, chunk = prepared.work, prepared.chunk
+        if self._test or not isinstance(work, _Work | _UserWork):
             return prepared.predicted
-        chunk, changes = prepared.chunk, dict[str, Value]()
+        if isinstance(work, _Work):
+            result = self._performed(chunk, work)
+        else:
+            assert self._user_states is not None  # noqa: S101  (who made this work has them)
+            result = self._user_states.call(chunk, work.fun, work.arguments, test=False)
+        for what in _RELOADS:
+            if chunk.arguments.get(what) is True and self._reload is not None:
+                self._reload(what.removeprefix("reload_"))
+        if isinstance(work, _Work) and "check_cmd" in work.function.parameters:
+            return result
+        return self._checked(chunk, result)
+
+    def _performed(self, chunk: Chunk, work: _Work) -> StateResult:
+        changes = dict[str, Value]()
         try:
+            machine = self._masked(chunk)
             for change in work.plan.changes:
-                _perform(change, self._machine, changes)
-            comment = work.plan.done
-            if "check_cmd" in chunk.arguments:
-                comment = checked(self._machine, chunk.arguments, comment)
+                _perform(change, machine, changes)
             left = self._remaining(chunk, work)
         except StateFailed as error:
             return _failed(chunk, str(error), {**changes, **error.changes}, work.warnings)
         except OSError as error:
             return _failed(chunk, _system(error), changes, work.warnings)
         except Exception:
-            return _failed(chunk, _unforeseen(), changes, work.warnings)
+            return _failed(chunk, _traceback(), changes, work.warnings)
+        comment = str(changes.pop("__comment__", work.plan.done))
         if left:
             return _failed(chunk, _not_convergent(comment, left), changes, work.warnings)
         return StateResult(name=chunk.name, result=True, comment=comment, changes=changes, warnings=work.warnings)
 
-    def _planned(self, chunk: Chunk, function: Function, arguments: Mapping[str, Value], watched: bool) -> Prepared:
+    def _masked(self, chunk: Chunk) -> Machine:
+        if "umask" not in chunk.arguments:
+            return self._machine
+        from minion.states.umask import MaskedMachine, umask_of
+
+        return cast(Machine, MaskedMachine(self._machine, umask_of(chunk.arguments["umask"])))
+
+    def _checked(self, chunk: Chunk, result: StateResult) -> StateResult:
+        """The result as `check_cmd` determines it."""
+        if not chunk.arguments.get("check_cmd"):
+            return result
+        try:
+            return replace(result, result=True, comment=checked(self._machine, chunk.arguments, result.comment))
+        except StateFailed as error:
+            return replace(result, result=False, comment=str(error))
+
+    def _unforeseen(self, chunk: Chunk, arguments: Mapping[str, Value], watched: bool) -> Prepared:
+        """A user state: what it does shows when it is called."""
+        states, fun = cast(UserStates, self._user_states), "mod_watch" if watched else chunk.fun
+        if not states.takes(chunk.state, fun):
+            full = f"{chunk.state}.{fun}"
+            raise UnknownState(f"State '{full}' was not found in SLS '{chunk.sls}'\nReason: '{full}' is not available.")
+        given = {key: value for key, value in arguments.items() if key not in _GLOBAL and not key.startswith("__")}
+        if watched:
+            given["sfun"] = chunk.fun
+        return Prepared(
+            chunk=chunk,
+            predicted=StateResult(name=chunk.name, result=None, comment=f"{chunk.state}.{fun} would be called"),
+            work=_UserWork(fun=fun, arguments=given),
+            foresee=lambda: states.call(chunk, fun, given, test=True),
+        )
+
+    def _planned(
+        self,
+        chunk: Chunk,
+        function: Function,
+        arguments: Mapping[str, Value],
+        watched: bool,
+        doubts: tuple[str, ...] = (),
+    ) -> Prepared:
         own, warnings = _arguments(chunk, function, arguments, watched)
+        warnings += doubts
         if "backup_dir" in function.parameters:
             own["backup_dir"] = self._backup_dir
         if "required" in function.parameters:
             own["required"] = arguments.get("__required__", ())
+        if "functions" in function.parameters:
+            own["functions"] = KnownFunctions(self._functions, may_call=not self._test)
         plan = function.call(self._machine, chunk.name, **own)
         warnings += plan.warnings
         if not plan.changes:
             result = StateResult(name=chunk.name, result=plan.result, comment=plan.comment, warnings=warnings)
-            return Prepared(chunk=chunk, predicted=result)
+            own_check = "check_cmd" in function.parameters
+            return Prepared(chunk=chunk, predicted=result if own_check else self._checked(chunk, result))
         changes: dict[str, Value] = {}
         for change in plan.changes:
             _show(change, changes)
@@ -132,7 +234,7 @@ def _arguments(
         own.setdefault("saltenv", chunk.saltenv)
     if watched and "sfun" in function.parameters:
         own["sfun"] = chunk.fun
-    missing = [name for name in function.required() if name not in own]
+    missing = [name for name in function.required() if name not in own and name != "functions"]
     if missing:
         lines = (f"Missing parameter {name} for state {chunk.state}.{chunk.fun}" for name in missing)
         raise StateFailed("\n".join(lines))
@@ -184,5 +286,5 @@ def _system(error: OSError) -> str:
     return f"{text}: {where}{hint}" if where else f"{text}{hint}"
 
 
-def _unforeseen() -> str:
+def _traceback() -> str:
     return f"An exception occurred in this state: {traceback.format_exc()}"

@@ -30,8 +30,18 @@ def faults_of(folder: Path) -> list[str]:
 
 def test_without_files_there_are_defaults(tmp_path):
     settings = load_settings(tmp_path / "none")
-    assert settings == Settings(config_dir=tmp_path / "none")
+    assert settings == Settings(config_dir=tmp_path / "none", language={"state_top_saltenv": "base"})
     assert str(settings.socket) == "/run/saltern/controller.sock"
+
+
+def test_top_files_of_other_branches_count_only_when_asked_for(write):
+    assert load_settings(write("state_top_saltenv: ''\n")).language["state_top_saltenv"] is None
+    assert load_settings(write("state_top_saltenv: dev\n")).language["state_top_saltenv"] == "dev"
+
+
+def test_renderers_are_switched_by_options_of_the_language(write):
+    language = load_settings(write("allow_py_renderer: false\nrenderer_blacklist: [mako]\n")).language
+    assert language["opts"] == {"allow_py_renderer": False, "renderer_blacklist": ("mako",)}
 
 
 def test_an_empty_file_is_no_fault(write):

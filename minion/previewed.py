@@ -1,0 +1,88 @@
+"""What a preview may do on a machine: look, and no command that somebody wrote into a branch.
+
+A preview plans the document of a branch that nobody has approved. Its states look at the machine as always, by our
+own code; but `onlyif` and `unless` are commands of the branch's author, and a template may call execution functions.
+Only conditions that stand in the live document too, word for word and with the same options, are evaluated; any other
+leaves the state to be shown as if it ran, with a warning. Templates get no function of the live machine, and no URL is
+fetched.
+
+Called by `minion.worker_engine`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from highstate.desired import Desired
+from minion.states.conditions import COMMAND_OPTIONS, ConditionUnknown, Functions
+from minion.states.machine import LocalMachine
+from minion.states.plan import Completed, StateFailed
+
+
+def known_conditions(live: Desired) -> frozenset[str]:
+    """The conditions of the live document, options included, each as one text."""
+    return frozenset(
+        _signature(entry, chunk.arguments)
+        for chunk in live.chunks.values()
+        for kind in ("onlyif", "unless")
+        for entry in _listed(chunk.arguments.get(kind))
+    )
+
+
+@dataclass(kw_only=True)
+class PreviewMachine(LocalMachine):
+    """The machine as a preview sees it."""
+
+    known: frozenset[str] = frozenset()
+    """From `known_conditions`."""
+
+    def run(
+        self,
+        argv: Sequence[str] | str,
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        runas: str | None = None,
+        timeout: float | None = None,
+        stdin: str | None = None,
+    ) -> Completed:
+        """Run a condition that is live; ConditionUnknown for any other command."""
+        options = {"cwd": cwd, "env": env, "runas": runas, "timeout": timeout}
+        if not isinstance(argv, str) or _signature(argv, options) not in self.known:
+            raise ConditionUnknown(f"not evaluated in a preview: {argv!r} is not in the live state")
+        return super().run(argv, cwd=cwd, env=env, runas=runas, timeout=timeout, stdin=stdin)
+
+    def fetch(self, url: str) -> bytes | None:
+        """Refused: the URL is the branch's."""
+        raise StateFailed(f"a preview fetches nothing from the network: {url}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreviewFunctions:
+    """Execution functions for the conditions of a preview."""
+
+    functions: Functions
+    known: frozenset[str]
+
+    def call(self, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call a function that a live condition calls in the same way; ConditionUnknown otherwise."""
+        plain, listed = {"fun": fun, **kwargs}, {"fun": fun, "args": list(args), **kwargs}
+        forms = [listed] if args else [plain, listed]
+        if not any(_signature(form, {}) in self.known for form in forms):
+            raise ConditionUnknown(f"not evaluated in a preview: {fun} is not called so in the live state")
+        return self.functions.call(fun, args, kwargs)
+
+
+def _signature(entry: Any, arguments: Mapping[str, Any]) -> str:
+    options = {key: arguments[key] for key in COMMAND_OPTIONS if arguments.get(key) is not None}
+    if isinstance(entry, Mapping):
+        entry = {key: value for key, value in entry.items() if key != "get_return"}
+        options = {}
+    return json.dumps([entry, options], sort_keys=True, default=str)
+
+
+def _listed(value: Any) -> list[Any]:
+    return [] if value is None else value if isinstance(value, list) else [value]

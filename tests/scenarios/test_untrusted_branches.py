@@ -1,0 +1,75 @@
+"""A branch that nobody has approved: it is previewed, and neither it nor its preview runs anything."""
+
+import json
+
+PROGRAM = """#!py
+import pathlib
+
+def run():
+    pathlib.Path({marker!r}).write_text("ran")
+    return {{}}
+"""
+
+
+def previewed(rig, branch):
+    asked = ("preview", "--base", "main", "--head", branch, "--out", "json", "--exit-code")
+    return rig.wait("the branch", lambda: (done := rig.saltern(*asked, check=False)).returncode in (2, 4) and done)
+
+
+def test_conditions_of_a_branch_are_not_run(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    marker = rig.directory / "marker"
+    live = ("- onchanges:\n", f"- unless: test -e {rig.directory}/never\n    - onchanges:\n")
+    rig.wait_applied(rig.push("first", {"states/app.sls": live}))
+    rig.git("checkout", "-q", "-b", "branch")
+    evil = {
+        "states/app.sls": ("- require:\n      - file: root", f"- unless: touch {marker}\n    - onlyif: touch {marker}"),
+        "pillar/numbers.sls": ("number: 0", "number: 1"),
+    }
+    rig.push("a condition that writes", evil, branch="branch")
+    shown = previewed(rig, "branch")
+    assert not marker.exists()
+    states = next(iter(json.loads(shown.stdout)["results"]))["states"]
+    config = next(entry for key, entry in states.items() if "app-config" in key)
+    assert config["result"] is None
+    assert "not evaluated in a preview" in config["warnings"][0]
+    told = next(entry for key, entry in states.items() if "app-told" in key)
+    assert "warnings" not in told, "a condition that is live already is evaluated"
+
+
+def test_live_functions_in_templates_of_a_branch_are_not_run(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    marker = rig.directory / "marker"
+    rig.wait_applied(rig.push("first"))
+    rig.git("checkout", "-q", "-b", "branch")
+    call = "{{ salt['cmd.run']('touch " + str(marker) + "') }}"
+    rig.push("a template that writes", {"states/app.conf.j2": ("number", f"{call} number")}, branch="branch")
+    previewed(rig, "branch")
+    assert not marker.exists()
+
+
+def test_programs_of_a_branch_are_not_run_for_a_preview(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    marker = rig.directory / "marker"
+    rig.wait_applied(rig.push("first"))
+    rig.git("checkout", "-q", "-b", "branch")
+    (rig.work / "states/app.sls").write_text(PROGRAM.format(marker=str(marker)))
+    rig.push("a program", branch="branch")
+    shown = previewed(rig, "branch")
+    assert not marker.exists()
+    assert "py" in shown.stdout
+    assert json.loads(shown.stdout)["started"]["broken"] == 1
+
+
+def test_the_top_file_of_a_branch_gives_nobody_states(make_rig):
+    rig = make_rig(minions={"web1": {}}, gitfs_update_interval=1)
+    first = rig.push("first")
+    rig.wait_applied(first)
+    rig.git("checkout", "-q", "-b", "branch")
+    (rig.work / "states/top.sls").write_text("branch:\n  '*':\n    - evil\n")
+    (rig.work / "states/evil.sls").write_text("evil:\n  test.nop: []\n")
+    rig.push("states for everyone", branch="branch")
+    previewed(rig, "branch")  # it is fetched
+    rig.wait("it to be compiled", lambda: rig.status()["web1"]["sync"] == "Synced")
+    keys = json.loads(rig.saltern("run", "web1", "state.show_lowstate", "--out", "json").stdout)["web1"]
+    assert "evil" not in {low["__sls__"] for low in keys}
