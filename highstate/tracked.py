@@ -24,7 +24,7 @@ from highstate.types import Files, Minion, Value
 Read: TypeAlias = tuple[Any, ...]
 """What was read: ("value", root, path) whole; ("peek", root, path), whole unless it is a mapping;
 ("keys", root, path); ("has", root, path, key); ("id", matcher, pattern); ("file", saltenv, path);
-("list", saltenv, prefix); ("fact", function, question); ("secret", path).
+("list", saltenv, prefix); ("fact", function, question); ("secret", path) or ("secrets", path).
 Which kind a read is must never follow from its own answer."""
 
 _MISSING = object()
@@ -74,6 +74,12 @@ class Sources:
             raise SecretFailed("no vault is set up (option vault)")
         return self.ports.secrets.read_secret(path, Minion(id=self.minion_id, grains=self.roots["grains"]))
 
+    def listed_secrets(self, path: str) -> Sequence[str]:
+        """Names below a path of the vault; SecretFailed as `secret`."""
+        if self.ports.secrets is None:
+            raise SecretFailed("no vault is set up (option vault)")
+        return self.ports.secrets.list_secrets(path, Minion(id=self.minion_id, grains=self.roots["grains"]))
+
     def _look(self, read: Read) -> bytes:
         match read:
             case ("value", root, path):
@@ -99,6 +105,11 @@ class Sources:
             case ("secret", path):
                 try:
                     return digest_value(dict(self.secret(path)))
+                except SecretFailed as failed:
+                    return digest_value(str(failed))
+            case ("secrets", path):
+                try:
+                    return digest_value(list(self.listed_secrets(path)))
                 except SecretFailed as failed:
                     return digest_value(str(failed))
             case _:
@@ -152,6 +163,11 @@ class Recorder:
         """A secret of the vault; SecretFailed when it cannot be had."""
         self.record(("secret", path))
         return self.sources.secret(path)
+
+    def listed_secrets(self, path: str) -> Sequence[str]:
+        """Names below a path of the vault; SecretFailed when it cannot be had."""
+        self.record(("secrets", path))
+        return self.sources.listed_secrets(path)
 
     @property
     def volatile(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from highstate.functions.live import LIVE_MODULES
+from highstate.functions.live import LIVE_FUNCTIONS, LIVE_MODULES
 from highstate.tracked import Recorder, fresh, plain
 from highstate.types import Value
 
@@ -45,6 +45,14 @@ class Call:
         """A minion option."""
         return self.recorder.view("opts").get(name, default)
 
+    def ask(self, fun: str, *arguments: Value, **named: Value) -> Value:
+        """What the machine answers, where a function cannot tell by itself; FunctionFailed when it is not known."""
+        given = {key: plain(value) for key, value in named.items()}
+        fact = self.recorder.fact(fun, [plain(one) for one in arguments], given)
+        if fact is None:
+            raise FunctionFailed(_why_live(fun), live=fun)
+        return fresh(fact.value)
+
 
 Function = Callable[..., Value]
 
@@ -52,14 +60,21 @@ Function = Callable[..., Value]
 @lru_cache(maxsize=1)
 def registry() -> Mapping[str, Function]:
     """All built-in functions by full name. Loaded on first use, since the modules import this one."""
+    from highstate.functions.chance import FUNCTIONS as CHANCE
     from highstate.functions.codecs import FUNCTIONS as CODECS
     from highstate.functions.data import FUNCTIONS as DATA
     from highstate.functions.files import FUNCTIONS as FILES
     from highstate.functions.identity import FUNCTIONS as IDENTITY
+    from highstate.functions.network import FUNCTIONS as NETWORK
     from highstate.functions.settings import FUNCTIONS as SETTINGS
+    from highstate.functions.vault import FUNCTIONS as VAULT
 
-    tables = (CODECS, DATA, FILES, IDENTITY, SETTINGS)
+    tables = (CHANCE, CODECS, DATA, FILES, IDENTITY, NETWORK, SETTINGS, VAULT)
     return {name: function for table in tables for name, function in table.items()}
+
+
+def _why_live(name: str) -> str:
+    return f"salt['{name}'] asks the live machine and is not available on the controller"
 
 
 class Catalog:
@@ -104,14 +119,14 @@ class Catalog:
         module = name.partition(".")[0]
         if name in registry() or name in self._extra:
             return False
-        if module in LIVE_MODULES:
+        if module in LIVE_MODULES or name in LIVE_FUNCTIONS:
             return True
         return self._call.recorder.oid(f"_modules/{module}.py", self._call.saltenv) is not None
 
     def why_missing(self, name: str) -> str:
         """What to tell about a function that is not here."""
         if self.is_live(name):
-            return f"salt['{name}'] asks the live machine and is not available on the controller"
+            return _why_live(name)
         return f"there is no function salt['{name}']"
 
     def _asks(self) -> bool:
@@ -121,11 +136,7 @@ class Catalog:
         """A function whose answers come from the facts."""
 
         def ask(*arguments: Any, **named: Any) -> Value:
-            given = [plain(one) for one in arguments]
-            fact = self._call.recorder.fact(name, given, {key: plain(value) for key, value in named.items()})
-            if fact is None:
-                raise FunctionFailed(self.why_missing(name), live=name)
-            return fresh(fact.value)
+            return self._call.ask(name, *arguments, **named)
 
         return ask
 

@@ -41,8 +41,8 @@ def _serialize(call: Call, serializer: str, obj: Value, **options: Any) -> str:
 
 
 def _deserialize(call: Call, serializer: str, stream_or_string: str, **options: Any) -> Value:
-    if serializer not in ("json", "yaml"):
-        raise FunctionFailed(f"slsutil.deserialize knows json and yaml, not {serializer!r}")
+    if serializer not in ("json", "toml", "yaml", "yamlex"):
+        raise FunctionFailed(f"slsutil.deserialize knows json, toml, yaml and yamlex, not {serializer!r}")
     return call.render(stream_or_string, serializer, {})
 
 

@@ -78,6 +78,13 @@ def _findup(call: Call, startpath: str, filenames: str | list[str], saltenv: str
         folder = posixpath.dirname(folder)
 
 
+def _sls_exists(call: Call, mods: str | list[str], saltenv: str | None = None, **ignored: Value) -> bool:
+    """Whether there are files for these SLS; Salt renders them besides, and calls a broken one missing."""
+    names = mods.split(",") if isinstance(mods, str) else mods
+    stems = [name.strip().replace(".", "/") for name in names]
+    return all(any(_file_exists(call, stem + end, saltenv) for end in (".sls", "/init.sls")) for stem in stems)
+
+
 FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     "cp.get_file_str": _get_file_str,
     "cp.hash_file": _hash_file,
@@ -95,4 +102,5 @@ FUNCTIONS: Mapping[str, Callable[..., Value]] = {
         _file_exists(call, path, saltenv) or _dir_exists(call, path, saltenv)
     ),
     "slsutil.findup": _findup,
+    "state.sls_exists": _sls_exists,
 }

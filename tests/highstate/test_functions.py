@@ -99,7 +99,7 @@ def test_values(expression, expected):
         ("salt['defaults.merge'](none, {})", "in place"),
         ("salt['slsutil.merge'](1, {})", "TypeError|'int'"),
         ("salt['slsutil.serialize']('toml', {})", "knows json and yaml"),
-        ("salt['slsutil.deserialize']('toml', '')", "knows json and yaml"),
+        ("salt['slsutil.deserialize']('xml', '')", "knows json, toml"),
         ("salt['slsutil.deserialize']('json', '{')", "Expecting property name"),
         ("salt['slsutil.renderer']()", "either a path or a string"),
         ("salt['slsutil.renderer']('salt://nope')", "no file salt://nope"),
