@@ -21,6 +21,7 @@ from minion.modules import CallFailed, CompileFailed, Context, Modules
 from minion.settings import DEFAULT_CONFIG_DIR, LOG_LEVELS, BadSettings, Settings, load_settings
 
 if TYPE_CHECKING:
+    from highstate.run.ports import Surroundings
     from highstate.types import Files
     from minion.modules import Compiler
 
@@ -96,13 +97,18 @@ class _Local:
             run_lock=self.lock,
             failhard=self.settings.failhard,
             backup_dir=str(self.settings.cachedir / "file_backup"),
+            cachedir=str(self.settings.cachedir),
+            make_surroundings=self.surroundings,
         )
 
     @cached_property
     def grains(self) -> Mapping[str, Any]:
         from minion.grains import collect
+        from minion.usermodules import Store, user_grains
 
-        return {**collect(self.settings.grains), "id": self.settings.id}
+        found = {**collect(self.settings.grains), "id": self.settings.id}
+        own = user_grains(Store(str(self.settings.cachedir)), self.settings.id, found, self.settings.opts)
+        return {**found, **own, **self.settings.grains, "id": self.settings.id}
 
     @cached_property
     def roots(self) -> Files:
@@ -150,6 +156,13 @@ class _Local:
         from minion.compilers import HeldCompiler
 
         return HeldCompiler(minion_id=self.settings.id, desired=self.held)
+
+    def surroundings(self) -> Surroundings:
+        """Threads, and the triggers that are owed, where there is a cache to keep them in."""
+        from minion.run_surroundings import TriggerFile, surroundings
+
+        there = self.settings.cachedir.is_dir()
+        return surroundings(self.settings.opts, TriggerFile(self.settings.cachedir) if there else None)
 
     @contextmanager
     def lock(self) -> Iterator[None]:

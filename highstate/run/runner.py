@@ -288,7 +288,7 @@ class _Run:
             self.predictions[key] = _not_run(chunk, False, comment)
         elif status not in _NOT_RUN:
             prepared = self.prepare(key, chunk, status is Status.CHANGE)
-            self.predictions[key] = prepared.foresee() if prepared.foresee else prepared.predicted
+            self.predictions[key] = self.foreseen(chunk, prepared, status is Status.CHANGE)
         if key in self.begun and self.predictions[key].result is True:
             self.predictions[key] = replace(self.predictions[key], result=None, changes=self.begun[key])
         return self.predictions[key]
@@ -303,6 +303,15 @@ class _Run:
         if watched and idle and not prepared.skip_watch:
             return self.executor.plan(chunk, arguments, watched=True) or prepared
         return prepared
+
+    def foreseen(self, chunk: Chunk, prepared: Prepared, watched: bool) -> StateResult:
+        """What it would come to, its mod_watch included."""
+        result = prepared.foresee() if prepared.foresee else prepared.predicted
+        if watched and prepared.foresee and result.result is True and not result.changes:
+            follow = self.executor.plan(chunk, chunk.arguments, watched=True)
+            if follow is not None:
+                return follow.foresee() if follow.foresee else follow.predicted
+        return result
 
     def with_required(self, key: str, chunk: Chunk) -> Mapping[str, Value]:
         """The arguments, and in `__required__` state and name of what the chunk requires: cleaning spares those."""
@@ -342,7 +351,7 @@ class _Run:
     def attempt(self, key: str, chunk: Chunk, watched: bool) -> StateResult:
         prepared = self.prepare(key, chunk, watched)
         if self.test:
-            return prepared.foresee() if prepared.foresee else prepared.predicted
+            return self.foreseen(chunk, prepared, watched)
         result = prepared.predicted
         if prepared.work is not None:
             self.journal.intent(key, prepared.predicted.changes)

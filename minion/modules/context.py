@@ -6,6 +6,7 @@ function first asks for them, so that `test.ping` costs nothing.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -13,8 +14,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from highstate.run.ports import Surroundings
     from highstate.types import Chunk, Compiled, Files
     from minion.states.machine import LocalMachine
+    from minion.usermodules.loading import UserModules
 
 
 class Compiler(Protocol):
@@ -46,6 +49,51 @@ class Context:
     """Held while states run, so that no two runs overlap."""
     failhard: bool = False
     backup_dir: str = ""
+    cachedir: str = ""
+    """Where user modules are kept; empty: in memory."""
+    fire: Callable[[str, Mapping[str, Any]], bool] | None = None
+    """Takes an event, tag and data; None: there is nobody to send it to."""
+    make_surroundings: Callable[[], Surroundings] | None = None
+    """What runs of states have besides."""
+
+    testing: bool = False
+    """Whether the run of states that goes on is one under test=True."""
+
+    @cached_property
+    def user_modules(self) -> UserModules:
+        """The modules that came with the tree."""
+        from minion.usermodules.dunders import dunders_of
+        from minion.usermodules.loading import UserModules
+        from minion.usermodules.store import Store
+
+        return UserModules(store=Store(self.cachedir), dunders=lambda: dunders_of(self))
+
+    def has_user_modules(self) -> bool:
+        """Whether any were synced, as far as the disk or this process knows."""
+        if "user_modules" in self.__dict__:
+            return bool(self.user_modules.store.index())
+        return bool(self.cachedir) and os.path.exists(f"{self.cachedir}/usermodules/index.json")  # noqa: PTH110
+
+    def sync_user_modules(self, kinds: Sequence[str], saltenv: str = "base") -> dict[str, list[str]]:
+        """Take the user modules of the tree as they are now; what changed."""
+        changed = self.user_modules.store.sync(self.files, kinds, saltenv)
+        if any(changed.values()):
+            self.user_modules.forget()
+        return changed
+
+    def reload(self, what: str) -> None:
+        """Look again at `grains`, `pillar` or `modules`, for whatever comes after in this process."""
+        if what == "modules":
+            self.user_modules.forget()
+            return
+        value = self.make_grains() if what == "grains" else self.make_pillar()
+        self.__dict__[what] = value
+        for machine in self._machines:
+            setattr(machine, what, value)
+
+    @cached_property
+    def _machines(self) -> list[LocalMachine]:
+        return []
 
     @cached_property
     def grains(self) -> Mapping[str, Any]:
@@ -76,7 +124,7 @@ class Context:
         from minion.modules.loader import Modules
         from minion.states.machine import LocalMachine
 
-        return LocalMachine(
+        machine = LocalMachine(
             sources_port=self.files,
             minion_id=self.minion_id,
             grains=self.grains,
@@ -84,3 +132,5 @@ class Context:
             opts=self.opts,
             functions=Modules(self).as_functions(),
         )
+        self._machines.append(machine)
+        return machine

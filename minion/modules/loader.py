@@ -8,20 +8,27 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minion.modules.context import Context
 from minion.modules.errors import BadArguments, UnknownFunction
 
+if TYPE_CHECKING:
+    import inspect
+
+    from minion.usermodules.loading import UserFunction
+
 MODULES = (
     "cmd",
     "config",
+    "event",
     "file",
     "grains",
     "group",
     "match",
     "pillar",
     "pkg",
+    "saltutil",
     "service",
     "state",
     "sys",
@@ -44,10 +51,42 @@ class Modules:
 
     def call(self, fun: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Any:
         """The function's value. Raises UnknownFunction, BadArguments, CallFailed, or what the function raises."""
-        function = find(fun)
         given = {key: value for key, value in (kwargs or {}).items() if not key.startswith("__pub_")}
-        _check(fun, function, args, given)
+        user = self._user(str(fun))
+        if user is not None:
+            _check(fun, user.call, args, given)
+            return user.call(*args, **given)
+        function = find(fun)
+        _check(fun, function, (None, *args), given, own=1)
         return function(self._context, *args, **given)
+
+    def signature(self, fun: str) -> inspect.Signature | None:
+        """What the function takes from its caller; None when there is no such function."""
+        user = self._user(fun)
+        if user is not None:
+            return user.signature
+        try:
+            function = find(fun)
+        except UnknownFunction:
+            return None
+        import inspect
+
+        whole = inspect.signature(function)
+        return whole.replace(parameters=list(whole.parameters.values())[1:])
+
+    def has(self, fun: str) -> bool:
+        """Whether there is such a function."""
+        if self._user(fun) is not None:
+            return True
+        try:
+            find(fun)
+        except UnknownFunction:
+            return False
+        return True
+
+    def _user(self, fun: str) -> UserFunction | None:
+        """A function of a user module, which stands before a built-in one. Looks for a file; imports nothing else."""
+        return self._context.user_modules.function(fun) if self._context.has_user_modules() else None
 
     def as_functions(self) -> Mapping[str, Callable[..., Any]]:
         """All of them by full name, as templates call them."""
@@ -61,10 +100,8 @@ class _Callables(Mapping[str, Callable[..., Any]]):
         self._modules = modules
 
     def __getitem__(self, fun: str) -> Callable[..., Any]:
-        try:
-            find(fun)
-        except UnknownFunction:
-            raise KeyError(fun) from None
+        if not self._modules.has(fun):
+            raise KeyError(fun)
         return lambda *args, **kwargs: self._modules.call(fun, args, kwargs)
 
     def __iter__(self) -> Iterator[str]:
@@ -100,23 +137,28 @@ def names() -> list[str]:
     return sorted(f"{module}.{name}" for module in MODULES for name in functions_of(module))
 
 
-def usage(fun: str, function: Function) -> str:
+def usage(fun: str, function: Function, own: int = 1) -> str:
     """The signature as its caller sees it, and the docstring."""
     import inspect
 
     signature = inspect.signature(function)
-    own = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()][1:]
-    shown = signature.replace(parameters=own, return_annotation=inspect.Signature.empty)
+    own_parameters = [
+        parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()
+    ]
+    own_parameters = own_parameters[own:]
+    shown = signature.replace(parameters=own_parameters, return_annotation=inspect.Signature.empty)
     return f"{fun}{shown}\n\n{inspect.getdoc(function) or ''}".strip()
 
 
-def _check(fun: str, function: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def _check(fun: str, function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], own: int = 0) -> None:
     import inspect
 
     try:
-        inspect.signature(function).bind(None, *args, **kwargs)
+        inspect.signature(function).bind(*args, **kwargs)
     except TypeError as error:
-        raise BadArguments(f"Passed invalid arguments to {fun}: {error}\n\nUsage: {usage(fun, function)}") from None
+        raise BadArguments(
+            f"Passed invalid arguments to {fun}: {error}\n\nUsage: {usage(fun, function, own)}"
+        ) from None
 
 
 def _near(fun: str, module: str) -> str:

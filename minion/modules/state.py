@@ -7,7 +7,7 @@ Where a lowstate comes from is the compiler's: the controller's document that th
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minion.modules.context import Compiler, Context
@@ -15,6 +15,8 @@ from minion.modules.errors import CallFailed, CompileFailed
 
 if TYPE_CHECKING:
     from highstate.types import Chunk, Compiled
+    from minion.states.engine import StateEngine
+    from minion.states.machine import LocalMachine
 
 
 def apply(context: Context, mods: Any = None, **options: Any) -> dict[str, Any]:
@@ -152,9 +154,8 @@ def _run(
     from highstate.desired import chunk_keys
     from highstate.run import as_running, run
     from highstate.types import StateResult
-    from minion.modules.loader import Modules
-    from minion.states.engine import StateEngine
 
+    sync_for(context, chunks)
     keyed = chunk_keys(others or chunks)
     wanted = set(map(id, chunks))
     known = {
@@ -163,10 +164,47 @@ def _run(
         if id(chunk) not in wanted
     }
     machine = context.machine_with(pillar)
-    engine = StateEngine(machine, Modules(context), test=test, backup_dir=context.backup_dir)
+    engine = engine_of(context, machine, test=test)
     with context.run_lock():
-        results = run(keyed, engine, test=test, clock=time.time, known=known, failhard=context.failhard)
+        around = context.make_surroundings() if context.make_surroundings else None
+        results = run(keyed, engine, test=test, clock=time.time, known=known, failhard=context.failhard, around=around)
     return as_running(keyed, results)
+
+
+def engine_of(context: Context, machine: LocalMachine, *, test: bool) -> StateEngine:
+    """The executor of a run: built-in states and those of the tree."""
+    from minion.modules.loader import Modules
+    from minion.states.engine import StateEngine
+    from minion.usermodules.runnable import CallableStates
+
+    context.testing = test
+    return StateEngine(
+        machine,
+        Modules(context),
+        test=test,
+        backup_dir=context.backup_dir,
+        user_states=CallableStates(context.user_modules),
+        reload=context.reload,
+    )
+
+
+def sync_for(context: Context, chunks: Iterable[Chunk]) -> None:
+    """Bring user modules up to date where there are any, or where a chunk is of a state that is not built in.
+
+    Each question costs a way to the controller and back, so a tree that has none is not asked for them at every run.
+    Where it does not answer, what was synced last will do.
+    """
+    from minion.states.registry import MODULES
+    from minion.usermodules.store import KINDS
+
+    if not context.has_user_modules() and all(chunk.state in MODULES for chunk in chunks):
+        return
+    try:
+        context.sync_user_modules(KINDS)
+    except OSError as error:
+        import logging
+
+        logging.getLogger(__name__).warning("event=user_modules_not_synced error=%s", error)
 
 
 FUNCTIONS: Mapping[str, Any] = {

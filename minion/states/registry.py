@@ -13,7 +13,18 @@ from types import ModuleType
 
 from minion.states.plan import StateFunction
 
-MODULES = ("cmd", "file", "group", "pkg", "service", "test", "user")
+MODULES = (
+    "cmd",
+    "event",
+    "file",
+    "group",
+    "module",
+    "pkg",
+    "saltutil",
+    "service",
+    "test",
+    "user",
+)
 """Each is `minion.states.<name>` and has `STATES`."""
 
 

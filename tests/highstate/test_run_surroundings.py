@@ -178,4 +178,4 @@ def test_what_only_shows_when_done_is_asked_under_test_and_followed_by_its_watch
     assert go(Unforeseen(), *chunks, test=True)["blind"].comment == "asked"
     machine = Unforeseen(changing={"conf", "first"})
     go(machine, *chunks)
-    assert machine.acted == ["do conf", "blind blind", "watch blind"]
+    assert machine.acted == ["do conf", "do first", "blind blind", "watch blind"]

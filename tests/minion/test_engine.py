@@ -39,7 +39,7 @@ def one(*chunks: Chunk, **more: Any) -> StateResult:
     [
         ("file", "manged", "Did you mean file.managed?"),
         ("flie", "managed", "Did you mean file.managed"),
-        ("zabbix", "host", "There are: cmd, file"),
+        ("zabbix", "host", "There are: "),
         ("file", "xyzzy", "file has: absent"),
     ],
 )

@@ -1,0 +1,66 @@
+"""The execution module `saltutil`: user modules and grains brought up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from minion.modules.context import Context
+from minion.usermodules.store import KINDS
+
+# fmt: off
+_ELSEWHERE = (
+    "beacons", "clouds", "engines", "executors", "log_handlers", "matchers", "outputters", "pillar", "proxymodules",
+    "renderers", "returners", "sdb", "serializers", "tops",
+)
+# fmt: on
+"""Kinds that a minion does not load here: there is nothing to bring up to date."""
+
+
+def sync_all(context: Context, saltenv: str = "base", refresh: bool = True) -> dict[str, list[str]]:
+    """All kinds of user modules; by kind, what is new, changed or gone."""
+    changed = context.sync_user_modules(KINDS, str(saltenv or "base"))
+    return {**{kind: [] for kind in _ELSEWHERE}, **changed}
+
+
+def refresh_grains(context: Context, **options: Any) -> bool:
+    """Collect the grains anew; in the running agent, at its next collection."""
+    context.reload("grains")
+    return True
+
+
+def refresh_pillar(context: Context, **options: Any) -> bool:
+    """Read the pillar anew where it is compiled here; the controller sends a changed one by itself."""
+    context.reload("pillar")
+    return True
+
+
+def refresh_modules(context: Context, **options: Any) -> bool:
+    """Load user modules anew."""
+    context.reload("modules")
+    return True
+
+
+def list_extmods(context: Context) -> dict[str, list[str]]:
+    """The user modules here, by kind; those that cannot be used too."""
+    return {kind: sorted(names) for kind, names in context.user_modules.store.index().items() if names}
+
+
+def _sync(kind: str) -> Callable[..., list[str]]:
+    def sync(context: Context, saltenv: str = "base", refresh: bool = True) -> list[str]:
+        if kind in _ELSEWHERE:
+            return []
+        return context.sync_user_modules((kind,), str(saltenv or "base"))[kind]
+
+    sync.__doc__ = f"User modules of `_{kind}`: what is new, changed or gone."
+    return sync
+
+
+FUNCTIONS: Mapping[str, Any] = {
+    "list_extmods": list_extmods,
+    "refresh_grains": refresh_grains,
+    "refresh_modules": refresh_modules,
+    "refresh_pillar": refresh_pillar,
+    "sync_all": sync_all,
+    **{f"sync_{kind}": _sync(kind) for kind in (*KINDS, *_ELSEWHERE)},
+}

@@ -1,0 +1,80 @@
+"""`salt.exceptions`: what user modules raise and catch.
+
+SaltException
+├── CommandExecutionError ── CommandNotFoundError, PackageError
+├── SaltInvocationError, ArgumentValueError, SaltConfigurationError, SaltRenderError, SaltReqTimeoutError
+└── MinionError, LoaderError, AuthenticationError, FileserverConfigError, TimedProcTimeoutError, NotImplemented
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class SaltException(Exception):
+    """The root."""
+
+    def __init__(self, message: Any = "") -> None:
+        super().__init__(str(message))
+        self.message = self.strerror = str(message)
+
+
+class CommandExecutionError(SaltException):
+    """A command, or what a function does, failed; `info` may say more."""
+
+    def __init__(self, message: Any = "", info: Any = None) -> None:
+        super().__init__(message)
+        self.info = info
+        self.error = self.strerror_without_changes = self.message
+
+
+class CommandNotFoundError(CommandExecutionError):
+    """A program that is needed is not there."""
+
+
+class PackageError(CommandExecutionError):
+    """A package manager failed."""
+
+
+class SaltInvocationError(SaltException, TypeError):
+    """Wrong arguments."""
+
+
+class ArgumentValueError(CommandExecutionError):
+    """An argument of a wrong value."""
+
+
+class SaltConfigurationError(SaltException):
+    """A configuration that cannot be used."""
+
+
+class SaltRenderError(SaltException):
+    """A template that cannot be rendered."""
+
+
+class SaltReqTimeoutError(SaltException):
+    """No answer in time."""
+
+
+class MinionError(SaltException):
+    """The minion cannot do it."""
+
+
+class LoaderError(SaltException):
+    """A module cannot be loaded."""
+
+
+class AuthenticationError(SaltException):
+    """Not who it should be."""
+
+
+class FileserverConfigError(SaltException):
+    """A file server that is not set up."""
+
+
+class TimedProcTimeoutError(SaltException):
+    """A command took too long."""
+
+
+class NotImplemented(SaltException):  # noqa: A001  (the name that user modules know)
+    """Not available on this system."""

@@ -1,0 +1,5 @@
+"""`salt.utils.json`: JSON."""
+
+from json import dump, dumps, load, loads
+
+__all__ = ["dump", "dumps", "load", "loads"]

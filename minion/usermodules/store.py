@@ -1,0 +1,115 @@
+"""User modules on a minion's disk, by content address.
+
+    cachedir/usermodules/index.json    kind -> module -> content id
+                         <id>.py       contents
+
+Written by `sync`, which `saltutil.sync_*` and state runs call; read by the loader. Without a folder (a masterless call
+of somebody who may not write there) it holds them in memory.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from highstate.types import Files
+
+KINDS = ("grains", "modules", "states", "utils")
+"""Those that a minion loads; folder `_KIND` of a tree."""
+
+Index = dict[str, dict[str, str]]
+
+_FILE = re.compile(r"([A-Za-z_]\w*)(?:\.py|/__init__\.py)")
+
+
+class Store:
+    """The modules that were synced last."""
+
+    def __init__(self, cachedir: str) -> None:
+        """`cachedir`: empty for none."""
+        self._folder = Path(cachedir) / "usermodules" if cachedir else None
+        self._index: Index | None = None
+        self._memory: dict[str, bytes] = {}
+
+    def index(self) -> Index:
+        """Kind -> module -> content id."""
+        if self._index is None:
+            self._index = self._read()
+        return self._index
+
+    def source(self, oid: str) -> bytes:
+        """A content; FileNotFoundError when somebody has removed it."""
+        if oid in self._memory:
+            return self._memory[oid]
+        if self._folder is None:
+            raise FileNotFoundError(oid)
+        return (self._folder / f"{oid}.py").read_bytes()
+
+    def sync(self, files: Files, kinds: Iterable[str] = KINDS, saltenv: str = "base") -> dict[str, list[str]]:
+        """Take what the tree has now. By kind, the modules that are new, changed or gone (`modules.name`)."""
+        old, new = self.index(), dict(self.index())
+        for kind in kinds:
+            new[kind] = self._synced(files, kind, saltenv)
+        changed = {kind: _differing(kind, old.get(kind, {}), new.get(kind, {})) for kind in kinds}
+        if new != old:
+            self._index = new
+            self._write(new)
+        return changed
+
+    def _synced(self, files: Files, kind: str, saltenv: str) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for path in files.list(f"_{kind}", saltenv):
+            match = _FILE.fullmatch(path.removeprefix(f"_{kind}/"))
+            oid = files.oid(path, saltenv) if match else None
+            if match and oid:
+                if not self._has(oid):
+                    self._keep(oid, files.read(path, saltenv))
+                found[match[1]] = oid
+        return found
+
+    def _has(self, oid: str) -> bool:
+        return oid in self._memory or (self._folder is not None and (self._folder / f"{oid}.py").exists())
+
+    def _keep(self, oid: str, data: bytes) -> None:
+        self._memory[oid] = data
+        if self._folder is not None and self._prepared(self._folder):
+            from minion.journal import write_durably
+
+            write_durably(self._folder / f"{oid}.py", data)
+
+    def _prepared(self, folder: Path) -> bool:
+        """Whether the folder can be written; from then on memory holds what cannot be kept."""
+        try:
+            folder.mkdir(mode=0o700, parents=False, exist_ok=True)
+            return True
+        except OSError:
+            self._folder = None
+            return False
+
+    def _read(self) -> Index:
+        if self._folder is None:
+            return {}
+        try:
+            read = json.loads((self._folder / "index.json").read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return read if isinstance(read, dict) else {}
+
+    def _write(self, index: Index) -> None:
+        if self._folder is None or not self._prepared(self._folder):
+            return
+        from minion.journal import write_durably
+
+        write_durably(self._folder / "index.json", json.dumps(index).encode())
+        kept = {oid for modules in index.values() for oid in modules.values()}
+        for path in self._folder.glob("*.py"):
+            if path.stem not in kept:
+                path.unlink(missing_ok=True)
+
+
+def _differing(kind: str, old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+    return [f"{kind}.{name}" for name in sorted({*old, *new}) if old.get(name) != new.get(name)]

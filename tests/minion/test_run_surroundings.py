@@ -1,0 +1,56 @@
+import threading
+from pathlib import Path
+
+import pytest
+
+from highstate.types import StateResult
+from minion.run_surroundings import TriggerFile, in_thread, surroundings
+
+
+def test_triggers_outlive_the_process(tmp_path: Path) -> None:
+    TriggerFile(tmp_path).settle(frozenset({"a", "b"}))
+    assert TriggerFile(tmp_path).owed() == {"a", "b"}
+    TriggerFile(tmp_path, whole={"b"}).settle(frozenset({"a", "b"}))
+    assert TriggerFile(tmp_path).owed() == {"b"}
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"a": 1}', b"\xff"])
+def test_a_damaged_file_counts_as_empty(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "triggers").write_bytes(content)
+    assert TriggerFile(tmp_path).owed() == frozenset()
+
+
+def test_nothing_owed_writes_nothing(tmp_path: Path) -> None:
+    TriggerFile(tmp_path).settle(frozenset())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_costs_no_run(tmp_path: Path) -> None:
+    TriggerFile(tmp_path / "none").settle(frozenset({"a"}))
+
+
+def test_tasks_run_beside_the_others() -> None:
+    go = threading.Event()
+    result = StateResult(name="x", result=True)
+
+    def task() -> tuple[StateResult, float]:
+        assert go.wait(60)
+        return result, 1.0
+
+    wait = in_thread(task)
+    go.set()
+    assert wait() == (result, 1.0)
+
+
+def test_what_a_task_raises_reaches_who_waits() -> None:
+    def task() -> tuple[StateResult, float]:
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit):
+        in_thread(task)()
+
+
+def test_state_aggregate() -> None:
+    assert surroundings({"state_aggregate": True}).aggregate
+    assert surroundings({"state_aggregate": ["pkg"]}).aggregate
+    assert not surroundings({}).aggregate
