@@ -207,9 +207,9 @@ class _Tree:
             package = sls.split(".") if path.endswith("/init.sls") else sls.split(".")[:-1]
             name = ".".join([*package, name[1:]])
         found = [*from_root, *self._there(name)] or [name]
-        # What stands twice is merged twice: first with what it includes, then without.
+        # What stands twice is merged twice, first with what it includes, then without: mostly that changes nothing.
         again = self.merging.includes_override_sls or self.merging.strategy in ("aggregate", "list")
-        return found if again else list(dict.fromkeys(found))
+        return found if again or GLOB_MARKS & set(name) else list(dict.fromkeys(found))
 
     def _there(self, pattern: str) -> list[str]:
         """The SLS that a name or glob stands for, if there are any."""

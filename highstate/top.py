@@ -93,7 +93,8 @@ def top_matches(
     tops = {env: [one for one in files if not _check(one, errors)] for env, files in tops.items()}
     merged = _merge_pillar(tops) if pillar_stage else _merge(tops, strategy, default_top, read)
     wanted = {env: targets for env, targets in merged.items() if saltenv in (None, env)}
-    matching = _Matching(context=context, nodegroups=nodegroups or {}, envs=frozenset(envs), unique=pillar_stage)
+    there = frozenset(("base", *counting))
+    matching = _Matching(context=context, nodegroups=nodegroups or {}, envs=there, unique=pillar_stage)
     for env, targets in wanted.items():
         for target, entry in targets.items():
             matching.add(env, target, entry)
@@ -322,6 +323,10 @@ class _Matching:
             # Even where the target does not match: another one may name the same SLS.
             self.ignored.setdefault(env, set()).update(one for one in entry.items if isinstance(one, str))
         if not self._matches(env, target, entry):
+            return
+        if not self.unique and env not in self.envs and env in self.context.files.saltenvs():
+            hint = "add it to env_order"
+            self.errors.append(entry.top.problem(f"saltenv {env} is not one of env_order", env, target, hint=hint))
             return
         names = self.found.setdefault(env, [])
         for index, item in enumerate(entry.items):

@@ -57,7 +57,7 @@ def salt_venv(given: Path | None = None) -> Path:
         return folder
     if named is not None:
         raise SystemExit(f"{named} has no Salt: pip install salt=={VERSION}")
-    print(f"installing Salt {VERSION} into {folder} (once)", file=sys.stderr)
+    print(f"installing Salt {VERSION} into {folder} (once)", file=sys.stderr)  # noqa: T201
     venv.create(folder, with_pip=True)
     subprocess.run([folder / "bin" / "pip", "install", "-q", f"salt=={VERSION}"], check=True)
     return folder

@@ -7,6 +7,7 @@ Trees are folders, which this reads and writes, below the scratch folder that th
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import tempfile
 import time
@@ -69,6 +70,7 @@ class Salt:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
+            env={**os.environ, "PYTHONHASHSEED": "0"},  # the order of some requisites of Salt hangs on it
         )
         self._send(
             {
