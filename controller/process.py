@@ -32,11 +32,12 @@ from controller.preview import Previews
 from controller.revisions import Revisions
 from controller.service import ControllerService
 from controller.settings import Settings
+from controller.sources import open_source
 from controller.status import Status
 from controller.store import Store
 from controller.targets import Targets
 from controller.treefiles import TreeFiles
-from gitfs import Changes, Source, backends, file_remotes, ignored_files, pillar_remotes
+from gitfs import Changes, Source
 from reactors import Bus
 from wire import Bind, Server, load_or_create
 from wire.messages import Beat
@@ -95,7 +96,7 @@ async def controller(settings: Settings) -> AsyncIterator[Running]:
     """Start everything; take it down at the end."""
     async with contextlib.AsyncExitStack() as stack:
         store = stack.enter_context(Store(settings.store_url))
-        source = stack.enter_context(_source(settings))
+        source = stack.enter_context(open_source(settings))
         changes = Changes(source.remotes, roots=source.roots)
         compiler = ProcessCompiler(workers=settings.compile_workers, timeout=settings.compile_timeout)
         stack.callback(compiler.close)
@@ -117,18 +118,6 @@ async def controller(settings: Settings) -> AsyncIterator[Running]:
             task.add_done_callback(partial(_die_with, failed))
         ports = (parts.server.ports.publish, parts.server.ports.request)
         yield Running(service=parts.service, ports=ports, failed=failed)
-
-
-def _source(settings: Settings) -> Source:
-    return Source(
-        file_remotes(settings.git),
-        pillar_remotes(settings.git),
-        settings.cachedir / "gitfs",
-        settings.git.get("file_roots"),
-        settings.git.get("pillar_roots"),
-        backends=backends(settings.git),
-        ignored=ignored_files(settings.git),
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
