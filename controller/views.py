@@ -98,6 +98,13 @@ class RemoteStatus(_View, frozen=True, kw_only=True):
     error: str = ""
 
 
+class FetchView(_View, frozen=True, kw_only=True):
+    """What `saltern remote fetch` set off."""
+
+    remotes: int
+    """How many remotes will be fetched."""
+
+
 class StatusView(_View, frozen=True, kw_only=True):
     """The whole status page."""
 

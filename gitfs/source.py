@@ -119,6 +119,11 @@ class Source:
         """One settings of each repository, for `Changes`: names here are the ones that `fetch` reports."""
         return tuple(mirror.settings for mirror in self._mirrors.values())
 
+    def mirrors_of(self, name: str) -> list[tuple[RemoteSettings, Mirror]]:
+        """Settings with this name, files first, and the mirrors that they share."""
+        both = (*self._file_settings, *self._pillar_settings)
+        return [(each, self._mirrors[_repository_key(each)]) for each in both if each.name == name]
+
     @property
     def roots(self) -> tuple[Path, ...]:
         """All local folders, for `Changes`."""

@@ -21,12 +21,13 @@ from controller.questions import (
     HistoryQuery,
     KeysQuestion,
     PreviewQuestion,
+    RemotesQuestion,
     RunQuery,
     StatusQuery,
     SyncQuestion,
     TargetQuestion,
 )
-from controller.views import Service, ServiceError, StatusView, Target
+from controller.views import FetchView, Service, ServiceError, StatusView, Target
 
 AnyRequest: TypeAlias = Request[Any, Any, State]
 _Query = TypeVar("_Query", bound=msgspec.Struct)
@@ -41,6 +42,7 @@ def admin_app(service: Service) -> Litestar:
             health,
             status,
             remotes,
+            fetch_remotes,
             keys,
             controller_key,
             accept,
@@ -83,6 +85,19 @@ async def status(request: AnyRequest) -> Response[bytes]:
 async def remotes(request: AnyRequest) -> Response[bytes]:
     """`saltern remote list`."""
     return encoding.answer(_service(request).remotes())
+
+
+@post("/remotes/fetch", status_code=202)
+async def fetch_remotes(request: AnyRequest) -> Response[bytes]:
+    """`saltern remote fetch`."""
+    data, service = await _body(request, RemotesQuestion), _service(request)
+    count = 0
+    for name in data.names or (None,):
+        found = await service.hook(name)
+        if name is not None and not found:
+            raise ServiceError("not-found", f"no remote {name!r}", hint="`saltern remote list` shows all remotes")
+        count += found
+    return encoding.answer(FetchView(remotes=count), 202)
 
 
 @get("/keys")

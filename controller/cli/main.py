@@ -26,6 +26,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "run": ("run", "Run a function on minions."),
     "key": ("key", "Accept, reject and list the keys of minions."),
     "remote": ("remote", "The git remotes."),
+    "ls": ("ls", "List files of the trees."),
+    "cat": ("cat", "Print a file of the trees."),
     "events": ("events", "Follow everything that happens."),
     "compile": ("compile", "Compile a minion's highstate from folders, without a controller."),
     "call": ("call", "Run a function on this machine."),

@@ -1,0 +1,96 @@
+"""What people ask about one remote: what it shows, whether it answers, whether its mirror is sound, what it weighs.
+
+Called by the command line. Changes nothing but the mark by which the next fetch rebuilds a mirror that is damaged.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pygit2
+
+from gitfs import objects
+from gitfs.environments import environments, own_saltenvs
+from gitfs.errors import DamagedMirror
+from gitfs.generations import report_damage
+from gitfs.mirror import Mirror
+from gitfs.settings import RemoteSettings
+from gitfs.transport import Callbacks, failures, trust
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """A remote and its mirror."""
+
+    settings: RemoteSettings
+    heads: Mapping[str, str]
+    """Live branch -> commit."""
+    tags: Mapping[str, str]
+    saltenvs: Mapping[str, str]
+    """Saltenv -> ref that is shown in it, for these settings alone."""
+    disk_bytes: int
+    packs: int
+    damaged: bool
+
+
+def overview(mirror: Mirror, settings: RemoteSettings) -> Overview:
+    """What is live of a remote. Needs no network; of a mirror that cannot be read, only what it weighs."""
+    folder = Path(mirror.path).parent
+    damaged = (folder / "damaged").exists()
+    try:
+        refs = mirror.refs()
+        shown = environments(settings, refs, own_saltenvs(settings, refs))
+    except DamagedMirror:
+        return Overview(
+            settings=settings, heads={}, tags={}, saltenvs={}, disk_bytes=disk_bytes(folder), packs=0, damaged=True
+        )
+    return Overview(
+        settings=settings,
+        heads=refs.heads,
+        tags=refs.tags,
+        saltenvs={saltenv: place.ref for saltenv, place in shown.items()},
+        disk_bytes=disk_bytes(folder),
+        packs=len(list(Path(mirror.path, "objects", "pack").glob("*.pack"))),
+        damaged=damaged,
+    )
+
+
+def disk_bytes(folder: Path) -> int:
+    """Bytes of all files below a folder."""
+    total = 0
+    for top, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += Path(top, name).lstat().st_size
+    return total
+
+
+def ask(settings: RemoteSettings) -> tuple[str, ...]:
+    """The refs that a remote has now; FetchFailed when it does not answer. Fetches nothing."""
+    with tempfile.TemporaryDirectory(prefix="saltern-ask-") as folder, failures(settings):
+        trust(settings)
+        remote = pygit2.init_repository(folder, bare=True).remotes.create_anonymous(settings.url)
+        heads = remote.list_heads(callbacks=Callbacks(settings), proxy=settings.proxy or True)
+        return tuple(head.name for head in heads if head.name)
+
+
+def verify(mirror: Mirror) -> list[str]:
+    """Read every object that is live; what is wrong, in words. A fault makes the next fetch rebuild the mirror."""
+    faults = []
+    refs = mirror.refs()
+    for name, commit in {**refs.tags, **refs.heads}.items():
+        try:
+            tree = objects.subtree(mirror.path, commit, "")
+            for path, oid in objects.listing(mirror.path, tree).files.items():
+                data = objects.blob(mirror.path, oid)
+                if pygit2.hash(data) != pygit2.Oid(hex=oid):
+                    report_damage(mirror.path)
+                    faults.append(f"{name}: {path} has another content than its id says")
+        except DamagedMirror as error:
+            faults.append(f"{name}: {error}")
+    return faults
