@@ -22,6 +22,9 @@ from highstate.types import Files, Pos, Problem, Stage, Value
 
 Taken = Callable[[str, str, str, dict[Value, Value]], dict[Value, Value]]
 
+NOTHING: dict[Value, Value] = {}
+"""The data of an SLS that has none."""
+
 _FIRST_ORDER = 10000
 _DEEPEST = 150
 """Includes within includes beyond this are refused; nobody writes them by hand."""
@@ -136,6 +139,7 @@ class _Assembler:
             files=self.files,
         )
         if not rendered.data:
+            self.taken(saltenv, path, sls, NOTHING)
             return {}
         if not isinstance(rendered.data, dict):
             kind = type(rendered.data).__name__

@@ -16,6 +16,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from highstate.compile.assemble import NOTHING
 from highstate.compile.bounds import unbounded
 from highstate.compile.high import High
 from highstate.compile.shapes import Hole, holed, shape_of
@@ -97,10 +98,10 @@ class _Shapes:
             return self._recorder.record(read)
         _, saltenv, path, sls = read
         try:
-            data = render_sls(path, self._contexts[saltenv], sls=sls).data
+            data = render_sls(path, self._contexts[saltenv], sls=sls).data or NOTHING
         except (RenderFailed, RecursionError):
             return b"?"
-        if not data or not isinstance(data, dict):
+        if not isinstance(data, dict):
             return b"?"
         self.data.append(data)
         return shape_of(data).digest
