@@ -7,6 +7,7 @@ from it is decided by `reconcile`. A minion can make us store its own results, a
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
@@ -44,6 +45,9 @@ from wire.messages import (
 
 log = structlog.get_logger("saltern.inbox")
 
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_DRIFT_ID = re.compile(r"drift-[\w.@:-]{1,200}", re.ASCII)
+
 
 @dataclass(slots=True, kw_only=True)
 class Inbox:
@@ -65,6 +69,7 @@ class Inbox:
     epoch: str
     alive_interval: float
     auto_accept: bool
+    keep_runs: int
     recompile: Callable[[str], None]
     live_revision: Callable[[], str]
     waiters: dict[str, asyncio.Future[RunResult]] = field(default_factory=dict)
@@ -116,7 +121,7 @@ class Inbox:
     def _from_link(self, link: Link, message: object) -> None:
         match message:
             case Alive(held=held) | Held(digest=held):
-                self._holds(link, held)
+                self._holds(link, _digest(held))
             case Grains(grains=grains):
                 link.grains = grains
                 self.store.seen(link.minion, link.seen, grains=grains)
@@ -156,10 +161,9 @@ class Inbox:
         now = self.clock()
         before = self.fleet.link(minion)
         known = self.store.minion(minion)
-        self.store.seen(minion, now, grains=message.grains, session=message.session, held=message.held)
-        self.fleet.connect(
-            Link(minion=minion, key=key, session=message.session, grains=message.grains, seen=now, held=message.held)
-        )
+        held, session = _digest(message.held), message.session[:64]
+        self.store.seen(minion, now, grains=message.grains, session=session, held=held)
+        self.fleet.connect(Link(minion=minion, key=key, session=session, grains=message.grains, seen=now, held=held))
         self._send(key, Welcome(epoch=self.epoch, alive_interval=self.alive_interval))
         desired = self.store.desired(minion)
         compiled = desired is not None and desired.revision == self.live_revision()
@@ -188,7 +192,7 @@ class Inbox:
             self.loop.wake([link.minion])
 
     def _need_whole(self, link: Link, message: NeedWhole) -> None:
-        link.held, link.offered = message.held, 0
+        link.held, link.offered = _digest(message.held), 0
         open_run = next(iter(self.store.open_runs(link.minion)), None)
         if open_run is not None:
             link.sent.discard(open_run.run_id)
@@ -210,7 +214,7 @@ class Inbox:
 
     def _result(self, link: Link, result: RunResult) -> None:
         run = self.store.run(result.run_id)
-        if run is None and result.kind == "drift":
+        if run is None and result.kind == "drift" and _DRIFT_ID.fullmatch(result.run_id):
             run = self._drift_run(link, result)
         if run is None or run.minion != link.minion:
             self.metrics.refused("unknown-run")
@@ -226,13 +230,14 @@ class Inbox:
             minion=link.minion,
             kind="drift",
             created=self.clock(),
-            digest=result.digest,
+            digest=_digest(result.digest),
             generation=result.generation,
             revision=applied.revision if applied else "",
             test=True,
             cause="schedule",
         )
         self.store.create_run(run)
+        self.store.prune(self.keep_runs, link.minion)  # a minion starts these itself, as many as it likes
         return run
 
     def _end(self, run: RunRecord, result: RunResult) -> None:
@@ -272,10 +277,23 @@ class Inbox:
             },
             revision=run.revision,
         )
+        self._publish_sent(run, result)
+
+    def _publish_sent(self, run: RunRecord, result: RunResult) -> None:
+        """Events that states and functions on the minion sent. What the controller says itself, no minion can say."""
+        for tag, data in result.events:
+            own = f"salt/state_result/{run.run_id}/{run.minion}/"
+            if tag.startswith(own) or not tag.startswith(("salt/", "saltern/")):
+                self.bus.publish(tag, {"id": run.minion, "tag": tag, "data": data}, revision=run.revision)
 
     def _send(self, key: str, message: ToMinion) -> None:
         self.metrics.sent(type(message).__name__)
         self.server.send(key, message)
+
+
+def _digest(text: str) -> str:
+    """What a minion gives as the digest of a document; nothing when it is none."""
+    return text if _DIGEST.fullmatch(text) else ""
 
 
 def _lost(run: RunRecord) -> RunResult:

@@ -177,6 +177,7 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         epoch=epoch,
         alive_interval=settings.alive_interval,
         auto_accept=settings.auto_accept,
+        keep_runs=settings.keep_runs,
         recompile=revisions.stale,
         live_revision=lambda: revisions.live_digest,
     )

@@ -1,0 +1,195 @@
+"""What minions say, against a real store: once is once, nobody speaks for another, and nothing hostile gets in."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+import zmq
+
+from controller.fleet import Fleet, Keyring
+from controller.inbox import Inbox
+from controller.metrics import Metrics
+from controller.store import DesiredRecord, RunRecord, Store
+from controller.treefiles import TreeFiles
+from reactors import Bus
+from wire import Gone, Incoming
+from wire.messages import Alive, Bye, FindFile, GetBlob, Hello, KeyRequest, KeyState, ResultAck, RunResult, Welcome
+
+KEY = zmq.curve_keypair()[0].decode()
+DIGEST = "a" * 64
+RUNNING = {"file_|-a_|-a_|-managed": {"result": True, "changes": {"diff": "x"}, "comment": ""}}
+
+
+class Outbox:
+    """Where messages to minions end."""
+
+    def __init__(self):
+        self.sent = []
+
+    def send(self, key, message):
+        self.sent.append((key, message))
+
+    def kinds(self):
+        return [type(message).__name__ for _, message in self.sent]
+
+
+class Woken:
+    """The loop, as far as the inbox tells it anything."""
+
+    def __init__(self):
+        self.woken, self.ended_runs = [], []
+
+    def wake(self, minions):
+        self.woken += minions
+
+    def ended(self, run, outcome):
+        self.ended_runs.append((run.run_id, outcome))
+
+
+@pytest.fixture
+def rig(tmp_path):
+    with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
+        server, loop, recompiled = Outbox(), Woken(), []
+        inbox = Inbox(
+            store=store,
+            fleet=Fleet(),
+            keyring=Keyring(),
+            server=server,
+            loop=loop,
+            bus=Bus(lambda: 1.0),
+            metrics=Metrics(lambda: 1.0),
+            files=TreeFiles(),
+            clock=lambda: 1.0,
+            epoch="epoch",
+            alive_interval=15.0,
+            auto_accept=False,
+            keep_runs=5,
+            recompile=recompiled.append,
+            live_revision=lambda: "r1",
+        )
+        yield SimpleNamespace(inbox=inbox, store=store, server=server, loop=loop, recompiled=recompiled)
+
+
+def say(rig, message, minion="web1", key=KEY):
+    rig.inbox.deliver([Incoming(key=key, id=minion, message=message)])
+
+
+def result(run_id="1", **more):
+    fields = {"kind": "apply", "generation": 1, "digest": DIGEST, "outcome": "changed", "states": RUNNING}
+    return RunResult(run_id=run_id, **{**fields, **more})
+
+
+def with_run(rig, minion="web1", run_id="1"):
+    rig.store.seen(minion, 1.0, grains={"id": minion})
+    rig.store.put_compiled([DesiredRecord(minion=minion, generation=1, revision="r1", digest=DIGEST, document=b"\x80")])
+    rig.store.create_run(RunRecord(run_id=run_id, minion=minion, kind="apply", created=1.0, digest=DIGEST))
+
+
+def test_a_stranger_gets_no_more_than_where_its_key_stands(rig):
+    say(rig, KeyRequest(id="web1"), minion=None)
+    assert rig.server.sent == [(KEY, KeyState(state="pending"))]
+    say(rig, Hello(id="web1", grains={}), minion=None)
+    assert len(rig.server.sent) == 1
+
+
+def test_hello_connects_and_asks_for_a_compile(rig):
+    say(rig, Hello(id="web1", grains={"os": "Debian"}, held="no digest\n" * 100, session="s" * 1000))
+    assert rig.server.sent == [(KEY, Welcome(epoch="epoch", alive_interval=15.0))]
+    assert rig.recompiled == ["web1"]
+    record = rig.store.minion("web1")
+    assert (record.grains, record.held, len(record.session)) == ({"os": "Debian"}, "", 64)
+
+
+def test_who_is_compiled_already_is_not_compiled_again(rig):
+    with_run(rig)
+    rig.store.seen("web1", 1.0, grains={"id": "web1"})
+    say(rig, Hello(id="web1", grains={"id": "web1"}))
+    assert rig.recompiled == []
+    assert rig.loop.woken == ["web1"]
+
+
+def test_a_message_from_before_our_start_is_answered_with_a_welcome(rig):
+    say(rig, Alive(held=DIGEST))
+    assert rig.server.kinds() == ["Welcome"]
+
+
+def test_a_result_counts_once_and_is_acknowledged_each_time(rig):
+    with_run(rig)
+    say(rig, Hello(id="web1", grains={}))
+    for _ in range(3):
+        say(rig, result())
+    assert rig.loop.ended_runs == [("1", "changed")]
+    assert rig.server.sent[1:] == [(KEY, ResultAck(run_id="1"))] * 3
+    run = rig.store.run("1")
+    assert (run.state, run.outcome, run.changes, run.failed) == ("finished", "changed", 1, 0)
+    assert rig.store.run_result("1")["states"] == RUNNING
+
+
+def test_nobody_reports_a_run_of_another(rig):
+    with_run(rig, minion="db1")
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, result())
+    assert rig.loop.ended_runs == []
+    assert rig.store.run("1").state == "requested"
+    say(rig, result(run_id="nobody asked"))
+    assert rig.store.run("nobody asked") is None
+
+
+@pytest.mark.parametrize("run_id", ["drift-" + "x" * 300, "drift-\n", "other", "drift-", "drift-../../x/"])
+def test_a_drift_report_needs_a_decent_id(rig, run_id):
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, result(run_id=run_id, kind="drift"))
+    assert rig.store.runs() == []
+
+
+def test_drift_reports_are_kept_within_bounds(rig):
+    say(rig, Hello(id="web1", grains={}))
+    rig.store.seen("web1", 1.0)
+    for number in range(20):
+        say(rig, result(run_id=f"drift-web1-{number}", kind="drift", outcome="pending"))
+    kept = rig.store.runs(minion="web1")
+    assert len(kept) <= 7
+    assert kept[0].run_id == "drift-web1-19"
+
+
+def test_a_waiter_gets_the_result(rig):
+    async def wait():
+        with_run(rig)
+        say(rig, Hello(id="web1", grains={}))
+        future = rig.inbox.waiters["1"] = asyncio.get_running_loop().create_future()
+        say(rig, result())
+        return await future
+
+    assert asyncio.run(wait()).outcome == "changed"
+
+
+def test_who_goes_is_gone(rig):
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, Bye())
+    assert rig.inbox.fleet.link("web1") is None
+    say(rig, Hello(id="web1", grains={}))
+    rig.inbox.deliver([Gone(key=KEY)])
+    assert rig.inbox.fleet.link("web1") is None
+    say(rig, Hello(id="web1", grains={}))
+    rig.inbox.silence(since=0.5)
+    assert rig.inbox.fleet.link("web1") is not None
+    rig.inbox.silence(since=2.0)
+    assert rig.inbox.fleet.link("web1") is None
+
+
+def test_files_without_a_tree_are_not_found(rig):
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, FindFile(request=7, path="../../etc/shadow"))
+    say(rig, GetBlob(request=8, oid="0" * 40))
+    (_, found), (_, blob) = rig.server.sent[1:]
+    assert (found.request, found.oid) == (7, "")
+    assert (blob.request, blob.total) == (8, -1)
+
+
+def test_one_message_that_breaks_us_costs_no_other(rig):
+    say(rig, Hello(id="web1", grains={}))
+    broken = Incoming(key=KEY, id="web1", message=result(states={"x": {}}))
+    with_run(rig)
+    good = Incoming(key=KEY, id="web1", message=result())
+    rig.inbox.deliver([broken, good])
+    assert rig.store.run("1").state == "finished"
