@@ -16,6 +16,7 @@ from highstate.compile.requisites import requisites_in
 from highstate.compile.settings import Settings
 from highstate.compile.verify import verify
 from highstate.content import contents_of
+from highstate.ext_pillar import Decryption, External
 from highstate.memo import Memo
 from highstate.pillar import PillarResult, compile_pillar
 from highstate.ports import NO_PORTS, Ports
@@ -102,9 +103,34 @@ class Bench:
         return PillarResult(pillar={}, errors=(_pillar_problem(too_much),)) if too_much else result
 
     def _pillar(self, seen: Mapping[str, Value], override: Mapping[str, Value] | None = None) -> PillarResult:
+        """One pillar: its SLS, what external sources know, the options where they are asked for, then plain text."""
+        settings = self.settings
+        external = External(
+            minion=self.minion,
+            ports=self.ports,
+            strategy=settings.pillar_source_merging_strategy,
+            merge_lists=settings.pillar_merge_lists,
+        )
+        if settings.ext_pillar and settings.ext_pillar_first:
+            first = external.with_sources(override or {}, settings.ext_pillar)
+            rendered = self._rendered_pillar({**seen, **first}, override)
+            pillar = self._merged(first, rendered.pillar)
+        else:
+            rendered = self._rendered_pillar(seen, override)
+            pillar = external.with_sources(rendered.pillar, settings.ext_pillar)
+            if settings.ext_pillar and override:
+                pillar = self._merged(pillar, override)
+        if settings.pillar_opts:
+            pillar = {**pillar, "master": dict(settings.opts)}
+        if settings.decrypt_pillar:
+            decryption = Decryption(keys=settings.decrypt_pillar, delimiter=settings.decrypt_pillar_delimiter)
+            pillar = external.with_plain_text(pillar, decryption)
+        return PillarResult(pillar=pillar, errors=(*rendered.errors, *external.errors))
+
+    def _rendered_pillar(self, seen: Mapping[str, Value], override: Mapping[str, Value] | None) -> PillarResult:
         settings = self.settings
         return compile_pillar(
-            self._recorded("pillar", self._context(self.pillar_files, seen, "base")),
+            self._recorded("pillar", self.context(self.pillar_files, seen, "base")),
             strategy=settings.pillar_source_merging_strategy,
             merge_lists=settings.pillar_merge_lists,
             includes_override_sls=settings.pillar_includes_override_sls,
@@ -124,7 +150,7 @@ class Bench:
         """What the top file gives the minion."""
         settings = self.settings
         return top_matches(
-            self._recorded("top", self._context(self.files, pillar, "base")),
+            self._recorded("top", self.context(self.files, pillar, "base")),
             top_file=settings.state_top,
             strategy=settings.top_file_merging_strategy,
             default_top=settings.default_top,
@@ -150,7 +176,8 @@ class Bench:
         self.recorders[stage] = Recorder(context.sources)
         return replace(context, reads=self.recorders[stage])
 
-    def _context(self, files: Files, pillar: Mapping[str, Value], saltenv: str) -> Context:
+    def context(self, files: Files, pillar: Mapping[str, Value], saltenv: str) -> Context:
+        """What a render of these files is given."""
         settings = self.settings
         opts = {
             "state_top": settings.state_top,
@@ -222,7 +249,7 @@ class Bench:
 
     def _contexts(self, pillar: Mapping[str, Value]) -> dict[str, Context]:
         """One for each saltenv, with one record of what all of them read."""
-        contexts = {saltenv: self._context(self.files, pillar, saltenv) for saltenv in self.files.saltenvs()}
+        contexts = {saltenv: self.context(self.files, pillar, saltenv) for saltenv in self.files.saltenvs()}
         if contexts:
             first = next(iter(contexts.values()))
             recorder = self.recorders["states"] = Recorder(first.sources)

@@ -27,6 +27,13 @@ class Settings:
     pillar_source_merging_strategy: str = "smart"
     pillar_merge_lists: bool = False
     pillar_includes_override_sls: bool = False
+    ext_pillar: tuple[Value, ...] = ()
+    """External pillars as in Salt's option: `{name: arguments}`, served by `Ports.pillar_sources`."""
+    ext_pillar_first: bool = False
+    pillar_opts: bool = False
+    """Put the options into the pillar as `master`."""
+    decrypt_pillar: tuple[Value, ...] = ()
+    decrypt_pillar_delimiter: str = ":"
     nodegroups: Mapping[str, Value] = field(default_factory=dict)
     jinja_env: Mapping[str, Value] = field(default_factory=dict)
     jinja_sls_env: Mapping[str, Value] = field(default_factory=dict)
