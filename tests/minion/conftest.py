@@ -15,8 +15,11 @@ from typing import Any
 import pytest
 
 from highstate.desired import Desired
-from highstate.files import blob_id
-from highstate.types import Chunk
+from highstate.files import MemoryFiles, blob_id
+from highstate.run import run
+from highstate.types import Chunk, StateResult
+from minion.states.engine import StateEngine
+from minion.states.machine import LocalMachine
 from minion.worker_process import kill_tree, lock_holder
 from wire import patch
 from wire.address import Bind
@@ -263,3 +266,47 @@ def desired_state() -> Callable[..., Desired]:
         return Desired(chunks={one.tag: one for one in made}, **fields)
 
     return make
+
+
+@pytest.fixture
+def settles(tmp_path: Path) -> Callable[..., StateResult]:
+    """settles("file.touch", name, **arguments): planned under test, done, and planned again.
+
+    Holds for every state: the test run says what the real run does and leaves `tmp_path` as it was, and a second run
+    finds nothing to do. `machine` is another machine than a plain one.
+    """
+    plain = LocalMachine(sources_port=MemoryFiles({}))
+
+    def once(machine: LocalMachine, fun: str, name: str, arguments: dict[str, Any], *, test: bool) -> StateResult:
+        state, _, bare = fun.partition(".")
+        one = Chunk(state=state, fun=bare, id="x", name=name, sls="s", arguments=arguments)
+        engine = StateEngine(machine, test=test, backup_dir=str(tmp_path / "kept"))
+        return run({"k": one}, engine, test=test, clock=lambda: 0.0)["k"]
+
+    def call(fun: str, name: Any, *, machine: LocalMachine = plain, **arguments: Any) -> StateResult:
+        before = contents(tmp_path)
+        predicted = once(machine, fun, str(name), arguments, test=True)
+        assert contents(tmp_path) == before
+        result = once(machine, fun, str(name), arguments, test=False)
+        if result.changes and result.result is not False:
+            assert predicted.result is None
+            assert predicted.changes == result.changes
+            again = once(machine, fun, str(name), arguments, test=False)
+            assert (again.result, again.changes) == (True, {})
+        elif not result.changes:
+            assert contents(tmp_path) == before
+            # What can be known only when it is tried (a check of the new content) is not foreseen.
+            if result.result or predicted.result is not None:
+                assert (predicted.result, predicted.comment) == (result.result, result.comment)
+        return result
+
+    return call
+
+
+def contents(top: Path) -> dict[str, Any]:
+    """What there is below a folder."""
+    return {
+        str(path): (path.lstat().st_mode, path.readlink() if path.is_symlink() else path.read_bytes())
+        for path in sorted(top.rglob("*"))
+        if path.is_symlink() or path.is_file()
+    }
