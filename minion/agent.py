@@ -67,7 +67,17 @@ LONGEST_WAIT = 30.0
 SEND_QUEUE_FULL = 0.2
 """Seconds until results are tried again when the connection takes no more."""
 
-WARM = ("minion.worker_engine", "highstate.run", "minion.states.engine", "minion.states.machine", "minion.states.file")
+WARM = (
+    "minion.worker_engine",
+    "highstate.run",
+    "minion.modules.state",
+    "minion.run_surroundings",
+    "minion.states.engine",
+    "minion.states.machine",
+    "minion.states.file",
+    "minion.usermodules.dunders",
+    "minion.usermodules.runnable",
+)
 """What a worker would import first. Held by the agent it costs 1.3 MiB, and takes 30 ms off every run."""
 
 
@@ -336,7 +346,7 @@ def _compose(settings: Settings, umask: int) -> Agent:
         settings,
         Connection(address, keys),
         fingerprint=fingerprint(keys.public),
-        collect=lambda: collect_grains(settings.id, settings.grains),
+        collect=lambda: collect_grains(settings.id, settings.grains, settings.cachedir, settings.opts),
         umask=umask,
     )
 

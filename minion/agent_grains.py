@@ -100,8 +100,12 @@ class GrainsKeeper:
         pipe.send(msgspec.msgpack.encode(grains, enc_hook=str))
 
 
-def collect_grains(minion_id: str, static: Mapping[str, Any]) -> dict[str, Any]:
-    """All grains of this machine under this id. Runs in a child."""
+def collect_grains(
+    minion_id: str, static: Mapping[str, Any], cachedir: Path, opts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """All grains of this machine under this id, those of the tree's `_grains` too. Runs in a child."""
     from minion.grains import collect
+    from minion.usermodules import Store, user_grains
 
-    return {**collect(static), "id": minion_id}
+    found = {**collect(static), "id": minion_id}
+    return {**found, **user_grains(Store(str(cachedir)), minion_id, found, opts), **static, "id": minion_id}

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from highstate.desired import Desired
+from highstate.types import Chunk, StateResult
 from minion.states.conditions import COMMAND_OPTIONS, ConditionUnknown, Functions
 from minion.states.machine import LocalMachine
 from minion.states.plan import Completed, StateFailed
@@ -74,6 +75,31 @@ class PreviewFunctions:
         if not any(_signature(form, {}) in self.known for form in forms):
             raise ConditionUnknown(f"not evaluated in a preview: {fun} is not called so in the live state")
         return self.functions.call(fun, args, kwargs)
+
+    def signature(self, fun: str) -> Any:
+        """What a function takes, for states that call it once they act."""
+        ask = getattr(self.functions, "signature", None)
+        return ask(fun) if ask is not None else None
+
+
+class PreviewStates:
+    """State modules of the tree, which a preview names and never calls."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self._names = names
+
+    def has(self, state: str) -> bool:
+        """Whether the branch brings such a module."""
+        return state in self._names
+
+    def takes(self, state: str, fun: str) -> bool:
+        """What it has is known to who loads it, so everything but mod_watch is taken for there."""
+        return fun != "mod_watch"
+
+    def call(self, chunk: Chunk, fun: str, arguments: Mapping[str, Any], *, test: bool) -> StateResult:
+        """Shown as a change that is not known."""
+        comment = f"{chunk.state}.{fun} comes with the tree: what it would do is not asked in a preview"
+        return StateResult(name=chunk.name, result=None, comment=comment)
 
 
 def _signature(entry: Any, arguments: Mapping[str, Any]) -> str:

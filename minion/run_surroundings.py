@@ -13,10 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from highstate.run.ports import Surroundings, Task, Triggers
+from highstate.types import Chunk, StateResult
 
 log = logging.getLogger(__name__)
 
 FILE_NAME = "triggers"
+
+MOST_EVENTS = 500
+"""In one run: a state in a loop shall not fill the controller's bus."""
 
 
 class TriggerFile:
@@ -74,8 +78,46 @@ def in_thread(task: Task) -> Task:
     return wait
 
 
+class SentEvents:
+    """The events of one run or call; they travel with its result."""
+
+    def __init__(self, minion_id: str, run_id: str) -> None:
+        self._minion_id, self._run_id = minion_id, run_id
+        self._sent: list[tuple[str, dict[str, Any]]] = []
+
+    def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
+        """Take an event; False when there are too many already."""
+        if len(self._sent) >= MOST_EVENTS:
+            return False
+        self._sent.append((tag, dict(data)))
+        return True
+
+    def told(self, key: str, chunk: Chunk, result: StateResult) -> None:
+        """The event of a chunk that has `fire_event`: True, or the end of its tag."""
+        wanted = chunk.arguments.get("fire_event")
+        if wanted is True or isinstance(wanted, str):
+            end = wanted if isinstance(wanted, str) else chunk.name
+            self.fire(f"salt/state_result/{self._run_id}/{self._minion_id}/{end}", {"ret": result.as_salt(chunk)})
+
+    def sent(self) -> tuple[tuple[str, dict[str, Any]], ...]:
+        """All of them, in order."""
+        return tuple(self._sent)
+
+
+def stop_on_sigterm() -> Callable[[], bool]:
+    """From now on SIGTERM ends nothing in the middle; what is given says whether it came."""
+    import signal
+
+    came: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, frame: came.append(number))
+    return lambda: bool(came)
+
+
 def surroundings(
-    opts: Mapping[str, Any], triggers: Triggers | None = None, stopping: Callable[[], bool] | None = None
+    opts: Mapping[str, Any],
+    triggers: Triggers | None = None,
+    stopping: Callable[[], bool] | None = None,
+    told: Callable[[str, Chunk, StateResult], None] | None = None,
 ) -> Surroundings:
     """Those of a run on this minion."""
     aggregate = opts.get("state_aggregate")
@@ -83,5 +125,6 @@ def surroundings(
         background=in_thread,
         triggers=triggers,
         stopping=stopping or (lambda: False),
+        told=told or (lambda key, chunk, result: None),
         aggregate=aggregate is True or (isinstance(aggregate, list) and "pkg" in aggregate),
     )

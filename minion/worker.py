@@ -90,10 +90,12 @@ def _call(order: Order, request: Call, pipe: AgentPipe) -> RunResult:
     from minion.worker_engine import call_function
 
     try:
-        value = call_function(order, request, AgentQuestions(pipe))
+        value, events = call_function(order, request, AgentQuestions(pipe))
     except CallFailed as error:
         return error_result(request, str(error))
-    return RunResult(run_id=request.run_id, kind="call", generation=0, digest="", outcome="ok", value=value)
+    return RunResult(
+        run_id=request.run_id, kind="call", generation=0, digest="", outcome="ok", value=value, events=events.sent()
+    )
 
 
 def _run(order: Order, request: Run | Preview, pipe: AgentPipe) -> RunResult:

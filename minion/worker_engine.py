@@ -19,10 +19,12 @@ from minion.holding import FILE_NAME, read_document
 from minion.journal import RunJournal, kind_of
 from minion.modules.context import Compiler, Context
 from minion.modules.loader import Modules
-from minion.worker_process import take_lock
+from minion.worker_process import AgentGone, take_lock
 from wire.messages import Call, Preview, Run, RunResult
 
 if TYPE_CHECKING:
+    from highstate.run.ports import Surroundings
+    from minion.run_surroundings import SentEvents
     from minion.states.engine import StateEngine
     from minion.worker import AgentQuestions, Order
 
@@ -36,14 +38,21 @@ def run_chunks(
     """Run the chunks that are asked for; the others count as done, so that requisites on them are satisfied."""
     from highstate.run import as_running, outcome, run
     from highstate.types import StateResult
-    from minion.states.engine import StateEngine
+    from minion.modules.state import engine_of, sync_for
+    from minion.run_surroundings import SentEvents, TriggerFile, stop_on_sigterm, surroundings
 
     test = isinstance(request, Preview) or request.test
-    context = _context(order, lambda: desired, questions, run_lock=nullcontext)
+    events = SentEvents(order.settings.id, request.run_id)
+    context = _context(order, lambda: desired, questions, run_lock=nullcontext, events=events)
     if isinstance(request, Preview):
-        engine = _preview_engine(order, context)
+        engine = _preview_engine(order, context, desired)
     else:
-        engine = StateEngine(context.machine, Modules(context), test=test, backup_dir=context.backup_dir)
+        sync_for(context, desired.chunks.values())
+        engine = engine_of(context, context.machine, test=test)
+    stopping = stop_on_sigterm()
+    around = surroundings(
+        order.settings.opts, TriggerFile(order.settings.cachedir, whole=desired.chunks.keys()), stopping, events.told
+    )
     wanted = desired.chunks if request.keys is None else frozenset(request.keys)
     known = {
         key: StateResult(name=chunk.name, result=True, comment="Not part of this run")
@@ -51,7 +60,18 @@ def run_chunks(
         if key not in wanted
     }
     failhard = order.settings.failhard
-    results = run(desired.chunks, engine, test=test, clock=time.time, journal=journal, known=known, failhard=failhard)
+    results = run(
+        desired.chunks,
+        engine,
+        test=test,
+        clock=time.time,
+        journal=journal,
+        known=known,
+        failhard=failhard,
+        around=around,
+    )
+    if stopping():
+        raise AgentGone  # the next worker goes on from the journal
     _trim_cache(order)
     return RunResult(
         run_id=request.run_id,
@@ -60,12 +80,13 @@ def run_chunks(
         digest=request.digest,
         outcome=outcome(results),
         states=as_running(desired.chunks, results),
+        events=events.sent(),
     )
 
 
-def _preview_engine(order: Order, context: Context) -> StateEngine:
+def _preview_engine(order: Order, context: Context, desired: Desired) -> StateEngine:
     """An engine that runs nothing which the branch brings and the live document has not."""
-    from minion.previewed import PreviewFunctions, PreviewMachine, known_conditions
+    from minion.previewed import PreviewFunctions, PreviewMachine, PreviewStates, known_conditions
     from minion.states.engine import StateEngine
 
     live = order.settings.cachedir / FILE_NAME
@@ -78,19 +99,37 @@ def _preview_engine(order: Order, context: Context) -> StateEngine:
         opts=context.opts,
         known=known,
     )
-    return StateEngine(machine, PreviewFunctions(functions=Modules(context), known=known), test=True)
+    functions = PreviewFunctions(functions=Modules(context), known=known)
+    return StateEngine(machine, functions, test=True, user_states=PreviewStates(_brought(context, desired)))
 
 
-def call_function(order: Order, request: Call, questions: AgentQuestions) -> Any:
-    """The return value of an execution function; what it raises is raised."""
+def _brought(context: Context, desired: Desired) -> frozenset[str]:
+    """The states that are not built in and that the tree has a module for."""
+    from minion.states.registry import MODULES
+
+    strange = {chunk.state for chunk in desired.chunks.values()} - set(MODULES)
+    if not strange:
+        return frozenset()
+    try:
+        listed = context.files.list("_states")
+    except OSError:
+        return frozenset(strange)
+    return frozenset(path.removeprefix("_states/").removesuffix("/__init__.py").removesuffix(".py") for path in listed)
+
+
+def call_function(order: Order, request: Call, questions: AgentQuestions) -> tuple[Any, SentEvents]:
+    """The return value of an execution function, and the events that it sent; what it raises is raised."""
+    from minion.run_surroundings import SentEvents
+
     path = order.settings.cachedir / FILE_NAME
 
     @cache
     def held() -> Desired:
         return read_document(path).desired if path.exists() else Desired(chunks={})
 
-    context = _context(order, held, questions, run_lock=_RunLock(order.run_lock).held)
-    return Modules(context).call(request.fun, request.args, request.kwargs)
+    events = SentEvents(order.settings.id, request.run_id)
+    context = _context(order, held, questions, run_lock=_RunLock(order.run_lock).held, events=events)
+    return Modules(context).call(request.fun, request.args, request.kwargs), events
 
 
 def _context(
@@ -99,11 +138,17 @@ def _context(
     questions: AgentQuestions,
     *,
     run_lock: Callable[[], AbstractContextManager[object]],
+    events: SentEvents,
 ) -> Context:
     def compiler() -> Compiler:
         from minion.compilers import HeldCompiler
 
         return HeldCompiler(minion_id=order.settings.id, desired=held())
+
+    def surround() -> Surroundings:
+        from minion.run_surroundings import TriggerFile, surroundings
+
+        return surroundings(order.settings.opts, TriggerFile(order.settings.cachedir), told=events.told)
 
     return Context(
         minion_id=order.settings.id,
@@ -115,6 +160,9 @@ def _context(
         run_lock=run_lock,
         failhard=order.settings.failhard,
         backup_dir=str(order.settings.cachedir / BACKUPS),
+        cachedir=str(order.settings.cachedir),
+        fire=events.fire,
+        make_surroundings=surround,
     )
 
 

@@ -30,9 +30,11 @@ def fitting(result: RunResult, *, limit: int = MAX_TO_CONTROLLER - ROOM) -> RunR
             states={key: _cut(state, longest) for key, state in result.states.items()},
             value=_cut(result.value, longest),
             error=_cut(result.error, longest),
+            events=tuple((tag, _cut(data, longest)) for tag, data in result.events),
         )
         if len(encode(cut)) <= limit:
             return cut
+    result = msgspec.structs.replace(result, events=())
     bare = {key: _bare(state) for key, state in result.states.items()}
     note = f"the result of {size} bytes was too large to be sent"
     last = msgspec.structs.replace(result, states=bare, value=None, error=_joined(_cut(result.error, 512), note))
@@ -44,12 +46,15 @@ def _plain(result: RunResult) -> RunResult:
     try:
         states = msgspec.to_builtins(result.states, enc_hook=str, builtin_types=(bytes,))
         value = msgspec.to_builtins(result.value, enc_hook=str, builtin_types=(bytes,))
-        plain = msgspec.structs.replace(result, states=states, value=value)
+        sent = tuple(
+            (tag, msgspec.to_builtins(data, enc_hook=str, builtin_types=(bytes,))) for tag, data in result.events
+        )
+        plain = msgspec.structs.replace(result, states=states, value=value, events=sent)
         encode(plain)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         note = f"the returned value cannot be sent: {error}"
         return msgspec.structs.replace(
-            result, states={}, value=None, outcome="error", error=_joined(result.error, note)
+            result, states={}, value=None, events=(), outcome="error", error=_joined(result.error, note)
         )
     return plain
 

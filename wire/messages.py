@@ -109,6 +109,8 @@ class RunResult(_Message, tag="run-result", frozen=True, kw_only=True):
     started: float = 0.0
     """Seconds since the epoch, by the minion's clock."""
     seconds: float = 0.0
+    events: tuple[tuple[str, dict[str, Any]], ...] = ()
+    """Tag and data of the events that states and functions of this run sent (`event.send`, `fire_event`)."""
 
 
 class FindFile(_Message, tag="find-file", frozen=True, kw_only=True):

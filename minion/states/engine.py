@@ -169,6 +169,8 @@ class StateEngine:
             return replace(result, result=True, comment=checked(self._machine, chunk.arguments, result.comment))
         except StateFailed as error:
             return replace(result, result=False, comment=str(error))
+        except ConditionUnknown as unknown:
+            return replace(result, warnings=(*result.warnings, str(unknown)))
 
     def _unforeseen(self, chunk: Chunk, arguments: Mapping[str, Value], watched: bool) -> Prepared:
         """A user state: what it does shows when it is called."""
