@@ -222,3 +222,17 @@ def test_symlinks_in_directories(tmp_path):
         (top / name).parent.mkdir(parents=True, exist_ok=True)
         (top / name).write_text(text)
     expect_links(directory_snapshot({"base": [top]}))
+
+
+def test_links_to_folders_are_seen_through_each_other(tmp_path):
+    top = tmp_path / "top"
+    (top / "real/sub").mkdir(parents=True)
+    (top / "real/sub/x").write_text("deep")
+    (top / "other").mkdir()
+    (top / "other/up").symlink_to("../real")
+    (top / "shown").symlink_to("other")
+    (top / "real/loop").symlink_to("../other")
+    snapshot = directory_snapshot({"base": [top]})
+    assert snapshot.read("shown/up/sub/x") == b"deep"
+    assert snapshot.read("other/up/sub/x") == b"deep"
+    assert len(snapshot.list()) < 20

@@ -1,11 +1,25 @@
 from __future__ import annotations
 
+import pickle
 import socket
+import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
-from gitfs import BadSettings, FetchFailed, RemoteSettings, Source, UnknownRef, file_remotes, pillar_remotes
+from gitfs import (
+    BadSettings,
+    FetchFailed,
+    Ignored,
+    LivePolicy,
+    Mirror,
+    RemoteSettings,
+    Source,
+    UnknownRef,
+    file_remotes,
+    pillar_remotes,
+)
 
 
 def only(outcomes):
@@ -222,3 +236,158 @@ def test_a_mirror_that_cannot_be_written_is_a_failure_like_others(remote, tmp_pa
         failed = only(source.fetch())
         assert isinstance(failed, FetchFailed)
         assert "cannot be written" in failed.reason
+
+
+def test_tags_are_saltenvs_and_move_by_the_policy(remote, tmp_path):
+    first = remote.commit({"top.sls": "one"})
+    remote.run("tag", "-a", "v1", "-m", "release")
+    remote.run("tag", "moves")
+    remote.run("push", "-q", "origin", "--tags")
+    with Source([remote.settings()], (), tmp_path / "cache") as source:
+        source.fetch()
+        assert source.live().files.saltenvs() == ["base", "moves", "v1"]
+        assert source.live().files.read("top.sls", "v1") == b"one"
+        second = remote.commit({"top.sls": "two"})
+        remote.run("tag", "-f", "moves")
+        remote.run("push", "-qf", "origin", "moves")
+        assert only(source.fetch()).tags["moves"] == second
+        remote.run("tag", "-f", "moves", first)
+        remote.run("push", "-qf", "origin", "moves")
+        assert "set back" in only(source.fetch()).refused[0].reason
+        assert source.live().files.read("top.sls", "moves") == b"two"
+        remote.run("push", "-q", "origin", ":v1")
+        source.fetch()
+        assert source.live().files.saltenvs() == ["base", "moves"]
+
+
+def test_a_commit_as_base_stays_where_it_is(remote, tmp_path):
+    first = remote.commit({"top.sls": "one"})
+    remote.commit({"top.sls": "two"})
+    with Source([remote.settings(base=first)], (), tmp_path / "cache") as source:
+        source.fetch()
+        assert source.live().files.read("top.sls") == b"one"
+        assert source.live().files.read("top.sls", "main") == b"two"
+
+
+def test_pull_requests_are_for_previews_only(remote, tmp_path):
+    remote.commit({"top.sls": "live"})
+    remote.commit({"top.sls": "proposed"}, branch="feature")
+    remote.run("push", "-q", "origin", "feature:refs/pull/7/head", ":feature")
+    with Source([remote.settings(pull_requests=True)], (), tmp_path / "cache") as source:
+        source.fetch()
+        assert source.live().files.saltenvs() == ["base"]
+        for name in ("pull/7", "pull/7/head", "refs/pull/7/head"):
+            assert source.at(name).files.read("top.sls") == b"proposed"
+    with Source([remote.settings()], (), tmp_path / "other") as source:
+        source.fetch()
+        with pytest.raises(UnknownRef):
+            source.at("pull/7")
+
+
+def test_refspecs_say_what_is_a_branch(remote, tmp_path):
+    remote.commit({"top.sls": "live"})
+    remote.run("push", "-q", "origin", "main:refs/releases/r1", "main:refs/heads/not-wanted")
+    refspecs = ("+refs/heads/main:refs/remotes/origin/main", "+refs/releases/*:refs/remotes/origin/release/*")
+    with Source([remote.settings(refspecs=refspecs)], (), tmp_path / "cache") as source:
+        source.fetch()
+        assert source.live().files.saltenvs() == ["base", "release/r1"]
+
+
+def test_the_order_of_backends(remote, tmp_path):
+    remote.commit({"top.sls": "git", "only-git": ""})
+    roots = tmp_path / "roots"
+    roots.mkdir()
+    (roots / "top.sls").write_text("roots")
+    (roots / "only-roots").write_text("")
+    seen = {}
+    for backends in (("roots", "git"), ("git", "roots"), ("git",), ("roots",)):
+        with Source([remote.settings()], (), tmp_path / "cache", {"base": [roots]}, backends=backends) as source:
+            source.fetch()
+            files = source.live().files
+            seen[backends] = (files.read("top.sls"), len(files.list()))
+    assert seen == {
+        ("roots", "git"): (b"roots", 3),
+        ("git", "roots"): (b"git", 3),
+        ("git",): (b"git", 2),
+        ("roots",): (b"roots", 2),
+    }
+
+
+def test_ignored_files_are_in_no_tree(remote, tmp_path):
+    remote.commit({"top.sls": "one", "top.sls~": "old", "a/.svn/x": "x"})
+    ignored = Ignored(globs=("*~",), regexes=(r"/\.svn($|/)",))
+    with Source([remote.settings()], (), tmp_path / "cache", ignored=ignored) as source:
+        source.fetch()
+        files = source.live().files
+        assert list(files.list()) == ["top.sls"]
+        assert pickle.loads(pickle.dumps(files)).digest == files.digest
+
+
+def test_all_saltenvs_and_fallback_fill_what_others_bring(make_remote, tmp_path):
+    states, common, shared = make_remote("states"), make_remote("common"), make_remote("shared")
+    states.commit({"top.sls": "base"})
+    states.commit({"top.sls": "dev"}, branch="dev")
+    common.commit({"common": "c"})
+    shared.commit({"shared": "s"})
+    shared.commit({"shared": "of dev"}, branch="dev")
+    remotes = [
+        states.settings(),
+        common.settings(name="common", all_saltenvs="main"),
+        shared.settings(name="shared", fallback="main"),
+    ]
+    roots = {"qa": [tmp_path / "qa"]}
+    with Source(remotes, (), tmp_path / "cache", roots) as source:
+        source.fetch()
+        files = source.live().files
+        assert {env: list(files.list(saltenv=env)) for env in files.saltenvs()} == {
+            "base": ["common", "shared", "top.sls"],
+            "dev": ["common", "shared", "top.sls"],
+            "qa": ["common", "shared"],
+        }
+        assert (files.read("shared", "dev"), files.read("shared", "qa")) == (b"of dev", b"s")
+
+
+def test_two_remotes_with_the_same_basename(make_remote, tmp_path):
+    one, two = make_remote("one/states"), make_remote("two/states")
+    one.commit({"x": "1"})
+    two.commit({"y": "2"})
+    remotes = file_remotes({"gitfs_remotes": [str(one.bare), f"file://{two.bare}"]})
+    with Source(remotes, (), tmp_path / "cache") as source:
+        source.fetch()
+        assert list(source.live().files.list()) == ["x", "y"]
+
+
+def test_many_branches_are_kept_in_one_file(remote, tmp_path):
+    commit = remote.commit({"top.sls": "one"})
+    lines = "".join(f"create refs/heads/b{number} {commit}\n" for number in range(500))
+    subprocess.run(["git", "-C", str(remote.bare), "update-ref", "--stdin"], input=lines, text=True, check=True)
+    with Source([remote.settings()], (), tmp_path / "cache") as source:
+        assert len(only(source.fetch()).refs) == 501
+        mirror = Path(source.mirrors_of("states")[0][1].path)
+        assert sum(path.is_file() for path in (mirror / "refs").rglob("*")) < 10
+        remote.run("push", "-q", "origin", ":b7")
+        second = remote.commit({"top.sls": "two"})
+        fetched = only(source.fetch())
+        assert len(fetched.refs) == 500
+        assert fetched.refs["main"] == second
+        assert len(source.live().files.saltenvs()) == 500
+        (mirror / "HEAD").unlink()
+        assert only(source.fetch()).rebuilt
+        assert len(source.live().files.saltenvs()) == 500
+
+
+def test_a_minimum_age_outlives_a_restart(remote, tmp_path):
+    now = [1000.0]
+    settings = remote.settings(policy=LivePolicy(minimum_age=60))
+
+    def fetch():
+        return Mirror(settings, tmp_path / "mirror", clock=lambda: now[0]).fetch()
+
+    first = remote.commit({"top.sls": "one"})
+    assert fetch().refs == {"main": first}
+    second = remote.commit({"top.sls": "two"})
+    assert "goes live in 60 s" in fetch().refused[0].reason
+    now[0] += 59
+    assert "goes live in 1 s" in fetch().refused[0].reason
+    now[0] += 1
+    assert fetch().refs == {"main": second}
