@@ -30,6 +30,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "cat": ("cat", "Print a file of the trees."),
     "events": ("events", "Follow everything that happens."),
     "compile": ("compile", "Compile a minion's highstate from folders, without a controller."),
+    "lint": ("lint", "Check a tree of states and pillar for what is wrong in it."),
     "call": ("call", "Run a function on this machine."),
     "controller": ("controller", "Run the controller."),
     "minion": ("minion", "Run the agent of this machine."),

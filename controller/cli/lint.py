@@ -1,0 +1,144 @@
+"""`saltern lint`: what is wrong, or likely to go wrong, in a tree of states and pillar. Needs no controller."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from controller.cli import output
+from controller.cli.compile_inputs import mapping_of, options_of, read_data, roots_of
+from controller.cli.failure import FAILED, Failure
+from controller.cli.lint_output import Located, as_github, as_json, as_text, located
+
+if TYPE_CHECKING:
+    from controller.offline.linting import LintJob
+    from highstate.lint import Sample
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_STATES, _PILLAR = ("states", "salt", "srv/salt"), ("pillar", "srv/pillar")
+"""Folders of a repository that hold the trees, where it is not one tree itself."""
+
+
+def _print_rules(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if not wanted:
+        return
+    from highstate.lint import RULES
+
+    rows = [(name, rule.severity.value, rule.summary) for name, rule in RULES.items()]
+    for line in output.plain_table(("rule", "severity", "finds"), rows):
+        click.echo(line)
+    context.exit()
+
+
+@click.command("lint")
+@click.argument("tree", required=False, type=click.Path(path_type=Path, file_okay=False, exists=True))
+@click.option("--file-root", "file_roots", multiple=True, metavar="[ENV=]DIR", help="Folder of states; repeatable.")
+@click.option("--pillar-root", "pillar_roots", multiple=True, metavar="[ENV=]DIR", help="Folder of pillar; repeatable.")
+@click.option("--pillar-file", type=_FILE, help="YAML or JSON that is laid over the pillar.")
+@click.option("--grains", multiple=True, type=_FILE, help="YAML or JSON with grains of a sample; repeatable.")
+@click.option("--opt", "opts", multiple=True, metavar="NAME=YAML", help="A minion option of Salt's; repeatable.")
+@click.option("--disable", multiple=True, metavar="RULE,...", help="Rules to leave out; repeatable.")
+@click.option("--out", "--output", type=click.Choice(["text", "json", "github"]), default="text", show_default=True)
+@click.option("--timeout", type=click.FloatRange(min=0.001), default=600.0, show_default=True, help="Seconds.")
+@click.option("--rules", is_flag=True, is_eager=True, expose_value=False, callback=_print_rules, help="List the rules.")
+def lint_command(
+    tree: Path | None,
+    file_roots: tuple[str, ...],
+    pillar_roots: tuple[str, ...],
+    pillar_file: Path | None,
+    grains: tuple[Path, ...],
+    opts: tuple[str, ...],
+    disable: tuple[str, ...],
+    out: str,
+    timeout: float,
+) -> int:
+    """Check a whole tree, for a Debian, a RedHat, a SUSE and a FreeBSD, or for the grains that are given.
+
+    TREE holds top.sls, or has folders `states` (or `salt`) and `pillar`. The exit code is 1 when there are errors or
+    warnings. A comment `# saltern: ignore=RULE` switches a rule off for its line, and alone in a line for the next.
+    """
+    from controller.offline.cases import BadCase, Case
+    from controller.offline.isolation import Lost
+    from controller.offline.linting import LintJob, lint
+    from highstate.lint import Severity
+
+    states, pillar = _roots(tree, file_roots, pillar_roots)
+    try:
+        settings = Case(opts=options_of(opts)).settings()
+    except BadCase as error:
+        raise click.UsageError(str(error)) from None
+    job = LintJob(
+        file_roots=states,
+        pillar_roots=pillar,
+        pillar=mapping_of(pillar_file, "pillar"),
+        samples=_samples(grains),
+        settings=settings,
+        disabled=_disabled(disable),
+    )
+    try:
+        found = located(lint(job, timeout=timeout), {"states": states, "pillar": pillar})
+    except Lost as lost:
+        raise Failure(f"the trees cannot be linted: {lost}", FAILED) from None
+    _show(found, out, job)
+    return 1 if any(one.finding.severity is not Severity.NOTICE for one in found) else 0
+
+
+def _show(found: Sequence[Located], out: str, job: LintJob) -> None:
+    if out == "json":
+        click.echo(as_json(found))
+        return
+    for one in found:
+        click.echo(output.printable(as_text(one)) if out == "text" else as_github(one))
+    if out == "text":
+        counts: dict[str, int] = {}
+        for one in found:
+            counts[one.finding.severity.value] = counts.get(one.finding.severity.value, 0) + 1
+        told = ", ".join(output.counted(count, word) for word, count in sorted(counts.items())) or "nothing found"
+        output.remark(f"{told} ({', '.join(sample.name for sample in job.samples)})")
+
+
+def _roots(
+    tree: Path | None, file_roots: Sequence[str], pillar_roots: Sequence[str]
+) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    states, pillar = roots_of(file_roots), roots_of(pillar_roots)
+    if tree is None and not states:
+        raise click.UsageError("say which tree: saltern lint DIR, or --file-root DIR")
+    if tree is not None:
+        states = states or {"base": [str(_inside(tree, _STATES) or tree)]}
+        own = _inside(tree, _PILLAR)
+        if not pillar and own is not None:
+            pillar = {"base": [str(own)]}
+    return states, pillar
+
+
+def _inside(tree: Path, names: Sequence[str]) -> Path | None:
+    """The first of these folders that there is, unless the tree itself has a top file."""
+    if (tree / "top.sls").is_file():
+        return None
+    return next((tree / name for name in names if (tree / name).is_dir()), None)
+
+
+def _samples(files: Sequence[Path]) -> tuple[Sample, ...]:
+    from highstate.lint import SAMPLES, Sample
+
+    if not files:
+        return SAMPLES
+    samples: list[Sample] = []
+    for path in files:
+        data: Any = read_data(path)
+        if not isinstance(data, dict):
+            raise Failure(f"{path} must hold a mapping of grains", FAILED)
+        samples.append(Sample(name=path.stem, grains=data))
+    return tuple(samples)
+
+
+def _disabled(given: Sequence[str]) -> frozenset[str]:
+    from highstate.lint import RULES
+
+    names = frozenset(name.strip() for text in given for name in text.split(",") if name.strip())
+    if unknown := sorted(names - set(RULES)):
+        raise click.UsageError(f"there is no rule {unknown[0]!r}; `saltern lint --rules` lists them")
+    return names

@@ -1,0 +1,62 @@
+"""Lint as a command does it: trees from folders, Saltern's own states as the table, in a process that may be ended.
+
+Called by `saltern lint`. What is a finding is `highstate.lint`'s affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from controller.offline.isolation import Isolated
+from controller.offline.trees import snapshot_of
+from highstate.compile import Settings
+from highstate.lint import Finding, KnownStates, Sample, Signature, Trees, lint_trees
+from highstate.types import Value
+from minion.states import registry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintJob:
+    """What to lint."""
+
+    file_roots: Mapping[str, Sequence[str]]
+    pillar_roots: Mapping[str, Sequence[str]]
+    pillar: Mapping[str, Value] = field(default_factory=dict)
+    samples: tuple[Sample, ...]
+    settings: Settings
+    disabled: frozenset[str] = frozenset()
+
+
+def lint(job: LintJob, *, timeout: float, memory: int = 0) -> list[Finding]:
+    """All findings. Raises Lost when the trees keep it from ending."""
+
+    def start() -> Callable[[bytes], bytes]:
+        return lambda _: msgspec.msgpack.encode(_findings(job))
+
+    with Isolated(start, timeout=timeout, memory=memory) as isolated:
+        return msgspec.msgpack.decode(isolated.ask(b""), type=list[Finding])
+
+
+def _findings(job: LintJob) -> tuple[Finding, ...]:
+    trees = Trees(
+        files=snapshot_of(job.file_roots), pillar_files=snapshot_of(job.pillar_roots), pillar=dict(job.pillar)
+    )
+    return lint_trees(trees, job.samples, our_states(), settings=job.settings, disabled=job.disabled)
+
+
+def our_states() -> KnownStates:
+    """The state functions of this version."""
+    return KnownStates(ours={name: _signature(name) for name in registry.names()})
+
+
+def _signature(name: str) -> Signature:
+    state, _, fun = name.partition(".")
+    function = registry.find(state, fun, "")
+    return Signature(
+        arguments=frozenset(function.parameters),
+        required=frozenset(function.required()),
+        takes_anything=function.takes_anything,
+    )

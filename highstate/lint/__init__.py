@@ -1,0 +1,18 @@
+"""Lint: what is wrong, or likely to go wrong, in a whole tree, whoever it is compiled for.
+
+    files -> texts (templates as written) ┐
+    files, samples -> trees (rendered)   ├-> findings -> kept (comments, switched-off rules, each once)
+    top files -> tops (missing, unused)   ┘
+
+Called by `saltern lint` and by whoever reviews a push. It is pure, as the compile is: trees, samples of grains and the
+table of states come in, findings come out. It must not judge what only a machine can tell.
+"""
+
+from __future__ import annotations
+
+from highstate.lint.findings import RULES, Finding, Severity
+from highstate.lint.names import KnownStates, Signature
+from highstate.lint.samples import SAMPLES, Sample
+from highstate.lint.trees import Trees, lint_trees
+
+__all__ = ["RULES", "SAMPLES", "Finding", "KnownStates", "Sample", "Severity", "Signature", "Trees", "lint_trees"]

@@ -1,0 +1,35 @@
+"""Which rule a problem of the compile falls under. Called by `trees`; the words that it looks for are the compile's."""
+
+from __future__ import annotations
+
+import re
+
+from highstate.render.blame import ON_THE_MACHINE
+from highstate.types import Problem, Stage
+
+_BY_WORDS = (
+    (r"Jinja syntax error", "syntax"),
+    (r"the renderer '", "renderer"),
+    (r"No SLS |pillar SLS .* is not there|the top file includes .* which is not there", "missing-sls"),
+    (r"Conflicting IDs|declares \S+ more than once|found conflicting ID", "duplicate-id"),
+    (r"Recursive requisites", "cycle"),
+    (r"pillar(\[.*\])? has no key ", "pillar-default"),
+    (r"grains(\[.*\])? has no key ", "missing-grain"),
+    (r".* names .*: .*, which is not a state of this minion|Cannot extend ID ", "dangling-requisite"),
+)
+
+
+def rule_of(problem: Problem) -> str:
+    """The rule; `form` where nothing else fits."""
+    for words, rule in _BY_WORDS:
+        if re.match(words, problem.message):
+            return rule
+    if problem.hint == ON_THE_MACHINE:
+        return "needs-machine"
+    match problem.pos.stage:
+        case Stage.RENDER:
+            return "render"
+        case Stage.YAML:
+            return "tabs" if "there is a tab" in problem.hint or "'\\t'" in problem.message else "yaml"
+        case _:
+            return "form"

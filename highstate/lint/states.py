@@ -1,0 +1,83 @@
+"""State functions and their arguments, as a rendered SLS declares them. Called by `trees`; changes nothing."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from highstate.compile.high import REQUISITE_ARGUMENTS, High, first_key
+from highstate.compile.positions import Place
+from highstate.lint.findings import Finding
+from highstate.lint.names import FOR_ALL, KnownStates, Signature
+from highstate.types import Value
+
+_REQUISITES = REQUISITE_ARGUMENTS | {f"{name}_in" for name in ("require", "watch", "onchanges", "onfail", "prereq")}
+
+
+def check_states(high: High, known: KnownStates) -> Iterator[Finding]:
+    """Findings about all declarations of high data that is not reconciled yet."""
+    for id_, state, run in high.declarations():
+        place = high.place(id_)
+        functions = [argument for argument in run if isinstance(argument, str)]
+        yield from _check_repeats(place, state, run)
+        if len(functions) == 1 and " " not in functions[0]:
+            yield from _check_function(place, state, functions[0], run, known)
+
+
+def _check_repeats(place: Place, state: str, run: list[Value]) -> Iterator[Finding]:
+    seen: set[Value] = set()
+    for argument in run:
+        key = first_key(argument)
+        if key in seen and key in _REQUISITES:
+            problem = place.problem(
+                f"{state} of ID {place.keys[-1]!r} has `{key}` more than once: the last one alone counts",
+                state,
+                key,
+                hint=f"put all its items under one `{key}`",
+            )
+            yield Finding.of(problem, "duplicate-requisite")
+        seen.add(key)
+
+
+def _check_function(place: Place, state: str, function: str, run: list[Value], known: KnownStates) -> Iterator[Finding]:
+    name = f"{state}.{function}"
+    ours, salts = known.ours.get(name), known.salts.get(name)
+    if state in known.own_modules:
+        return
+    if ours is None:
+        yield _unknown_function(place, state, function, known)
+        if salts is None:
+            return
+    yield from _check_arguments(place, state, name, run, ours, salts)
+
+
+def _unknown_function(place: Place, state: str, function: str, known: KnownStates) -> Finding:
+    name = f"{state}.{function}"
+    if name in known.salts or (state not in known.modules and state in known.salt_modules):
+        message = f"{name} is a state of Salt's that Saltern does not have"
+        return Finding.of(place.problem(message, state, hint="it fails on the minion"), "not-implemented")
+    message = f"there is no state {name}" if state in known.modules else f"there is no state module {state!r}"
+    return Finding.of(place.problem(message, state, hint=known.near(state, function)), "unknown-state")
+
+
+def _check_arguments(
+    place: Place, state: str, name: str, run: list[Value], ours: Signature | None, salts: Signature | None
+) -> Iterator[Finding]:
+    given = {key for argument in run if isinstance(argument, dict) for key in argument if isinstance(key, str)}
+    first = ours or salts
+    assert first is not None  # noqa: S101 - the caller looked
+    for argument in sorted(given):
+        if first.takes(argument):
+            continue
+        if salts is not None and argument in salts.arguments:
+            message = f"{argument!r} is an argument of Salt's {name} that Saltern does not have"
+            yield Finding.of(place.problem(message, state, argument), "not-implemented")
+            continue
+        close = difflib.get_close_matches(argument, sorted(first.arguments | FOR_ALL), n=2)
+        hint = "did you mean " + " or ".join(close) + "?" if close else ""
+        message = f"{name} takes no argument {argument!r}"
+        yield Finding.of(place.problem(message, state, argument, hint=hint), "unknown-argument")
+    if ours is not None and "use" not in given:
+        for argument in sorted(ours.required - given - {"name"}):
+            message = f"{name} of ID {place.keys[-1]!r} needs the argument {argument!r}"
+            yield Finding.of(place.problem(message, state), "missing-argument")

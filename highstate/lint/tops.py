@@ -1,0 +1,131 @@
+"""Top files and what hangs from them: SLS that are named and not there, and SLS that nothing names. Called by `trees`.
+
+All targets are looked at, whether a sample matches them or not.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from highstate.compile.assemble import sls_names, sls_path
+from highstate.lint.findings import Finding
+from highstate.render import Rendered, excerpt, near
+from highstate.types import Files, Value
+
+_ELSEWHERE = frozenset(("orch", "orchestrate", "orchestration", "reactor", "reactors"))
+"""Folders whose SLS are not for top files."""
+
+Name = tuple[str, str]
+"""(saltenv, SLS name)"""
+
+
+@dataclass(slots=True, kw_only=True)
+class Uses:
+    """Who names whom, gathered over all samples."""
+
+    tree: str
+    files: Files
+    tops: set[str] = field(default_factory=set)
+    """Saltenvs that have a top file."""
+    named: set[Name] = field(default_factory=set)
+    """What the top files name."""
+    below: dict[Name, set[Name]] = field(default_factory=dict)
+    """SLS -> those that it includes."""
+
+    def read_top(self, saltenv: str, path: str, rendered: Rendered) -> Iterator[Finding]:
+        """Take in a top file; findings about the SLS that it names."""
+        self.tops.add(saltenv)
+        for env, target, index, sls in _named(rendered.data):
+            found = matching(self.files, sls, env)
+            self.named.update((env, name) for name in found)
+            if found or "{" in sls:
+                continue
+            line = rendered.lines.find(env, target, index) or rendered.lines.find(env, target)
+            yield Finding(
+                rule="missing-sls",
+                message=f"the top file gives {target!r} the SLS {sls!r}, which is not there in saltenv {env!r}",
+                tree=self.tree,
+                saltenv=saltenv,
+                file=path,
+                line=rendered.lines.template_line(line) or line,
+                column=1,
+                excerpt=excerpt(rendered.text, line, 1) if line else "",
+                hint=near(sls, sls_names(self.files, env)),
+            )
+
+    def unused(self, texts: Mapping[tuple[str, str], str]) -> Iterator[Finding]:
+        """SLS that no top file leads to. One whose name stands anywhere else in the tree is let be: it may be put
+        together by a template that no sample takes there.
+        """
+        used = self._reachable()
+        for saltenv in sorted(self.tops):
+            for sls in sls_names(self.files, saltenv):
+                path = sls_path(self.files, sls, saltenv) or ""
+                if (saltenv, sls) in used or _ELSEWHERE & set(path.split("/")[:-1]) or path == "top.sls":
+                    continue
+                if any(_mentions(text, sls) for (_, other), text in texts.items() if other != path):
+                    continue
+                yield Finding(
+                    rule="unused-sls",
+                    message=f"no top file and no include names SLS {sls!r}",
+                    tree=self.tree,
+                    saltenv=saltenv,
+                    file=path,
+                    hint="give it to somebody in the top file, or remove it",
+                )
+
+    def _reachable(self) -> set[Name]:
+        seen: set[Name] = set()
+        waiting = list(self.named)
+        while waiting:
+            name = waiting.pop()
+            if name not in seen:
+                seen.add(name)
+                waiting.extend(self.below.get(name, ()))
+        return seen
+
+
+def matching(files: Files, sls: str, saltenv: str) -> list[str]:
+    """The SLS that a name, or a glob, means."""
+    if any(mark in sls for mark in "*?["):
+        return fnmatch.filter(sls_names(files, saltenv), sls)
+    name = sls.replace("/", ".")
+    return [name] if sls_path(files, sls, saltenv) else []
+
+
+def includes_of(data: Value, sls: str, path: str, saltenv: str) -> Iterable[tuple[str, str]]:
+    """(saltenv, SLS name or glob) of the `include` of rendered data, relative ones made absolute."""
+    items = data.get("include") if isinstance(data, dict) else None
+    for item in items if isinstance(items, list) else []:
+        env, name = next(iter(item.items())) if isinstance(item, dict) and len(item) == 1 else (saltenv, item)
+        if isinstance(item, dict) and isinstance(name, dict):  # pillar's `- name: {key: ..., defaults: ...}`
+            env, name = saltenv, env
+        if isinstance(name, str) and isinstance(env, str):
+            yield env, _absolute(name, sls, path)
+
+
+def _absolute(name: str, sls: str, path: str) -> str:
+    up = len(name) - len(name.lstrip("."))
+    if not up:
+        return name
+    parts = sls.split(".") + (["init"] if path.endswith("/init.sls") else [])
+    return ".".join([*parts[:-up], name[up:]])
+
+
+def _named(data: Value) -> Iterator[tuple[str, str, int, str]]:
+    """(saltenv, target, index, SLS) of all that a top file names."""
+    for env, targets in data.items() if isinstance(data, dict) else ():
+        for target, items in targets.items() if isinstance(targets, dict) and env != "include" else ():
+            for index, item in enumerate(items if isinstance(items, list) else []):
+                if isinstance(item, str):
+                    yield str(env), str(target), index, item
+
+
+def _mentions(text: str, sls: str) -> bool:
+    short = sls.rpartition(".")[2]
+    return (
+        re.search(rf"(?<![\w.]){re.escape(sls)}(?![\w.])|-\s+\.+{re.escape(short)}\s*$", text, re.MULTILINE) is not None
+    )

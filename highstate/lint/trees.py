@@ -1,0 +1,209 @@
+"""The walk: every SLS rendered for every sample, alone and as the top file gives it, and handed to the checks.
+
+Called through `lint_trees`. It decides what is looked at; the checks say what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from highstate.compile import Settings
+from highstate.compile.assemble import sls_names, sls_path
+from highstate.compile.compiler import Bench
+from highstate.compile.high import High
+from highstate.lint.findings import Finding, ignored_lines, kept
+from highstate.lint.names import KnownStates
+from highstate.lint.requisites import Declared, check_requisites
+from highstate.lint.rules_of_problems import rule_of
+from highstate.lint.samples import Sample
+from highstate.lint.states import check_states
+from highstate.lint.texts import TEMPLATES, check_text
+from highstate.lint.tops import Uses, includes_of, matching
+from highstate.memo import Memo
+from highstate.ports import NO_PORTS, Ports
+from highstate.render import RenderFailed, render_sls
+from highstate.top import TopResult
+from highstate.types import Files, Minion, Pos, Problem, Stage, Value
+
+_OWN_CHECKS = frozenset(("dangling-requisite",))
+"""Rules that `requisites` knows more about than a compile of one SLS."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trees:
+    """What is linted."""
+
+    files: Files
+    pillar_files: Files
+    pillar: Mapping[str, Value] = field(default_factory=dict)
+    """Laid over the pillar of every sample."""
+
+
+def lint_trees(
+    trees: Trees,
+    samples: Sequence[Sample],
+    known: KnownStates,
+    *,
+    settings: Settings | None = None,
+    disabled: Collection[str] = (),
+    ports: Ports = NO_PORTS,
+) -> tuple[Finding, ...]:
+    """All findings of a states tree and a pillar tree, each once, in the order of their places."""
+    work = _Work(trees=trees, known=_with_own(known, trees.files), settings=settings or Settings(), ports=ports)
+    findings: list[Finding] = []
+    for sample in samples:
+        findings.extend(replace(one, samples=(sample.name,)) for one in work.look(sample))
+    findings.extend(work.look_at_texts())
+    return kept(findings, work.ignored(), disabled=disabled, samples=[sample.name for sample in samples])
+
+
+def _with_own(known: KnownStates, files: Files) -> KnownStates:
+    """The state modules that the tree brings itself, by the names of their files."""
+    found = {
+        path.rpartition("/")[2].removesuffix(".py")
+        for saltenv in files.saltenvs()
+        for path in files.list("_states", saltenv)
+        if path.endswith(".py")
+    }
+    return replace(known, own_modules=known.own_modules | found)
+
+
+class _Work:
+    """The trees while they are looked at, and what is gathered over all samples."""
+
+    def __init__(self, *, trees: Trees, known: KnownStates, settings: Settings, ports: Ports) -> None:
+        self.trees = trees
+        self.known = known
+        self.settings = settings
+        self.ports = ports
+        self.memo = Memo()
+        self.states = Uses(tree="states", files=trees.files)
+        self.pillars = Uses(tree="pillar", files=trees.pillar_files)
+        self.found_pillars: list[Mapping[str, Value]] = []
+        self.texts = {"states": _texts(trees.files), "pillar": _texts(trees.pillar_files)}
+
+    def look(self, sample: Sample) -> Iterator[Finding]:
+        """Everything, for one sample."""
+        bench = self._bench(sample)
+        pillar = bench.pillar(self.trees.pillar)
+        for problem in pillar.errors:
+            yield Finding.of(problem, rule_of(problem), "pillar")
+        seen = pillar.pillar or dict(self.trees.pillar)
+        self.found_pillars.append(seen)
+        yield from self._look_at(self.pillars, sample, {}, pillar_stage=True)
+        yield from self._look_at(self.states, sample, seen, pillar_stage=False)
+        yield from self._look_alone(sample, seen)
+        yield from self._look_together(bench, seen)
+
+    def look_at_texts(self) -> Iterator[Finding]:
+        """What does not depend on a sample."""
+        for tree, texts in self.texts.items():
+            pillars = self.found_pillars if tree == "states" else []
+            for (saltenv, path), text in texts.items():
+                yield from check_text(tree, saltenv, path, text, self.settings, pillars)
+        yield from self.states.unused(self.texts["states"])
+        yield from self.pillars.unused(self.texts["pillar"])
+
+    def ignored(self) -> dict[tuple[str, str, str], dict[int, frozenset[str]]]:
+        """What comments switch off, by file."""
+        return {
+            (tree, saltenv, path): ignored_lines(text)
+            for tree, texts in self.texts.items()
+            for (saltenv, path), text in texts.items()
+        }
+
+    def _bench(self, sample: Sample) -> Bench:
+        return Bench(
+            files=self.trees.files,
+            pillar_files=self.trees.pillar_files,
+            minion=Minion(id=sample.minion_id, grains={"id": sample.minion_id, **sample.grains}),
+            settings=self.settings,
+            memo=self.memo,
+            ports=self.ports,
+        )
+
+    def _look_at(
+        self, uses: Uses, sample: Sample, pillar: Mapping[str, Value], *, pillar_stage: bool
+    ) -> Iterator[Finding]:
+        """Render all SLS of a tree one by one: what fails, and who includes whom."""
+        bench = self._bench(sample)
+        for saltenv in uses.files.saltenvs():
+            context = bench.context(uses.files, pillar, saltenv)
+            for sls in sls_names(uses.files, saltenv):
+                path = sls_path(uses.files, sls, saltenv) or ""
+                try:
+                    rendered = render_sls(path, context, sls=sls, pillar_stage=pillar_stage)
+                except RenderFailed as failed:
+                    yield Finding.of(failed.problem, rule_of(failed.problem), uses.tree)
+                    continue
+                except RecursionError:
+                    yield Finding.of(_too_deep(path, saltenv), "yaml", uses.tree)
+                    continue
+                if path == self.settings.state_top:
+                    yield from uses.read_top(saltenv, path, rendered)
+                    continue
+                for env, name in includes_of(rendered.data, sls, path, saltenv):
+                    below = {(env, one) for one in matching(uses.files, name, env)}
+                    uses.below.setdefault((saltenv, sls), set()).update(below)
+
+    def _look_alone(self, sample: Sample, pillar: Mapping[str, Value]) -> Iterator[Finding]:
+        """Each SLS with what it includes."""
+        tree, alone = Declared(), []
+        for saltenv in self.trees.files.saltenvs():
+            for sls in sls_names(self.trees.files, saltenv):
+                if sls_path(self.trees.files, sls, saltenv) == self.settings.state_top:
+                    continue
+                place = Pos(file=sls_path(self.trees.files, sls, saltenv) or sls, saltenv=saltenv, stage=Stage.TOP)
+                given = TopResult(matches={saltenv: (sls,)}, places={(saltenv, sls): place})
+                bench = self._bench(sample)
+                high = bench.high(given, pillar)
+                tree.add(high, [sls])
+                alone.append((bench, given, high))
+        for bench, given, high in alone:
+            yield from self._look_at_one(bench, given, high, pillar, tree)
+
+    def _look_at_one(
+        self, bench: Bench, given: TopResult, high: High, pillar: Mapping[str, Value], tree: Declared
+    ) -> Iterator[Finding]:
+        own = Declared()
+        own.add(high, [sls for names in given.matches.values() for sls in names])
+        yield from check_states(high, self.known)
+        lacking = list(check_requisites(high, own, tree))
+        yield from lacking
+        bench.low(high)
+        for problem in high.problems:
+            if (rule := rule_of(problem)) not in _OWN_CHECKS:
+                yield Finding.of(problem, rule)
+        for problem in high.warnings:
+            if not lacking:
+                yield Finding.of(problem, "no-effect")
+        if not high.problems:
+            for problem in bench.compile(given, pillar).errors:
+                rule = rule_of(problem)
+                yield Finding.of(problem, "missing-file" if rule == "form" else rule)
+
+    def _look_together(self, bench: Bench, pillar: Mapping[str, Value]) -> Iterator[Finding]:
+        """The highstate of the sample: what goes wrong only between SLS."""
+        top = bench.top(pillar)
+        for problem in top.errors:
+            yield Finding.of(problem, rule_of(problem))
+        high = bench.high(top, pillar)
+        bench.low(high)
+        for problem in high.problems:
+            if (rule := rule_of(problem)) in ("duplicate-id", "cycle"):
+                yield Finding.of(problem, rule)
+
+
+def _texts(files: Files) -> dict[tuple[str, str], str]:
+    """(saltenv, path) -> text of all templates; one that is not UTF-8 is found by its render."""
+    return {
+        (saltenv, path): files.read(path, saltenv).decode("utf-8-sig", errors="replace")
+        for saltenv in files.saltenvs()
+        for path in files.list("", saltenv)
+        if path.endswith(TEMPLATES)
+    }
+
+
+def _too_deep(path: str, saltenv: str) -> Problem:
+    return Problem(message="this is nested too deeply to be read", pos=Pos(file=path, saltenv=saltenv))
