@@ -23,7 +23,6 @@ class TreeFiles:
         self._bound = bound
         self._live: Snapshot | None = None
         self._others: OrderedDict[str, Snapshot] = OrderedDict()
-        self._blobs: OrderedDict[str, bytes] = OrderedDict()
 
     def use(self, snapshot: Snapshot) -> None:
         """This snapshot is the live one from now on."""
@@ -54,7 +53,7 @@ class TreeFiles:
         oid = self._live.oid(message.path, message.saltenv) if self._live else None
         if oid is None:
             return FileFound(request=message.request)
-        return FileFound(request=message.request, oid=oid, size=len(self._content(oid) or b""))
+        return FileFound(request=message.request, oid=oid, size=self._live.blob_size(oid) or 0 if self._live else 0)
 
     def _list(self, message: ListFiles) -> FileList:
         if self._live is None:
@@ -63,26 +62,14 @@ class TreeFiles:
         oids = {path: self._live.oid(path, message.saltenv) for path in paths}
         return FileList(request=message.request, files={path: oid for path, oid in oids.items() if oid})
 
-    def _blob(self, message: GetBlob) -> Blob:
-        data = self._content(message.oid)
-        if data is None:
-            return Blob(request=message.request, oid=message.oid, offset=message.offset, total=-1, data=b"")
-        part = data[message.offset : message.offset + BLOB_CHUNK]
-        return Blob(request=message.request, oid=message.oid, offset=message.offset, total=len(data), data=part)
-
-    def _content(self, oid: str) -> bytes | None:
-        """A content by its id; the last few stay at hand, as large ones are asked for piece by piece."""
-        if oid in self._blobs:
-            self._blobs.move_to_end(oid)
-            return self._blobs[oid]
+    def _blob(self, message: GetBlob) -> Blob | FileFound | FileList:
+        """Part of a content by its id; a large one is never held whole."""
         for snapshot in (self._live, *self._others.values()):
-            data = snapshot.read_blob(oid) if snapshot else None
-            if data is not None:
-                self._blobs[oid] = data
-                if len(self._blobs) > 8:
-                    self._blobs.popitem(last=False)
-                return data
-        return None
+            total = snapshot.blob_size(message.oid) if snapshot else None
+            if snapshot and total is not None:
+                data = snapshot.read_range(message.oid, message.offset, BLOB_CHUNK) or b""
+                return Blob(request=message.request, oid=message.oid, offset=message.offset, total=total, data=data)
+        return _nothing(message)
 
 
 def _nothing(message: FindFile | ListFiles | GetBlob) -> FileFound | FileList | Blob:

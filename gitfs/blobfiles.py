@@ -22,9 +22,7 @@ MOST_BYTES = 1024**3
 
 
 def read_range(mirror: str, oid: str, offset: int, length: int) -> bytes:
-    """Up to `length` bytes of a blob from `offset` on."""
-    if offset < 0 or length < 0:
-        raise ValueError("a range begins at 0 or later and is no shorter than nothing")
+    """Up to `length` bytes of a blob from `offset` on; both are 0 or more."""
     size = objects.blob_size(mirror, oid)
     if size <= SMALL:
         return objects.blob(mirror, oid)[offset : offset + length]

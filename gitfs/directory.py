@@ -9,6 +9,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -43,6 +44,34 @@ class DirectoryLayer:
         if blob_id(data) != oid:
             raise StaleSnapshot(f"{path} in {self.path} has changed since the snapshot was taken")
         return data
+
+    def size(self, path: str, oid: str) -> int:
+        """Bytes of a file that is still the blob `oid`; StaleSnapshot when it is not."""
+        with self._opened(path, oid) as descriptor:
+            return os.fstat(descriptor).st_size
+
+    def read_range(self, path: str, oid: str, offset: int, length: int) -> bytes:
+        """Part of a file that is still the blob `oid`; StaleSnapshot when it is not."""
+        with self._opened(path, oid) as descriptor:
+            return os.pread(descriptor, length, offset)
+
+    @contextmanager
+    def _opened(self, path: str, oid: str) -> Iterator[int]:
+        """The file, which nobody wrote to since it was hashed, nor while it was in use here."""
+        whole = Path(self.path, path)
+        try:
+            descriptor = os.open(whole, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            raise StaleSnapshot(f"{path} in {self.path} has gone since the snapshot was taken: {error}") from error
+        try:
+            before = os.fstat(descriptor)
+            if _oid_at(str(whole), before) == oid:
+                yield descriptor
+                if _oid_at(str(whole), os.fstat(descriptor)) == oid:
+                    return
+            raise StaleSnapshot(f"{path} in {self.path} has changed since the snapshot was taken")
+        finally:
+            os.close(descriptor)
 
 
 def blob_id(data: bytes) -> str:
@@ -107,8 +136,11 @@ def _target(top: Path, entry: os.DirEntry[str]) -> str:
 
 
 def _oid(entry: os.DirEntry[str]) -> str:
-    status = entry.stat(follow_symlinks=False)
-    return _oid_of(entry.path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    return _oid_at(entry.path, entry.stat(follow_symlinks=False))
+
+
+def _oid_at(path: str, status: os.stat_result) -> str:
+    return _oid_of(path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 @lru_cache(maxsize=65536)

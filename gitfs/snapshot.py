@@ -82,8 +82,8 @@ class Snapshot:
         return whole.hexdigest()
 
     def saltenvs(self) -> Sequence[str]:
-        """Names of the environments, sorted."""
-        return sorted(self.environments)
+        """Names of the environments, in the order in which they were given: top files are merged in it."""
+        return list(self.environments)
 
     def read(self, path: str, saltenv: str = "base") -> bytes:
         """Content of a file. FileNotFoundError when there is none, ValueError for a path that cannot be one.
@@ -129,9 +129,11 @@ class Snapshot:
         if place is None:
             return None
         layer, inner = place
+        if offset < 0 or length < 0:
+            raise ValueError("a range begins at 0 or later and is no shorter than nothing")
         if isinstance(layer, GitLayer):
             return blobfiles.read_range(layer.mirror, oid, offset, length)
-        return layer.read(inner, oid)[offset : offset + length]
+        return layer.read_range(inner, oid, offset, length)
 
     def blob_size(self, oid: str) -> int | None:
         """Bytes of a blob of this snapshot; None for every other id."""
@@ -139,7 +141,7 @@ class Snapshot:
         if place is None:
             return None
         layer, inner = place
-        return objects.blob_size(layer.mirror, oid) if isinstance(layer, GitLayer) else len(layer.read(inner, oid))
+        return objects.blob_size(layer.mirror, oid) if isinstance(layer, GitLayer) else layer.size(inner, oid)
 
     def _place(self, oid: str) -> tuple[Layer, str] | None:
         """(layer, path in it) of a blob."""

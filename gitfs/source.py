@@ -259,7 +259,7 @@ class Source:
         git_first = all_settings is self._file_settings and self._backends[:1] == (GIT,)
         over, under = (remote, local) if git_first else (local, remote)
         layers = {env: (*over.get(env, ()), *under.get(env, ())) for env in {**over, **under}}
-        return Snapshot(environments=layers, ignored=self._ignored), missing
+        return Snapshot(environments=dict(sorted(layers.items())), ignored=self._ignored), missing
 
     def _layers(self, key: str, settings: RemoteSettings, place: Place) -> list[Layer]:
         mirror = self._mirrors[key].path

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitfs import GitLayer, Ignored, Snapshot, Source, changed_paths, directory_snapshot, objects
+from gitfs import GitLayer, Ignored, Snapshot, Source, StaleSnapshot, changed_paths, directory_snapshot, objects
 
 NAMES = st.sampled_from(["a", "b", "c/x", "c/y", "c/d/z", "e"])
 TREES = st.dictionaries(NAMES, st.sampled_from([b"1", b"2", b"3"]), max_size=6)
@@ -103,3 +103,13 @@ def test_parts_of_blobs(remote, tmp_path, size):
         files.read_range(oid, -1, 1)
     kept = list((Path(files.environments["base"][0].mirror).parent).glob("blobs/*"))
     assert [path.name for path in kept] == ([oid] if size > 1024 * 1024 else [])
+
+
+def test_parts_of_files_in_folders(tmp_path):
+    (tmp_path / "x").write_bytes(b"0123456789")
+    files = directory_snapshot({"base": [tmp_path]})
+    oid = files.oid("x")
+    assert (files.read_range(oid, 2, 3), files.blob_size(oid)) == (b"234", 10)
+    (tmp_path / "x").write_bytes(b"9876543210")
+    with pytest.raises(StaleSnapshot):
+        files.read_range(oid, 2, 3)
