@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 
+from controller.compile_ports import ports_of
 from highstate.compile import Settings, compile_minion
 from highstate.desired import desired_of
 from highstate.memo import Memo
@@ -42,6 +43,8 @@ class Request:
     """Fields of `highstate.Settings`."""
     drift: Mapping[str, float | str] = field(default_factory=dict)
     """Drift schedule to put into the documents."""
+    ports: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Options that the ports of a compile are made of: keys and vaults. No template sees them."""
 
 
 class CompiledMinion(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,10 +67,11 @@ class CompiledMinion(msgspec.Struct, frozen=True, kw_only=True):
 def answer(request: Request, memo: Memo) -> Iterator[CompiledMinion]:
     """Compile each minion of the request, in order."""
     settings = Settings(**request.language)
+    ports = ports_of(request.ports)
     for minion in request.minions:
         started = time.perf_counter()
         try:
-            compiled = compile_minion(request.files, request.pillar, minion, settings, memo)
+            compiled = compile_minion(request.files, request.pillar, minion, settings, memo, ports)
         except OSError as error:  # the tree went away under us; it is compiled again as soon as it is fetched
             problem = Problem(message=f"the tree cannot be read: {error}", pos=Pos(file="top.sls", stage=Stage.TOP))
             compiled = Compiled(minion_id=minion.id, errors=(problem,))

@@ -163,6 +163,7 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         metrics=metrics,
         clock=clock,
         language=settings.language,
+        ports=settings.ports,
     )
     inbox = Inbox(
         store=store,

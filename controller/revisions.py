@@ -45,6 +45,8 @@ class Revisions:
     clock: Callable[[], float]
     language: Mapping[str, Any]
     """Fields of `highstate.Settings`."""
+    ports: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """See `Request.ports`."""
     trees: Trees | None = None
     error: str = ""
     """Why the newest revision is not live, when its policy cannot be read."""
@@ -158,6 +160,7 @@ class Revisions:
             minions=tuple(Minion(id=each.id, grains=each.grains) for each in minions),
             language={**self.language, "opts": opts},
             drift=self.loop.policy.drift.schedule(),
+            ports=self.ports,
         )
 
     def known(self, ids: Collection[str]) -> list[MinionRecord]:

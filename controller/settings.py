@@ -63,6 +63,8 @@ class Settings:
     as written."""
     language: Mapping[str, Any] = field(default_factory=dict)
     """Fields of `highstate.Settings` that were set."""
+    ports: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """`gpg_keydir`, `vault` and `nodegroups`: what `compile_ports` makes ports of."""
     places: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Option -> `file:line` where it was set."""
 
@@ -79,8 +81,9 @@ def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR) -> Settings:
     values: dict[str, Any] = {}
     git: dict[str, Any] = {}
     language: dict[str, Any] = {}
+    ports: dict[str, Any] = {}
     for key, entry in entries.items():
-        reader = _OWN.get(key) or _GIT.get(key) or _LANGUAGE.get(key)
+        reader = _OWN.get(key) or _GIT.get(key) or _LANGUAGE.get(key) or _PORTS.get(key)
         if reader is None and not key.startswith(_GIT_PREFIXES):
             faults.append(Fault(entry.place, f"there is no option {key!r}", _near(key)))
             continue
@@ -89,13 +92,22 @@ def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR) -> Settings:
         except ValueError as error:
             faults.append(Fault(entry.place, f"{key} must be {error}, not {_shown(key, entry.value)}"))
             continue
-        home = values if key in _OWN else language if key in _LANGUAGE else git
+        home = values if key in _OWN else language if key in _LANGUAGE else ports if key in _PORTS else git
         home[key] = value
+    language |= {key: git[key] for key in ("ext_pillar",) if key in git}
+    ports |= {key: language[key] for key in ("nodegroups",) if key in language}
     faults += _contradictions(values, entries)
     if faults:
         raise BadSettings(faults)
     places = {key: entry.place for key, entry in entries.items()}
-    return Settings(config_dir=config_dir, git=git, language=_language(language), places=places, **_located(values))
+    return Settings(
+        config_dir=config_dir,
+        git=git,
+        language=_language(language),
+        ports={"gpg_keydir": str(config_dir / "gpgkeys"), **ports},
+        places=places,
+        **_located(values),
+    )
 
 
 def _language(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,6 +119,8 @@ def _language(given: Mapping[str, Any]) -> dict[str, Any]:
     fields = {key: value for key, value in given.items() if key not in _RENDERERS}
     fields["state_top_saltenv"] = given.get("state_top_saltenv", "base") or None
     opts = {key: given[key] for key in _RENDERERS if key in given}
+    if "ext_pillar" in fields:
+        fields["ext_pillar"] = tuple(fields["ext_pillar"])
     return {**fields, "opts": opts} if opts else fields
 
 
@@ -172,11 +186,11 @@ def _contradictions(values: Mapping[str, Any], entries: Mapping[str, Entry]) -> 
 
 
 def _shown(key: str, value: Any) -> str:
-    return "what stands there" if "secret" in key or "password" in key else repr(value)
+    return "what stands there" if "secret" in key or "password" in key or key == "vault" else repr(value)
 
 
 def _near(key: str) -> str:
-    known = [*_OWN, *_GIT, *_LANGUAGE]
+    known = [*_OWN, *_GIT, *_LANGUAGE, *_PORTS]
     if key in _SALT_NAMES:
         return f"Saltern calls it {_SALT_NAMES[key]}"
     close = difflib.get_close_matches(key, known, n=1)
@@ -225,12 +239,20 @@ _LANGUAGE: dict[str, read.Reader] = {
     "pillar_source_merging_strategy": read.one_of("smart", "recurse", "aggregate", "overwrite", "list", "none"),
     "pillar_merge_lists": read.flag,
     "pillar_includes_override_sls": read.flag,
+    "ext_pillar_first": read.flag,
+    "pillar_opts": read.flag,
+    "decrypt_pillar": read.decrypted_keys,
+    "decrypt_pillar_delimiter": read.text,
     "nodegroups": read.mapping,
     "jinja_env": read.mapping,
     "jinja_sls_env": read.mapping,
     "allow_py_renderer": read.flag,
     "renderer_whitelist": read.names,
     "renderer_blacklist": read.names,
+}
+_PORTS: dict[str, read.Reader] = {
+    "gpg_keydir": read.folder,
+    "vault": read.vault,
 }
 _RENDERERS = ("allow_py_renderer", "renderer_whitelist", "renderer_blacklist")
 """Options that `highstate.Settings` takes among its `opts`."""

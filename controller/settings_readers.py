@@ -64,6 +64,31 @@ def path(value: Any) -> Path:
     return Path(value)
 
 
+def folder(value: Any) -> str:
+    """An absolute path, kept as text."""
+    return str(path(value))
+
+
+def vault(value: Any) -> dict[str, Any]:
+    """The option `vault`, looked through as the adapter will read it."""
+    from controller.secrets.vault import BadVault, VaultSettings
+
+    given = mapping(value)
+    try:
+        VaultSettings.parse(given)
+    except BadVault as error:
+        raise ValueError(f"a vault that can be used ({error})") from error
+    return given
+
+
+def decrypted_keys(value: Any) -> tuple[Any, ...]:
+    """Keys of pillar: a list of `a:b` or `{a:b: gpg}`, or one mapping of such."""
+    entries = [{key: renderer} for key, renderer in value.items()] if isinstance(value, Mapping) else value
+    if not isinstance(entries, list) or not all(isinstance(entry, str | Mapping) for entry in entries):
+        raise ValueError("a list of pillar keys, like [- 'secrets:vpn', - 'secrets:web': gpg]")
+    return tuple(entries)
+
+
 def address(value: Any) -> str:
     """An IP address to listen on; `*` and names of hosts would be guessed at, so they are not taken."""
     import ipaddress

@@ -30,7 +30,11 @@ def faults_of(folder: Path) -> list[str]:
 
 def test_without_files_there_are_defaults(tmp_path):
     settings = load_settings(tmp_path / "none")
-    assert settings == Settings(config_dir=tmp_path / "none", language={"state_top_saltenv": "base"})
+    assert settings == Settings(
+        config_dir=tmp_path / "none",
+        ports={"gpg_keydir": str(tmp_path / "none/gpgkeys")},
+        language={"state_top_saltenv": "base"},
+    )
     assert str(settings.socket) == "/run/saltern/controller.sock"
 
 
@@ -152,3 +156,32 @@ def test_what_gitfs_cannot_use_names_file_and_line(write, text):
     with pytest.raises(BadSettings) as raised:
         check_git(load_settings(folder))
     assert str(raised.value).startswith(f"{folder}/controller:2: ")
+
+
+def test_keys_and_vaults_are_kept_from_templates(tmp_path):
+    (tmp_path / "controller").write_text(
+        """
+gpg_keydir: /etc/saltern/gpgkeys
+vault: {server: {url: 'https://vault.example.org'}, auth: {token: t}}
+ext_pillar:
+  - cmd_yaml: cat /etc/pillar
+decrypt_pillar:
+  - 'secrets:vpn'
+  - 'secrets:web': gpg
+nodegroups: {webs: 'web*'}
+"""
+    )
+    settings = load_settings(tmp_path)
+    assert settings.ports["gpg_keydir"] == "/etc/saltern/gpgkeys"
+    assert set(settings.ports) == {"gpg_keydir", "vault", "nodegroups"}
+    assert settings.language["ext_pillar"] == ({"cmd_yaml": "cat /etc/pillar"},)
+    assert settings.language["decrypt_pillar"] == ("secrets:vpn", {"secrets:web": "gpg"})
+    assert "vault" not in settings.language.get("opts", {})
+    assert "example.org" not in repr(settings)
+
+
+def test_a_bad_vault_is_told_without_its_token(tmp_path):
+    (tmp_path / "controller").write_text("vault: {auth: {token: hidden}}\n")
+    with pytest.raises(BadSettings, match="a vault that can be used") as caught:
+        load_settings(tmp_path)
+    assert "hidden" not in str(caught.value)
