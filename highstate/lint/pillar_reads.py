@@ -78,7 +78,7 @@ def _condition(test: nodes.Node, known: Guards) -> Iterator[PillarRead]:
 def _below(node: nodes.Node | None, known: Guards) -> Iterator[PillarRead]:
     """What is under a default or `is defined`: the last key of the chain may be missing, those before it may not."""
     if isinstance(node, nodes.Getattr | nodes.Getitem) and len(_path(node)) > 1:
-        yield from _below(node.node, known)
+        yield from _visit(node.node, known)
     elif node is not None and not _path(node):
         yield from _visit(node, known)
 

@@ -54,8 +54,13 @@ def lint_trees(
     findings: list[Finding] = []
     for sample in samples:
         findings.extend(replace(one, samples=(sample.name,)) for one in work.look(sample))
-    findings.extend(work.look_at_texts())
-    return kept(findings, work.ignored(), disabled=disabled, samples=[sample.name for sample in samples])
+    # The texts come first: what they say of a line is of more help than how a render failed there.
+    return kept(
+        [*work.look_at_texts(), *findings],
+        work.ignored(),
+        disabled=disabled,
+        samples=[sample.name for sample in samples],
+    )
 
 
 def _with_own(known: KnownStates, files: Files) -> KnownStates:

@@ -25,7 +25,8 @@ WEB = {
     "states/base/apt.sls": "vim:\n  pkg.installed:\n    - names: [vim, {nano: [{version: 1}]}]\n",
     "states/base/web/init.sls": "nginx:\n  pkg.installed: []\n  service.running:\n    - watch:\n      - pkg: nginx\n"
     "    - watch_in:\n      - file: motd\nextend:\n  vim:\n    pkg:\n      - hold: true\n",
-    "states/base/web/site.sls": "n-{{ pillar['numbers'] | join('-') }}:\n  cmd.run:\n    - name: {{ grains['os'] }}\n    - prereq:\n      - nginx\n",
+    "states/base/web/site.sls": "n-{{ pillar['numbers'] | join('-') }}:\n  cmd.run:\n    - name: {{ grains['os'] }}\n"
+    "    - prereq:\n      - nginx\n",
     "states/base/bare.sls": "x: test.nop\nexclude:\n  - id: y\ny:\n  test.nop: []\n",
     "states/qa/only.sls": "only:\n  test.succeed_without_changes:\n    - order: last\n",
     "states/qa/top.sls": "qa:\n  '*': [only]\n",
