@@ -24,8 +24,8 @@ class MemoryFiles:
         return whole.hexdigest()
 
     def saltenvs(self) -> Sequence[str]:
-        """Names of the environments, sorted."""
-        return sorted(self.trees)
+        """Names of the environments, in the order in which they were given."""
+        return list(self.trees)
 
     def read(self, path: str, saltenv: str = "base") -> bytes:
         """Content of a file; FileNotFoundError when there is none."""

@@ -85,7 +85,7 @@ def top_matches(
     `saltenv`: that environment alone. `top_saltenv`: the top file of that environment alone. `env_order`: the
     environments whose top files count, in that order; for pillar only the order in which they are merged.
     """
-    envs = sorted(context.files.saltenvs(), key=lambda env: (env != "base", env))
+    envs = sorted(context.files.saltenvs(), key=lambda env: env != "base")
     only = saltenv or top_saltenv
     counting = envs if pillar_stage or not env_order else [env for env in dict.fromkeys(env_order) if env in envs]
     read = counting if only is None else [env for env in envs if env == only]

@@ -66,7 +66,7 @@ def _in_mapping(mapping: Mapping[Any, Value], key: Value, missing: object) -> Va
 def update(
     target: MutableMapping[Any, Value], source: Mapping[Any, Value], *, merge_lists: bool = False
 ) -> MutableMapping[Any, Value]:
-    """Merge `source` into `target`, in place and deep. Lists are replaced, or joined without repeats."""
+    """Merge `source` into `target`, in place and deep. Lists are replaced, or joined by `join_lists`."""
     if not isinstance(target, MutableMapping) or not isinstance(source, Mapping):
         raise TypeError(f"only mappings can be merged, not {type(target).__name__} with {type(source).__name__}")
     for key in list(source):
@@ -81,10 +81,8 @@ def update(
 
 
 def join_lists(old: list[Value], new: list[Value]) -> list[Value]:
-    """`old`, and what `new` has besides; the repeats inside `new` go too, as in Salt."""
-    joined = copy.deepcopy(old)
-    joined.extend(item for item in new if item not in joined)
-    return joined
+    """`old`, and what `new` has besides; what stands twice in `new` still does, as in Salt."""
+    return [*copy.deepcopy(old), *(item for item in new if item not in old)]
 
 
 def merge(

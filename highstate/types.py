@@ -27,7 +27,7 @@ class Files(Protocol):
         """Names this whole tree: equal digests mean equal content in every saltenv."""
 
     def saltenvs(self) -> Sequence[str]:
-        """Names of the environments there are, sorted."""
+        """Names of the environments there are. Top files are merged in this order, base first: by name, or as given."""
 
     def read(self, path: str, saltenv: str = "base") -> bytes:
         """Content of a file; FileNotFoundError when there is none."""

@@ -53,7 +53,7 @@ def random_top(seed: int) -> dict[str, str]:
         envs.remove("base")
     sections = {"minion": rng.choice(_IDS) + "\n", "grains.yaml": _dump(_GRAINS)}
     sections |= {"pillar/top.sls": "base:\n  '*':\n    - p\n", "pillar/p.sls": _dump(_PILLAR)}
-    for env in sorted(envs):
+    for env in envs:
         root = "states" if env == "base" else f"states@{env}"
         if env == "base" or rng.random() < 0.7:
             sections |= _tops(rng, root, env, envs)
