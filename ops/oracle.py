@@ -80,7 +80,7 @@ def _random(salt: Salt, seed: int, count: int) -> int:
 def _formulas(salt: Salt, options: argparse.Namespace) -> int:
     from oracle_formulas import COLUMNS, compare, formulas, line
 
-    total, wrong = dict.fromkeys(COLUMNS[1:], 0.0), []
+    total, wrong = dict.fromkeys(COLUMNS[1:], 0), []
     if not options.json:
         _told([line(dict(zip(COLUMNS, COLUMNS, strict=True)))])
     for path in formulas(options.formulas, options.names):

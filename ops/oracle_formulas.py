@@ -6,6 +6,7 @@ of theirs is kept here. Used by `ops/oracle.py`.
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ import yaml
 from oracle_client import Answer, Job, Salt, difference, ours, read_tree
 
 from highstate import Memo
+from highstate.render.yaml_loader import load_yaml
 
 GRAINS = Path(__file__).resolve().parent.parent / "tests" / "oracle" / "grains"
 COLUMNS = ("formula", "cases", "equal", "both_error", "different", "seconds", "salt_seconds")
@@ -76,12 +78,29 @@ def jobs(formula: Path) -> Iterator[Job]:
     example = formula / "pillar.example"
     pillars = {"no pillar": {"base": {"top.sls": b"{}\n"}}}
     if example.is_file():
-        pillars["example"] = {"base": {"top.sls": _TOP, "example.sls": example.read_bytes()}}
+        text = example.read_bytes()
+        pillars["example"] = {"base": {"top.sls": _TOP, "example.sls": text}}
+        mended = _mended(text)
+        if mended is not None:
+            pillars["example mended"] = {"base": {"top.sls": _TOP, "example.sls": mended}}
     for path in sorted(GRAINS.glob("*.yaml")):
         grains = yaml.safe_load(path.read_text())
         for pillar_name, pillar in pillars.items():
             name = f"{formula.name} {path.stem} {pillar_name}"
             yield Job(name=name, minion=grains["id"], grains=grains, files=files, pillar=pillar, runs=runs)
+
+
+def _mended(text: bytes) -> bytes | None:
+    """An example that has a key twice, which is an error, with the last one alone; None for one that needs no mending.
+
+    Else such formulas would be compiled with no pillar only.
+    """
+    try:
+        load_yaml(text.decode())
+    except yaml.YAMLError:
+        with contextlib.suppress(yaml.YAMLError):
+            return yaml.safe_dump(yaml.safe_load(text), sort_keys=False).encode()
+    return None
 
 
 def sls_names(paths: Sequence[str]) -> list[str]:
