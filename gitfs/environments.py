@@ -78,21 +78,21 @@ def own_saltenvs(settings: RemoteSettings, refs: Refs) -> set[str]:
         elif not settings.disable_saltenv_mapping:
             found.add(name)
     found |= {env for name, envs in mapped.items() if name in refs.commits for env in envs}
-    return {env for env in found if _place(settings, refs, env) is not None}
+    return {env for env in found if is_exposed(env, settings.saltenv_whitelist, settings.saltenv_blacklist)}
 
 
-def environments(settings: RemoteSettings, refs: Refs, known: Iterable[str] = ()) -> dict[str, Place]:
+def environments(settings: RemoteSettings, refs: Refs, known: Iterable[str]) -> dict[str, Place]:
     """Saltenv -> what this remote shows in it.
 
     Args:
         settings: the remote's.
         refs: its live refs.
-        known: environments that other remotes and local folders bring; `all_saltenvs` and `fallback` fill them.
+        known: environments that there are: its own, and those that other remotes and local folders bring, which
+            `all_saltenvs` and `fallback` fill.
     """
     if settings.branch is not None or settings.only_base:
         return _of_one_branch(settings, refs)
-    names = {*own_saltenvs(settings, refs), *known}
-    found = {env: _place(settings, refs, env) for env in sorted(names)}
+    found = {env: _place(settings, refs, env) for env in sorted(known)}
     return {env: place for env, place in found.items() if place is not None}
 
 

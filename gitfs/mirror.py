@@ -32,6 +32,9 @@ from gitfs.transport import Callbacks, Refusal, failures, trust
 PINNED = "refs/saltern/pinned/"
 """Commits that other repositories record as their submodules."""
 
+_MOST_WANTED = 50
+"""Refs that are asked for by name; git compares each of them with all that the remote has."""
+
 _COMMIT_ID = re.compile(r"[0-9a-f]{4,64}\Z")
 _KINDS = ("heads", "tags", "pulls")
 
@@ -105,7 +108,7 @@ class Mirror:
             if commit not in repository:
                 with failures(self.settings):
                     remote = repository.remotes.create_anonymous(self.settings.url)
-                    self._download(remote, f"+{commit}:{PINNED}{commit}")
+                    self._download(remote, Callbacks(self.settings), [f"+{commit}:{PINNED}{commit}"])
             with failures(self.settings):
                 repository.references.create(PINNED + commit, commit, force=True)
                 self._acceptance.inspector.inspect(repository, commit_at(repository, commit))
@@ -247,41 +250,36 @@ class Mirror:
         with failures(self.settings):
             trust(self.settings)
             remote = repository.remotes.create_anonymous(self.settings.url)
-            try:
-                self._download(remote)
-            except pygit2.GitError:
-                # A branch `a` in our way of a new `a/b`: what is gone goes first. Anything else fails again.
-                there = self._there(remote)
-                if not there or not self._prune(repository, there, refs_below(repository, "")):
-                    raise
-                self._download(remote)
+            callbacks = Callbacks(self.settings)
+            remote.connect(callbacks=callbacks, proxy=self.settings.proxy or True)
             there = self._there(remote)
             if not any(name.startswith((FETCHED + "heads/", FETCHED + "tags/")) for name in there):
                 raise Refusal("the remote has no branch", retryable=True)
-            refs = refs_below(repository, "")
-            for name in self._prune(repository, there, refs):
+            refs = self._generations.live_refs(repository)
+            # What is gone goes first: a branch `a` would be in the way of a new `a/b`.
+            for name in [name for name in refs if name.startswith(FETCHED) and name not in there]:
+                repository.references.delete(name)
                 del refs[name]
-            return refs
+            news = {name: (ref, oid) for name, (ref, oid) in there.items() if refs.get(name) != oid}
+            if news:
+                self._download(remote, callbacks, [f"+{ref}:{name}" for name, (ref, _) in news.items()])
+            # Without a look back: what did not come after all is found out when it is to go live.
+            return {**refs, **{name: oid for name, (_, oid) in news.items()}}
 
-    def _download(self, remote: pygit2.Remote, *wanted: str) -> None:
-        remote.fetch(
-            list(wanted) or [refspec.under(FETCHED) for refspec in self._refspecs],
-            callbacks=Callbacks(self.settings),
-            prune=FetchPrune.NO_PRUNE,
-            proxy=self.settings.proxy or True,
-        )
+    def _download(self, remote: pygit2.Remote, callbacks: Callbacks, wanted: Sequence[str]) -> None:
+        """Fetch by these refspecs, or by those of the settings when these are many."""
+        specs = list(wanted) if len(wanted) <= _MOST_WANTED else [each.under(FETCHED) for each in self._refspecs]
+        remote.fetch(specs, callbacks=callbacks, prune=FetchPrune.NO_PRUNE, proxy=self.settings.proxy or True)
 
-    def _there(self, remote: pygit2.Remote) -> set[str]:
-        """Names that the holding namespace has for what the remote has now."""
-        heads = [head.name for head in remote.list_heads(connect=False) if head.name]
-        return {FETCHED + name for head in heads for name in refspecs.names_of(self._refspecs, head)}
-
-    def _prune(self, repository: pygit2.Repository, there: Collection[str], refs: Mapping[str, str]) -> list[str]:
-        """Remove from the holding namespace what the remote has no more."""
-        gone = [name for name in refs if name.startswith(FETCHED) and name not in there]
-        for name in gone:
-            repository.references.delete(name)
-        return gone
+    def _there(self, remote: pygit2.Remote) -> dict[str, tuple[str, str]]:
+        """Name in the holding namespace -> (ref of the remote, id), for what the remote has now."""
+        heads = [(head.name, str(head.oid)) for head in remote.list_heads(connect=False) if head.name]
+        return {
+            FETCHED + name: (ref, oid)
+            for ref, oid in heads
+            for name in refspecs.names_of(self._refspecs, ref)
+            if not ref.endswith("^{}")
+        }
 
     def _accept(self, repository: pygit2.Repository, refs: Mapping[str, str]) -> Fetched:
         before = _of_kind(refs, LIVE)
@@ -314,15 +312,8 @@ class Mirror:
         return whole
 
     def _live(self, repository: pygit2.Repository) -> dict[str, str]:
-        """The live refs. OSError when one is there and cannot be read: libgit2 would pass over it in silence,
-        and an environment would be gone.
-        """
-        files = self._generations.ref_files(LIVE)
-        live = refs_below(repository, LIVE)
-        for path in (path for name, path in files.items() if name not in live):
-            if path.exists():
-                raise OSError(f"{path} cannot be read")
-        return live
+        """The live refs; OSError when one is there and cannot be read, as an environment would be gone in silence."""
+        return _of_kind(self._generations.live_refs(repository), LIVE)
 
     def _peel(self, repository: pygit2.Repository, oid: str) -> str:
         if oid not in self._peeled:

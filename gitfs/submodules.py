@@ -46,6 +46,7 @@ class Submodules:
         self._make_mirror = make_mirror
         self._depth = depth
         self._mirrors: dict[str, Mirror] = {}
+        self._links: dict[str, tuple[Gitlink, ...]] = {}
 
     def complete(self, repository: pygit2.Repository, commit: str) -> str | None:
         """Have every submodule of a commit in its mirror; why that is not so, or None."""
@@ -63,8 +64,11 @@ class Submodules:
 
     def layers(self, mirror: str, place: Place) -> list[GitLayer]:
         """What the submodules add to a place, nested ones too."""
-        links = objects.reading(mirror, lambda repository: gitlinks(repository, place.commit, self._parent))
-        return [layer for link in links for layer in self._layers_of(link, place)]
+        if place.commit not in self._links:
+            self._links[place.commit] = objects.reading(
+                mirror, lambda repository: gitlinks(repository, place.commit, self._parent)
+            )
+        return [layer for link in self._links[place.commit] for layer in self._layers_of(link, place)]
 
     def _layers_of(self, link: Gitlink, place: Place) -> list[GitLayer]:
         shown = _seen_from(link.path, place)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gitfs import PerSaltenv, RemoteSettings
-from gitfs.environments import Refs, environments
+from gitfs.environments import Refs, environments, own_saltenvs
 
 A, B, C, D = (letter * 40 for letter in "abcd")
 REFS = Refs(heads={"main": A, "dev": B, "base": C}, tags={"v1": D, "dev": C})
@@ -11,7 +11,10 @@ REFS = Refs(heads={"main": A, "dev": B, "base": C}, tags={"v1": D, "dev": C})
 
 def shown(refs=REFS, known=(), **options):
     settings = RemoteSettings(name="x", url="https://host/x", **options)
-    return {env: (place.ref, place.commit) for env, place in environments(settings, refs, known).items()}
+    return {
+        env: (place.ref, place.commit)
+        for env, place in environments(settings, refs, {*own_saltenvs(settings, refs), *known}).items()
+    }
 
 
 def test_branches_and_tags_are_environments_and_a_branch_comes_before_a_tag():
@@ -43,7 +46,7 @@ def test_mapping_can_be_disabled_and_single_environments_mapped():
     assert set(shown(disable_saltenv_mapping=True)) == {"base"}
     mapped = (PerSaltenv(saltenv="qa", ref="dev", root="r", mountpoint="m"),)
     settings = RemoteSettings(name="x", url="https://host/x", disable_saltenv_mapping=True, saltenvs=mapped)
-    places = environments(settings, REFS)
+    places = environments(settings, REFS, own_saltenvs(settings, REFS))
     assert set(places) == {"base", "qa"}
     assert (places["qa"].commit, places["qa"].root, places["qa"].mountpoint) == (B, "r", "m")
     assert "dev" not in shown(saltenvs=mapped)
