@@ -77,7 +77,7 @@ def _check_arguments(
         hint = "did you mean " + " or ".join(close) + "?" if close else ""
         message = f"{name} takes no argument {argument!r}"
         yield Finding.of(place.problem(message, state, argument, hint=hint), "unknown-argument")
-    if ours is not None and "use" not in given:
+    if ours is not None and not ours.takes_anything and "use" not in given:
         for argument in sorted(ours.required - given - {"name"}):
             message = f"{name} of ID {place.keys[-1]!r} needs the argument {argument!r}"
             yield Finding.of(place.problem(message, state), "missing-argument")

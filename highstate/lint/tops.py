@@ -18,6 +18,9 @@ from highstate.types import Files, Value
 _ELSEWHERE = frozenset(("orch", "orchestrate", "orchestration", "reactor", "reactors"))
 """Folders whose SLS are not for top files."""
 
+_NOT_STATES = frozenset(("pillar", "pillars", "_pillar"))
+"""Folders of a states tree whose SLS are pillar: formulas keep examples and tests of theirs there."""
+
 Name = tuple[str, str]
 """(saltenv, SLS name)"""
 
@@ -62,8 +65,7 @@ class Uses:
         """
         used = self._reachable()
         for saltenv in sorted(self.tops):
-            for sls in sls_names(self.files, saltenv):
-                path = sls_path(self.files, sls, saltenv) or ""
+            for sls, path in linted_sls(self.files, saltenv, self.tree):
                 if (saltenv, sls) in used or _ELSEWHERE & set(path.split("/")[:-1]) or path == "top.sls":
                     continue
                 if any(_mentions(text, sls) for (_, other), text in texts.items() if other != path):
@@ -86,6 +88,14 @@ class Uses:
                 seen.add(name)
                 waiting.extend(self.below.get(name, ()))
         return seen
+
+
+def linted_sls(files: Files, saltenv: str, tree: str) -> list[tuple[str, str]]:
+    """(SLS, path) of all SLS of an environment that are of the tree's kind."""
+    found = [(sls, sls_path(files, sls, saltenv) or "") for sls in sls_names(files, saltenv)]
+    if tree == "pillar":
+        return found
+    return [(sls, path) for sls, path in found if not _NOT_STATES & set(path.split("/")[:-1])]
 
 
 def matching(files: Files, sls: str, saltenv: str) -> list[str]:

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from highstate.compile import Settings
-from highstate.compile.assemble import sls_names, sls_path
 from highstate.compile.compiler import Bench
 from highstate.compile.high import High
 from highstate.lint.findings import Finding, ignored_lines, kept
@@ -19,7 +18,7 @@ from highstate.lint.rules_of_problems import rule_of
 from highstate.lint.samples import Sample
 from highstate.lint.states import check_states
 from highstate.lint.texts import TEMPLATES, check_text
-from highstate.lint.tops import Uses, includes_of, matching
+from highstate.lint.tops import Uses, includes_of, linted_sls, matching
 from highstate.memo import Memo
 from highstate.ports import NO_PORTS, Ports
 from highstate.render import RenderFailed, render_sls
@@ -135,8 +134,7 @@ class _Work:
         bench = self._bench(sample)
         for saltenv in uses.files.saltenvs():
             context = bench.context(uses.files, pillar, saltenv)
-            for sls in sls_names(uses.files, saltenv):
-                path = sls_path(uses.files, sls, saltenv) or ""
+            for sls, path in linted_sls(uses.files, saltenv, uses.tree):
                 try:
                     rendered = render_sls(path, context, sls=sls, pillar_stage=pillar_stage)
                 except RenderFailed as failed:
@@ -156,10 +154,10 @@ class _Work:
         """Each SLS with what it includes."""
         tree, alone = Declared(), []
         for saltenv in self.trees.files.saltenvs():
-            for sls in sls_names(self.trees.files, saltenv):
-                if sls_path(self.trees.files, sls, saltenv) == self.settings.state_top:
+            for sls, path in linted_sls(self.trees.files, saltenv, "states"):
+                if path == self.settings.state_top:
                     continue
-                place = Pos(file=sls_path(self.trees.files, sls, saltenv) or sls, saltenv=saltenv, stage=Stage.TOP)
+                place = Pos(file=path, saltenv=saltenv, stage=Stage.TOP)
                 given = TopResult(matches={saltenv: (sls,)}, places={(saltenv, sls): place})
                 bench = self._bench(sample)
                 high = bench.high(given, pillar)

@@ -195,3 +195,7 @@ def test_comments_and_options_switch_rules_off():
 
 def test_state_modules_of_the_tree_itself():
     assert rules({"_states/own.py": "", "a.sls": "a:\n  own.thing:\n    - any: 1\n"}) == []
+
+
+def test_pillar_among_states_is_not_taken_for_states():
+    assert rules({"a.sls": "a:\n  test.nop: []\n", "test/pillar/a.sls": "a:\n  b: {c: 1}\n"}) == []
