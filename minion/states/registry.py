@@ -14,16 +14,24 @@ from types import ModuleType
 from minion.states.plan import StateFunction
 
 MODULES = (
+    "archive",
     "cmd",
+    "cron",
     "event",
     "file",
+    "git",
     "group",
+    "host",
     "module",
+    "pip",
     "pkg",
+    "pkgrepo",
     "saltutil",
     "service",
+    "sysctl",
     "test",
     "user",
+    "virtualenv",
 )
 """Each is `minion.states.<name>` and has `STATES`."""
 

@@ -1,0 +1,261 @@
+"""The state module `archive`: what an archive holds, laid out in a directory.
+
+Behaviour: doc/ref/states/all/salt.states.archive. Archives are unpacked here, not by tar or unzip, so that nothing in
+one can be written outside of its directory: names with `..`, and names below a symlink of the archive, are refused.
+"""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import stat
+import tarfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from minion.states.file_paths import behind, checked, make_parents
+from minion.states.file_perms import Perms, differing, perms, put
+from minion.states.file_sources import Check, Template, of_source
+from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+
+LARGEST = 8 * 1024 * 1024 * 1024
+"""Bytes that an archive may unpack to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One thing in an archive."""
+
+    path: str
+    kind: str
+    """`file`, `directory` or `symlink`."""
+    mode: str
+    data: bytes = b""
+    target: str = ""
+
+
+def extracted(
+    machine: Reader,
+    name: str,
+    *,
+    source: Value,
+    source_hash: Value = None,
+    source_hash_name: Value = None,
+    skip_verify: bool = False,
+    archive_format: Value = None,
+    options: Value = None,
+    user: Value = None,
+    group: Value = None,
+    if_missing: Value = None,
+    enforce_toplevel: bool = True,
+    overwrite: bool = False,
+    clean: bool = False,
+    force: bool = False,
+    trim_output: Value = False,
+    keep_source: Value = True,
+    source_hash_update: bool = False,
+    password: Value = None,
+    saltenv: str = "base",
+) -> Plan:
+    """Everything in the archive is there. What is there is looked into only with `overwrite` or `source_hash_update`.
+
+    Of tar's `options` only `--strip-components` means something here.
+    """
+    top, found = behind(machine, checked(name.rstrip("/") or "/", "extracted"))
+    if found is not None and found.kind != "directory" and not force:
+        raise StateFailed(f"{name} exists and is not a directory. Set 'force' to True to have it replaced.")
+    if if_missing and behind(machine, checked(if_missing, "extracted"))[1] is not None:
+        return Plan(comment=f"Path {if_missing} exists")
+    owner = perms(user, group, None)
+    check = Check(source_hash_name=str(source_hash_name or ""), skip=bool(skip_verify))
+    data = of_source(machine, source, saltenv, Template(variables={}), source_hash, check)
+    members = _stripped(read_members(data, archive_format, password), _strip(options))
+    if enforce_toplevel:
+        _one_top(members, name)
+    has_to_match = bool(overwrite or source_hash_update)
+    wrong = [one for one in members if not _is_there(machine, top, one, compare=has_to_match)]
+    owned = [] if wrong else [one for one in _paths(members) if _owner_differs(machine, top, one, owner)]
+    shown_source = source[0] if isinstance(source, list) else source
+    if not wrong and not owned:
+        return Plan(comment="All files in archive are already present")
+
+    def act(machine: Machine) -> None:
+        if found is not None and found.kind != "directory":
+            machine.remove(top)
+        if clean and wrong:
+            for entry in machine.listdir(top) if machine.stat(top) else ():
+                machine.remove(posixpath.join(top, entry))
+        _lay_out(machine, top, members, wrong if not clean else members, owner)
+
+    files = sorted(one.path for one in members if one.kind != "directory")
+    changes = [Change(key="extracted_files", shown=files, act=act)] if wrong else []
+    if owned:
+        changes.append(
+            Change(key="updated ownership", shown=True, act=lambda machine: _own(machine, top, owned, owner))
+        )
+    return Plan(
+        changes=tuple(changes),
+        pending=f"Archive {shown_source} would be extracted to {name}"
+        if wrong
+        else f"Ownership of {name} would be set",
+        done=f"{shown_source} extracted to {name}/" if wrong else f"Ownership of {name} was set",
+    )
+
+
+def read_members(data: bytes, archive_format: Value, password: Value = None) -> list[Member]:
+    """What is in the archive; StateFailed when it is none, or holds what must not be unpacked."""
+    kind = str(archive_format).lower() if archive_format else None
+    if kind not in (None, "tar", "zip"):
+        raise StateFailed(f"archive_format {kind} is not supported; it can be tar or zip")
+    try:
+        is_zip = kind == "zip" or (kind is None and zipfile.is_zipfile(io.BytesIO(data)))
+        members = _zip(data, password) if is_zip else _tar(data)
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, RuntimeError) as error:
+        raise StateFailed(f"The archive cannot be read: {error}") from None
+    links = {one.path for one in members if one.kind == "symlink"}
+    for one in members:
+        above = one.path
+        while above := posixpath.dirname(above):
+            if above in links:
+                raise StateFailed(f"The archive is not safe to unpack: {one.path} lies below the symlink {above}")
+    return members
+
+
+def _tar(data: bytes) -> list[Member]:
+    members: dict[str, Member] = {}
+    size = 0
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:*") as archive:
+        for one in archive:
+            path = _safe(one.name)
+            if not path:
+                continue
+            mode = f"{one.mode & 0o777:04o}"
+            if one.isdir():
+                members[path] = Member(path=path, kind="directory", mode=f"{one.mode & 0o777 | 0o700:04o}")
+            elif one.issym():
+                members[path] = Member(path=path, kind="symlink", mode="0777", target=one.linkname)
+            elif one.isfile() or one.islnk():
+                size = _bounded(size + one.size)
+                file = archive.extractfile(one)
+                members[path] = Member(path=path, kind="file", mode=mode, data=file.read() if file else b"")
+            else:
+                raise StateFailed(f"The archive is not safe to unpack: {one.name} is a device or a pipe")
+    return list(members.values())
+
+
+def _zip(data: bytes, password: Value) -> list[Member]:
+    members: dict[str, Member] = {}
+    size = 0
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for one in archive.infolist():
+            path, bits = _safe(one.filename), one.external_attr >> 16
+            size = _bounded(size + one.file_size)
+            if not path:
+                continue
+            if one.is_dir():
+                members[path] = Member(path=path, kind="directory", mode="0755")
+                continue
+            content = archive.read(one, None if password is None else str(password).encode())
+            if stat.S_ISLNK(bits):
+                members[path] = Member(path=path, kind="symlink", mode="0777", target=content.decode())
+            else:
+                members[path] = Member(path=path, kind="file", mode=f"{bits & 0o777 or 0o644:04o}", data=content)
+    return list(members.values())
+
+
+def _safe(name: str) -> str:
+    path = posixpath.normpath(name)
+    if path.startswith(("/", "../")) or path == ".." or "\0" in path:
+        raise StateFailed(f"The archive is not safe to unpack: {name} lies outside of its directory")
+    return "" if path == "." else path
+
+
+def _bounded(size: int) -> int:
+    if size > LARGEST:
+        raise StateFailed(f"The archive unpacks to more than {LARGEST} bytes")
+    return size
+
+
+def _strip(options: Value) -> int:
+    words = str(options or "").split()
+    for index, word in enumerate(words):
+        key, _, value = word.partition("=")
+        if key in ("--strip-components", "--strip"):
+            text = value or (words[index + 1] if index + 1 < len(words) else "")
+            if not text.isdigit():
+                raise StateFailed(f"options: {word} needs a number")
+            return int(text)
+    return 0
+
+
+def _stripped(members: Sequence[Member], count: int) -> list[Member]:
+    if not count:
+        return list(members)
+    left = []
+    for one in members:
+        path = "/".join(one.path.split("/")[count:])
+        if path:
+            left.append(Member(path=path, kind=one.kind, mode=one.mode, data=one.data, target=one.target))
+    return left
+
+
+def _one_top(members: Sequence[Member], name: str) -> None:
+    tops = {one.path.partition("/")[0] for one in members}
+    if len(tops) > 1 or any("/" not in one.path and one.kind != "directory" for one in members):
+        raise StateFailed(
+            "Archive does not have a single top-level directory. To allow this archive to be extracted, set "
+            "'enforce_toplevel' to False. It may also be advisable to set a top-level directory by adding it to the "
+            f"'name' value (now {name})."
+        )
+
+
+def _paths(members: Sequence[Member]) -> list[str]:
+    every = {one.path for one in members}
+    for path in list(every):
+        while path := posixpath.dirname(path):
+            every.add(path)
+    return sorted(every)
+
+
+def _is_there(machine: Reader, top: str, one: Member, *, compare: bool) -> bool:
+    path = posixpath.join(top, one.path)
+    found = machine.stat(path)
+    if found is None or found.kind != one.kind:
+        return found is not None and found.kind == "symlink" and not compare
+    if not compare or one.kind == "directory":
+        return True
+    if one.kind == "symlink":
+        return found.target == one.target
+    return found.size == len(one.data) and machine.read(path) == one.data
+
+
+def _owner_differs(machine: Reader, top: str, path: str, owner: Perms) -> bool:
+    found = machine.stat(posixpath.join(top, path))
+    return found is not None and bool(differing(found, owner))
+
+
+def _lay_out(machine: Machine, top: str, members: Sequence[Member], wrong: Sequence[Member], owner: Perms) -> None:
+    machine.mkdir(top, parents=True)
+    for one in wrong:
+        path = posixpath.join(top, one.path)
+        make_parents(machine, path, Perms(user=owner.user, group=owner.group))
+        found = machine.stat(path)
+        if found is not None and found.kind != one.kind:
+            machine.remove(path)
+        if one.kind == "directory":
+            machine.mkdir(path, mode=one.mode)
+        elif one.kind == "symlink":
+            machine.symlink(one.target, path)
+        else:
+            machine.write(path, one.data, mode=one.mode)
+    _own(machine, top, [path for path in _paths(members) if _owner_differs(machine, top, path, owner)], owner)
+
+
+def _own(machine: Machine, top: str, paths: Sequence[str], owner: Perms) -> None:
+    for path in paths:
+        whole = posixpath.join(top, path)
+        put(machine, whole, differing(machine.stat(whole), owner))
+
+
+STATES: Mapping[str, StateFunction] = {"extracted": extracted}

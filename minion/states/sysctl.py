@@ -1,0 +1,66 @@
+"""The state module `sysctl`: kernel parameters, in the running kernel and in the file that is read at boot.
+
+Behaviour: doc/ref/states/all/salt.states.sysctl.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+
+DEFAULT_CONFIG = "/etc/sysctl.d/99-salt.conf"
+
+
+def present(machine: Reader, name: str, *, value: Value, config: str | None = None) -> Plan:
+    """The parameter has this value now, and `config` sets it at boot."""
+    file = config or DEFAULT_CONFIG
+    wanted = _words(value)
+    asked = machine.query(["sysctl", "-n", name])
+    if asked.returncode == 127:
+        raise StateFailed("There is no sysctl program: install the package procps")
+    if asked.returncode != 0:
+        raise StateFailed(f"Failed to set {name} to {value}: {asked.stderr.strip()}")
+    is_live = _words(asked.stdout) == wanted
+    old = machine.read(file).decode("utf-8", "surrogateescape") if machine.stat(file) else ""
+    new = _with(old, name, wanted)
+    if is_live and new == old:
+        return Plan(comment=f"Sysctl value {name} = {value} is already set")
+
+    def act(machine: Machine) -> None:
+        if not is_live:
+            done = machine.run(["sysctl", "-w", f"{name}={wanted}"])
+            # sysctl ends with 0 and a message for a value that the kernel refuses.
+            if done.returncode != 0 or "Invalid argument" in done.stderr or "setting key" in done.stderr:
+                raise StateFailed(f"Failed to set {name} to {value}: sysctl -w failed: {done.stderr.strip()}")
+        if new != old:
+            machine.write(file, new.encode("utf-8", "surrogateescape"))
+
+    return Plan(
+        changes=(Change(key=name, shown=value, act=act),),
+        pending=f"Sysctl option {name} set to be changed to {value}",
+        done=f"Updated sysctl value {name} = {value}",
+    )
+
+
+def _words(value: Value) -> str:
+    return " ".join(str(value).split())
+
+
+def _with(text: str, name: str, value: str) -> str:
+    """The file with the parameter set once, where it stands or at the end."""
+    lines, is_set = [], False
+    for line in text.splitlines():
+        key, separator, found = line.partition("=")
+        if not separator or key.strip().lstrip("-").replace("/", ".") != name.replace("/", ".") or key[:1] in "#;":
+            lines.append(line)
+        elif not is_set:
+            is_set = True
+            lines.append(line if _words(found) == value else f"{name} = {value}")
+    if not is_set:
+        lines.append(f"{name} = {value}")
+    new = "".join(f"{line}\n" for line in lines)
+    return text if new.rstrip("\n") == text.rstrip("\n") else new
+
+
+STATES: Mapping[str, StateFunction] = {"present": present}
