@@ -65,11 +65,8 @@ def _hooked(folder: Path) -> list[float]:
             rig.make_remote()
             rig.start_controller()
             body = json.dumps({"repository": {"clone_url": url}}).encode()
-            return _times_to_live(rig, lambda: _post(rig.http + "/hook", body))
-
-
-def _post(url: str, body: bytes) -> None:
-    httpx.post(url, content=body, headers={"Content-Type": "application/json"}, trust_env=False).raise_for_status()
+            with httpx.Client(base_url=rig.http, trust_env=False, verify=False) as forge:  # noqa: S501 - plain http
+                return _times_to_live(rig, lambda: forge.post("/hook", content=body).raise_for_status())
 
 
 def _times_to_live(rig: Rig, tell: Any) -> list[float]:
@@ -198,6 +195,7 @@ def _served(root: Path) -> Iterator[int]:
 
     class Backend(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # or each answer waits 40 ms for an acknowledgement
 
         def do_GET(self) -> None:
             self._answer()
