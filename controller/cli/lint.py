@@ -118,7 +118,13 @@ def _inside(tree: Path, names: Sequence[str]) -> Path | None:
     """The first of these folders that there is, unless the tree itself has a top file."""
     if (tree / "top.sls").is_file():
         return None
-    return next((tree / name for name in names if (tree / name).is_dir()), None)
+    return next((tree / name for name in names if (tree / name).is_dir() and _is_tree(tree, name)), None)
+
+
+def _is_tree(repository: Path, name: str) -> bool:
+    """A folder `salt` may be a formula for Salt itself: it is a tree when it has a top file, or pillar beside it."""
+    whole = any((repository / pillar).is_dir() for pillar in _PILLAR)
+    return name != "salt" or whole or (repository / name / "top.sls").is_file()
 
 
 def _samples(files: Sequence[Path]) -> tuple[Sample, ...]:
