@@ -6,6 +6,7 @@ It keeps the memo and the parsed templates between requests. It must not talk to
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import resource
@@ -20,13 +21,15 @@ from typing import Any
 import msgspec
 
 from controller.compile_ports import ports_of
+from controller.packing import Packer
 from highstate.compile import Settings, compile_minion
-from highstate.desired import desired_of
 from highstate.memo import Memo
 from highstate.types import Compiled, Files, Minion, Pos, Problem, Stage
 from wire import patch
 
 _ENCODER = msgspec.msgpack.Encoder()
+_SMALL = 20
+_PARTS = 4096
 
 MOST_MEMORY = 8 * 1024**3
 """Bytes of address space, mapped packs included; a template that wants more gets an error instead."""
@@ -45,6 +48,20 @@ class Request:
     """Drift schedule to put into the documents."""
     ports: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Options that the ports of a compile are made of: keys and vaults. No template sees them."""
+    held: Mapping[str, str] = field(default_factory=dict)
+    """Minion -> digest of the document that the controller holds: an equal one is not sent again."""
+
+
+class FileRead(msgspec.Struct, frozen=True, array_like=True):
+    """Something that a compile looked at in a tree, and a digest of what it saw."""
+
+    tree: str
+    """`files` or `pillar`."""
+    kind: str
+    """`file` or `list`."""
+    saltenv: str
+    path: str
+    digest: str
 
 
 class CompiledMinion(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +70,10 @@ class CompiledMinion(msgspec.Struct, frozen=True, kw_only=True):
     minion_id: str
     document: bytes = b""
     """msgpack of `Desired.as_document()`."""
+    """Empty where the controller holds it (`Request.held`)."""
     digest: str = ""
+    reads: tuple[bytes, ...] = ()
+    """Files that the answer stands on, in parts that minions share: each a packed list of `FileRead`. Empty: more."""
     errors: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
     seconds: float = 0.0
@@ -64,31 +84,53 @@ class CompiledMinion(msgspec.Struct, frozen=True, kw_only=True):
         return not self.errors
 
 
-def answer(request: Request, memo: Memo) -> Iterator[CompiledMinion]:
+@dataclass(slots=True)
+class Kept:
+    """What a worker keeps from request to request."""
+
+    memo: Memo = field(default_factory=Memo)
+    packer: Packer = field(default_factory=Packer)
+    reads: dict[frozenset[tuple[str, ...]], bytes] = field(default_factory=dict)
+
+    def packed_reads(self, part: frozenset[tuple[str, str, str, str, str]]) -> bytes:
+        """A part of the reads, packed; many minions have the same one."""
+        if len(part) < _SMALL:
+            return _ENCODER.encode(sorted(part))
+        found = self.reads.get(part)
+        if found is None:
+            if len(self.reads) >= _PARTS:
+                self.reads.clear()
+            found = self.reads[part] = _ENCODER.encode(sorted(part))
+        return found
+
+
+def answer(request: Request, kept: Kept) -> Iterator[CompiledMinion]:
     """Compile each minion of the request, in order."""
     settings = Settings(**request.language)
     ports = ports_of(request.ports)
     for minion in request.minions:
         started = time.perf_counter()
         try:
-            compiled = compile_minion(request.files, request.pillar, minion, settings, memo, ports)
+            compiled = compile_minion(request.files, request.pillar, minion, settings, kept.memo, ports)
         except OSError as error:  # the tree went away under us; it is compiled again as soon as it is fetched
             problem = Problem(message=f"the tree cannot be read: {error}", pos=Pos(file="top.sls", stage=Stage.TOP))
             compiled = Compiled(minion_id=minion.id, errors=(problem,))
-        yield _packed(compiled, request.drift, started)
+        yield _packed(compiled, request, kept, started)
 
 
-def _packed(compiled: Compiled, drift: Mapping[str, float | str], started: float) -> CompiledMinion:
+def _packed(compiled: Compiled, request: Request, kept: Kept, started: float) -> CompiledMinion:
     document, errors = b"", compiled.errors
     if compiled.ok:
         try:
-            document = _ENCODER.encode(desired_of(compiled, drift=drift).as_document())
+            document = kept.packer.pack(compiled, request.drift)
         except (OverflowError, TypeError, ValueError) as error:
             errors = (_unpackable(error),)
+    digest = patch.digest_of_packed(document) if document else ""
     return CompiledMinion(
         minion_id=compiled.minion_id,
-        document=document,
-        digest=patch.digest_of_packed(document) if document else "",
+        document=b"" if digest and request.held.get(compiled.minion_id) == digest else document,
+        digest=digest,
+        reads=tuple(map(kept.packed_reads, compiled.files or ())),
         errors=errors,
         warnings=compiled.warnings,
         seconds=time.perf_counter() - started,
@@ -108,14 +150,15 @@ def main(descriptor: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the controller, which ends us
     os.nice(5)  # answering minions comes before compiling
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-    memo = Memo()
+    gc.set_threshold(50_000, 50, 100)  # what is kept from compile to compile is much, and has few cycles
+    kept = Kept()
     with Connection(descriptor) as connection:
         while True:
             try:
                 request = pickle.loads(connection.recv_bytes())  # noqa: S301 - from the controller alone
             except EOFError:
                 return
-            for compiled in answer(request, memo):
+            for compiled in answer(request, kept):
                 connection.send_bytes(_ENCODER.encode(compiled))
 
 

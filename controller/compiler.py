@@ -11,7 +11,7 @@ import pickle
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Protocol
@@ -21,6 +21,7 @@ import msgspec
 from controller.compile_worker import CompiledMinion, Request
 from highstate.types import Minion, Pos, Problem, Stage
 
+_BATCH = 25
 _DECODER = msgspec.msgpack.Decoder(CompiledMinion)
 
 
@@ -29,6 +30,9 @@ class Compiler(Protocol):
 
     async def compile(self, request: Request) -> list[CompiledMinion]:
         """Answers in the order of `request.minions`."""
+
+    def stream(self, request: Request) -> AsyncIterator[list[CompiledMinion]]:
+        """Answers in batches as they come, in no order: a fleet's documents need not be held all at once."""
 
     def close(self) -> None:
         """End its processes."""
@@ -45,6 +49,8 @@ class ProcessCompiler:
     def __init__(self, *, workers: int = 1, timeout: float = 60.0) -> None:
         self._workers = [_Worker(timeout) for _ in range(workers)]
         self._locks = [asyncio.Lock() for _ in range(workers)]
+        self._homes: dict[str, int] = {}
+        """Minion -> worker, which has it and its like in its memo."""
 
     @property
     def workers(self) -> tuple[int, ...]:
@@ -53,16 +59,52 @@ class ProcessCompiler:
 
     async def compile(self, request: Request) -> list[CompiledMinion]:
         """See `Compiler`."""
-        shares = _shares(request.minions, len(self._workers))
-        answers = await asyncio.gather(
-            *(self._share(index, replace(request, minions=share)) for index, share in enumerate(shares) if share)
-        )
-        by_id = {answer.minion_id: answer for batch in answers for answer in batch}
+        by_id = {answer.minion_id: answer async for batch in self.stream(request) for answer in batch}
         return [by_id[minion.id] for minion in request.minions]
 
-    async def _share(self, index: int, request: Request) -> list[CompiledMinion]:
-        async with self._locks[index]:
-            return await asyncio.to_thread(self._workers[index].compile, request)
+    async def stream(self, request: Request) -> AsyncIterator[list[CompiledMinion]]:
+        """See `Compiler`."""
+        shares = self._shares(request.minions)
+        batches: asyncio.Queue[list[CompiledMinion] | None] = asyncio.Queue(maxsize=4 * len(self._workers))
+        tasks = [
+            asyncio.ensure_future(self._share(index, replace(request, minions=share), batches))
+            for index, share in shares.items()
+        ]
+        try:
+            ended = 0
+            while ended < len(tasks):
+                batch = await batches.get()
+                if batch is None:
+                    ended += 1
+                else:
+                    yield batch
+            await asyncio.gather(*tasks)
+        finally:
+            # Whoever stops listening lets the workers run on: what they find stays in their memos.
+            while not all(task.done() for task in tasks):
+                await asyncio.wait([*tasks, asyncio.ensure_future(batches.get())], return_when=asyncio.FIRST_COMPLETED)
+
+    async def _share(self, index: int, request: Request, batches: asyncio.Queue[list[CompiledMinion] | None]) -> None:
+        loop = asyncio.get_running_loop()
+
+        def put(batch: list[CompiledMinion]) -> None:
+            asyncio.run_coroutine_threadsafe(batches.put(batch), loop).result()
+
+        try:
+            async with self._locks[index]:
+                await asyncio.to_thread(self._workers[index].compile, request, put)
+        finally:
+            await batches.put(None)
+
+    def _shares(self, minions: Sequence[Minion]) -> dict[int, tuple[Minion, ...]]:
+        """Worker -> minions. Each stays with the worker that it had; new ones are dealt out by class."""
+        new = sorted((each for each in minions if each.id not in self._homes), key=_class_key)
+        size = -(-len(new) // len(self._workers)) or 1
+        self._homes |= {each.id: at // size for at, each in enumerate(new)}
+        shares: dict[int, list[Minion]] = {}
+        for minion in sorted(minions, key=_class_key):
+            shares.setdefault(self._homes[minion.id], []).append(minion)
+        return {index: tuple(share) for index, share in shares.items()}
 
     def close(self) -> None:
         """End the processes."""
@@ -70,13 +112,9 @@ class ProcessCompiler:
             worker.stop()
 
 
-def _shares(minions: Sequence[Minion], count: int) -> list[tuple[Minion, ...]]:
-    """Contiguous shares of the minions ordered by the grains that trees branch on."""
-    ordered = sorted(
-        minions, key=lambda each: (str(each.grains.get("osfinger")), str(each.grains.get("roles")), each.id)
-    )
-    size = -(-len(ordered) // count) or 1
-    return [tuple(ordered[start : start + size]) for start in range(0, len(ordered), size)]
+def _class_key(minion: Minion) -> tuple[str, ...]:
+    """The grains that trees branch on; ties by id. Systems come first, so that a role is spread over the workers."""
+    return (*(str(minion.grains.get(name)) for name in ("osfinger", "os", "roles", "role")), minion.id)
 
 
 class _Worker:
@@ -87,9 +125,9 @@ class _Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
 
-    def compile(self, request: Request) -> list[CompiledMinion]:
-        """Answers for all minions; one that hangs or breaks the process gets an error, the rest go on."""
-        answers: list[CompiledMinion] = []
+    def compile(self, request: Request, put: Callable[[list[CompiledMinion]], None]) -> None:
+        """Puts answers for all minions, in batches; one that hangs or breaks the process gets an error."""
+        answers = _Answers(put)
         suspect = ""
         while len(answers) < len(request.minions):
             rest = request.minions[len(answers) :]
@@ -102,14 +140,14 @@ class _Worker:
                 if isinstance(error, _Hung) or culprit == suspect:
                     answers.append(_broken(culprit, error, self._timeout))
                 suspect = culprit
-        return answers
+        answers.flush()
 
     @property
     def pid(self) -> int:
         """Process id; 0 when it does not run."""
         return self._process.pid if self._process is not None else 0
 
-    def _stream(self, request: Request, answers: list[CompiledMinion]) -> None:
+    def _stream(self, request: Request, answers: _Answers) -> None:
         """Adds to `answers` as they come, so that what arrived before a hang is kept."""
         connection = self._running()
         connection.send_bytes(pickle.dumps(request))
@@ -138,6 +176,31 @@ class _Worker:
             self._process.kill()
             self._process.wait()
         self._connection = self._process = None
+
+
+class _Answers:
+    """Counts answers and hands them on in batches."""
+
+    def __init__(self, put: Callable[[list[CompiledMinion]], None]) -> None:
+        self._put = put
+        self._batch: list[CompiledMinion] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def append(self, answer: CompiledMinion) -> None:
+        """One more."""
+        self._count += 1
+        self._batch.append(answer)
+        if len(self._batch) >= _BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand on what there is."""
+        if self._batch:
+            batch, self._batch = self._batch, []
+            self._put(batch)
 
 
 class _Hung(Exception):

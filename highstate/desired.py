@@ -51,22 +51,23 @@ class Desired:
 def desired_of(compiled: Compiled, *, drift: Mapping[str, Value] | None = None) -> Desired:
     """What `compiled` (which must be ok) asks its minion to hold."""
     chunks = chunk_keys(compiled.lowstate)
+    files, contents = used_files(chunks, compiled)
+    return Desired(chunks=chunks, pillar=compiled.pillar, files=files, contents=contents, drift=drift or {})
+
+
+def used_files(chunks: Mapping[str, Chunk], compiled: Compiled) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
+    """`Desired.files` and `Desired.contents`."""
     files: dict[str, dict[str, str]] = {}
     contents: dict[str, str] = {}
-    for key, chunk in chunks.items():
-        content = compiled.contents.get(chunk.tag)
-        if content is None:
-            continue
-        contents[key] = content.digest
-        for (saltenv, path), oid in content.files.items():
-            files.setdefault(saltenv, {})[path] = oid
-    return Desired(
-        chunks=chunks,
-        pillar=compiled.pillar,
-        files={env: dict(sorted(files[env].items())) for env in sorted(files)},
-        contents=contents,
-        drift=drift or {},
-    )
+    if compiled.contents:
+        for key, chunk in chunks.items():
+            content = compiled.contents.get(chunk.tag)
+            if content is None:
+                continue
+            contents[key] = content.digest
+            for (saltenv, path), oid in content.files.items():
+                files.setdefault(saltenv, {})[path] = oid
+    return {env: dict(sorted(files[env].items())) for env in sorted(files)}, contents
 
 
 def chunk_keys(chunks: Sequence[Chunk]) -> dict[str, Chunk]:

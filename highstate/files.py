@@ -36,8 +36,20 @@ class MemoryFiles:
 
     def oid(self, path: str, saltenv: str = "base") -> str | None:
         """Git's id of the content, None when there is no such file."""
-        data = self.trees.get(saltenv, {}).get(path)
-        return None if data is None else blob_id(data)
+        known = self._oids.get((saltenv, path))
+        if known is None:
+            data = self.trees.get(saltenv, {}).get(path)
+            if data is None:
+                return None
+            known = self._oids[saltenv, path] = blob_id(data)
+        return known
+
+    @cached_property
+    def _oids(self) -> dict[tuple[str, str], str]:
+        return {}
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"trees": self.trees}
 
     def list(self, prefix: str = "", saltenv: str = "base") -> Sequence[str]:
         """Paths at or below a folder, sorted."""

@@ -26,6 +26,7 @@ from figures import Figure
 
 from controller.compile_worker import Request
 from controller.compiler import ProcessCompiler
+from controller.footprints import Footprints
 from highstate import Memo, MemoryFiles, Minion, Settings, compile_minion
 from highstate.render import Context, render_sls, yaml_blocks
 
@@ -124,8 +125,10 @@ class _Fleet:
     """Ten thousand minions and the trees that they are compiled from."""
 
     def __init__(self, files: MemoryFiles, pillar: MemoryFiles) -> None:
-        self.minions = tuple(_member(number) for number in range(FLEET))
-        self.request = Request(files=files, pillar=pillar, minions=self.minions)
+        self.minions = {gentree.minion_id(number): _member(number) for number in range(FLEET)}
+        self.request = Request(files=files, pillar=pillar, minions=())
+        self.footprints = Footprints()
+        self.digests: dict[str, str] = {}
         self.compiler = ProcessCompiler(workers=os.cpu_count() or 1)
 
     def compile(self) -> float:
@@ -136,10 +139,19 @@ class _Fleet:
         return time.perf_counter() - began
 
     async def _changed(self) -> int:
-        answers = await self.compiler.compile(self.request)
-        for answer in answers:
-            _expect(answer.ok, answer.errors)
-        return len(answers)
+        """Compile whom the trees concern, as the controller does; documents are dropped as they come."""
+        concerned = self.footprints.affected(self.request.files, self.request.pillar, self.minions, "")
+        request = replace(
+            self.request,
+            minions=tuple(self.minions[each] for each in concerned),
+            held={each: self.digests[each] for each in concerned if each in self.digests},
+        )
+        async for batch in self.compiler.stream(request):
+            self.footprints.note(batch, "")
+            for answer in batch:
+                _expect(answer.ok, answer.errors)
+                self.digests[answer.minion_id] = answer.digest
+        return len(concerned)
 
     def edit_role(self, number: int) -> float:
         """Seconds from a push that edits one SLS to the last document; a twentieth of the minions have it."""
@@ -154,7 +166,8 @@ class _Fleet:
     def _push(self, **trees: MemoryFiles) -> float:
         self.request = replace(self.request, **trees)
         began = time.perf_counter()
-        asyncio.run(self._changed())
+        changed = asyncio.run(self._changed())
+        _expect(0 < changed < FLEET, f"{changed} minions")
         return time.perf_counter() - began
 
     def memory(self) -> float:

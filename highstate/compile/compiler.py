@@ -39,11 +39,12 @@ def compile_minion(
     bench = Bench(files=files, pillar_files=pillar_files, minion=minion, settings=settings, memo=memo, ports=ports)
     pillar = bench.pillar()
     if pillar.errors:
-        return Compiled(minion_id=minion.id, errors=pillar.errors)
+        return _with_reads(Compiled(minion_id=minion.id, errors=pillar.errors), bench)
     top = bench.top(pillar.pillar)
     if top.errors:
-        return Compiled(minion_id=minion.id, pillar=pillar.pillar, matches=top.matches, errors=top.errors)
-    return _with_volatile(bench.compile(top, pillar.pillar), bench)
+        failed = Compiled(minion_id=minion.id, pillar=pillar.pillar, matches=top.matches, errors=top.errors)
+        return _with_reads(failed, bench)
+    return _with_reads(bench.compile(top, pillar.pillar), bench)
 
 
 def compile_sls(
@@ -64,13 +65,32 @@ def compile_sls(
         return Compiled(minion_id=minion.id, errors=pillar.errors)
     place = Pos(file="state.apply", saltenv=saltenv, stage=Stage.TOP)
     given = TopResult(matches={saltenv: tuple(sls)}, places={(saltenv, name): place for name in sls})
-    return _with_volatile(bench.compile(given, pillar.pillar), bench)
+    return _with_reads(bench.compile(given, pillar.pillar), bench)
 
 
-def _with_volatile(compiled: Compiled, bench: Bench) -> Compiled:
+def _with_reads(compiled: Compiled, bench: Bench) -> Compiled:
     """Named: what its pillar, its top file and its states stand on."""
     names = dict.fromkeys(name for recorder in bench.recorders.values() for name in recorder.volatile)
-    return replace(compiled, volatile=tuple(names)) if names else compiled
+    parts = [_file_reads(stage, recorder) for stage, recorder in bench.recorders.items()]
+    files = None if names or None in parts else tuple(part for part in parts if part is not None)
+    return replace(compiled, volatile=tuple(names), files=files)
+
+
+def _file_reads(stage: str, recorder: Recorder) -> frozenset[tuple[str, str, str, str, str]] | None:
+    """What a stage looked at in its tree; None where it looked at more than can be asked of a tree."""
+    tree = "pillar" if stage == "pillar" else "files"
+    found = []
+    for read, digest in recorder.reads.items():
+        match read[0]:
+            case "file":
+                found.append((tree, "file", read[1], read[2], digest.decode()))
+            case "list":
+                found.append((tree, "list", read[1], read[2], digest.hex()))
+            case "value" | "peek" | "keys" | "has" | "id":
+                pass
+            case _:
+                return None
+    return None if recorder.live else frozenset(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,108 @@
+"""Which files each minion's document was made of, and so whom a push concerns.
+
+Filled with the answers of the compiler and asked by whoever makes a revision live. A minion whose document stands on
+anything but its grains and files (facts, secrets) is concerned by every push. It reads trees and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import msgspec
+
+from controller.compile_worker import CompiledMinion, FileRead
+from highstate.tracked import digest_value
+from highstate.types import Files
+
+_DECODER = msgspec.msgpack.Decoder(list[FileRead])
+_Asked: TypeAlias = tuple[str, str, str, str]
+"""Tree (`files` or `pillar`), kind, saltenv, path."""
+
+
+@dataclass(slots=True)
+class Footprints:
+    """What minions' documents stand on. `shaping` is all that shapes a compile besides trees and grains."""
+
+    _shaping: Hashable = None
+    _parts: dict[bytes, int] = field(default_factory=dict)
+    """A minion's reads come in parts (pillar, top file, states), which many minions share."""
+    _of_minion: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    _minions: dict[int, set[str]] = field(default_factory=dict)
+    _answers: dict[_Asked, dict[str, set[int]]] = field(default_factory=dict)
+    """Read -> digest of what was seen -> parts that saw it."""
+    _reads: dict[int, list[FileRead]] = field(default_factory=dict)
+    _keys: dict[int, bytes] = field(default_factory=dict)
+    _next: int = 0
+
+    def note(self, answers: Iterable[CompiledMinion], shaping: Hashable) -> None:
+        """These minions were compiled."""
+        if shaping != self._shaping:
+            self.forget()
+            self._shaping = shaping
+        for answer in answers:
+            self._drop(answer.minion_id)
+            if answer.reads:
+                parts = tuple(self._part(packed) for packed in answer.reads)
+                self._of_minion[answer.minion_id] = parts
+                for part in parts:
+                    self._minions[part].add(answer.minion_id)
+
+    def forget(self) -> None:
+        """Everyone is concerned by the next push."""
+        for table in (self._parts, self._of_minion, self._minions, self._answers, self._reads, self._keys):
+            table.clear()
+
+    def affected(self, files: Files, pillar: Files, ids: Iterable[str], shaping: Hashable) -> set[str]:
+        """The minions among `ids` whose documents may be others with these trees; all that are not known are."""
+        asked = set(ids)
+        if shaping != self._shaping:
+            return asked
+        found = {minion for minion in asked if minion not in self._of_minion}
+        for (tree, kind, saltenv, path), seen in self._answers.items():
+            now = answer_of(files if tree == "files" else pillar, kind, saltenv, path)
+            for digest, parts in seen.items():
+                if digest != now:
+                    for part in parts:
+                        found |= self._minions[part]
+        return found & asked
+
+    def _part(self, packed: bytes) -> int:
+        part = self._parts.get(packed)
+        if part is not None:
+            return part
+        self._next += 1
+        part = self._parts[packed] = self._next
+        self._keys[part], self._minions[part] = packed, set()
+        reads = self._reads[part] = _DECODER.decode(packed)
+        for read in reads:
+            self._answers.setdefault(_asked(read), {}).setdefault(read.digest, set()).add(part)
+        return part
+
+    def _drop(self, minion: str) -> None:
+        for part in self._of_minion.pop(minion, ()):
+            self._minions[part].discard(minion)
+            if not self._minions[part]:
+                self._drop_part(part)
+
+    def _drop_part(self, part: int) -> None:
+        del self._minions[part], self._parts[self._keys.pop(part)]
+        for read in self._reads.pop(part):
+            seen = self._answers[_asked(read)]
+            seen[read.digest].discard(part)
+            if not seen[read.digest]:
+                del seen[read.digest]
+            if not seen:
+                del self._answers[_asked(read)]
+
+
+def answer_of(tree: Files, kind: str, saltenv: str, path: str) -> str:
+    """What a tree gives for a read now, as a digest."""
+    if kind == "file":
+        return tree.oid(path, saltenv) or ""
+    return digest_value(list(tree.list(path, saltenv))).hex()
+
+
+def _asked(read: FileRead) -> _Asked:
+    return (read.tree, read.kind, read.saltenv, read.path)

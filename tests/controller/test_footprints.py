@@ -1,0 +1,103 @@
+"""Whom a push concerns: nobody too few, and of the others as few as can be."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from controller.compile_worker import CompiledMinion, Kept, Request, answer
+from controller.compiler import ProcessCompiler
+from controller.footprints import Footprints
+from highstate import MemoryFiles, Minion, Settings, compile_minion, desired_of
+
+STATES = {
+    "top.sls": "base:\n  'web*':\n    - web\n  'db*':\n    - db\n",
+    "web.sls": "include:\n  - lib\n{id}:\n  test.nop:\n    - own: {{ pillar.own }}\n".replace("{id}", "site"),
+    "lib.sls": "lib:\n  test.nop: []\n/etc/motd:\n  file.managed:\n    - source: salt://motd\n",
+    "db.sls": "db:\n  test.nop: []\n",
+    "motd": "hello",
+}
+PILLAR = {
+    "top.sls": "base:\n  '*':\n    - hosts.{{ grains.id }}\n",
+    **{f"hosts/{name}.sls": f"own: {name}\n" for name in ("web1", "web2", "web3", "web4", "db1")},
+}
+MINIONS = {name: Minion(id=name, grains={"id": name}) for name in ("web1", "web2", "web3", "web4", "db1")}
+WEBS = {"web1", "web2", "web3", "web4"}
+
+
+def files(tree: dict[str, str], **changed: str) -> MemoryFiles:
+    return MemoryFiles({"base": {path: text.encode() for path, text in {**tree, **changed}.items()}})
+
+
+def answers(kept: Kept, states: MemoryFiles, pillar: MemoryFiles) -> list[CompiledMinion]:
+    return list(answer(Request(files=states, pillar=pillar, minions=tuple(MINIONS.values())), kept))
+
+
+@pytest.fixture
+def footprints() -> Footprints:
+    made = Footprints()
+    made.note(answers(Kept(), files(STATES), files(PILLAR)), "")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("states", "pillar", "concerned"),
+    [
+        ({}, {}, set()),
+        ({"unused.sls": "x: test.nop"}, {}, set()),
+        ({"db.sls": "db:\n  test.nop:\n    - a: 1\n"}, {}, {"db1"}),
+        ({"lib.sls": "lib:\n  test.nop: []\n"}, {}, WEBS),
+        ({"motd": "good bye"}, {}, WEBS),
+        ({"web/init.sls": "ignored: test.nop"}, {}, set()),
+        ({"top.sls": "base:\n  '*':\n    - db\n"}, {}, set(MINIONS)),
+        ({}, {"hosts/web2.sls": "own: other\n"}, {"web2"}),
+    ],
+)
+def test_whom_a_push_concerns(footprints, states, pillar, concerned):
+    trees = files(STATES, **states), files(PILLAR, **pillar)
+    found = footprints.affected(*trees, MINIONS, "")
+    assert found == concerned
+    for name, minion in MINIONS.items():
+        if name not in found:
+            before = compile_minion(files(STATES), files(PILLAR), minion, Settings())
+            assert desired_of(compile_minion(*trees, minion, Settings())) == desired_of(before)
+
+
+def test_who_is_not_known_or_was_made_otherwise_is_concerned(footprints):
+    trees = files(STATES), files(PILLAR)
+    assert footprints.affected(*trees, [*MINIONS, "new"], "") == {"new"}
+    assert footprints.affected(*trees, MINIONS, "other settings") == set(MINIONS)
+
+
+def test_what_is_compiled_anew_stands_on_the_new_trees(footprints):
+    kept, trees = Kept(), (files(STATES, motd="good bye"), files(PILLAR))
+    footprints.note(answers(kept, *trees), "")
+    assert footprints.affected(*trees, MINIONS, "") == set()
+    assert footprints.affected(files(STATES), files(PILLAR), MINIONS, "") == WEBS
+    footprints.forget()
+    assert footprints.affected(*trees, MINIONS, "") == set(MINIONS)
+
+
+def test_a_document_packed_by_class_is_the_document_packed_at_once():
+    drift = {"interval": 5.0, "splay": 1.0}
+    request = Request(files=files(STATES), pillar=files(PILLAR), minions=tuple(MINIONS.values()), drift=drift)
+    kept = Kept()
+    for each in [*answer(request, kept), *answer(request, kept)]:
+        fresh = compile_minion(request.files, request.pillar, MINIONS[each.minion_id], Settings())
+        assert each.document == msgspec.msgpack.encode(desired_of(fresh, drift=drift).as_document())
+
+
+async def test_workers_stream_answers_and_hold_back_what_is_held():
+    compiler = ProcessCompiler(workers=2)
+    try:
+        request = Request(files=files(STATES), pillar=files(PILLAR), minions=tuple(MINIONS.values()))
+        found = {each.minion_id: each async for batch in compiler.stream(request) for each in batch}
+        assert found.keys() == MINIONS.keys()
+        assert [each.minion_id for each in await compiler.compile(request)] == list(MINIONS)
+        held = {name: each.digest for name, each in found.items() if name != "db1"}
+        request = Request(files=request.files, pillar=request.pillar, minions=request.minions, held=held)
+        again = await compiler.compile(request)
+        assert [each.minion_id for each in again if each.document] == ["db1"]
+        assert {each.minion_id: each.digest for each in again} == {name: each.digest for name, each in found.items()}
+    finally:
+        compiler.close()
