@@ -6,9 +6,11 @@ simulation, so that the plan shows what the act does. The work on the system is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from minion.states.pkg_steps import difference, shown, transaction, version_in, with_its_neighbour
+from minion.states.pkg_upkeep import downloaded_sources, held, unheld, uptodate
 from minion.states.pkg_wanted import Wanted, names_of, wanted_of
 from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, Value
 from minion.system.packages import InstallOptions, Package, PackageManager, Step, Target, package_manager
@@ -31,15 +33,19 @@ def installed(
     install_recommends: bool = True,
     skip_verify: bool = False,
     sources: Value = None,
+    saltenv: str = "base",
+    normalize: bool = True,
+    ignore_epoch: Value = None,
+    cache_valid_time: Value = None,
 ) -> Plan:
     """Packages are there, at the version asked for, on hold or not.
 
     `version` is a version, `latest`, a pattern (`1.2*`) or comparisons (`>=1.2,<2`); `pkgs` a list of names and of
     `{name: version}`. With `allow_updates` a newer version than the one asked for is right too.
     """
-    if sources:
-        raise StateFailed("pkg.installed cannot install from 'sources': put the package into a repository")
     manager = package_manager(machine)
+    if sources:
+        return downloaded_sources(machine, manager, sources, saltenv)
     wanted = wanted_of(manager, name, version, pkgs, allow_updates=allow_updates)
     have = manager.packages(machine)
     missing = [one for one in wanted if not _is_there(machine, manager, have, one)]
@@ -119,10 +125,10 @@ def removed(machine: Reader, name: str, *, pkgs: Value = None) -> Plan:
     def act(machine: Machine) -> Mapping[str, Value]:
         before = manager.packages(machine)
         manager.remove(machine, there, purge=False)
-        return _shown(_difference(before, manager.packages(machine)))
+        return shown(difference(before, manager.packages(machine)))
 
     return Plan(
-        changes=_transaction(steps, act),
+        changes=transaction(steps, act),
         pending=f"The following packages will be removed: {', '.join(there)}.",
         done=_gone_comment("removed", names, there),
     )
@@ -141,7 +147,7 @@ def purged(machine: Reader, name: str, *, pkgs: Value = None) -> Plan:
     def act(machine: Machine) -> Mapping[str, Value]:
         before = manager.packages(machine)
         manager.remove(machine, there, purge=True)
-        return _purge_shown(_difference(before, manager.packages(machine)), before)
+        return _purge_shown(difference(before, manager.packages(machine)), before)
 
     # A package of which only configuration is left has no version in the simulation.
     whole = {step.name: step for step in (*_gone(there, have), *steps)}
@@ -149,7 +155,7 @@ def purged(machine: Reader, name: str, *, pkgs: Value = None) -> Plan:
     return Plan(
         changes=(
             Change(key="removed", shown=shown["removed"], act=act),
-            Change(key="installed", shown=shown["installed"], act=_nothing),
+            Change(key="installed", shown=shown["installed"], act=with_its_neighbour),
         ),
         pending=f"The following packages will be purged: {', '.join(there)}.",
         done=_gone_comment("purged", names, there),
@@ -188,7 +194,7 @@ def _install_changes(machine: Reader, request: _Request, have: Mapping[str, Pack
     manager = request.manager
     targets = request.targets(machine, strict=False)
     steps = manager.predict_install(machine, targets, request.options) or [
-        Step(name=one.name, old=_version(have, one.name), new=_foreseen(machine, request, one)) for one in targets
+        Step(name=one.name, old=version_in(have, one.name), new=_foreseen(machine, request, one)) for one in targets
     ]
 
     def act(machine: Machine) -> Mapping[str, Value]:
@@ -198,9 +204,9 @@ def _install_changes(machine: Reader, request: _Request, have: Mapping[str, Pack
             manager.install(machine, request.targets(machine, strict=True), request.options)
         except StateFailed as error:
             raise StateFailed("\n".join([str(error), *(f"    - {line}" for line in trouble)])) from error
-        return _shown(_difference(before, manager.packages(machine)))
+        return shown(difference(before, manager.packages(machine)))
 
-    return _transaction(steps, act)
+    return transaction(steps, act)
 
 
 def _foreseen(machine: Reader, request: _Request, target: Target) -> str:
@@ -209,19 +215,6 @@ def _foreseen(machine: Reader, request: _Request, target: Target) -> str:
     if offered is None or (target.version and target.version not in offered.versions):
         return "installed"
     return target.version or offered.candidate
-
-
-def _transaction(steps: Sequence[Step], act: Callable[[Machine], Mapping[str, Value]]) -> tuple[Change, ...]:
-    """One act, shown as all that it changes."""
-    ordered = sorted(steps, key=lambda step: step.name)
-    return tuple(
-        Change(key=step.name, old=step.old, new=step.new, act=_nothing if number else act)
-        for number, step in enumerate(ordered)
-    )
-
-
-def _nothing(_machine: Machine) -> None:
-    """Part of its neighbour's act."""
 
 
 def _is_there(machine: Reader, manager: PackageManager, have: Mapping[str, Package], one: Wanted) -> bool:
@@ -331,33 +324,21 @@ def _gone(names: Sequence[str], have: Mapping[str, Package]) -> list[Step]:
     return [Step(name=one, old=have[one].version, new="") for one in names]
 
 
-def _version(have: Mapping[str, Package], name: str) -> str:
-    return have[name].version if name in have and have[name].installed else ""
-
-
-def _difference(before: Mapping[str, Package], after: Mapping[str, Package]) -> list[Step]:
-    """What has really changed; a package whose leftovers went counts with the version that they were of."""
-    steps = []
-    for name in sorted({*before, *after}):
-        old, new = _version(before, name), _version(after, name)
-        if old != new:
-            steps.append(Step(name=name, old=old, new=new))
-        elif not old and name in before and name not in after:
-            steps.append(Step(name=name, old=before[name].version, new=""))
-    return steps
-
-
-def _shown(steps: Sequence[Step]) -> dict[str, Value]:
-    return {step.name: {"old": step.old, "new": step.new} for step in steps}
-
-
 def _purge_shown(steps: Sequence[Step], before: Mapping[str, Package]) -> dict[str, Value]:
     """Salt's two groups: what was installed, and what was removed already with files of it left."""
     leftover = [step for step in steps if step.name in before and not before[step.name].installed]
     return {
-        "removed": _shown(leftover),
-        "installed": _shown([step for step in steps if step not in leftover]),
+        "removed": shown(leftover),
+        "installed": shown([step for step in steps if step not in leftover]),
     }
 
 
-STATES = {"installed": installed, "latest": latest, "removed": removed, "purged": purged}
+STATES = {
+    "held": held,
+    "installed": installed,
+    "latest": latest,
+    "purged": purged,
+    "removed": removed,
+    "unheld": unheld,
+    "uptodate": uptodate,
+}

@@ -64,6 +64,34 @@ def disabled(machine: Reader, name: str) -> Plan:
     return _switch_plan(manager, found, wanted=False)
 
 
+def masked(machine: Reader, name: str, *, runtime: bool = False) -> Plan:
+    """Nobody can start the service (until the next boot, when `runtime`)."""
+    return _mask_plan(machine, name, wanted=True, runtime=bool(runtime))
+
+
+def unmasked(machine: Reader, name: str, *, runtime: bool = False) -> Plan:
+    """The service is not masked."""
+    return _mask_plan(machine, name, wanted=False, runtime=bool(runtime))
+
+
+def _mask_plan(machine: Reader, name: str, *, wanted: bool, runtime: bool) -> Plan:
+    manager = service_manager(machine)
+    kind = "runtime masked" if runtime else "masked"
+    word = kind if wanted else kind.replace("masked", "unmasked")
+    if manager.masked(machine, name, runtime=runtime) == wanted:
+        return Plan(comment=f"Service {name} {'is' if wanted else 'was'} already {word}")
+
+    def act(machine: Machine) -> None:
+        done = manager.mask(machine, name, masked=wanted, runtime=runtime)
+        _require(done, f"Failed to {'mask' if wanted else 'unmask'} service {name}")
+
+    return Plan(
+        changes=(Change(key=kind, old=not wanted, new=wanted, act=act),),
+        pending=f"Service {name} would be {word}",
+        done=f"Service {name} was {word}",
+    )
+
+
 def mod_watch(
     machine: Reader,
     name: str,
@@ -92,10 +120,11 @@ def mod_watch(
     past = "stopped" if verb == "stop" else f"{verb}ed"
 
     def act(machine: Machine) -> None:
-        if verb == "start":
+        full = full_restart and verb == "restart"
+        if verb == "start" or full:
             # What is left of a service that does not answer would be in the way of a new one.
             manager.control(machine, name, "stop")
-        _require(manager.control(machine, name, verb), f"Failed to {verb} the service")
+        _require(manager.control(machine, name, "start" if full else verb), f"Failed to {verb} the service")
         time.sleep(delay)
 
     return Plan(
@@ -244,4 +273,11 @@ def _delay(value: Value) -> float:
     return seconds
 
 
-STATES = {"running": running, "dead": dead, "enabled": enabled, "disabled": disabled}
+STATES = {
+    "dead": dead,
+    "disabled": disabled,
+    "enabled": enabled,
+    "masked": masked,
+    "running": running,
+    "unmasked": unmasked,
+}

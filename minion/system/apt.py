@@ -111,6 +111,34 @@ class Apt:
         if done.returncode != 0:
             raise StateFailed(_problem("removing", _errors(done)))
 
+    def predict_upgrade(self, machine: Reader, names: Sequence[str], *, whole: bool) -> Sequence[Step]:
+        """What `apt-get --simulate upgrade` says; StateFailed when it cannot tell."""
+        simulated = machine.query(self._upgrade_command(names, whole, simulate=True), env=_ENVIRONMENT)
+        if simulated.returncode != 0:
+            raise StateFailed(_problem("upgrading", _errors(simulated)))
+        return parse_simulation(simulated.stdout)
+
+    def upgrade(self, machine: Machine, names: Sequence[str], *, whole: bool) -> None:
+        """`apt-get upgrade`, `dist-upgrade`, or `install --only-upgrade` of some."""
+        done = machine.run(self._upgrade_command(names, whole, simulate=False), env=_ENVIRONMENT)
+        if done.returncode != 0:
+            raise StateFailed(_problem("upgrading", _errors(done)))
+
+    def install_files(self, machine: Machine, paths: Sequence[str]) -> None:
+        """`apt-get install /path.deb`."""
+        if any(not path.startswith("/") for path in paths):
+            raise StateFailed("Package files need absolute paths")
+        done = machine.run(["apt-get", *_OPTIONS, "install", "--", *paths], env=_ENVIRONMENT)
+        if done.returncode != 0:
+            raise StateFailed(_problem("installing", _errors(done)))
+
+    def _upgrade_command(self, names: Sequence[str], whole: bool, *, simulate: bool) -> list[str]:
+        for name in names:
+            self.check_name(name)
+        mode = ["--simulate"] if simulate else []
+        verb = ["install", "--only-upgrade", "--", *names] if names else ["dist-upgrade" if whole else "upgrade"]
+        return ["apt-get", *_OPTIONS, *mode, *verb]
+
     def hold(self, machine: Machine, names: Sequence[str], *, held: bool) -> None:
         """`apt-mark hold` or `unhold`."""
         for name in names:

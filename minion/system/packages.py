@@ -97,6 +97,15 @@ class PackageManager(Protocol):
     def remove(self, machine: Machine, names: Sequence[str], *, purge: bool) -> None:
         """Remove; with their configuration when `purge`."""
 
+    def predict_upgrade(self, machine: Reader, names: Sequence[str], *, whole: bool) -> Sequence[Step]:
+        """What an upgrade (of these alone, when there are names) would change; `whole`: others may come and go."""
+
+    def upgrade(self, machine: Machine, names: Sequence[str], *, whole: bool) -> None:
+        """Upgrade; StateFailed with what the package manager said."""
+
+    def install_files(self, machine: Machine, paths: Sequence[str]) -> None:
+        """Install package files, and what they depend on; StateFailed with what the package manager said."""
+
     def hold(self, machine: Machine, names: Sequence[str], *, held: bool) -> None:
         """Keep packages at their version, or let them go again."""
 

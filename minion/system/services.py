@@ -45,6 +45,12 @@ class ServiceManager(Protocol):
     def enable(self, machine: Machine, name: str, *, enabled: bool) -> Completed:
         """Have it started at boot, or not."""
 
+    def masked(self, machine: Reader, name: str, *, runtime: bool) -> bool:
+        """Whether it is masked (until the next boot, when `runtime`); StateFailed where nothing can be masked."""
+
+    def mask(self, machine: Machine, name: str, *, masked: bool, runtime: bool) -> Completed:
+        """Keep it from being started by anybody, or let it be."""
+
 
 def service_manager(machine: Reader) -> ServiceManager:
     """The service manager of this machine; StateFailed when there is none that is known."""

@@ -71,6 +71,19 @@ class Systemd:
         check_name(name)
         return machine.run(["systemctl", "enable" if enabled else "disable", "--", unit(name)])
 
+    def masked(self, machine: Reader, name: str, *, runtime: bool) -> bool:
+        """Whether a link to /dev/null stands where the unit would."""
+        check_name(name)
+        folder = "/run/systemd/system" if runtime else "/etc/systemd/system"
+        found = machine.stat(f"{folder}/{unit(name)}")
+        return found is not None and found.kind == "symlink" and found.target == "/dev/null"
+
+    def mask(self, machine: Machine, name: str, *, masked: bool, runtime: bool) -> Completed:
+        """`systemctl mask` or `unmask`."""
+        check_name(name)
+        option = ["--runtime"] if runtime else []
+        return machine.run(["systemctl", "mask" if masked else "unmask", *option, "--", unit(name)])
+
     def _show(self, machine: Reader, name: str) -> Mapping[str, str]:
         asked = machine.query(["systemctl", "show", f"--property={_PROPERTIES}", "--", unit(name)])
         if asked.returncode != 0:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from minion.states.plan import Completed, Machine, Reader
+from minion.states.plan import Completed, Machine, Reader, StateFailed
 from minion.system.services import Service, Verb, check_name
 
 _SCRIPTS = "/etc/init.d"
@@ -46,6 +46,14 @@ class SysV:
             if made.returncode != 0:
                 return made
         return machine.run(["update-rc.d", name, "enable" if enabled else "disable"])
+
+    def masked(self, machine: Reader, name: str, *, runtime: bool) -> bool:
+        """Init scripts cannot be masked."""
+        raise StateFailed("Service masking not available on this minion")
+
+    def mask(self, machine: Machine, name: str, *, masked: bool, runtime: bool) -> Completed:
+        """Init scripts cannot be masked."""
+        raise StateFailed("Service masking not available on this minion")
 
 
 def is_enabled(machine: Reader, name: str) -> bool:

@@ -15,9 +15,16 @@ from minion.states.process import OUTPUT_LIMIT
 from minion.states.process import run as run_process
 
 
+SCRIPTS = {
+    "hello.sh": b"#!/bin/sh\necho hello $# $1; pwd; ls -A\n",
+    "plain": b"echo plain\n",
+    "asked.j2": b"#!/bin/sh\necho {{ who }}\n",
+}
+
+
 def do(fun: str, name: Any, *, test: bool = False, **arguments: Any) -> StateResult:
     chunk = Chunk(state="cmd", fun=fun, id="x", name=name, sls="s", arguments=arguments)
-    engine = StateEngine(LocalMachine(sources_port=MemoryFiles({})), test=test)
+    engine = StateEngine(LocalMachine(sources_port=MemoryFiles({"base": SCRIPTS})), test=test)
     return run({"k": chunk}, engine, test=test, clock=time.time)["k"]
 
 
@@ -58,7 +65,6 @@ def test_where_and_with_what_it_runs(tmp_path: Path) -> None:
         ({"runas": "no-such-user"}, "User 'no-such-user' is not available"),
         ({"env": "A=1"}, "env must be a mapping, or a list of mappings, of names to values"),
         ({"timeout": "soon"}, "timeout must be a number of seconds, not 'soon'"),
-        ({"stateful": True}, "stateful commands are not supported: use unless, onlyif or creates"),
     ],
 )
 def test_what_is_refused(arguments: Any, comment: str) -> None:
@@ -108,3 +114,80 @@ def test_runas() -> None:
 def test_wait_does_nothing_of_its_own() -> None:
     result = do("wait", "exit 1")
     assert (result.result, result.comment, result.changes) == (True, "", {})
+
+
+@pytest.mark.parametrize(
+    ("output", "changes", "comment"),
+    [
+        (
+            """echo working; echo; echo "changed=yes comment='it did' x=1\"""",
+            {"stdout": "working\n", "x": "1"},
+            "it did",
+        ),
+        ("echo changed=no comment=idle", {}, "idle"),
+        ("""echo '{"changed": true, "comment": "json", "n": 1}'""", {"stdout": "", "n": 1}, "json"),
+        ("echo oops >&2", {}, "oops"),
+        ("true", {}, ""),
+    ],
+)
+def test_a_stateful_command_says_itself_what_it_changed(output: str, changes: dict[str, Any], comment: str) -> None:
+    result = do("run", output, stateful=True)
+    assert (result.result, result.comment) == (True, comment)
+    assert {key: result.changes.get(key) for key in changes} == changes
+    assert bool(result.changes) is bool(changes)
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ("echo not a pair", "Failed parsing script output!"),
+        ("echo '[1]'", "script JSON output must be a JSON object"),
+        ("echo changed=perhaps", "Failed parsing boolean value: perhaps"),
+        ("echo changed=yes comment=bad; exit 1", "bad"),
+    ],
+)
+def test_a_stateful_command_that_fails(output: str, said: str) -> None:
+    result = do("run", output, stateful=[{"test_name": "false"}])
+    assert result.result is False
+    assert said in result.comment
+
+
+def test_what_counts_as_success() -> None:
+    assert do("run", "echo fine; exit 3", success_stdout=["fine"]).changes["retcode"] == 0
+    assert do("run", "echo fine >&2; exit 3", success_stderr="fine").result is True
+    assert do("run", "exit 3", success_stdout=["fine"]).result is False
+    assert do("run", "sleep 60", timeout=0.2, ignore_timeout=True).result is True
+
+
+def test_a_script_of_the_tree(tmp_path: Path) -> None:
+    pending = do("script", "salt://hello.sh", test=True)
+    assert (pending.result, pending.comment) == (None, "Command 'salt://hello.sh' would have been executed")
+    result = do("script", "salt://hello.sh 'one two' three", cwd=str(tmp_path))
+    assert (result.result, result.comment) == (True, "Command 'salt://hello.sh 'one two' three' run")
+    lines = result.changes["stdout"].splitlines()
+    assert lines[:2] == ["hello 2 one two", str(tmp_path.resolve())]
+    assert list(tmp_path.iterdir()) == []
+    assert do("script", "x", source="salt://plain", args=["a b"]).changes["stdout"] == "plain"
+    rendered = do("script", "salt://asked.j2", template="jinja", context={"who": "world"})
+    assert rendered.changes["stdout"] == "world"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("salt://none", {}, "Unable to cache script salt://none from saltenv 'base'"),
+        ("relative", {}, "must be salt://"),
+        ("salt://plain", {"context": "x"}, "Invalidly-formatted 'context' parameter"),
+        ("salt://plain", {"template": "genshi"}, "renders with jinja"),
+        ("salt://plain", {"cwd": "/no/such"}, 'Desired working directory "/no/such" is not available'),
+    ],
+)
+def test_scripts_that_cannot_run(name: str, arguments: Any, said: str) -> None:
+    result = do("script", name, **arguments)
+    assert result.result is False
+    assert said in result.comment
+
+
+def test_wait_script_and_call() -> None:
+    assert do("wait_script", "salt://plain").changes == {}
+    assert "use module.run" in do("call", "x", func="f").comment

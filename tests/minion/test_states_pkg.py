@@ -2,7 +2,9 @@
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,6 +36,41 @@ def _run(fun: str, name: str, *, test: bool = False, **arguments: Any) -> StateR
 @pytest.fixture
 def run() -> Callable[..., StateResult]:
     return _run
+
+
+@pytest.mark.e2e
+@as_root
+def test_a_package_file_is_installed_held_and_let_go(run: Callable[..., StateResult], tmp_path: Path) -> None:
+    name, control = "saltern-test-package", tmp_path / "tree/DEBIAN/control"
+    control.parent.mkdir(parents=True)
+    fields = f"Package: {name}\nVersion: 1.0\nArchitecture: all\nMaintainer: nobody <root@example.org>\n"
+    control.write_text(f"{fields}Description: empty\n")
+    subprocess.run(["dpkg-deb", "--build", str(tmp_path / "tree"), str(tmp_path / "x.deb")], check=True)
+    sources = [{name: str(tmp_path / "x.deb")}]
+    try:
+        assert run("installed", "x", sources=sources, test=True).result is None
+        assert run("installed", "x", sources=sources).changes == {name: {"old": "", "new": "1.0"}}
+        assert run("installed", "x", sources=sources).changes == {}
+        assert run("held", name, test=True).comment == f"The following package would be held: {name}"
+        assert run("held", name).changes == {name: {"old": "install", "new": "hold"}}
+        assert run("held", name).comment == "No changes made"
+        assert run("unheld", name).changes == {name: {"old": "hold", "new": "install"}}
+    finally:
+        assert run("purged", name).result is True
+
+
+@pytest.mark.parametrize(
+    ("sources", "said"),
+    [
+        ({"a": "/x"}, "Invalidly formatted 'sources'"),
+        ([{"ab": "relative.deb"}], "must be a path"),
+        ([{"-a": "/x"}], "Invalid package name"),
+    ],
+)
+def test_sources_that_are_none(run: Callable[..., StateResult], sources: Any, said: str) -> None:
+    result = run("installed", "x", sources=sources)
+    assert result.result is False
+    assert said in result.comment
 
 
 @pytest.fixture

@@ -161,3 +161,17 @@ def test_names_that_are_no_services_are_refused(name: str) -> None:
 def test_names_of_instances_are_taken() -> None:
     check_name("getty@tty1")
     check_name("systemd-cryptsetup@luks\\x2droot")
+
+
+def test_masks() -> None:
+    machine: Any = RecordedMachine()
+    systemd = Systemd()
+    assert systemd.masked(machine, "nginx", runtime=False) is False
+    systemd.mask(machine, "nginx", masked=True, runtime=True)
+    systemd.mask(machine, "nginx", masked=False, runtime=False)
+    assert machine.ran == [
+        ("systemctl", "mask", "--runtime", "--", "nginx.service"),
+        ("systemctl", "unmask", "--", "nginx.service"),
+    ]
+    with pytest.raises(StateFailed, match="not available on this minion"):
+        SysV().masked(machine, "nginx", runtime=False)

@@ -40,6 +40,7 @@ def _example(kind: type[msgspec.Struct]) -> msgspec.Struct:
         "tuple[str, ...]": ("a", "b"),
         "tuple[Any, ...]": (1, "b"),
         "tuple[str, ...] | None": ("a",),
+        "tuple[tuple[str, dict[str, Any]], ...]": (("my/tag", {"a": 1}),),
         "RunKind": "apply",
         "Literal['ok', 'changed', 'pending', 'failed', 'error']": "failed",
         "Literal['pending', 'accepted', 'rejected']": "rejected",
