@@ -199,6 +199,15 @@ def compile_template(base: Environment, oid: str, path: str, source: str) -> Com
     return made
 
 
+def without_jinja(source: str, options: Options) -> Text | None:
+    """What a template without a single tag writes: itself. None when it may have one."""
+    if options or "{{" in source or "{%" in source or "{#" in source or "\r" in source:
+        return None
+    body = source.removesuffix("\n")
+    count = body.count("\n") + (not body.endswith("\n")) if body else 0
+    return Text(source, tuple(range(1, count + 1)))
+
+
 def run(compiled: Compiled, fork: Environment, variables: Mapping[str, Value]) -> Text:
     """Render compiled code in a fork of its environment."""
     template = fork.template_class.from_code(fork, compiled.code, fork.make_globals(None), None)

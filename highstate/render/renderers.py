@@ -46,6 +46,9 @@ def run_jinja(job: Job, text: str, variables: Variables) -> jinja.Text:
     context, recorder = job.context, job.recorder
     settings = context.opts.get("jinja_sls_env" if job.sls else "jinja_env") or {}
     options, source = jinja.environment_options(settings, text)
+    as_it_is = jinja.without_jinja(source, options)
+    if as_it_is is not None:
+        return as_it_is
     everything = {**data_variables(job), **variables}
     fork = jinja.environment(options).fork(recorder, context.saltenv, everything)
     try:
