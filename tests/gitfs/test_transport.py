@@ -17,6 +17,7 @@ import pytest
 import trustme
 
 from gitfs import FetchFailed, GitLayer, Mirror, RemoteSettings, Snapshot
+from gitfs.credentials import SecretFrom
 
 USER, PASSWORD = "reader", "s3cret-word"
 
@@ -315,3 +316,98 @@ def test_ssh_with_a_key_and_a_known_host(remote, ssh, home, tmp_path):
         mirror_of(tmp_path, url, privkey=str(other)).fetch()
     with pytest.raises(FetchFailed, match="no private key"):
         mirror_of(tmp_path, url, privkey="/nowhere/key").fetch()
+
+
+NGINX = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin:/usr/local/sbin")
+
+
+@pytest.fixture
+def nginx(remote, tmp_path):
+    """(URL of the remote behind nginx with TLS and basic authentication, file of its CA)."""
+    if NGINX is None:
+        pytest.skip("nginx is not installed")
+    folder = tmp_path / "nginx"
+    folder.mkdir()
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(folder / "ca.pem")
+    authority.issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(folder / "server.pem")
+    (folder / "users").write_text(f"{USER}:{{PLAIN}}{PASSWORD}\n")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    with serving(remote.bare.parent) as backend:
+        lines = [
+            "daemon off; master_process off; pid pid; error_log error.log; events {}",
+            "http { access_log access.log;",
+            *(f"{kind}_temp_path {kind};" for kind in kinds),
+            f"server {{ listen 127.0.0.1:{port} ssl; server_name localhost;",
+            "ssl_certificate server.pem; ssl_certificate_key server.pem;",
+            f"auth_basic git; auth_basic_user_file {folder}/users; client_max_body_size 0;",
+            f"location / {{ proxy_pass http://127.0.0.1:{backend}; }} }} }}",
+        ]
+        (folder / "nginx.conf").write_text("\n".join(lines) + "\n")
+        command = [NGINX, "-p", str(folder), "-c", "nginx.conf", "-e", str(folder / "error.log")]
+        server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        try:
+            deadline = time.monotonic() + 20
+            while True:
+                try:
+                    socket.create_connection(("127.0.0.1", port), 1).close()
+                    break
+                except OSError:
+                    assert server.poll() is None, (folder / "error.log").read_text()
+                    assert time.monotonic() < deadline
+                    time.sleep(0.02)
+            yield f"https://localhost:{port}/remote.git", str(folder / "ca.pem")
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def test_behind_nginx_with_tls_and_a_password(remote, nginx, tmp_path):
+    url, authority = nginx
+    first = remote.commit({"top.sls": "one", "large": os.urandom(3_000_000)})
+    mirror = mirror_of(tmp_path, url, user=USER, password=PASSWORD, ssl_verify=authority)
+    assert mirror.fetch().refs == {"main": first}
+    second = remote.commit({"top.sls": "two"})
+    assert mirror.fetch().refs == {"main": second}
+    with pytest.raises(FetchFailed, match="refused the credentials"):
+        mirror_of(tmp_path / "b", url, user=USER, password="wrong", ssl_verify=authority).fetch()
+    assert PASSWORD not in (tmp_path / "nginx/access.log").read_text()
+
+
+def test_a_password_in_a_file_is_read_at_each_fetch(remote, https, tmp_path):
+    url, authority = https
+    remote.commit({"top.sls": "one"})
+    token = tmp_path / "token"
+    mirror = mirror_of(tmp_path, url, user=USER, password=SecretFrom("file", str(token)), ssl_verify=authority)
+    with pytest.raises(FetchFailed, match=f"the file {token} cannot be read"):
+        mirror.fetch()
+    token.write_text("old-word\n")
+    with pytest.raises(FetchFailed, match="refused the credentials"):
+        mirror.fetch()
+    token.write_text(PASSWORD + "\n")
+    assert mirror.fetch().changed
+
+
+def test_ssh_with_a_forced_command(remote, ssh, home, tmp_path):
+    port, key, known = ssh
+    first = remote.commit({"top.sls": "one"})
+    (home / ".ssh/known_hosts").write_text(known)
+    authorized = tmp_path / "ssh/authorized"
+    command = f"git-upload-pack '{remote.bare}'"
+    authorized.write_text(f'command="{command}",restrict {authorized.read_text()}')
+    user = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
+    mirror = mirror_of(tmp_path, f"ssh://{user}@127.0.0.1:{port}/whatever/is/asked.git", privkey=key)
+    assert mirror.fetch().refs == {"main": first}
+
+
+def test_a_proxy_that_is_not_there(remote, tmp_path):
+    remote.commit({"top.sls": "one"})
+    with serving(remote.bare.parent) as port, socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        proxy = f"http://127.0.0.1:{held.getsockname()[1]}"
+        url = f"http://127.0.0.1:{port}/remote.git"
+        with pytest.raises(FetchFailed):
+            mirror_of(tmp_path, url, user=USER, password=PASSWORD, insecure_auth=True, proxy=proxy).fetch()
