@@ -11,6 +11,7 @@ import pickle
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection
@@ -49,6 +50,7 @@ class ProcessCompiler:
     def __init__(self, *, workers: int = 1, timeout: float = 60.0) -> None:
         self._workers = [_Worker(timeout) for _ in range(workers)]
         self._locks = [asyncio.Lock() for _ in range(workers)]
+        self._running: set[asyncio.Task[None]] = set()
         self._homes: dict[str, int] = {}
         """Minion -> worker, which has it and its like in its memo."""
 
@@ -66,10 +68,15 @@ class ProcessCompiler:
         """See `Compiler`."""
         shares = self._shares(request.minions)
         batches: asyncio.Queue[list[CompiledMinion] | None] = asyncio.Queue(maxsize=4 * len(self._workers))
+        listened = threading.Event()
+        listened.set()
         tasks = [
-            asyncio.ensure_future(self._share(index, replace(request, minions=share), batches))
+            asyncio.ensure_future(self._share(index, replace(request, minions=share), batches, listened))
             for index, share in shares.items()
         ]
+        for task in tasks:
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
         try:
             ended = 0
             while ended < len(tasks):
@@ -80,15 +87,23 @@ class ProcessCompiler:
                     yield batch
             await asyncio.gather(*tasks)
         finally:
-            # Whoever stops listening lets the workers run on: what they find stays in their memos.
-            while not all(task.done() for task in tasks):
-                await asyncio.wait([*tasks, asyncio.ensure_future(batches.get())], return_when=asyncio.FIRST_COMPLETED)
+            # When nobody listens any more the workers run on: what they find stays in their memos.
+            listened.clear()
+            while not batches.empty():
+                batches.get_nowait()
 
-    async def _share(self, index: int, request: Request, batches: asyncio.Queue[list[CompiledMinion] | None]) -> None:
+    async def _share(
+        self,
+        index: int,
+        request: Request,
+        batches: asyncio.Queue[list[CompiledMinion] | None],
+        listened: threading.Event,
+    ) -> None:
         loop = asyncio.get_running_loop()
 
         def put(batch: list[CompiledMinion]) -> None:
-            asyncio.run_coroutine_threadsafe(batches.put(batch), loop).result()
+            if listened.is_set():
+                asyncio.run_coroutine_threadsafe(batches.put(batch), loop).result()
 
         try:
             async with self._locks[index]:

@@ -101,3 +101,17 @@ async def test_workers_stream_answers_and_hold_back_what_is_held():
         assert {each.minion_id: each.digest for each in again} == {name: each.digest for name, each in found.items()}
     finally:
         compiler.close()
+
+
+async def test_who_stops_listening_stops_nobody():
+    compiler = ProcessCompiler(workers=1)
+    minions = tuple(Minion(id=f"web{number}", grains={"id": f"web{number}"}) for number in range(400))
+    pillar = files(PILLAR, **{f"hosts/{each.id}.sls": "own: 1\n" for each in minions})
+    request = Request(files=files(STATES), pillar=pillar, minions=minions)
+    try:
+        stream = compiler.stream(request)
+        await anext(stream)
+        await stream.aclose()
+        assert len(await compiler.compile(request)) == len(minions)
+    finally:
+        compiler.close()
