@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from highstate.run.ports import Surroundings
     from highstate.types import Files
     from minion.modules import Compiler
+    from minion.output_highstate import Shown
 
-OUTPUTTERS = ("highstate", "json", "nested", "quiet", "txt", "yaml")
+OUTPUTTERS = ("highstate", "json", "nested", "quiet", "raw", "table", "txt", "yaml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,11 @@ class Options:
     out: str = ""
     """One of OUTPUTTERS; empty: `highstate` for state runs, `nested` for the rest."""
     state_output: str = ""
-    """full, terse or changes; empty: as configured."""
+    """One of `minion.output_highstate.STATE_OUTPUTS`; empty: as configured."""
+    state_verbose: bool | None = None
+    """Whether states that succeeded without changes are shown; None: as configured."""
+    profile: bool = False
+    """Show where the time went."""
     log_level: str = ""
     retcode_passthrough: bool = False
     """cmd.retcode and cmd.run_all: exit with the command's code."""
@@ -228,11 +233,32 @@ def _print(options: Options, settings: Settings, value: Any, out: TextIO) -> Non
         value,
         outputter if is_run or outputter != "highstate" else "nested",
         minion_id="local",
-        state_output=options.state_output or settings.state_output,
+        shown=_shown(options, settings),
         color=_colored(out) if options.color is None else options.color,
     )
     if text:
         print(text, file=out)
+
+
+def _shown(options: Options, settings: Settings) -> Shown:
+    """How much of a run is shown, as options and configuration say."""
+    from minion.output_highstate import Shown
+
+    opts = settings.opts
+    verbose = opts.get("state_verbose", True) if options.state_verbose is None else options.state_verbose
+    return Shown(
+        state_output=options.state_output or settings.state_output,
+        verbose=bool(verbose),
+        profile=options.profile or bool(opts.get("state_output_profile_table")),
+        exclude=_words(opts.get("state_output_exclude")),
+        terse=_words(opts.get("state_output_terse")),
+        percent=bool(opts.get("state_output_pct")),
+    )
+
+
+def _words(given: Any) -> tuple[str, ...]:
+    listed = given if isinstance(given, list) else [] if given is None else str(given).split(",")
+    return tuple(str(one).strip() for one in listed)
 
 
 def _colored(out: TextIO) -> bool:

@@ -8,20 +8,23 @@ import click
 
 from controller.cli import options
 from minion.call import OUTPUTTERS, Options, main
+from minion.output_highstate import STATE_OUTPUTS
 from minion.settings import LOG_LEVELS
 
 
 @click.command("call")
-@click.argument("function")
+@click.argument("function", default="")
 @click.argument("arguments", nargs=-1)
 @click.option("--local", is_flag=True, help="Compile from file_roots on this machine; ask no controller.")
 @click.option("--file-root", multiple=True, metavar="DIR", help="Folder of states, instead of file_roots.")
 @click.option("--pillar-root", multiple=True, metavar="DIR", help="Folder of pillar, instead of pillar_roots.")
 @click.option("--id", "minion_id", default="", help="Id of the minion, instead of the configured one.")
 @click.option("--out", "--output", "out", type=click.Choice(OUTPUTTERS), help="Default: what suits the value.")
-@click.option(
-    "--state-output", type=click.Choice(["full", "terse", "changes"]), help="How much of each state is shown."
-)
+@click.option("--state-output", type=click.Choice(STATE_OUTPUTS), help="How much of each state is shown.")
+@click.option("--state-verbose/--no-state-verbose", default=None, help="Show states that had nothing to do, or not.")
+@click.option("-g", "--grains", is_flag=True, help="Show the grains: the same as FUNCTION grains.items.")
+@click.option("-d", "--doc", is_flag=True, help="Show what FUNCTION, or all of a module, takes and does.")
+@click.option("--profile", is_flag=True, help="Show where the time of a run of states went.")
 @click.option("-l", "--log-level", type=click.Choice(LOG_LEVELS), help="Of the log on stderr.")
 @click.option("--retcode-passthrough", is_flag=True, help="Exit with the code of the command that was run.")
 @options.config_dir
@@ -34,6 +37,10 @@ def call_command(
     minion_id: str,
     out: str | None,
     state_output: str | None,
+    state_verbose: bool | None,
+    grains: bool,
+    doc: bool,
+    profile: bool,
     log_level: str | None,
     retcode_passthrough: bool,
     config_dir: Path,
@@ -42,6 +49,12 @@ def call_command(
 
     ARGUMENTS are YAML values and KEY=VALUE pairs, as Salt has them; put `--` before ones that begin with a dash.
     """
+    if grains:
+        function, arguments = "grains.items", ()
+    elif doc:
+        function, arguments = "sys.doc", tuple(word for word in (function, *arguments) if word)
+    elif not function:
+        raise click.UsageError("Missing argument 'FUNCTION'.")
     return main(
         Options(
             fun=function,
@@ -53,6 +66,8 @@ def call_command(
             id=minion_id,
             out=out or "",
             state_output=state_output or "",
+            state_verbose=state_verbose,
+            profile=profile,
             log_level=log_level or "",
             retcode_passthrough=retcode_passthrough,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import Signature
 from typing import Any
 
 from minion.modules.context import Context
@@ -24,7 +25,33 @@ def doc(context: Context, *modules: str) -> dict[str, str]:
     """Signature and description of functions."""
     from minion.modules.loader import find, usage
 
-    return {name: usage(name, find(name)) for name in list_functions(context, *modules)}
+    built_in = {name: usage(name, find(name)) for name in list_functions(context, *modules)}
+    user = context.user_modules if context.has_user_modules() else None
+    for name in user.names("modules") if user else ():
+        found = user.function(name) if user else None
+        if found is not None and (not modules or name in modules or name.partition(".")[0] in modules):
+            built_in[name] = usage(name, found.call, own=0)
+    return dict(sorted(built_in.items()))
+
+
+def argspec(context: Context, *modules: str) -> dict[str, Any]:
+    """What functions take: names, defaults, and whether they take more."""
+    from minion.modules.loader import Modules
+
+    found = {name: Modules(context).signature(name) for name in list_functions(context, *modules)}
+    return {name: _argspec(signature) for name, signature in found.items() if signature is not None}
+
+
+def _argspec(signature: Signature) -> dict[str, Any]:
+    plain = [one for one in signature.parameters.values() if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    defaults = [one.default for one in plain if one.default is not one.empty]
+    stars = {one.kind: one.name for one in signature.parameters.values()}
+    return {
+        "args": [one.name for one in plain],
+        "defaults": defaults or None,
+        "varargs": True if any(kind.name == "VAR_POSITIONAL" for kind in stars) else None,
+        "kwargs": True if any(kind.name == "VAR_KEYWORD" for kind in stars) else None,
+    }
 
 
 def list_state_functions(context: Context, *modules: str) -> list[str]:
@@ -35,6 +62,7 @@ def list_state_functions(context: Context, *modules: str) -> list[str]:
 
 
 FUNCTIONS: Mapping[str, Any] = {
+    "argspec": argspec,
     "doc": doc,
     "list_functions": list_functions,
     "list_modules": list_modules,

@@ -141,7 +141,8 @@ def test_what_is_refused(tree: Path, fun: str, args: Any, more: Any, said: str) 
         ),
         ("yaml", "local:\n  args: []\n  kwargs:\n    a: ü\n"),
         ("txt", 'local: {"args": [], "kwargs": {"a": "ü"}}\n'),
-        ("nested", "local:\n    args:\n    kwargs:\n        a:\n            ü\n"),
+        ("nested", "local:\n    ----------\n    args:\n    kwargs:\n        ----------\n        a:\n            ü\n"),
+        ("raw", "{'local': {'args': [], 'kwargs': {'a': 'ü'}}}\n"),
         ("quiet", ""),
     ],
 )
@@ -215,3 +216,49 @@ def test_a_ping_imports_next_to_nothing(tree: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+STATES = """
+same: {test.nop: []}
+changed: {test.succeed_with_changes: []}
+fails: {test.fail_without_changes: []}
+odd:
+  test.configurable_test_state:
+    - changes: False
+    - warnings: careful
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "there", "gone"),
+    [
+        ({"state_output": "full"}, ["ID: same", "ID: changed", "Warnings: careful", "Failed:    1"], ["Name: same -"]),
+        ({"state_output": "terse"}, ["Name: same - Function: test.nop - Result: Clean - Started"], ["ID:"]),
+        ({"state_output": "mixed"}, ["Name: same -", "Name: changed -", "ID: fails"], ["ID: same"]),
+        ({"state_output": "changes_id"}, ["Name: same -", "ID: changed", "ID: fails"], ["ID: same"]),
+        ({"state_verbose": False}, ["ID: changed", "ID: fails", "Total states run:     4"], ["same"]),
+        ({"profile": True}, ["Time by function", "test.succeed_with_changes             1"], []),
+    ],
+)
+def test_how_much_of_a_run_is_shown(tree: Path, options: Any, there: list[str], gone: list[str]) -> None:
+    write(tree / "states/web/init.sls", STATES)
+    code, out, err = call(tree, "state.apply", **options)
+    assert (code, err) == (1, "")
+    assert all(text in out for text in there), out
+    assert not any(text in out for text in gone), out
+
+
+def test_results_are_filtered_as_configured(tree: Path) -> None:
+    write(tree / "states/web/init.sls", STATES)
+    filtered = "state_output: filter\nstate_output_exclude: ['True']\nstate_output_pct: True\n"
+    write(tree / "conf/minion.d/o.conf", filtered)
+    out = call(tree, "state.apply")[1]
+    assert "ID: fails" in out
+    assert "ID: same" not in out
+    assert "Success %: 75.00" in out
+
+
+def test_values_in_columns(tree: Path) -> None:
+    out = call(tree, "test.arg", "a=1", out="table")[1]
+    assert "| key    | value    |" in out
+    assert '| kwargs | {"a": 1} |' in out
