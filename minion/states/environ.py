@@ -1,0 +1,57 @@
+"""The state module `environ`: variables of the environment that the commands of this run are started in.
+
+Behaviour: doc/ref/states/all/salt.states.environ. They last as long as the run: nothing is written to the machine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+
+
+def setenv(
+    machine: Reader,
+    name: str,
+    *,
+    value: Value,
+    false_unsets: bool = False,
+    clear_all: bool = False,
+    update_minion: bool = False,
+    permanent: bool = False,
+) -> Plan:
+    """The variable, or each of a mapping, has this value; False empties it, or with `false_unsets` takes it away."""
+    if permanent:
+        raise StateFailed("permanent is for Windows; on this system put the variable into /etc/environment")
+    if not isinstance(value, str | Mapping) and value is not False:
+        raise StateFailed("Environ value must be string, dict or False")
+    given = value if isinstance(value, Mapping) else {name: value}
+    wanted: dict[str, str | None] = {}
+    for key, one in given.items():
+        wanted[str(key)] = str(one) if one is not False else None if false_unsets else ""
+    if clear_all:
+        wanted |= {key: None if false_unsets else "" for key in os.environ if key not in wanted}
+    changed = {key: one for key, one in wanted.items() if os.environ.get(key) != one}
+    return Plan(
+        changes=tuple(Change(key=key, shown=one or "", act=_Set(key, one)) for key, one in changed.items()),
+        comment="Environ values are already set with the correct values",
+        pending="Environ values will be changed",
+        done="Environ values were set",
+    )
+
+
+class _Set:
+    """Sets one variable of this process, whose commands inherit it."""
+
+    def __init__(self, key: str, value: str | None) -> None:
+        self._key, self._value = key, value
+
+    def __call__(self, machine: Machine) -> None:
+        if self._value is None:
+            os.environ.pop(self._key, None)
+        else:
+            os.environ[self._key] = self._value
+
+
+STATES: Mapping[str, StateFunction] = {"setenv": setenv}

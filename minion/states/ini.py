@@ -1,0 +1,203 @@
+"""The state module `ini`: options of files in sections, changed line by line, with comments and order kept.
+
+Behaviour: doc/ref/states/all/salt.states.ini_manage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from minion.states.file_paths import behind, checked
+from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Ini:
+    """The lines of a file, each with the section that it is in (empty: before the first)."""
+
+    lines: tuple[tuple[str, str], ...]
+    separator: str
+
+    def sections(self) -> dict[str, dict[str, str]]:
+        """Section → option → value."""
+        found: dict[str, dict[str, str]] = {}
+        for section, line in self.lines:
+            options = found.setdefault(section, {})
+            option = self.option(line)
+            if option is not None:
+                options[option[0]] = option[1]
+        return found
+
+    def option(self, line: str) -> tuple[str, str] | None:
+        """Key and value of a line; None for any other line."""
+        key, separator, value = line.partition(self.separator)
+        if not separator or line.lstrip()[:1] in ("#", ";", "[", "") or line[:1].isspace():
+            return None
+        return key.strip(), value.strip()
+
+    def with_option(self, section: str, key: str, value: str, joint: str) -> Ini:
+        """The file with the option set, where it stands or at the end of its section."""
+        new, lines = f"{key}{joint}{value}", list(self.lines)
+        for index, (inside, line) in enumerate(lines):
+            option = self.option(line)
+            if inside == section and option is not None and option[0] == key:
+                lines[index] = (section, new)
+                return Ini(tuple(lines), self.separator)
+        last = max((i for i, (inside, line) in enumerate(lines) if inside == section and line.strip()), default=None)
+        if last is None and section:
+            lines += [(section, f"[{section}]")]
+        at = 0 if not section and last is None else len(lines) if last is None else last + 1
+        return Ini((*lines[:at], (section, new), *lines[at:]), self.separator)
+
+    def without_option(self, section: str, key: str) -> Ini:
+        """The file without the option."""
+        kept = ((s, line) for s, line in self.lines if s != section or (self.option(line) or ("",))[0] != key)
+        return Ini(tuple(kept), self.separator)
+
+    def without_section(self, section: str) -> Ini:
+        """The file without the section."""
+        return Ini(tuple((s, line) for s, line in self.lines if s != section), self.separator)
+
+    def text(self) -> str:
+        """The whole file."""
+        return "".join(f"{line}\n" for _, line in self.lines)
+
+
+def parse(text: str, separator: str) -> Ini:
+    """The file, line by line."""
+    section, lines = "", []
+    for line in text.splitlines():
+        bare = line.strip()
+        if bare.startswith("[") and bare.endswith("]"):
+            section = bare[1:-1]
+        lines.append((section, line))
+    return Ini(tuple(lines), separator)
+
+
+def options_present(
+    machine: Reader,
+    name: str,
+    *,
+    sections: Value = None,
+    separator: str = "=",
+    strict: bool = False,
+    encoding: Value = None,
+    no_spaces: bool = False,
+) -> Plan:
+    """The options have these values; with `strict` there are no others."""
+    ini = _read(machine, name, separator, make=True)
+    joint = separator if no_spaces else f" {separator} "
+    wanted, changes = _sections(sections), dict[str, Value]()
+    have = ini.sections()
+    if strict and "" in have:
+        wanted.setdefault("", {})
+    for section, options in wanted.items():
+        old = have.get(section, {})
+        for key, value in options.items():
+            if old.get(key) != value:
+                ini = ini.with_option(section, key, value, joint)
+                _note(changes, section, key, old.get(key), value)
+        for key in [key for key in old if strict and key not in options]:
+            ini = ini.without_option(section, key)
+            _note(changes, section, key, old[key], None)
+    for section in [one for one in have if strict and one and one not in wanted]:
+        ini = ini.without_section(section)
+        changes[section] = {"before": have[section], "after": None}
+    return _plan(name, ini, changes)
+
+
+def options_absent(
+    machine: Reader, name: str, *, sections: Value = None, separator: str = "=", encoding: Value = None
+) -> Plan:
+    """The options are not there."""
+    ini = _read(machine, name, separator)
+    have, changes = ini.sections(), dict[str, Value]()
+    if not isinstance(sections, Mapping):
+        raise StateFailed("sections must be a mapping of sections to lists of options")
+    for section, keys in sections.items():
+        listed = keys if isinstance(keys, list) else [section]
+        where = section if isinstance(keys, list) else ""
+        for key in (str(one) for one in listed):
+            if key in have.get(where, {}):
+                ini = ini.without_option(where, key)
+                old = have[where][key]
+                changes.update({where: {**changes.get(where, {}), key: old}} if where else {key: old})
+    return _plan(name, ini, changes)
+
+
+def sections_present(
+    machine: Reader, name: str, *, sections: Value = None, separator: str = "=", encoding: Value = None
+) -> Plan:
+    """The sections are there."""
+    ini = _read(machine, name, separator, make=True)
+    have, changes = ini.sections(), dict[str, Value]()
+    for section in (str(one) for one in sections or ()):
+        if section not in have:
+            ini = Ini((*ini.lines, (section, f"[{section}]")), separator)
+            changes[section] = {"before": None, "after": {}}
+    return _plan(name, ini, changes)
+
+
+def sections_absent(
+    machine: Reader, name: str, *, sections: Value = None, separator: str = "=", encoding: Value = None
+) -> Plan:
+    """The sections are not there, and what was in them is gone."""
+    ini = _read(machine, name, separator)
+    have, changes = ini.sections(), dict[str, Value]()
+    for section in (str(one) for one in sections or ()):
+        if section in have:
+            ini = ini.without_section(section)
+            changes[section] = have[section]
+    return _plan(name, ini, changes)
+
+
+def _read(machine: Reader, name: str, separator: str, *, make: bool = False) -> Ini:
+    path, found = behind(machine, checked(name, "ini"))
+    if found is None:
+        if not make:
+            raise StateFailed(f"Unable to open file '{name}': there is none")
+        return parse("", separator)
+    return parse(machine.read(path).decode("utf-8", "surrogateescape"), separator)
+
+
+def _sections(sections: Value) -> dict[str, dict[str, str]]:
+    if not isinstance(sections, Mapping):
+        raise StateFailed("sections must be a mapping of sections to their options")
+    wanted: dict[str, dict[str, str]] = {}
+    for section, options in sections.items():
+        if isinstance(options, Mapping):
+            wanted[str(section)] = {str(key): str(value) for key, value in options.items()}
+        else:
+            wanted.setdefault("", {})[str(section)] = str(options)
+    return wanted
+
+
+def _note(changes: dict[str, Value], section: str, key: str, before: Value, after: Value) -> None:
+    (changes.setdefault(section, {}) if section else changes)[key] = {"before": before, "after": after}
+
+
+def _plan(name: str, ini: Ini, changes: Mapping[str, Value]) -> Plan:
+    act = _write(name, ini)
+    return Plan(
+        changes=tuple(Change(key=key, shown=value, act=act) for key, value in changes.items()),
+        comment="No anomaly detected",
+        pending="\n".join(f"Changed {key}." for key in changes),
+        done="Changes take effect",
+    )
+
+
+def _write(name: str, ini: Ini) -> Callable[[Machine], None]:
+    def act(machine: Machine) -> None:
+        path, _ = behind(machine, checked(name, "ini"))
+        machine.write(path, ini.text().encode("utf-8", "surrogateescape"))
+
+    return act
+
+
+STATES: Mapping[str, StateFunction] = {
+    "options_absent": options_absent,
+    "options_present": options_present,
+    "sections_absent": sections_absent,
+    "sections_present": sections_present,
+}
