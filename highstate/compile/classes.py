@@ -145,7 +145,9 @@ def planned(
     if filled != compiled.lowstate or {id_: _shown(body) for id_, body in shown.items()} != compiled.highstate:
         return None
     in_chunks = {index: found for index, chunk in enumerate(chunks) if (found := _holes_in(chunk.arguments))}
-    with_holes = {id_: body for id_, body in shown.items() if isinstance(body, dict) and any(_holes_of(body))}
+    with_holes = {
+        id_: body for id_, body in shown.items() if isinstance(body, dict) and next(_holes_of(body), None) is not None
+    }
     return Plan(
         compiled=replace(compiled, minion_id="", pillar={}),
         data=tuple(data),

@@ -61,7 +61,7 @@ tree = st.fixed_dictionaries(
         "x.txt": st.just("x"),
     }
 )
-own = st.sampled_from([1, True, "x", "1", "a0", "b1", [1], None, {"k": 1}])
+own = st.sampled_from([1, True, 0, "", False, [], "x", "1", "a0", "b1", [1], None, {"k": 1}])
 fleet = st.lists(st.tuples(st.sampled_from(["m1", "m2", "m3"]), own, own), min_size=2, max_size=6)
 
 
@@ -101,6 +101,12 @@ def test_further_minions_of_a_class_take_over_what_is_equal():
     assert third.lowstate[0].arguments == {"v": "z", "w": 1}
     assert third.lowstate[1] is second.lowstate[1]
     assert third.highstate["a"]["test"][0] == {"v": "z"}
+
+
+def test_values_that_are_false_are_values():
+    memo = Memo()
+    for own in (1, 0, "", None, 2):
+        assert compiled(PLAIN, ("m2", own, 0), memo) == compiled(PLAIN, ("m2", own, 0))
 
 
 def test_a_value_that_is_looked_at_leaves_every_minion_to_itself():
