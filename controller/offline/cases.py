@@ -75,7 +75,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     def settings(self) -> Settings:
         """The options that shape the compile; templates see all of `opts`. BadCase for a value of another kind."""
-        given = {name: value for name, value in (self.opts or {}).items() if name in _PARSED and value is not None}
+        given = {name: _usual(name, value) for name, value in (self.opts or {}).items() if name in _PARSED}
+        given = {name: value for name, value in given.items() if value is not None}
         if self.saltenv:
             given["saltenv"] = self.saltenv
         elif self.names:
@@ -137,12 +138,33 @@ def _are_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
 def _is_mapping(value: Any) -> bool:
     return isinstance(value, dict)
 
 
-_KINDS = {_is_text: "a string", _is_flag: "true or false", _are_texts: "a list of strings", _is_mapping: "a mapping"}
+_KINDS = {
+    _is_text: "a string",
+    _is_flag: "true or false",
+    _are_texts: "a list of strings",
+    _is_list: "a list",
+    _is_mapping: "a mapping",
+}
 _BY_DEFAULT = {str: _is_text, bool: _is_flag, tuple: _are_texts, dict: _is_mapping}
+
+
+_ENTRIES = frozenset(("ext_pillar", "decrypt_pillar"))
+"""Lists of other things than names."""
+
+
+def _usual(name: str, value: Value) -> Value:
+    """Salt takes false for no environment, and one name for a list of one."""
+    if _PARSED[name] is _is_text and value in (False, ""):
+        return None
+    return [value] if _PARSED[name] is _are_texts and isinstance(value, str) and value else value
 
 
 def _checks() -> dict[str, Any]:
@@ -152,7 +174,8 @@ def _checks() -> dict[str, Any]:
     for field in fields(Settings):
         default = getattr(empty, field.name)
         if field.name != "opts":
-            found[field.name] = _is_text if default is None else _BY_DEFAULT[type(default)]
+            check = _is_text if default is None else _BY_DEFAULT.get(type(default), _is_list)
+            found[field.name] = _is_list if field.name in _ENTRIES else check
     return found
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 from controller.offline.cases import BadCase, Case, Show
@@ -23,6 +23,9 @@ from highstate.ports import NO_PORTS, Ports, RecordedFacts
 from highstate.top import TopResult
 from highstate.tracked import Read, Recorder
 from highstate.types import Minion, Pos, Problem, Stage, Value
+
+_WORLD = ("gpg_keydir", "vault", "ext_pillar")
+"""Options that need adapters, which are loaded for them alone."""
 
 GitLayers = Sequence[tuple[str, GitLayer]]
 
@@ -69,15 +72,22 @@ def answer_case(
             minion=Minion(id=case.minion, grains={"id": case.minion, **(case.grains or {})}),
             settings=settings,
             memo=memo,
-            ports=Ports(facts=RecordedFacts(_facts(case))) if case.facts else NO_PORTS,
+            ports=_ports(case),
         )
         return _shown(bench, case, tuple(f"{folder} is no folder; it counts as empty" for folder in missing))
     except (GitfsError, OSError) as error:
         return Answer(errors=(_unreadable(f"the tree cannot be read: {error}"),))
 
 
-def _facts(case: Case) -> list[dict[str, Value]]:
-    return [{"fun": one.fun, "args": one.args, "kwargs": one.kwargs, "ret": one.ret} for one in case.facts]
+def _ports(case: Case) -> Ports:
+    """What the case may ask of the world: recorded facts, and what its options name."""
+    ports = NO_PORTS
+    if any((case.opts or {}).get(option) for option in _WORLD):
+        from controller.compile_ports import ports_of
+
+        ports = ports_of(case.opts or {})
+    facts = [{"fun": one.fun, "args": one.args, "kwargs": one.kwargs, "ret": one.ret} for one in case.facts]
+    return replace(ports, facts=RecordedFacts(facts)) if facts else ports
 
 
 def _shown(bench: Bench, case: Case, remarks: tuple[str, ...]) -> Answer:

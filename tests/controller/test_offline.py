@@ -115,6 +115,13 @@ def test_recorded_facts(tree):
     assert [with_fact["result"][0]["__id__"], another["result"][0]["__id__"]] == ["riscv", "arm"]
 
 
+def test_external_pillar(tree):
+    roots = tree(a="{{ pillar.from_command }}:\n  test.nop: []\n")
+    opts = {"ext_pillar": [{"cmd_json": 'echo \'{"from_command": "yes-it-is"}\''}]}
+    [answer] = batch({**roots, "sls": "a", "opts": opts})
+    assert answer["result"][0]["__id__"] == "yes-it-is"
+
+
 def test_cases_that_differ_in_grains_or_pillar_differ(tree):
     roots = tree(a="{{ grains.os }}-{{ pillar.x }}-{{ grains.id }}:\n  test.nop: []\n")
     cases = [{**roots, "sls": "a", "grains": {"os": os}, "pillar": {"x": x}} for os in "AB" for x in (1, 2)]
@@ -167,6 +174,14 @@ def test_a_process_that_dies_is_replaced():
         with pytest.raises(Lost, match="more than 2 s"):
             isolated.ask(b"hang")
         assert isolated.ask(b"3") == b"3"
+
+
+def test_options_as_salt_takes_them():
+    case, _ = parse_case({"opts": {"disabled_requisites": "require", "state_top_saltenv": False, "pillarenv": None}})
+    found = case.settings()
+    assert (found.disabled_requisites, found.state_top_saltenv, found.pillarenv) == (("require",), None, None)
+    with pytest.raises(BadCase, match="env_order"):
+        parse_case({"opts": {"env_order": [1]}})[0].settings()
 
 
 def test_git_trees_by_name():
