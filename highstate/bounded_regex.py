@@ -1,8 +1,8 @@
 """Regular expressions of trees: Python's, except that one which would search for ever ends with an error.
 
 Called by filters of templates and by targeting. Python's own engine cannot be stopped, so patterns that may backtrack
-without measure (two repetitions or more) run on the `regex` package, which knows Python's syntax and a time limit.
-A limit met is an error, never another answer.
+without measure (a repeated group, or two repetitions) run on the `regex` package, which knows Python's syntax and has
+a time limit. A limit met is an error, never another answer.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ MAX_SECONDS = 2.0
 """A search that takes longer is ended."""
 
 _REPETITION = re.compile(r"[*+}]")
+_REPEATED_GROUP = re.compile(r"\)[*+{]")
 
 
 class SlowPattern(ValueError):
@@ -52,7 +53,7 @@ def _run(pattern: str, flags: int, work: Callable[[Any, dict[str, float]], Any])
 @functools.lru_cache(maxsize=1024)
 def _engine(pattern: str, flags: int) -> tuple[Any, dict[str, float]]:
     own = re.compile(pattern, flags)
-    if len(_REPETITION.findall(pattern)) < 2:
+    if len(_REPETITION.findall(pattern)) < 2 and not _REPEATED_GROUP.search(pattern):
         return own, {}
     import regex  # type: ignore[import-untyped]  # it has no type hints; loaded for such patterns only
 

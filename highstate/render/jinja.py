@@ -12,7 +12,7 @@ import json
 import posixpath
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from threading import Lock
 from types import CodeType
@@ -25,6 +25,7 @@ from jinja2.runtime import new_context
 from jinja2.sandbox import SandboxedEnvironment
 from jinja2.utils import missing
 
+from highstate.render.bounds import BOUNDED_FILTERS, MAX_PRODUCT, MAX_STEPS, TooMuch, check_call, check_operator
 from highstate.render.filters import FILTERS, GLOBALS, TESTS
 from highstate.render.serial import Printable
 from highstate.render.tags import SerializerTags
@@ -34,9 +35,6 @@ from highstate.types import Value
 
 MAX_OUTPUT = 32 * 1024 * 1024
 """Characters that one template may write."""
-MAX_PRODUCT = 10_000_000
-"""Items or characters that an operator may make of strings and lists."""
-
 Options: TypeAlias = tuple[tuple[str, Any], ...]
 """Environment options that differ from Jinja's own, sorted."""
 
@@ -49,10 +47,6 @@ _OPTION_NAMES = """
 _OPTIONS = frozenset(_OPTION_NAMES.split())
 
 
-class TooMuch(jinja2.TemplateRuntimeError):
-    """A template wants more than a render may take."""
-
-
 class _LineExact(CodeGenerator):
     """Writes each piece of output as a statement of its own, so that each keeps its line."""
 
@@ -60,6 +54,13 @@ class _LineExact(CodeGenerator):
         for child in node.nodes:
             self.newline(child)
             super().visit_Output(nodes.Output([child], lineno=child.lineno), frame)
+
+    def visit_For(self, node: nodes.For, frame: Frame) -> None:  # noqa: N802  (Jinja's name)
+        """A loop, whose turns are counted. A recursive one is left: its depth is what bounds it."""
+        if not node.recursive:
+            counted = nodes.EnvironmentAttribute("counted")
+            node.iter = nodes.Call(counted, [node.iter], [], None, None).set_lineno(node.iter.lineno)
+        super().visit_For(node, frame)
 
     def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802  (Jinja's name)
         """`~`, through a method that bounds it: text joined to itself in a loop doubles each time."""
@@ -74,13 +75,33 @@ class Environment(SandboxedEnvironment):
     """Salt's sandbox, with bounds on what `*`, `**`, `+` and `~` may make."""
 
     options: Options = ()
+    steps: int = 0
+    """Turns of loops and calls that this render has done."""
     code_generator_class = _LineExact
-    intercepted_binops = frozenset({"*", "**", "+"})
+    intercepted_binops = frozenset({"*", "**", "+", "%"})
 
     def call_binop(self, context: jinja2.runtime.Context, operator: str, left: Any, right: Any) -> Any:
-        """`*`, `**` and `+`, refused where the outcome would be huge."""
-        _refuse_huge(operator, left, right)
+        """`*`, `**`, `+` and `%`, refused where the outcome would be huge."""
+        check_operator(operator, left, right)
         return super().call_binop(context, operator, left, right)
+
+    def call(self, context: jinja2.runtime.Context, function: Any, /, *arguments: Any, **named: Any) -> Any:
+        """A call, counted, and refused where its outcome would be huge."""
+        self.count()
+        check_call(function, arguments, named)
+        return super().call(context, function, *arguments, **named)
+
+    def count(self) -> None:
+        """One step more."""
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            raise TooMuch(f"the template takes more than {MAX_STEPS} steps")
+
+    def counted(self, items: Iterable[Any]) -> Iterator[Any]:
+        """The items of a loop, each of which counts as a step."""
+        for item in items:
+            self.count()
+            yield item
 
     def joined(self, parts: tuple[Any, ...]) -> str:
         """What `~` makes of its parts."""
@@ -95,27 +116,9 @@ class Environment(SandboxedEnvironment):
         fork.__dict__.update(self.__dict__)
         fork.globals = {**self.globals, **variables}
         fork.cache = {}
+        fork.steps = 0
         fork.loader = _TreeLoader(recorder, saltenv)
         return fork
-
-
-def _refuse_huge(operator: str, left: Any, right: Any) -> None:
-    """Raise TooMuch before an operator makes a number, string or list without measure."""
-    sequence = (str, bytes, list, tuple)
-    match operator:
-        case "**":
-            whole = isinstance(left, int) and isinstance(right, int)
-            if whole and left.bit_length() * right > 100_000:
-                raise TooMuch(f"{left} ** {right} is too large a number")
-        case "+":
-            both = isinstance(left, sequence) and isinstance(right, sequence)
-            if both and len(left) + len(right) > MAX_PRODUCT:
-                raise TooMuch(f"adding {len(right)} items to {len(left)} makes too much")
-        case "*":
-            for sized, times in ((left, right), (right, left)):
-                repeats = isinstance(sized, sequence) and isinstance(times, int)
-                if repeats and len(sized) * times > MAX_PRODUCT:
-                    raise TooMuch(f"repeating {len(sized)} items {times} times makes too much")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +178,7 @@ def _make(options: Options) -> Environment:
         cache_size=0,
         **dict(options),
     )
-    made.filters.update(FILTERS)
+    made.filters.update({**FILTERS, **BOUNDED_FILTERS})
     made.tests.update(TESTS)
     made.globals.update(GLOBALS)
     made.globals.pop("lipsum", None)  # it writes random text

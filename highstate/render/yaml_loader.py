@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Hashable, Iterator
 from typing import Any
 
@@ -21,6 +22,11 @@ from highstate.types import Value
 
 MAX_NODES = 2_000_000
 """Values that a document may have with all its aliases unfolded."""
+
+MAX_DEPTH = 1_000
+"""Collections in collections."""
+_BRACKETS = re.compile(r"[\[\]{}]")
+_DEEP_INDENT = re.compile(r"^[ \t\-?:]{1000}", re.MULTILINE)
 
 _TAG = "tag:yaml.org,2002:"
 
@@ -89,12 +95,14 @@ SaltLoader.add_constructor(_TAG + "binary", SaltLoader.construct_binary)
 
 def load_yaml(text: str, kind: type[SaltLoader] = SaltLoader) -> Value:
     """The one document in `text` as data; yaml.YAMLError when it is wrong."""
+    _refuse_depth(text)
     blocks = read_blocks(text) if kind is SaltLoader else None
     return _load_whole(text, kind) if blocks is None else fresh(blocks.data())
 
 
 def load_shared(text: str) -> Value:
     """`load_yaml` for those who change nothing of what they get: equal entries of several texts may be one object."""
+    _refuse_depth(text)
     blocks = read_blocks(text)
     return _load_whole(text, SaltLoader) if blocks is None else blocks.data()
 
@@ -114,6 +122,32 @@ def _load_whole(text: str, kind: type[SaltLoader]) -> Value:
         raise ConstructorError(None, None, f"a value cannot be read: {error}") from error
     finally:
         loader.dispose()
+
+
+def _refuse_depth(text: str) -> None:
+    """Refuse what is nested so deeply that libyaml's reader, which calls itself, would end the process."""
+    if not _may_be_deep(text):
+        return
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                mark: Any = event.start_mark
+                raise ConstructorError(None, None, "the document is nested too deeply", mark)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _may_be_deep(text: str) -> bool:
+    """A quick look: brackets that stay open, or a long row of spaces, dashes and question marks before a value."""
+    if text.count("[") + text.count("{") > MAX_DEPTH:
+        depth = 0
+        for bracket in _BRACKETS.findall(text):
+            depth += 1 if bracket in "[{" else -1
+            if depth > MAX_DEPTH:
+                return True
+    return _DEEP_INDENT.search(text) is not None
 
 
 def _refuse_unfolding(root: yaml.Node) -> None:
