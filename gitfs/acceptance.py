@@ -31,6 +31,9 @@ _SERVED = ("heads/", "tags/")
 class Completion(Protocol):
     """Something that a commit may need before it can be served: contents kept elsewhere, other repositories."""
 
+    writes: bool
+    """Whether it writes to the repository, which then has to be ours to write."""
+
     def complete(self, repository: pygit2.Repository, commit: str) -> str | None:
         """Bring it; why that was not possible, or None."""
 
@@ -140,12 +143,22 @@ class Acceptance:
 
     def missing(self, repository: pygit2.Repository, commit: str) -> str | None:
         """Have what a commit needs beside its own objects; why that was not possible, or None."""
-        if commit not in self._complete:
-            for each in self._completions:
-                if why := each.complete(repository, commit):
-                    return why
+        if commit in self._complete:
+            return None
+        why = self.missing_here(repository, commit) or self.missing_elsewhere(repository, commit)
+        if why is None:
             self._complete.add(commit)
-        return None
+        return why
+
+    def missing_here(self, repository: pygit2.Repository, commit: str) -> str | None:
+        """The part of `missing` for which the repository must be ours to write."""
+        found = (each.complete(repository, commit) for each in self._completions if each.writes)
+        return next((why for why in found if why), None)
+
+    def missing_elsewhere(self, repository: pygit2.Repository, commit: str) -> str | None:
+        """The part of `missing` that writes to other repositories only."""
+        found = (each.complete(repository, commit) for each in self._completions if not each.writes)
+        return next((why for why in found if why), None)
 
     def _candidate(
         self,

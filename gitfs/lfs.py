@@ -41,6 +41,8 @@ class Pointer:
 class Lfs:
     """The LFS contents of one remote."""
 
+    writes = True
+
     def __init__(self, settings: RemoteSettings) -> None:
         self._settings = settings
         self._pointers: dict[pygit2.Oid, tuple[Pointer, ...]] = {}

@@ -112,8 +112,11 @@ class Mirror:
             with failures(self.settings):
                 repository.references.create(PINNED + commit, commit, force=True)
                 self._acceptance.inspector.inspect(repository, commit_at(repository, commit))
-            if why := self._acceptance.missing(repository, commit):
-                raise FetchFailed(self.settings.name, why, retryable=True)
+            why = self._acceptance.missing_here(repository, commit)
+        # Not with the lock in hand: a repository may be a submodule of its own submodules.
+        why = why or self._acceptance.missing_elsewhere(repository, commit)
+        if why:
+            raise FetchFailed(self.settings.name, why, retryable=True)
 
     def complete(self, commit: str) -> None:
         """Have what a commit that was fetched needs beside its own objects, before it is shown in a preview.

@@ -34,6 +34,8 @@ class Submodules:
         depth: how many parents this repository has.
     """
 
+    writes = False
+
     def __init__(
         self,
         parent: RemoteSettings,
@@ -72,7 +74,7 @@ class Submodules:
 
     def _layers_of(self, link: Gitlink, place: Place) -> list[GitLayer]:
         shown = _seen_from(link.path, place)
-        if shown is None:
+        if shown is None or self._depth >= MOST_DEPTH:
             return []
         inner = replace(shown, commit=link.commit)
         mirror = self._mirror(link.settings)

@@ -66,6 +66,20 @@ def test_submodules_of_submodules(parts, make_remote, tmp_path):
         assert source.live().files.read("salt/formula/inner/deep") == b"down"
 
 
+def test_a_repository_that_is_its_own_submodule(remote, tmp_path):
+    remote.commit({"x": "one"})
+    for _ in range(3):
+        tip = remote.run("rev-parse", "HEAD")
+        (remote.work / ".gitmodules").write_text('[submodule "me"]\n\tpath = me\n\turl = ../remote.git\n')
+        remote.run("add", ".gitmodules")
+        remote.run("update-index", "--add", "--cacheinfo", f"160000,{tip},me")
+        remote.run("commit", "-qm", "myself")
+    remote.run("push", "-q", "origin", "main")
+    with Source([remote.settings()], (), tmp_path / "cache") as source:
+        assert not source.fetch(patience=30)[0].refused
+        assert source.live().files.read("me/me/me/x") == b"one"
+
+
 def test_a_commit_whose_submodule_is_not_there_does_not_go_live(parts, tmp_path):
     parent, child = parts
     with Source([parent.settings()], (), tmp_path / "cache") as source:
