@@ -28,6 +28,13 @@ KINDS = (
 )
 """Requisites that decide whether a chunk runs; `listen` comes after all of them."""
 
+_KINDS = frozenset(KINDS)
+
+
+def has_any(chunk: Chunk) -> bool:
+    """Whether a chunk has requisites at all: most have none."""
+    return not _KINDS.isdisjoint(chunk.arguments)
+
 
 class Status(enum.Enum):
     """What a chunk's requisites say."""

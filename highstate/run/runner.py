@@ -23,7 +23,7 @@ from datetime import datetime
 
 from highstate.run import aggregation
 from highstate.run.ports import Executor, Journal, MemoryJournal, Prepared, Surroundings, Task
-from highstate.run.requisites import KINDS, Index, Status, changed, items, judge, may_be_empty, said
+from highstate.run.requisites import KINDS, Index, Status, changed, has_any, items, judge, may_be_empty, said
 from highstate.run.retry import Retry, retry_of
 from highstate.run.triggers import listener_key, owed_after
 from highstate.types import Chunk, StateResult, Value
@@ -167,13 +167,15 @@ class _Run:
             result,
             start_time=datetime.fromtimestamp(start).time().isoformat(),
             duration=round((end - start) * 1000, 3),
+            run_num=len(self.results),
         )
         if not self.test:
             self.journal.done(key, stamped)
         self.keep(key, stamped)
 
     def keep(self, key: str, result: StateResult) -> None:
-        self.results[key] = replace(result, run_num=len(self.results))
+        number = len(self.results)
+        self.results[key] = result if result.run_num == number else replace(result, run_num=number)
         chunk = self.chunks.get(key)
         if chunk is not None:
             self.around.told(key, chunk, self.results[key])
@@ -217,6 +219,8 @@ class _Run:
         chunk = self.chunks[key]
         found: dict[str, list[str]] = {}
         missing: list[str] = []
+        if not has_any(chunk):
+            return found, missing
         for kind in KINDS:
             for item in items(chunk, kind):
                 keys = self.index.find(item, key)
@@ -231,6 +235,8 @@ class _Run:
 
     def judged(self, key: str, found: Mapping[str, list[str]]) -> tuple[Status, list[str]]:
         """The verdict, and the keys of the chunks that failed."""
+        if not found:
+            return Status.MET, []
         named = dict(found)
         for kind in found:
             if kind.startswith("prereq"):

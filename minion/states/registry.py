@@ -5,6 +5,7 @@ Called by the engine. A module is imported when a chunk first needs it, since im
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 from collections.abc import Mapping
@@ -28,6 +29,7 @@ MODULES = (
     "http",
     "ini",
     "kmod",
+    "locale",
     "module",
     "mount",
     "pip",
@@ -36,6 +38,7 @@ MODULES = (
     "saltutil",
     "service",
     "ssh_auth",
+    "ssh_known_hosts",
     "sysctl",
     "test",
     "timezone",
@@ -96,7 +99,9 @@ def _module(state: str) -> ModuleType | None:
     return importlib.import_module(f"minion.states.{state}") if state in MODULES else None
 
 
+@functools.cache
 def _function(call: StateFunction) -> Function:
+    """Kept: a signature takes longer to read than most states to plan."""
     parameters = list(inspect.signature(call).parameters.items())[2:]
     return Function(call=call, parameters=dict(parameters))
 
