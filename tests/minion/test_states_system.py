@@ -264,3 +264,37 @@ def test_files_from_the_web(settles: Settles, tmp_path: Path, server: tuple[str,
     codes[:] = [404]
     assert "not found" in settles("file.managed", tmp_path / "g", source=url, skip_verify=True).comment
     shutil.rmtree(tmp_path / "kept", ignore_errors=True)
+
+
+def test_keys_of_hosts(settles: Settles, tmp_path: Path, program: Program) -> None:
+    import base64
+    import hashlib
+
+    config = str(tmp_path / "known")
+    print_ = "SHA256:" + base64.b64encode(hashlib.sha256(base64.b64decode(KEY)).digest()).decode().rstrip("=")
+    program("ssh-keyscan", f"echo 'git.example.org ssh-ed25519 {KEY}'")
+    result = settles("ssh_known_hosts.present", "git.example.org", config=config, fingerprint=print_)
+    assert result.changes["new"] == [{"hostname": "git.example.org", "enc": "ssh-ed25519", "key": KEY}]
+    assert Path(config).read_text() == f"git.example.org ssh-ed25519 {KEY}\n"
+    wrong = settles("ssh_known_hosts.present", "other.example.org", config=config, fingerprint="SHA256:x")
+    assert "none of their fingerprints match" in wrong.comment
+    unvouched = settles("ssh_known_hosts.present", "other.example.org", config=config)
+    assert "is not yet the right one" in unvouched.comment
+    settles("ssh_known_hosts.present", "git.example.org", port=2222, key=KEY, config=config)
+    assert f"[git.example.org]:2222 ssh-ed25519 {KEY}\n" in Path(config).read_text()
+    settles("ssh_known_hosts.absent", "git.example.org", config=config)
+    assert Path(config).read_text() == f"[git.example.org]:2222 ssh-ed25519 {KEY}\n"
+
+
+def test_locales(settles: Settles, tmp_path: Path, rooted: Rooted, program: Program) -> None:
+    (tmp_path / "made").write_text("C.utf8\n")
+    program("locale", f"exec cat {tmp_path}/made")
+    program("locale-gen", f"echo de_DE.utf8 >> {tmp_path}/made")
+    (rooted.top / "etc/default").mkdir()
+    (rooted.top / "etc/locale.gen").write_text("# de_DE.UTF-8 UTF-8\n")
+    assert settles("locale.present", "de_DE.UTF-8", machine=rooted).comment == "Generated locale de_DE.UTF-8"
+    assert (rooted.top / "etc/locale.gen").read_text() == "de_DE.UTF-8 UTF-8\n"
+    assert settles("locale.present", "C.UTF-8", machine=rooted).comment == "Locale C.UTF-8 is already present"
+    assert settles("locale.system", "de_DE.UTF-8", machine=rooted).changes == {"locale": "de_DE.UTF-8"}
+    assert (rooted.top / "etc/default/locale").read_text() == "LANG=de_DE.UTF-8\n"
+    assert settles("locale.present", "a;b", machine=rooted).result is False
