@@ -41,6 +41,8 @@ class Sources:
     """"grains", "pillar" and "opts"."""
     files: Files
     ports: Ports = NO_PORTS
+    shaping: list[bytes] = field(default_factory=list, repr=False, compare=False)
+    """Digest of the options that shape every render, once it is known."""
     _digests: dict[Read, bytes] = field(default_factory=dict, repr=False, compare=False)
     _facts: dict[tuple[str, str], Fact | None] = field(default_factory=dict, repr=False, compare=False)
 

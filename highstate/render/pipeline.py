@@ -46,9 +46,9 @@ def render_sls(
 
     `sls` is its dotted name, `extra` are further variables (the defaults of a pillar include).
     """
-    variables = {**_place_variables(path), "sls": sls, **(extra or {})}
 
     def render(job: Job) -> _Done:
+        variables = {**_place_variables(path), "sls": sls, **(extra or {})}
         done = _render_data(job, variables)
         # Only pillars are joined with one another; elsewhere marks of yamlex have done their work.
         return replace(done, data=unmarked(done.data)) if isinstance(done.data, Joinable) and not pillar_stage else done
@@ -134,8 +134,11 @@ def _fresh(path: str, context: Context, recorder: Recorder, oid: str, role: tupl
 
 def _settings_digest(context: Context) -> bytes:
     """What shapes a render besides what it reads."""
-    settings = [context.opts.get(name) for name in SHAPING]
-    return digest_value([settings, sorted(context.functions)])
+    known = context.sources.shaping
+    if not known:
+        settings = [context.opts.get(name) for name in SHAPING]
+        known.append(digest_value([settings, sorted(context.functions)]))
+    return known[0]
 
 
 def _missing(path: str, context: Context) -> RenderFailed:
