@@ -28,7 +28,7 @@ from minion.modules.state import engine_of
 STATES = 1000
 SALTERN = (str(Path(sys.executable).parent / "saltern"),)
 SALT = Path(os.environ["SALT_VENV"]) / "bin/salt-call" if "SALT_VENV" in os.environ else None
-FEW, MANY = 100, 600
+FEW, MANY = 100, STATES
 """Sizes of Salt's runs, whose difference is the cost of states alone."""
 
 
