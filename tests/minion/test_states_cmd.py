@@ -14,7 +14,6 @@ from minion.states.machine import LocalMachine
 from minion.states.process import OUTPUT_LIMIT
 from minion.states.process import run as run_process
 
-
 SCRIPTS = {
     "hello.sh": b"#!/bin/sh\necho hello $# $1; pwd; ls -A\n",
     "plain": b"echo plain\n",
