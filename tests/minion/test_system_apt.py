@@ -19,7 +19,7 @@ POLICY = """bash:
   Candidate: 5.2.15-2+b13
   Version table:
      5.2.15-2+b13 500
-        500 http://deb.debian.org/debian bookworm/main amd64 Packages
+        500 http://mirror.example.org/debian bookworm/main amd64 Packages
  *** 5.2.15-2+b8 100
         100 /var/lib/dpkg/status
 awk:
@@ -31,7 +31,7 @@ hello:
   Candidate: 2.10-3
   Version table:
      2.10-3 500
-        500 http://deb.debian.org/debian bookworm/main amd64 Packages
+        500 http://mirror.example.org/debian bookworm/main amd64 Packages
 """
 SIMULATED = """NOTE: This is only a simulation!
 Reading package lists...
