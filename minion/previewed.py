@@ -22,6 +22,28 @@ from minion.states.conditions import COMMAND_OPTIONS, ConditionUnknown, Function
 from minion.states.machine import LocalMachine
 from minion.states.plan import Completed, StateFailed
 
+_LOOKERS = frozenset(
+    [
+        "alternatives",
+        "apt-cache",
+        "apt-get",
+        "crontab",
+        "debconf-show",
+        "dpkg-query",
+        "find",
+        "getent",
+        "id",
+        "locale",
+        "pgrep",
+        "service",
+        "ssh-keygen",
+        "sysctl",
+        "systemctl",
+        "update-alternatives",
+    ]
+)
+"""Programs that states look with; what they are asked is put together by our own code."""
+
 
 def known_conditions(live: Desired) -> frozenset[str]:
     """The conditions of the live document, options included, each as one text."""
@@ -55,6 +77,12 @@ class PreviewMachine(LocalMachine):
         if not isinstance(argv, str) or _signature(argv, options) not in self.known:
             raise ConditionUnknown(f"not evaluated in a preview: {argv!r} is not in the live state")
         return super().run(argv, cwd=cwd, env=env, runas=runas, timeout=timeout, stdin=stdin)
+
+    def query(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> Completed:
+        """Look by one of the system's own programs; ConditionUnknown for others: git and pip run what they find."""
+        if argv[0] not in _LOOKERS:
+            raise ConditionUnknown(f"a preview does not run {argv[0]}")
+        return super().run(list(argv), env=env)
 
     def fetch(self, url: str) -> bytes | None:
         """Refused: the URL is the branch's."""

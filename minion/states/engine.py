@@ -112,6 +112,9 @@ class StateEngine:
             if function is None:
                 return self._unforeseen(chunk, arguments, watched)
             return self._planned(chunk, function, arguments, watched, doubts)
+        except ConditionUnknown as unknown:
+            result = StateResult(name=chunk.name, result=None, comment=f"What it would do is not known: {unknown}")
+            return Prepared(chunk=chunk, predicted=result)
         except (UnknownState, StateFailed) as error:
             return Prepared(chunk=chunk, predicted=_failed(chunk, str(error)))
         except OSError as error:

@@ -48,6 +48,30 @@ def test_live_functions_in_templates_of_a_branch_are_not_run(make_rig):
     assert not marker.exists()
 
 
+def test_states_look_with_the_systems_programs_and_no_others(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    rig.wait_applied(rig.push("first"))
+    rig.git("checkout", "-q", "-b", "branch")
+    more = """
+dpkg:
+  pkg.installed: []
+
+somewhere:
+  git.latest:
+    - name: https://git.example.org/x.git
+    - target: {{ grains['root'] }}/clone
+"""
+    path = rig.work / "states/app.sls"
+    path.write_text(path.read_text() + more)
+    rig.push("a package and a clone", branch="branch")
+    states = next(iter(json.loads(previewed(rig, "branch").stdout)["results"]))["states"]
+    package = next(entry for key, entry in states.items() if key.startswith("pkg"))
+    assert package["result"] is True
+    clone = next(entry for key, entry in states.items() if key.startswith("git"))
+    assert clone["result"] is None
+    assert "a preview does not run git" in clone["comment"]
+
+
 def test_programs_of_a_branch_are_not_run_for_a_preview(make_rig):
     rig = make_rig(minions={"web1": {}})
     marker = rig.directory / "marker"
