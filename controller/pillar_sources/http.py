@@ -10,8 +10,6 @@ import re
 from collections.abc import Callable, Mapping
 from urllib.parse import quote
 
-import httpx
-
 from highstate.ports import SourceFailed
 from highstate.traverse import traverse
 from highstate.types import Minion, Value
@@ -53,6 +51,8 @@ class HttpSource:
         return data
 
     def _get(self, url: str, query: Mapping[str, str], auth: tuple[str, str] | None, headers: Mapping[str, str]) -> str:
+        import httpx  # 12 MiB in each compile process, and few trees have such a pillar
+
         parts: list[bytes] = []
         try:
             with httpx.stream(
