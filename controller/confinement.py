@@ -1,0 +1,173 @@
+"""Walls around a process that renders templates: Landlock for files, signals and TCP, a seccomp filter for sockets.
+
+Called by `compile_worker` once, before it has threads and after it has the modules it always needs. What is not
+granted is refused by the kernel for as long as the process and its children live, whoever runs code in it: Jinja's
+sandbox is the first wall, this is the second. It decides nothing about what a compile needs (`compile_ports` does).
+
+The kernel's interface is four system calls, which no library on PyPI that is kept up covers; numbers and bits are those
+of `linux/landlock.h` and `linux/seccomp.h` (https://docs.kernel.org/userspace-api/landlock.html).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import stat
+import struct
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from socket import AF_INET, AF_INET6
+
+import msgspec
+
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_FILES_BY_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
+"""Version of the kernel's interface -> all rights on files that it knows."""
+_RIGHTS_OF_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | 1 << 14 | 1 << 15
+"""Execute, write, read, truncate, ioctl: the others are of folders only."""
+_TCP, _SCOPES = 0b11, 0b11
+_TCP_ABI, _SCOPES_ABI = 4, 6
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on every architecture
+_BENEATH = 1
+_ASK_VERSION = 1
+_SET_NO_NEW_PRIVS, _SET_SECCOMP, _FILTER = 38, 22, 2
+
+_MACHINES = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
+"""Machine -> its number for seccomp, and its number of `socket`."""
+_IO_URING_SETUP = 425
+_X32 = 0x40000000
+_AF_NETLINK = 16
+_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EACCES
+
+_SYSTEM = (
+    "/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types",
+    "/etc/ssl", "/etc/pki/tls", "/etc/pki/ca-trust", "/etc/ca-certificates", "/etc/crypto-policies",
+    "/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf", "/etc/services",
+    "/dev/null", "/dev/zero", "/dev/urandom",
+)  # fmt: skip
+"""What programs of any kind read, and nothing that is this machine's secret."""
+
+
+class Unconfined(Exception):
+    """The walls cannot be built here; the text says why. Nothing was changed but what cannot be taken back."""
+
+
+class Walls(msgspec.Struct, frozen=True, kw_only=True):
+    """What the process may still do. Python's own modules and the system's libraries can always be read."""
+
+    readable: tuple[str, ...] = ()
+    """Files and folders, with all below them; those that are not there are left out."""
+    writable: tuple[str, ...] = ()
+    """Read and written, with all below them."""
+    programs: bool = False
+    """Run the system's programs. They may then speak to any socket of this machine that its user may."""
+    network: bool = False
+    """Connect by TCP, and look names up."""
+
+
+def confine(walls: Walls) -> None:
+    """Build the walls around this process. They hold for its children and cannot be taken down.
+
+    Raises:
+        Unconfined: the kernel has no Landlock (before 5.13, or not switched on), or this is no Linux.
+    """
+    if sys.platform != "linux":
+        raise Unconfined("Landlock is Linux's")
+    libc = ctypes.CDLL(None, use_errno=True)
+    abi = libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _ASK_VERSION)
+    if abi < 1:
+        raise Unconfined(f"the kernel has no Landlock ({os.strerror(ctypes.get_errno())})")
+    _checked(libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    _restrict(libc, abi, walls)
+    if not walls.programs:  # a program may need the sockets of others: gpg asks its agent
+        _filter_sockets(libc, [AF_INET, AF_INET6, _AF_NETLINK] if walls.network else [])
+
+
+def _restrict(libc: ctypes.CDLL, abi: int, walls: Walls) -> None:
+    rights = _FILES_BY_ABI[max(known for known in _FILES_BY_ABI if known <= abi)]
+    tcp = _TCP if abi >= _TCP_ABI and not walls.network else 0
+    scopes = _SCOPES if abi >= _SCOPES_ABI else 0
+    attributes = struct.pack("=QQQ", rights, tcp, scopes)
+    # An older kernel takes the longer struct as long as the fields that it does not know are 0.
+    size = 8 if abi < _TCP_ABI else 16 if abi < _SCOPES_ABI else 24
+    ruleset = _checked(libc.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(size), 0))
+    try:
+        read = _READ_FILE | _READ_DIR
+        run = _EXECUTE if walls.programs else 0
+        _grant(libc, ruleset, (*_SYSTEM, *_of_python()), read | run)
+        _grant(libc, ruleset, walls.readable, read | run)
+        _grant(libc, ruleset, walls.writable, rights & ~_EXECUTE)
+        _grant(libc, ruleset, ("/dev/null",), read | _WRITE_FILE)
+        _checked(libc.syscall(_RESTRICT_SELF, ruleset, 0))
+    finally:
+        os.close(ruleset)
+
+
+def _grant(libc: ctypes.CDLL, ruleset: int, paths: Iterable[str], rights: int) -> None:
+    for path in paths:
+        try:
+            place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            folder = stat.S_ISDIR(os.fstat(place).st_mode)
+            allowed = rights if folder else rights & _RIGHTS_OF_A_FILE
+            rule = struct.pack("=Qi", allowed, place)
+            _checked(libc.syscall(_ADD_RULE, ruleset, _BENEATH, rule, 0))
+        finally:
+            os.close(place)
+
+
+def _of_python() -> list[str]:
+    """Where modules come from. The working directory is not among them: the process is started with `-P`."""
+    roots = {sys.prefix, sys.base_prefix, *(each for each in sys.path if each)}
+    return sorted({str(Path(root).resolve()) for root in roots if Path(root).is_absolute()} - {"/"})
+
+
+def _filter_sockets(libc: ctypes.CDLL, families: Sequence[int]) -> None:
+    """Refuse every other family of sockets; Landlock does not look at those that have a path."""
+    if platform.machine() not in _MACHINES or sys.maxsize < 2**32:
+        raise Unconfined(f"the system calls of {platform.machine()} are not known here")
+    machine, socket_call = _MACHINES[platform.machine()]
+    program = _filter(machine, socket_call, families)
+    buffer = ctypes.create_string_buffer(b"".join(program))
+    described = struct.pack("@HP", len(program), ctypes.addressof(buffer))
+    _checked(libc.prctl(_SET_SECCOMP, _FILTER, described, 0, 0))
+
+
+def _filter(machine: int, socket_call: int, families: Sequence[int]) -> list[bytes]:
+    """Classic BPF: `socket` of other families and `io_uring_setup` (another way to one) are refused, all else goes on.
+
+    A jump counts from the instruction behind it.
+    """
+    refuse, allow = 7 + len(families), 8 + len(families)
+    return [
+        _instruction(_LOAD, 4),  # which machine's numbers these are
+        _instruction(_EQUAL, machine, otherwise=refuse - 2),
+        _instruction(_LOAD, 0),  # the call
+        _instruction(_AT_LEAST, _X32, then=refuse - 4),
+        _instruction(_EQUAL, _IO_URING_SETUP, then=refuse - 5),
+        _instruction(_EQUAL, socket_call, otherwise=allow - 6),
+        _instruction(_LOAD, 16),  # its first argument
+        *(_instruction(_EQUAL, family, then=allow - 8 - at) for at, family in enumerate(families)),
+        _instruction(_RETURN, _REFUSE),
+        _instruction(_RETURN, _ALLOW),
+    ]
+
+
+_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+
+
+def _instruction(code: int, value: int, then: int = 0, otherwise: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, then, otherwise, value)
+
+
+def _checked(answer: int) -> int:
+    if answer < 0:
+        number = ctypes.get_errno()
+        raise Unconfined(f"the kernel refused: {os.strerror(number)}")
+    return answer
