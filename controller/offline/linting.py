@@ -57,6 +57,6 @@ def _signature(name: str) -> Signature:
     function = registry.find(state, fun, "")
     return Signature(
         arguments=frozenset(function.parameters),
-        required=frozenset(function.required()),
+        required=frozenset(function.required),
         takes_anything=function.takes_anything,
     )

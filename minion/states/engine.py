@@ -239,13 +239,13 @@ def _arguments(
         own.setdefault("saltenv", chunk.saltenv)
     if watched and "sfun" in function.parameters:
         own["sfun"] = chunk.fun
-    missing = [name for name in function.required() if name not in own and name != "functions"]
+    missing = [name for name in function.required if name not in own and name != "functions"]
     if missing:
         lines = (f"Missing parameter {name} for state {chunk.state}.{chunk.fun}" for name in missing)
         raise StateFailed("\n".join(lines))
-    strange = [
-        key for key in given if key not in own and key not in _GLOBAL and not key.startswith("__") and not watched
-    ]
+    if watched or own.keys() >= given.keys():
+        return own, ()
+    strange = [key for key in given if key not in own and key not in _GLOBAL and not key.startswith("__")]
     return own, tuple(_strange(chunk, key, function) for key in strange)
 
 

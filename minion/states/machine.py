@@ -48,23 +48,15 @@ class LocalMachine:
             found = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return FileStat(
-            kind=_kind(found.st_mode),
-            mode=f"{stat.S_IMODE(found.st_mode):04o}",
-            uid=found.st_uid,
-            gid=found.st_gid,
-            user=_user_name(found.st_uid),
-            group=_group_name(found.st_gid),
-            size=found.st_size,
-            target=os.readlink(path) if stat.S_ISLNK(found.st_mode) else "",  # noqa: PTH115
-            inode=(found.st_dev, found.st_ino),
-            times=(found.st_atime, found.st_mtime, found.st_ctime),
-        )
+        return FileStat(found, os.readlink(path) if stat.S_ISLNK(found.st_mode) else "")  # noqa: PTH115
 
     def read(self, path: str) -> bytes:
         """Content of a file on the machine."""
-        with open(path, "rb") as file:  # noqa: PTH123
-            return file.read()
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return _all_of(descriptor, os.fstat(descriptor).st_size)
+        finally:
+            os.close(descriptor)
 
     def listdir(self, path: str) -> Sequence[str]:
         """Names in a directory, sorted."""
@@ -233,19 +225,22 @@ class LocalMachine:
             try:
                 os.fchown(descriptor, old.st_uid, old.st_gid)
             except PermissionError:
+                kept = FileStat(old)
                 raise StateFailed(
-                    f"{path} belongs to {_user_name(old.st_uid)}:{_group_name(old.st_gid)}, and the system does not "
-                    f"let this minion, which runs as {_user_name(os.geteuid())}, keep it so"
+                    f"{path} belongs to {kept.user}:{kept.group}, and the system does not let this minion, which runs "
+                    f"as uid {os.geteuid()}, keep it so"
                 ) from None
         os.fchmod(descriptor, int(mode, 8) if mode else stat.S_IMODE(old.st_mode))
 
 
-def _kind(mode: int) -> str:
-    if stat.S_ISLNK(mode):
-        return "symlink"
-    if stat.S_ISDIR(mode):
-        return "directory"
-    return "file" if stat.S_ISREG(mode) else "other"
+def _all_of(descriptor: int, size: int) -> bytes:
+    """What is in a file that is about `size` bytes long; files of /proc say that they are empty."""
+    parts = [os.read(descriptor, size + 1 if size else 1 << 16)]
+    if size and len(parts[0]) == size:
+        return parts[0]
+    while parts[-1]:
+        parts.append(os.read(descriptor, 1 << 20))
+    return b"".join(parts)
 
 
 def _sync_folder(folder: str) -> None:
@@ -254,24 +249,6 @@ def _sync_folder(folder: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _user_name(uid: int) -> str:
-    import pwd
-
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
-
-
-def _group_name(gid: int) -> str:
-    import grp
-
-    try:
-        return grp.getgrgid(gid).gr_name
-    except KeyError:
-        return str(gid)
 
 
 def _uid(user: str | int | None) -> int:

@@ -9,6 +9,8 @@ convergent. So the prediction and the act are the same object, and a state under
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -26,25 +28,77 @@ class Completed:
     pid: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class FileStat:
-    """lstat of a path, as far as states care."""
+    """What lstat says of a path, as far as states care. Names and octal digits are made when somebody asks for them:
+    most plans do not, and each costs more than the lstat."""
 
-    kind: str
-    """`file`, `directory`, `symlink` or `other`."""
-    mode: str
-    """Four octal digits as Salt writes them: `0644`."""
-    uid: int
-    gid: int
-    user: str
-    group: str
-    size: int
+    found: os.stat_result
     target: str = ""
     """Of a symlink."""
-    inode: tuple[int, int] = (0, 0)
-    """Device and number: two names with the same one are hard links of one file."""
-    times: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Last access, last change of the content, last change of the inode: seconds since the epoch."""
+
+    @property
+    def kind(self) -> str:
+        """`file`, `directory`, `symlink` or `other`."""
+        return _KINDS.get(stat.S_IFMT(self.found.st_mode), "other")
+
+    @property
+    def mode(self) -> str:
+        """Four octal digits as Salt writes them: `0644`."""
+        return f"{stat.S_IMODE(self.found.st_mode):04o}"
+
+    @property
+    def uid(self) -> int:
+        """Number of the owner."""
+        return self.found.st_uid
+
+    @property
+    def gid(self) -> int:
+        """Number of the group."""
+        return self.found.st_gid
+
+    @property
+    def user(self) -> str:
+        """Name of the owner; the number where it has none."""
+        import pwd
+
+        try:
+            return pwd.getpwuid(self.uid).pw_name
+        except KeyError:
+            return str(self.uid)
+
+    @property
+    def group(self) -> str:
+        """Name of the group; the number where it has none."""
+        import grp
+
+        try:
+            return grp.getgrgid(self.gid).gr_name
+        except KeyError:
+            return str(self.gid)
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.found.st_size
+
+    @property
+    def inode(self) -> tuple[int, int]:
+        """Device and number: two names with the same one are hard links of one file."""
+        return self.found.st_dev, self.found.st_ino
+
+    @property
+    def device(self) -> tuple[int, int]:
+        """Major and minor number of a device node."""
+        return os.major(self.found.st_rdev), os.minor(self.found.st_rdev)
+
+    @property
+    def times(self) -> tuple[float, float, float]:
+        """Last access, last change of the content, last change of the inode: seconds since the epoch."""
+        return self.found.st_atime, self.found.st_mtime, self.found.st_ctime
+
+
+_KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
 
 
 class Reader(Protocol):

@@ -59,15 +59,10 @@ class Function:
     call: StateFunction
     parameters: Mapping[str, inspect.Parameter]
 
-    @property
-    def takes_anything(self) -> bool:
-        """Whether it has `**arguments`."""
-        return any(p.kind is inspect.Parameter.VAR_KEYWORD for p in self.parameters.values())
-
-    def required(self) -> list[str]:
-        """Parameters without a default."""
-        plain = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        return [n for n, p in self.parameters.items() if p.default is inspect.Parameter.empty and p.kind in plain]
+    takes_anything: bool = False
+    """Whether it has `**arguments`."""
+    required: tuple[str, ...] = ()
+    """Parameters without a default."""
 
 
 def find(state: str, fun: str, sls: str) -> Function:
@@ -102,8 +97,14 @@ def _module(state: str) -> ModuleType | None:
 @functools.cache
 def _function(call: StateFunction) -> Function:
     """Kept: a signature takes longer to read than most states to plan."""
-    parameters = list(inspect.signature(call).parameters.items())[2:]
-    return Function(call=call, parameters=dict(parameters))
+    parameters = dict(list(inspect.signature(call).parameters.items())[2:])
+    plain = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return Function(
+        call=call,
+        parameters=parameters,
+        takes_anything=any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()),
+        required=tuple(n for n, p in parameters.items() if p.default is inspect.Parameter.empty and p.kind in plain),
+    )
 
 
 def _near(full: str, state: str, known: list[str]) -> str:

@@ -1,5 +1,7 @@
 """Service managers: systemd on recorded output of systemctl, init scripts and their links in a machine in memory."""
 
+import os
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,11 +55,10 @@ class RecordedMachine:
         return Completed(returncode=0, stdout="", stderr="")
 
     def stat(self, path: str) -> FileStat | None:
-        kind = "directory" if path in self.folders else "file"
         if path not in self.folders and path not in self.files:
             return None
-        mode = self.files.get(path, "0755")
-        return FileStat(kind=kind, mode=mode, uid=0, gid=0, user="root", group="root", size=0)
+        kind = stat.S_IFDIR if path in self.folders else stat.S_IFREG
+        return FileStat(os.stat_result((kind | int(self.files.get(path, "0755"), 8), *[0] * 9)))
 
     def listdir(self, path: str) -> Sequence[str]:
         return self.folders[path]
