@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Protocol
@@ -32,7 +32,7 @@ class Compiler(Protocol):
     async def compile(self, request: Request) -> list[CompiledMinion]:
         """Answers in the order of `request.minions`."""
 
-    def stream(self, request: Request) -> AsyncIterator[list[CompiledMinion]]:
+    def stream(self, request: Request) -> AsyncGenerator[list[CompiledMinion], None]:
         """Answers in batches as they come, in no order: a fleet's documents need not be held all at once."""
 
     def close(self) -> None:
@@ -64,7 +64,7 @@ class ProcessCompiler:
         by_id = {answer.minion_id: answer async for batch in self.stream(request) for answer in batch}
         return [by_id[minion.id] for minion in request.minions]
 
-    async def stream(self, request: Request) -> AsyncIterator[list[CompiledMinion]]:
+    async def stream(self, request: Request) -> AsyncGenerator[list[CompiledMinion], None]:
         """See `Compiler`."""
         shares = self._shares(request.minions)
         batches: asyncio.Queue[list[CompiledMinion] | None] = asyncio.Queue(maxsize=4 * len(self._workers))

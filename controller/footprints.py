@@ -6,7 +6,7 @@ anything but its grains and files (facts, secrets) is concerned by every push. I
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -37,17 +37,25 @@ class Footprints:
     _next: int = 0
 
     def note(self, answers: Iterable[CompiledMinion], shaping: Hashable) -> None:
-        """These minions were compiled."""
+        """These minions were compiled, and what came out is kept: the next push is compared with it.
+
+        One that did not compile stays concerned by every push: what it lacked may not lie in a tree.
+        """
         if shaping != self._shaping:
             self.forget()
             self._shaping = shaping
         for answer in answers:
             self._drop(answer.minion_id)
-            if answer.reads:
+            if answer.ok and answer.reads:
                 parts = tuple(self._part(packed) for packed in answer.reads)
                 self._of_minion[answer.minion_id] = parts
                 for part in parts:
                     self._minions[part].add(answer.minion_id)
+
+    def keep(self, minions: Collection[str]) -> None:
+        """Forget all others."""
+        for minion in self._of_minion.keys() - minions:
+            self._drop(minion)
 
     def forget(self) -> None:
         """Everyone is concerned by the next push."""

@@ -110,7 +110,7 @@ class Previews:
             raise ServiceError("not-found", str(error), hint="`saltern remote list` shows what is fetched") from error
 
     async def _compile(self, before: Trees, after: Trees, records: Sequence[MinionRecord]) -> _Sides:
-        compiler = self.revisions.compiler
+        compiler = self.revisions.builder.compiler
         bases = await compiler.compile(self.revisions.request(before, records))
         # Nobody has approved the head yet: what it brings may be rendered in the sandbox, but not run as a program.
         more = None if self.run_programs else {"allow_py_renderer": False}

@@ -19,6 +19,7 @@ from functools import partial
 import structlog
 
 from controller.api import serve
+from controller.builder import Builder
 from controller.calls import Calls
 from controller.compiler import ProcessCompiler
 from controller.documents import Documents
@@ -153,9 +154,10 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         clock=clock,
         run_timeout=settings.run_timeout,
     )
+    builder = Builder(compiler=compiler, store=store, bus=bus, metrics=metrics, clock=clock, wake=loop.wake)
     revisions = Revisions(
         source=source,
-        compiler=compiler,
+        builder=builder,
         store=store,
         loop=loop,
         files=files,

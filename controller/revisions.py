@@ -1,4 +1,4 @@
-"""From a notice to compiled minions: fetch the remotes, take the new trees, compile everyone, store what came out.
+"""From a notice to compiled minions: fetch the remotes, take the new trees, have those compiled whom they concern.
 
 One thing at a time, newest last: a push during a compile is compiled after it. What does not compile changes nothing
 live. Called by the service's tasks; it decides nothing about minions, it wakes the loop.
@@ -14,12 +14,12 @@ from typing import Any
 
 import structlog
 
-from controller.compile_worker import CompiledMinion, Request
-from controller.compiler import Compiler
+from controller.builder import Builder
+from controller.compile_worker import Request
 from controller.loop import Loop
 from controller.metrics import Metrics
-from controller.policy import PolicyInvalid, read_policy
-from controller.store import DesiredRecord, MinionRecord, RevisionRecord, Store, StoreError
+from controller.policy import Policy, PolicyInvalid, read_policy
+from controller.store import MinionRecord, RevisionRecord, Store, StoreError
 from controller.treefiles import TreeFiles
 from gitfs import Changes, Fetched, FetchFailed, GitfsError, Revision, Source, Trees
 from highstate import Minion
@@ -36,7 +36,7 @@ class Revisions:
     """The live trees of a controller and what was compiled from them."""
 
     source: Source
-    compiler: Compiler
+    builder: Builder
     store: Store
     loop: Loop
     files: TreeFiles
@@ -53,6 +53,8 @@ class Revisions:
     fetched_at: dict[str, float] = field(default_factory=dict)
     fetch_errors: dict[str, str] = field(default_factory=dict)
     _compiling: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _followed: Policy = field(default_factory=Policy)
+    """The policy under which everyone was looked at."""
     _stale: set[str] = field(default_factory=set)
     """Minions to compile although the trees are the same."""
 
@@ -113,13 +115,24 @@ class Revisions:
             if trees.missing:
                 return  # a remote has never delivered anything: half a configuration is none
             new = self.trees is None or trees.revision.digest != self.trees.revision.digest
-            stale, self._stale = self._stale, set()
-            if new:
-                if not self._adopt(trees):
-                    return
-                stale = {record.id for record in self.store.keys() if record.state == "accepted"}
-            if stale and self.trees is not None:
-                await self._compile(self.trees, stale)
+            if new and not self._adopt(trees):
+                return
+            due, self._stale = self._stale, set()
+            try:
+                if new:
+                    await self._build(trees, due)
+                elif due and self.trees is not None:
+                    await self.builder.compile(self.request(self.trees, self.known(due)), self.trees.revision)
+            except StoreError:
+                self._stale |= due
+                raise
+            if self.loop.policy != self._followed:
+                self._followed = self.loop.policy
+                self.loop.wake(record.id for record in self.store.minions())
+
+    async def _build(self, trees: Trees, due: Collection[str]) -> None:
+        accepted = {record.id for record in self.store.keys() if record.state == "accepted"}
+        await self.builder.build(self.request(trees, self.known(accepted)), trees.revision, due)
 
     def _adopt(self, trees: Trees) -> bool:
         """Make trees live, unless their policy cannot be read."""
@@ -148,7 +161,7 @@ class Revisions:
     def stale(self, minion: str) -> None:
         """This minion's grains are new: compile it soon."""
         self._stale.add(minion)
-        task = asyncio.get_running_loop().create_task(self.take_live())
+        task = asyncio.get_running_loop().create_task(self._take_live_or_retry())
         task.add_done_callback(_log_failure)
 
     def request(self, trees: Trees, minions: Iterable[MinionRecord], more: Mapping[str, Any] | None = None) -> Request:
@@ -166,46 +179,6 @@ class Revisions:
     def known(self, ids: Collection[str]) -> list[MinionRecord]:
         """The minions among these that have told their grains."""
         return [record for record in self.store.minions() if record.id in ids and record.grains]
-
-    async def _compile(self, trees: Trees, ids: Collection[str]) -> None:
-        minions = self.known(ids)
-        if not minions:
-            return
-        compiled = await self.compiler.compile(self.request(trees, minions))
-        records = [self._record(trees, each) for each in compiled]
-        self.store.put_compiled(records)
-        for answer, record in zip(compiled, records, strict=True):
-            self._announce(trees, answer, record)
-        self.loop.wake(record.minion for record in records)
-
-    def _record(self, trees: Trees, answer: CompiledMinion) -> DesiredRecord:
-        before = self.store.desired(answer.minion_id)
-        generation, digest = (before.generation, before.digest) if before else (0, "")
-        compiled_revision = before.compiled_revision if before else ""
-        changed = answer.ok and answer.digest != digest
-        return DesiredRecord(
-            minion=answer.minion_id,
-            generation=generation + 1 if changed else generation,
-            revision=trees.revision.digest,
-            compiled_revision=trees.revision.digest if answer.ok else compiled_revision,
-            digest=answer.digest if answer.ok else digest,
-            errors=answer.errors,
-            compiled_at=self.clock(),
-            document=answer.document if changed else None,
-        )
-
-    def _announce(self, trees: Trees, answer: CompiledMinion, record: DesiredRecord) -> None:
-        self.metrics.compiled(answer.seconds, ok=answer.ok)
-        label = trees.revision.id
-        if answer.ok:
-            data = {"id": record.minion, "generation": record.generation, "seconds": answer.seconds}
-            self.bus.publish(f"saltern/compile/{record.minion}/ok", data, revision=label)
-            return
-        errors = [str(problem) for problem in answer.errors]
-        log.error("does not compile; the last good state stays", minion=record.minion, revision=label, error=errors[0])
-        self.bus.publish(
-            f"saltern/compile/{record.minion}/error", {"id": record.minion, "errors": errors}, revision=label
-        )
 
 
 def _revision_record(revision: Revision, now: float) -> RevisionRecord:

@@ -39,6 +39,8 @@ class External:
     strategy: str = "smart"
     merge_lists: bool = False
     errors: list[Problem] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    """Sources that were asked, as `ext_pillar.NAME`."""
 
     def with_sources(self, pillar: Mapping[str, Value], entries: Sequence[Value]) -> dict[str, Value]:
         """The pillar with all that the sources of `ext_pillar` know."""
@@ -57,6 +59,7 @@ class External:
             if name != "git":  # part of the pillar tree already, by gitfs
                 self._fail(f"there is no external pillar {name!r}", near(name, self.ports.pillar_sources))
             return pillar
+        self.asked.append(f"ext_pillar.{name}")
         try:
             found = source.pillar(self.minion, pillar, arguments)
         except SourceFailed as error:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, bindparam, delete, insert, or_, select, update
+from sqlalchemy import Column, Connection, bindparam, delete, insert, or_, select, update
 
 from controller.store.records import AppliedRecord, DesiredRecord, RevisionRecord
 from controller.store.schema import applied, desired, documents, minions, revisions, runs
@@ -38,10 +38,10 @@ def revision(connection: Connection, digest: str) -> RevisionRecord | None:
 
 def put_compiled(connection: Connection, records: Sequence[DesiredRecord]) -> None:
     """Keep the compiles of many minions; those of minions that were forgotten meanwhile are dropped."""
-    known = set(connection.scalars(select(minions.c.id)))
+    known = _found(connection, minions.c.id, [record.minion for record in records])
     records = [record for record in records if record.minion in known]
     fresh = {record.digest: record.document for record in records if record.document is not None}
-    have = _kept(connection, list(fresh))
+    have = _found(connection, documents.c.digest, list(fresh))
     written = [
         {"digest": digest, "blob": zlib.compress(document, _FAST)}
         for digest, document in fresh.items()
@@ -59,6 +59,23 @@ def get_desired(connection: Connection, minion_id: str) -> DesiredRecord | None:
     """What a minion shall be."""
     row = connection.execute(select(desired).where(desired.c.minion == minion_id)).first()
     return None if row is None else desired_record(row._mapping)
+
+
+def desired_of(connection: Connection, minion_ids: Sequence[str]) -> dict[str, DesiredRecord]:
+    """What each of these minions shall be; those that have nothing are left out."""
+    rows = (
+        row
+        for part in _parts(minion_ids)
+        for row in connection.execute(select(desired).where(desired.c.minion.in_(part)))
+    )
+    return {row.minion: desired_record(row._mapping) for row in rows}
+
+
+def carry_over(connection: Connection, minion_ids: Sequence[str], revision: str) -> None:
+    """The documents of these minions are those of this revision too."""
+    for part in _parts(minion_ids):
+        same = update(desired).where(desired.c.minion.in_(part))
+        connection.execute(same.values(revision=revision, compiled_revision=revision))
 
 
 def get_applied(connection: Connection, minion_id: str) -> AppliedRecord | None:
@@ -118,13 +135,14 @@ def applied_record(row: Mapping[Any, Any]) -> AppliedRecord:
     return AppliedRecord(**row)
 
 
-def _kept(connection: Connection, digests: Sequence[str]) -> set[str]:
-    """Which of these documents there are; asked in parts, since a statement takes a limited number of values."""
-    found: set[str] = set()
-    for start in range(0, len(digests), 1000):
-        part = digests[start : start + 1000]
-        found.update(connection.scalars(select(documents.c.digest).where(documents.c.digest.in_(part))))
-    return found
+def _found(connection: Connection, column: Column[str], values: Sequence[str]) -> set[str]:
+    """Which of these values a column has."""
+    return {value for part in _parts(values) for value in connection.scalars(select(column).where(column.in_(part)))}
+
+
+def _parts(values: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Not too many at once: a statement takes a limited number of values."""
+    return (values[start : start + 1000] for start in range(0, len(values), 1000))
 
 
 def _desired_values(record: DesiredRecord) -> dict[str, Any]:

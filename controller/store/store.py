@@ -144,6 +144,16 @@ class Store:
         with self._database.transaction() as connection:
             return compiled.get_desired(connection, minion_id)
 
+    def desired_of(self, minion_ids: Sequence[str]) -> dict[str, DesiredRecord]:
+        """As `desired`, for many minions; those that have nothing are left out."""
+        with self._database.transaction() as connection:
+            return compiled.desired_of(connection, minion_ids)
+
+    def carry_over(self, minion_ids: Sequence[str], revision: str) -> None:
+        """A revision leaves the documents of these minions as they are: from now on they are the revision's."""
+        with self._database.transaction() as connection:
+            compiled.carry_over(connection, minion_ids, revision)
+
     def applied(self, minion_id: str) -> AppliedRecord | None:
         """What a minion last became; the document itself is `document(digest)`."""
         with self._database.transaction() as connection:

@@ -145,6 +145,8 @@ class Bench:
         if settings.decrypt_pillar:
             decryption = Decryption(keys=settings.decrypt_pillar, delimiter=settings.decrypt_pillar_delimiter)
             pillar = external.with_plain_text(pillar, decryption)
+        # What they know may be another thing at any time.
+        self.recorders["pillar"].live.update(dict.fromkeys(external.asked))
         return PillarResult(pillar=pillar, errors=(*rendered.errors, *external.errors))
 
     def _rendered_pillar(self, seen: Mapping[str, Value], override: Mapping[str, Value] | None) -> PillarResult:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from controller.compile_worker import CompiledMinion, Kept, Request, answer
 from controller.compiler import ProcessCompiler
@@ -115,3 +117,73 @@ async def test_who_stops_listening_stops_nobody():
         assert len(await compiler.compile(request)) == len(minions)
     finally:
         compiler.close()
+
+
+POOL = {
+    "top.sls": ["base:\n  '*':\n    - a\n  'web*':\n    - b.*\n", "base:\n  '*':\n    - a\n    - c\n", None],
+    "a.sls": [
+        "{% from 'lib/m.jinja' import one %}\na{{ one }}: {test.nop: []}\n",
+        "include: [.c]\na: {test.nop: []}\n",
+        "a: {test.nop: [{own: {{ pillar.get('own', 0) }}}]}\n",
+        "{% import_yaml 'data.yaml' as data %}\na: {test.nop: [{own: {{ data }}}]}\n",
+        "{% import 'm.jinja' as m ignore missing %}\na: {test.nop: []}\n",
+        "{% include ['first.txt', 'second.txt'] %}\n",
+        "#!py\ndef run():\n    return {'a': {'test.nop': [{'own': __pillar__.get('own')}]}}\n",
+        "{% for path in salt['cp.list_master'](prefix='b') %}\n{{ path }}: {test.nop: []}\n{% endfor %}\n",
+    ],
+    "c.sls": ["c: {file.managed: [{name: /c}, {source: 'salt://data.yaml'}]}\n", "c: [", None],
+    "c/init.sls": ["c2: {test.nop: []}\n", None],
+    "b/one.sls": ["b1: {test.nop: []}\n", None],
+    "b/two.sls": ["b2: {file.managed: [{source: ['salt://first.txt', 'salt://second.txt']}]}\n", None],
+    "lib/m.jinja": ["{% set one = 1 %}", "{% include 'second.txt' %}{% set one = 2 %}", None],
+    "m.jinja": ["{% set x = 1 %}", None],
+    "data.yaml": ["{x: 1}", "{x: 2}", None],
+    "first.txt": ["first: {test.nop: []}\n", None],
+    "second.txt": ["second: {test.nop: []}\n", "", None],
+}
+PILLAR_POOL = {
+    "top.sls": ["base:\n  '*':\n    - common\n    - {{ grains.id }}\n", "base:\n  'web*': [common]\n", None],
+    "common.sls": ["own: 0\n", "include: [more]\nown: 1\n", None],
+    "more.sls": ["more: 1\n", "own: 7\n", None],
+    **{name: [f"own: {name}\n", f"own: {name}x\n", None] for name in ("web1.sls", "db1.sls")},
+}
+EDITS = st.lists(
+    st.tuples(
+        st.dictionaries(st.sampled_from(sorted(POOL)), st.integers(0, 9), max_size=3),
+        st.dictionaries(st.sampled_from(sorted(PILLAR_POOL)), st.integers(0, 9), max_size=2),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+def edited(pool: dict[str, list[str | None]], chosen: dict[str, int]) -> MemoryFiles:
+    texts = {path: texts[chosen.get(path, 0) % len(texts)] for path, texts in pool.items()}
+    return MemoryFiles({"base": {path: text.encode() for path, text in texts.items() if text is not None}})
+
+
+@given(edits=EDITS)
+@settings(deadline=None, max_examples=150)
+def test_after_random_edits_documents_are_those_of_a_full_compile(edits):
+    footprints, kept, documents = Footprints(), Kept(), {}
+    states, pillars = {}, {}
+    for state_edit, pillar_edit in [({}, {}), *edits]:
+        states, pillars = {**states, **state_edit}, {**pillars, **pillar_edit}
+        trees = {"files": edited(POOL, states), "pillar": edited(PILLAR_POOL, pillars)}
+        concerned = footprints.affected(trees["files"], trees["pillar"], MINIONS, "")
+        asked = tuple(minion for name, minion in MINIONS.items() if name in concerned)
+        found = list(answer(Request(**trees, minions=asked), kept))
+        footprints.note(found, "")
+        documents |= {each.minion_id: (each.digest, each.errors) for each in found}
+        fresh = answer(Request(**trees, minions=tuple(MINIONS.values())), Kept())
+        assert documents == {each.minion_id: (each.digest, each.errors) for each in fresh}
+
+
+def test_who_stands_on_an_external_pillar_is_concerned_by_every_push(tmp_path):
+    (tmp_path / "hosts" / "web1").mkdir(parents=True)
+    (tmp_path / "hosts" / "web1" / "own").write_text("1")
+    language = {"ext_pillar": ({"file_tree": {"root_dir": str(tmp_path)}},)}
+    trees = {"files": files(STATES), "pillar": files(PILLAR)}
+    footprints = Footprints()
+    footprints.note(answer(Request(**trees, minions=tuple(MINIONS.values()), language=language), Kept()), "")
+    assert footprints.affected(trees["files"], trees["pillar"], MINIONS, "") == set(MINIONS)

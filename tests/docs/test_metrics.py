@@ -26,6 +26,7 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     )
     metrics.reconciled()
     metrics.compiled(0.1, ok=False)
+    metrics.spared(1)
     metrics.fetched("states", 0.1, ok=False)
     metrics.sent("Run")
     metrics.received("Alive")
@@ -52,7 +53,18 @@ def test_every_series_is_documented(pages, rows, coded, series):
 def test_the_fixture_calls_all_there_is():
     quiet = {"watch_minions", "exposition"}
     calls = {name for name, value in vars(Metrics).items() if callable(value) and not name.startswith("_")}
-    called = {"reconciled", "compiled", "fetched", "sent", "received", "refused", "run_ended", "push_applied", "hooked"}
+    called = {
+        "reconciled",
+        "compiled",
+        "spared",
+        "fetched",
+        "sent",
+        "received",
+        "refused",
+        "run_ended",
+        "push_applied",
+        "hooked",
+    }
     assert calls == called | quiet
 
 

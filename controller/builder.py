@@ -1,0 +1,110 @@
+"""From trees to stored documents: whom they concern, what came out, and what is told of it.
+
+Called by `Revisions`, for one revision at a time. Documents are stored as they come, and the loop is woken for them;
+whom a revision does not concern is carried over to it. It takes no tree live and decides nothing about runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+
+import structlog
+
+from controller.compile_worker import CompiledMinion, Request
+from controller.compiler import Compiler
+from controller.footprints import Footprints
+from controller.metrics import Metrics
+from controller.store import DesiredRecord, Store
+from gitfs import Revision
+from highstate import Minion
+from reactors import Bus
+
+log = structlog.get_logger("saltern.builder")
+
+
+@dataclass(slots=True, kw_only=True)
+class Builder:
+    """Compiles minions and keeps what came out."""
+
+    compiler: Compiler
+    store: Store
+    bus: Bus
+    metrics: Metrics
+    clock: Callable[[], float]
+    wake: Callable[[Iterable[str]], None]
+    footprints: Footprints = field(default_factory=Footprints)
+
+    async def build(self, request: Request, revision: Revision, due: Collection[str]) -> None:
+        """Bring all minions of a request to its revision: compile those that it concerns and those that are `due`."""
+        ids = [minion.id for minion in request.minions]
+        concerned = await asyncio.to_thread(
+            self.footprints.affected, request.files, request.pillar, ids, shaping_of(request)
+        )
+        concerned |= set(due)
+        await self.compile(replace(request, minions=_those(request, concerned)), revision)
+        spared = [minion for minion in ids if minion not in concerned]
+        self.store.carry_over(spared, revision.digest)
+        self.metrics.spared(len(spared))
+        self.footprints.keep(set(ids))
+
+    async def compile(self, request: Request, revision: Revision) -> None:
+        """Compile all minions of a request. What is stored already when an error ends this stays stored."""
+        if not request.minions:
+            return
+        before = self.store.desired_of([minion.id for minion in request.minions])
+        held = {minion: record.digest for minion, record in before.items() if record.digest}
+        async with aclosing(self.compiler.stream(replace(request, held=held))) as batches:
+            async for batch in batches:
+                self._keep(batch, before, revision)
+                self.footprints.note(batch, shaping_of(request))
+
+    def _keep(self, batch: Sequence[CompiledMinion], before: Mapping[str, DesiredRecord], revision: Revision) -> None:
+        records = [self._record(answer, before.get(answer.minion_id), revision) for answer in batch]
+        self.store.put_compiled(records)
+        for answer, record in zip(batch, records, strict=True):
+            self._announce(answer, record, revision.id)
+        self.wake(record.minion for record in records)
+
+    def _record(self, answer: CompiledMinion, before: DesiredRecord | None, revision: Revision) -> DesiredRecord:
+        generation, digest = (before.generation, before.digest) if before else (0, "")
+        compiled_revision = before.compiled_revision if before else ""
+        changed = answer.ok and answer.digest != digest
+        return DesiredRecord(
+            minion=answer.minion_id,
+            generation=generation + 1 if changed else generation,
+            revision=revision.digest,
+            compiled_revision=revision.digest if answer.ok else compiled_revision,
+            digest=answer.digest if answer.ok else digest,
+            errors=answer.errors,
+            compiled_at=self.clock(),
+            document=answer.document if changed else None,
+        )
+
+    def _announce(self, answer: CompiledMinion, record: DesiredRecord, label: str) -> None:
+        self.metrics.compiled(answer.seconds, ok=answer.ok)
+        if answer.ok:
+            data = {"id": record.minion, "generation": record.generation, "seconds": answer.seconds}
+            self.bus.publish(f"saltern/compile/{record.minion}/ok", data, revision=label)
+            return
+        errors = [str(problem) for problem in answer.errors]
+        log.error("does not compile; the last good state stays", minion=record.minion, revision=label, error=errors[0])
+        self.bus.publish(
+            f"saltern/compile/{record.minion}/error", {"id": record.minion, "errors": errors}, revision=label
+        )
+
+
+def shaping_of(request: Request) -> Hashable:
+    """All that shapes the documents of a request besides files, grains and facts."""
+    return (
+        repr(request.language),
+        repr(request.drift),
+        tuple(request.files.saltenvs()),
+        tuple(request.pillar.saltenvs()),
+    )
+
+
+def _those(request: Request, ids: Collection[str]) -> tuple[Minion, ...]:
+    return tuple(minion for minion in request.minions if minion.id in ids)
