@@ -14,7 +14,7 @@ from typing import Any
 
 from highstate.aggregation import Joinable, unmarked
 from highstate.match import Nodegroups
-from highstate.render import Context, RenderFailed, excerpt, near, render_sls
+from highstate.render import SHAPING, Context, RenderFailed, excerpt, near, render_sls
 from highstate.render.lines import LineMap
 from highstate.top import GLOB_MARKS, TopResult, sls_path, top_matches
 from highstate.tracked import Recorder, digest_value
@@ -50,7 +50,7 @@ def compile_pillar(
         (strategy, merge_lists, top_file, includes_override_sls, tuple(env_order), pillarenv),
         tuple(context.files.saltenvs()),
         tuple(sorted(context.functions)),
-        digest_value([nodegroups or {}, override or {}, context.opts.get("jinja_sls_env")]),
+        digest_value([nodegroups or {}, override or {}, *(context.opts.get(name) for name in SHAPING)]),
     )
     recorder = Recorder(context.sources)
     hit = context.memo.find(key, context.sources) if context.memo is not None else None

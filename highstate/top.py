@@ -20,6 +20,12 @@ from highstate.types import Pos, Problem, Stage, Value
 
 GLOB_MARKS = frozenset("*?[")
 
+_REFUSED = {
+    "range": "it needs a range server; give the hosts as a list, a regular expression or a nodegroup",
+    "data": "a minion's own data is not known here; use a grain or pillar",
+}
+"""Matchers of Salt's that match nobody where a tree is compiled: without a word the minion would lose its states."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopResult:
@@ -201,7 +207,11 @@ def _check_items(top: _TopFile, env: str, target: Value, items: Value) -> Iterat
             if any(value in (None, "", [], {}) for value in item.values()):
                 yield top.problem(f"an option of target {target!r} has no value: {item}", env, target, index)
             matcher = item.get("match", "compound")
-            if matcher not in KINDS:
+            if matcher in _REFUSED or "subfilter" in item:
+                option = f"matcher {matcher}" if matcher in _REFUSED else "option subfilter"
+                hint = _REFUSED.get(str(matcher), "write what it shall match as a compound target")
+                yield top.problem(f"target {target!r}: the {option} is not supported", env, target, index, hint=hint)
+            elif matcher not in KINDS:
                 message = f"target {target!r}: there is no matcher {matcher!r}"
                 hint = near(str(matcher), KINDS) or f"matchers: {', '.join(KINDS)}"
                 yield top.problem(message, env, target, index, hint=hint)

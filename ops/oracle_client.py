@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -32,6 +32,7 @@ Trees = Mapping[str, Mapping[str, bytes]]
 """saltenv -> path -> content."""
 FACTS = Path(__file__).resolve().parent.parent / "tests" / "oracle" / "facts.yaml"
 _INSIDE = Path(__file__).with_name("oracle_salt.py")
+_FIELDS = frozenset(one.name for one in fields(Settings))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +140,8 @@ def read_tree(folder: Path) -> dict[str, bytes]:
 
 def ours(job: Job, memo: Memo | None = None) -> Iterator[Answer]:
     """Our answers, one a run."""
-    settings = Settings(**{key: tuple(v) if isinstance(v, list) else v for key, v in job.settings.items()})
+    given = {key: tuple(v) if isinstance(v, list) else v for key, v in job.settings.items() if key in _FIELDS}
+    settings = Settings(**given)
     bench = Bench(
         files=MemoryFiles(job.files),
         pillar_files=MemoryFiles(job.pillar),

@@ -62,7 +62,7 @@ def job_of(case: Any) -> Job:
         grains=case.grains,
         files=case.trees("states"),
         pillar=case.trees("pillar"),
-        settings=case.settings,
+        settings={**case.settings, **case.settings.get("opts", {})},
         override=case.override,
         runs=(tuple(case.sls),),
     )

@@ -62,12 +62,25 @@ def _item(root: str) -> Callable[..., Value]:
 
 
 def _items(root: str) -> Callable[..., Value]:
-    def items(call: Call, *ignored: Value, **options: Value) -> Value:
+    def items(call: Call, *keys: str, **options: Value) -> Value:
         if options.get("pillar"):
             raise FunctionFailed(f"{root}.items cannot compile another pillar here")
-        return plain(call.recorder.view(root))
+        return _item(root)(call, *keys) if keys and root == "pillar" else plain(call.recorder.view(root))
 
     return items
+
+
+def _obfuscated(call: Call, *keys: str, **options: Value) -> Value:
+    return _kinds(_items("pillar")(call, *keys, **options))
+
+
+def _kinds(value: Value) -> Value:
+    """A value with the names of kinds in place of what it holds."""
+    if isinstance(value, dict):
+        return {key: _kinds(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set):
+        return type(value)(_kinds(inner) for inner in value)
+    return f"<{type(value).__name__}>"
 
 
 def _pillar_raw(call: Call, key: str | None = None, unmask: bool | None = None) -> Value:
@@ -247,6 +260,7 @@ FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     "pillar.item": _item("pillar"),
     "pillar.items": _items("pillar"),
     "pillar.data": _items("pillar"),
+    "pillar.obfuscate": _obfuscated,
     "pillar.raw": _pillar_raw,
     "pillar.keys": _keys("pillar"),
     "pillar.ls": _ls("pillar"),

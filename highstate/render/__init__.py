@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from highstate.render.context import Context, Rendered, RenderedText, RenderFailed
 from highstate.render.lines import LineMap
-from highstate.render.pipeline import render_sls, render_template
+from highstate.render.pipeline import SHAPING, render_sls, render_template
 from highstate.render.problems import excerpt, near
 
 __all__ = [
+    "SHAPING",
     "Context",
     "LineMap",
     "RenderFailed",

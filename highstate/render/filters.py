@@ -249,9 +249,12 @@ def _raise(message: Value) -> None:
 
 @jinja2.pass_context
 def show_full_context(context: jinja2.runtime.Context) -> dict[str, Value]:
-    """All variables with plain values."""
-    kinds = (str, int, float, bool, list, dict, type(None))
-    return {name: value for name, value in context.get_all().items() if isinstance(value, kinds)}
+    """All variables, those that are no plain values by the name of their kind."""
+    kinds = (str, int, float, bool, list, tuple, dict, View, type(None))
+    return {
+        name: plain(value) if isinstance(value, kinds) else f"<{type(value).__name__}>"
+        for name, value in context.get_all().items()
+    }
 
 
 _CHANCE = "gives another result each time"

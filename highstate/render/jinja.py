@@ -45,6 +45,7 @@ _OPTION_NAMES = """
     keep_trailing_newline
 """
 _OPTIONS = frozenset(_OPTION_NAMES.split())
+_LENIENT = "lenient"
 
 
 class _LineExact(CodeGenerator):
@@ -142,8 +143,11 @@ _codes: OrderedDict[tuple[str, str, Options], Compiled] = OrderedDict()
 _lock = Lock()
 
 
-def environment_options(settings: Mapping[str, Value], source: str) -> tuple[Options, str]:
-    """The Jinja options for a template, and its source without the `#jinja2: {...}` line that may set some."""
+def environment_options(settings: Mapping[str, Value], source: str, *, lenient: bool = False) -> tuple[Options, str]:
+    """The Jinja options for a template, and its source without the `#jinja2: {...}` line that may set some.
+
+    `lenient`: what is undefined writes nothing, in place of an error (Salt's option `allow_undefined`).
+    """
     chosen = {key.lower(): value for key, value in settings.items() if key.lower() in _OPTIONS}
     lines = source.splitlines(keepends=True)
     at = 1 if lines and lines[0].startswith("#!") and not lines[0].startswith("#!/") else 0
@@ -157,6 +161,8 @@ def environment_options(settings: Mapping[str, Value], source: str) -> tuple[Opt
             # A comment over the line's newline takes its place: it writes nothing, and what follows keeps its number.
             opening, closing = chosen.get("comment_start_string", "{#"), chosen.get("comment_end_string", "#}")
             source = "".join([*lines[:at], f"{opening}\n{closing}", *lines[at + 1 :]])
+    if lenient:
+        chosen[_LENIENT] = True
     return tuple(sorted(chosen.items())), source
 
 
@@ -170,13 +176,14 @@ def environment(options: Options) -> Environment:
 
 
 def _make(options: Options) -> Environment:
+    given = dict(options)
     made = Environment(
         extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols", SerializerTags],
-        undefined=Missing,
+        undefined=jinja2.Undefined if given.pop(_LENIENT, False) else Missing,
         finalize=Printable.of,
         auto_reload=False,
         cache_size=0,
-        **dict(options),
+        **given,
     )
     made.filters.update({**FILTERS, **BOUNDED_FILTERS})
     made.tests.update(TESTS)

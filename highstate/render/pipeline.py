@@ -20,7 +20,17 @@ from highstate.render.steps import DEFAULT_PIPELINE, steps_of
 from highstate.tracked import Recorder, digest_value
 from highstate.types import Pos, Problem, Stage, Value
 
-SHAPING = ("jinja_env", "jinja_sls_env", "renderer", "renderer_whitelist", "renderer_blacklist", "allow_py_renderer")
+SHAPING = (
+    "jinja_env",
+    "jinja_sls_env",
+    "jinja_trim_blocks",
+    "jinja_lstrip_blocks",
+    "allow_undefined",
+    "renderer",
+    "renderer_whitelist",
+    "renderer_blacklist",
+    "allow_py_renderer",
+)
 """Options that shape every render, whether or not a template reads them."""
 
 

@@ -44,8 +44,8 @@ def run_steps(job: Job, steps: tuple[Step, ...], variables: Variables) -> Flow:
 def run_jinja(job: Job, text: str, variables: Variables) -> jinja.Text:
     """The text as a Jinja template."""
     context, recorder = job.context, job.recorder
-    settings = context.opts.get("jinja_sls_env" if job.sls else "jinja_env") or {}
-    options, source = jinja.environment_options(settings, text)
+    chosen = _jinja_settings(context.opts, "jinja_sls_env" if job.sls else "jinja_env")
+    options, source = jinja.environment_options(chosen, text, lenient=bool(context.opts.get("allow_undefined")))
     as_it_is = jinja.without_jinja(source, options)
     if as_it_is is not None:
         return as_it_is
@@ -60,6 +60,13 @@ def run_jinja(job: Job, text: str, variables: Variables) -> jinja.Text:
         raise
     except Exception as error:  # templates may raise anything; here their errors become data
         raise blame.template_failed(error, job.path, context, recorder) from error
+
+
+def _jinja_settings(opts: Mapping[str, Value], name: str) -> dict[str, Value]:
+    """Options of Jinja's environment; those of old that hold for every template win, as in Salt."""
+    chosen = dict(opts.get(name) or {})
+    chosen.update({key: True for key in ("trim_blocks", "lstrip_blocks") if opts.get(f"jinja_{key}")})
+    return chosen
 
 
 def data_variables(job: Job) -> dict[str, Any]:
@@ -106,7 +113,8 @@ def _py(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
         for name, value in data_variables(job).items()
     }
     try:
-        data = run_python(flow.text.text, job.path, {**everything, **variables})
+        # The file itself, as in Salt: what a template before it made of the text does not count.
+        data = run_python(job.source, job.path, {**everything, **variables})
     except PythonFailed as error:
         raise _failed(job, str(error), error.line, live=error.live) from error
     if isinstance(data, str):

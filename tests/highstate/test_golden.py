@@ -55,5 +55,11 @@ def test_golden(case, pytestconfig):
         assert text == case.sections.get(section, "(the golden expects something else)")
 
 
-def test_there_are_goldens():
-    assert len(CASES) > 70
+def test_each_rule_of_the_language_has_its_case():
+    named = {case.name for case in CASES}
+    rules = archive.yaml.safe_load((GOLDEN / "rules.yaml").read_text())
+    shown = [case for section in rules.values() for cases in section.values() for case in cases]
+    assert len(shown) > 170
+    assert {one for one in shown if "::" not in one} == named
+    for file, _, test in (one.partition("::") for one in shown if "::" in one):
+        assert f"def {test}(" in (Path(__file__).parent / file).read_text()
