@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from highstate.compile.high import Body, Extend, High
+from highstate.compile.high import REQUISITE_ARGUMENTS, Body, Extend, High, first_key
 from highstate.compile.positions import Place
 from highstate.types import Value
 
@@ -114,9 +114,27 @@ def _split(
             )
             continue
         seen.add(state)
+        if strict:
+            _warn_of_repeats(high, key, run, place)
         if function:
             place.written[state] = key
             later.append((state, [*run, function[0]]))
         else:
             yield state, list(run)
     yield from later
+
+
+def _warn_of_repeats(high: High, written: str, run: list[Value], place: Place) -> None:
+    """A second `require` of one state replaces the first, as in Salt, which does not say so."""
+    keys = [key for argument in run if (key := first_key(argument)) in REQUISITE_ARGUMENTS]
+    if len(keys) == len(set(keys)):
+        return
+    for key in dict.fromkeys(key for key in keys if keys.count(key) > 1):
+        high.warnings.append(
+            place.problem(
+                f"{written} of ID {place.keys[-1]!r} has `{key}` more than once: the last one alone counts",
+                written,
+                key,
+                hint=f"put all its items under one `{key}`",
+            )
+        )

@@ -13,6 +13,7 @@ _BY_WORDS = (
     (r"No SLS |pillar SLS .* is not there|the top file includes .* which is not there", "missing-sls"),
     (r"Conflicting IDs|declares \S+ more than once|found conflicting ID", "duplicate-id"),
     (r"Recursive requisites", "cycle"),
+    (r".* more than once: the last one alone counts", "duplicate-requisite"),
     (r"pillar(\[.*\])? has no key ", "pillar-default"),
     (r"grains(\[.*\])? has no key ", "missing-grain"),
     (r".* names .*: .*, which is not a state of this minion|Cannot extend ID ", "dangling-requisite"),

@@ -5,13 +5,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from highstate.compile.high import REQUISITE_ARGUMENTS, High, first_key
+from highstate.compile.high import High
 from highstate.compile.positions import Place
 from highstate.lint.findings import Finding
 from highstate.lint.names import FOR_ALL, KnownStates, Signature
 from highstate.types import Value
-
-_REQUISITES = REQUISITE_ARGUMENTS | {f"{name}_in" for name in ("require", "watch", "onchanges", "onfail", "prereq")}
 
 
 def check_states(high: High, known: KnownStates) -> Iterator[Finding]:
@@ -19,24 +17,8 @@ def check_states(high: High, known: KnownStates) -> Iterator[Finding]:
     for id_, state, run in high.declarations():
         place = high.place(id_)
         functions = [argument for argument in run if isinstance(argument, str)]
-        yield from _check_repeats(place, state, run)
         if len(functions) == 1 and " " not in functions[0]:
             yield from _check_function(place, state, functions[0], run, known)
-
-
-def _check_repeats(place: Place, state: str, run: list[Value]) -> Iterator[Finding]:
-    seen: set[Value] = set()
-    for argument in run:
-        key = first_key(argument)
-        if key in seen and key in _REQUISITES:
-            problem = place.problem(
-                f"{state} of ID {place.keys[-1]!r} has `{key}` more than once: the last one alone counts",
-                state,
-                key,
-                hint=f"put all its items under one `{key}`",
-            )
-            yield Finding.of(problem, "duplicate-requisite")
-        seen.add(key)
 
 
 def _check_function(place: Place, state: str, function: str, run: list[Value], known: KnownStates) -> Iterator[Finding]:

@@ -179,7 +179,9 @@ class _Work:
             if (rule := rule_of(problem)) not in _OWN_CHECKS:
                 yield Finding.of(problem, rule)
         for problem in high.warnings:
-            if not lacking:
+            if (rule := rule_of(problem)) == "duplicate-requisite":
+                yield Finding.of(problem, rule)
+            elif not lacking:
                 yield Finding.of(problem, "no-effect")
         if not high.problems:
             for problem in bench.compile(given, pillar).errors:
