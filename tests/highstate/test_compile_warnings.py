@@ -10,7 +10,8 @@ def _compiled(text):
 
 def test_a_second_require_replaces_the_first_and_is_told():
     done = _compiled(
-        "x:\n  test.nop:\n    - require: [{test: y}]\n    - require: [{test: z}]\ny:\n  test.nop: []\nz:\n  test.nop: []\n"
+        "x:\n  test.nop:\n    - require: [{test: y}]\n    - require: [{test: z}]\n"
+        "y:\n  test.nop: []\nz:\n  test.nop: []\n"
     )
     assert done.ok
     [chunk] = [chunk for chunk in done.lowstate if chunk.id == "x"]
