@@ -24,6 +24,9 @@ log = logging.getLogger(__name__)
 FIRST_WITHIN = 30.0
 """Seconds that the very first collection may take; a minion without grains cannot say who it is."""
 
+KEPT = "grains.msgpack"
+"""The last collection, in the cache."""
+
 Collector = Callable[[], Mapping[str, Any]]
 
 
@@ -39,14 +42,15 @@ class GrainsKeeper:
         least: Mapping[str, Any],
     ) -> None:
         """`least`: what is known without looking; all that there is should the collection fail."""
-        self._path = cachedir / "grains.msgpack"
+        self._path = cachedir / KEPT
         self._collect = collect
         self._fork = fork
         self._child: Child | None = None
         self.collected = False
         self.grains: dict[str, Any] = dict(least)
-        with contextlib.suppress(OSError, msgspec.MsgspecError):
-            self.grains = msgspec.msgpack.decode(self._path.read_bytes(), type=dict[str, Any])
+        kept = _kept(cachedir)
+        if kept:
+            self.grains = kept
             self.collected = True
 
     def readers(self) -> list[int]:
@@ -107,5 +111,11 @@ def collect_grains(
     from minion.grains import collect
     from minion.usermodules import Store, user_grains
 
-    found = {**collect(static), "id": minion_id}
+    found = collect(static, minion_id=minion_id, opts=opts, before=_kept(cachedir))
     return {**found, **user_grains(Store(str(cachedir)), minion_id, found, opts), **static, "id": minion_id}
+
+
+def _kept(cachedir: Path) -> dict[str, Any]:
+    with contextlib.suppress(OSError, msgspec.MsgspecError):
+        return msgspec.msgpack.decode((cachedir / KEPT).read_bytes(), type=dict[str, Any])
+    return {}

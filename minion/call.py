@@ -111,7 +111,7 @@ class _Local:
         from minion.grains import collect
         from minion.usermodules import Store, user_grains
 
-        found = {**collect(self.settings.grains), "id": self.settings.id}
+        found = collect(self.settings.grains, minion_id=self.settings.id, opts=self.settings.opts)
         own = user_grains(Store(str(self.settings.cachedir)), self.settings.id, found, self.settings.opts)
         return {**found, **own, **self.settings.grains, "id": self.settings.id}
 

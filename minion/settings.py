@@ -35,8 +35,12 @@ PASSED_ON = (
     "mine_functions",
     "environment",
     "test",
+    "resources",
+    "enable_fqdns_grains",
+    "enable_gpu_grains",
+    "enable_lspci",
 )
-"""Keys that are no field of `Settings`, but that templates and the compile read from `Settings.opts`."""
+"""Keys that are no field of `Settings`, but that templates, grains and the compile read from `Settings.opts`."""
 
 
 class BadSettings(Exception):
@@ -59,7 +63,7 @@ class Settings:
     pki_dir: Path = Path("/etc/saltern/pki/minion")
     cachedir: Path = Path("/var/cache/saltern/minion")
     grains: Mapping[str, Any] = field(default_factory=dict)
-    """Static grains; they win over the collected ones."""
+    """Static grains, of the file `grains` and of the option; they win over the collected ones."""
     file_roots: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     pillar_roots: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     file_client: str = "remote"
@@ -145,7 +149,14 @@ def _build(config_dir: Path, opts: dict[str, Any], origin: Mapping[str, str]) ->
             values[name] = _under(root, values[name])
     if "id" not in values:
         values["id"] = _default_id(config_dir)
+    values["grains"] = {**_grains_file(config_dir), **values.get("grains", {})}
     return Settings(config_dir=config_dir, opts=opts, warnings=_unknown(opts, origin), **values)
+
+
+def _grains_file(config_dir: Path) -> dict[str, Any]:
+    """Static grains in a file of their own, Salt's `grains` beside the configuration."""
+    path = config_dir / "grains"
+    return _parse(path) if path.is_file() else {}
 
 
 def _default_id(config_dir: Path) -> str:

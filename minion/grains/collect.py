@@ -6,53 +6,64 @@ Called through `minion.grains`. A source that fails costs its own grains and nob
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 log = logging.getLogger(__name__)
 
 Grains = dict[str, Any]
 
-COMPATIBLE_WITH = (3008, 3)
-"""The release of Salt whose language this speaks; formulas compare `saltversion` with what they need."""
 
+def collect(
+    extra: Mapping[str, Any] | None = None,
+    *,
+    minion_id: str = "",
+    opts: Mapping[str, Any] | None = None,
+    before: Mapping[str, Any] | None = None,
+) -> Grains:
+    """Every grain; `extra` (the static grains of the configuration) wins over what is found.
 
-def collect(extra: Mapping[str, Any] | None = None) -> Grains:
-    """Every grain but `id`; `extra` (the static grains of the configuration) wins over what is found."""
+    `opts` are the options of the configuration: Salt's `enable_fqdns_grains` and `enable_gpu_grains` leave out what
+    they name. `before` has the grains of the last collection: names that no name server tells in time are taken over.
+    """
     grains: Grains = {}
-    for source in _sources():
+    for name, source in _sources(minion_id, opts or {}, before or {}):
         try:
             grains.update(source())
         except Exception:
             # A machine with an odd file in /proc shall still be managed: it misses some grains, and the log says why.
-            log.exception("event=grains_source_failed source=%s", source.__name__)
-    grains.update(_versions())
+            log.exception("event=grains_source_failed source=%s", name)
     return {**grains, **(extra or {})}
 
 
-def _sources() -> tuple[Callable[[], Grains], ...]:
-    from minion.grains import hardware, network, osrelease, process, system
+def _sources(
+    minion_id: str, opts: Mapping[str, Any], before: Mapping[str, Any]
+) -> Iterator[tuple[str, Callable[[], Grains]]]:
+    from minion.grains import hardware, network, osrelease, process, storage, system, virtual
 
-    return (
-        osrelease.os_grains,
-        system.kernel_grains,
-        system.init_grains,
-        system.locale_grains,
-        hardware.cpu_grains,
-        hardware.memory_grains,
-        hardware.disk_grains,
-        hardware.firmware_grains,
-        hardware.virtual_grains,
-        network.host_grains,
-        network.interface_grains,
-        network.gateway_grains,
-        network.dns_grains,
-        process.process_grains,
-    )
-
-
-def _versions() -> Grains:
-    return {
-        "saltversion": ".".join(str(part) for part in COMPATIBLE_WITH),
-        "saltversioninfo": list(COMPATIBLE_WITH),
-    }
+    yield "identity", lambda: process.identity_grains(minion_id, opts)
+    linux = sys.platform == "linux"
+    if linux:
+        yield "cpu", hardware.cpu_grains
+        yield "memory", hardware.memory_grains
+        yield "disks", storage.disk_grains
+        yield "mdadm", storage.mdadm_grains
+        yield "lvm", storage.lvm_grains
+        yield "virtual", virtual.virtual_grains
+        yield "gateway", network.gateway_grains
+        yield "selinux", system.selinux_grains
+        yield "init", system.init_grains
+    yield "kernel", system.kernel_grains
+    yield "os", osrelease.os_grains
+    yield "locale", system.locale_grains
+    yield "firmware", hardware.firmware_grains
+    yield "fibre channel", storage.fibre_channel_grains
+    if linux and opts.get("enable_gpu_grains", True) and opts.get("enable_lspci", True):
+        yield "gpus", hardware.gpu_grains
+    else:
+        yield "gpus", lambda: {"num_gpus": 0, "gpus": []}
+    yield "network", lambda: network.network_grains(before, fqdns=bool(opts.get("enable_fqdns_grains", True)))
+    yield "dns", network.dns_grains
+    yield "process", process.process_grains
+    yield "version", process.version_grains

@@ -1,65 +1,95 @@
 """Names and addresses of the machine. Called by `minion.grains.collect`.
 
-Nothing here may wait for a name server: the fqdn is asked for in a thread that is given up after a moment.
+Nothing here may wait for a name server: names are asked for in threads that are given up after a moment, and what was
+known before stands in for an answer that does not come.
 """
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import re
 import socket
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from minion.grains.system import read
+from minion.grains.files import read
+from minion.grains.netlink import Interface, interfaces
 
 Grains = dict[str, Any]
 
 NAME_SECONDS = 0.05
-"""How long the resolver is waited for; /etc/hosts and a cache nearby answer well within it."""
+"""How long resolvers are waited for, all together; /etc/hosts and a cache nearby answer well within it."""
+
+_LOOKUPS = 16
+"""Addresses whose names are looked up at most."""
 
 
-def host_grains() -> Grains:
-    """Host name, domain, and the addresses that the fqdn stands for."""
+def network_grains(before: Mapping[str, Any], *, fqdns: bool = True) -> Grains:
+    """Interfaces, names and addresses. `before` has the grains of the last collection; without `fqdns` (Salt's
+    `enable_fqdns_grains`) no address is looked up."""
+    found = interfaces()
+    outside = [one for name, card in found.items() if name != "lo" for one in (*card.ip4, *card.ip6)]
+    return {**interface_grains(found), **name_grains(outside if fqdns else (), before)}
+
+
+def name_grains(addresses: Sequence[str], before: Mapping[str, Any]) -> Grains:
+    """Host name, fqdn and its addresses, and the names of these addresses of the machine."""
     hostname = socket.gethostname()
-    fqdn, addresses = _resolved(hostname)
+    kept = before if before.get("localhost") == hostname else {}
+    asked: dict[str, Callable[[], Any]] = {"": lambda: _resolved(hostname)}
+    for one in addresses[:_LOOKUPS]:
+        if not ipaddress.ip_address(one).is_link_local:
+            asked[one] = functools.partial(_name_of, one)
+    answers = in_time(asked, NAME_SECONDS)
+    fqdn, stands_for = answers.pop("", None) or (
+        kept.get("fqdn", hostname),
+        [*kept.get("fqdn_ip4", ()), *kept.get("fqdn_ip6", ())],
+    )
+    late = len(answers) < len(asked) - 1
+    names = {name for name in answers.values() if name} | (set(kept.get("fqdns", ())) if late else set())
     host, _, domain = fqdn.partition(".")
     return {
         "localhost": hostname,
         "fqdn": fqdn,
         "host": host,
         "domain": domain,
-        "fqdn_ip4": [one for one in addresses if ":" not in one],
-        "fqdn_ip6": [one for one in addresses if ":" in one],
+        "fqdn_ip4": [one for one in stands_for if ":" not in one],
+        "fqdn_ip6": [one for one in stands_for if ":" in one],
+        "fqdns": sorted(names),
     }
 
 
-def interface_grains() -> Grains:
-    """Addresses by interface and family, and hardware addresses."""
-    import psutil
+def in_time(asked: Mapping[str, Callable[[], Any]], seconds: float) -> dict[str, Any]:
+    """What was answered within so many seconds; None for a question that has no answer."""
+    answers: dict[str, Any] = {}
 
-    ip4: dict[str, list[str]] = {}
-    ip6: dict[str, list[str]] = {}
-    hardware: dict[str, str] = {}
-    by_name = psutil.net_if_addrs()
-    order = {name: number for number, (_, name) in enumerate(socket.if_nameindex())}
-    for name in sorted(by_name, key=lambda one: order.get(one, len(order))):
-        ip4[name], ip6[name] = [], []
-        for address in by_name[name]:
-            if address.family == socket.AF_INET:
-                ip4[name].append(address.address)
-            elif address.family == socket.AF_INET6:
-                ip6[name].append(address.address.partition("%")[0])
-            elif address.family == psutil.AF_LINK:
-                hardware[name] = address.address
+    def ask(key: str, question: Callable[[], Any]) -> None:
+        try:
+            answers[key] = question()
+        except OSError:
+            answers[key] = None
+
+    threads = [threading.Thread(target=ask, args=one, daemon=True) for one in asked.items()]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + seconds
+    for thread in threads:
+        thread.join(max(0.0, end - time.monotonic()))
+    return dict(answers)
+
+
+def interface_grains(found: Mapping[str, Interface]) -> Grains:
+    """Addresses by interface and family, and hardware addresses."""
     return {
-        "ip4_interfaces": ip4,
-        "ip6_interfaces": ip6,
-        "ip_interfaces": {name: ip4[name] + ip6[name] for name in ip4},
-        "ipv4": _sorted(ip4),
-        "ipv6": _sorted(ip6),
-        "hwaddr_interfaces": hardware,
+        "ip4_interfaces": {name: list(one.ip4) for name, one in found.items()},
+        "ip6_interfaces": {name: list(one.ip6) for name, one in found.items()},
+        "ip_interfaces": {name: [*one.ip4, *one.ip6] for name, one in found.items()},
+        "ipv4": sorted({address for one in found.values() for address in one.ip4}),
+        "ipv6": sorted({address for one in found.values() for address in one.ip6}),
+        "hwaddr_interfaces": {name: one.hardware for name, one in found.items() if one.hardware},
     }
 
 
@@ -124,25 +154,13 @@ def parse_resolv_conf(text: str) -> dict[str, Any]:
     }
 
 
-def _sorted(by_name: Mapping[str, Sequence[str]]) -> list[str]:
-    return sorted({one for addresses in by_name.values() for one in addresses})
-
-
 def _resolved(hostname: str) -> tuple[str, list[str]]:
-    """The fqdn and its addresses; the plain host name and none when the resolver takes too long."""
-    answer: list[tuple[str, list[str]]] = []
+    """The fqdn, as the resolver has it, and the addresses that it stands for."""
+    found = socket.getaddrinfo(hostname, None, type=socket.SOCK_STREAM, flags=socket.AI_CANONNAME)
+    canonical = next((entry[3] for entry in found if entry[3]), "")
+    fqdn = next((name for name in (canonical, hostname) if "." in name and name != "localhost.localdomain"), hostname)
+    return fqdn, list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
-    def ask() -> None:
-        try:
-            found = socket.getaddrinfo(hostname, None, type=socket.SOCK_STREAM, flags=socket.AI_CANONNAME)
-        except OSError:
-            return
-        canonical = next((entry[3] for entry in found if entry[3]), "")
-        names = [canonical, hostname]
-        fqdn = next((name for name in names if "." in name and name != "localhost.localdomain"), hostname)
-        answer.append((fqdn, list(dict.fromkeys(str(entry[4][0]) for entry in found))))
 
-    thread = threading.Thread(target=ask, daemon=True)
-    thread.start()
-    thread.join(NAME_SECONDS)
-    return answer[0] if answer else (hostname, [])
+def _name_of(address: str) -> str:
+    return socket.gethostbyaddr(address)[0]

@@ -1,7 +1,7 @@
-"""Which operating system this is: Salt's `os` grains from os-release(5).
+"""Which operating system this is: Salt's `os` grains from os-release(5) and lsb-release.
 
-Called by `minion.grains.collect`. `os_grains_of` is a function of the file's text alone; the tests hold it against
-recorded files and against what Salt says of them.
+Called by `minion.grains.collect`. `os_grains_of` is a function of the files' texts alone; the tests hold it against
+recorded files and against what Salt 3008.3 says of them.
 """
 
 from __future__ import annotations
@@ -13,55 +13,84 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from minion.grains.files import read
+
 Grains = dict[str, Any]
 
 _FILES = ("/etc/os-release", "/usr/lib/os-release")
 
 _OS = {
-    "almalinux": "AlmaLinux",
-    "alpine": "Alpine",
-    "amzn": "Amazon",
-    "arch": "Arch",
-    "centos": "CentOS Stream",
-    "debian": "Debian",
-    "devuan": "Devuan",
-    "fedora": "Fedora",
-    "gentoo": "Gentoo",
-    "kali": "Kali",
+    "archarm": "Arch ARM",
+    "enterprise": "OEL",
     "linuxmint": "Mint",
-    "manjaro": "Manjaro",
-    "ol": "OEL",
-    "opensuse-leap": "SUSE",
-    "opensuse-tumbleweed": "SUSE",
+    "neon": "KDE neon",
+    "oracleserv": "OEL",
     "pop": "Pop",
-    "raspbian": "Raspbian",
-    "rhel": "RedHat",
-    "rocky": "Rocky",
+    "pop!_os": "Pop",
+    "redhatente": "RedHat",
     "sles": "SUSE",
-    "sled": "SUSE",
-    "ubuntu": "Ubuntu",
-    "void": "Void",
+    "slesexpand": "RES",
+    "manjarolin": "Manjaro",
+    "cloudserve": "CloudLinux",
+    "alibabaclo": "Alinux",
+    "scientific": "ScientificLinux",
 }
-"""os-release's ID -> Salt's `os`."""
+"""The first ten characters of NAME, without blanks and the word Linux, in small letters -> Salt's `os`. What is not
+here is called by its NAME, without the word Linux."""
 
-_FAMILY = {
-    "AlmaLinux": "RedHat",
-    "Amazon": "RedHat",
-    "CentOS": "RedHat",
-    "CentOS Stream": "RedHat",
-    "Devuan": "Debian",
-    "Fedora": "RedHat",
-    "Kali": "Debian",
-    "Manjaro": "Arch",
-    "Mint": "Debian",
-    "OEL": "RedHat",
-    "Pop": "Debian",
-    "Raspbian": "Debian",
-    "Rocky": "RedHat",
-    "SUSE": "Suse",
-    "Ubuntu": "Debian",
+_KEY_LENGTH = 10
+
+_FAMILIES = {
+    "Arch": ("Antergos", "Arch", "Arch ARM", "EndeavourOS", "Manjaro", "Manjaro ARM"),
+    "Debian": (
+        "AstraLinuxCE",
+        "AstraLinuxSE",
+        "Cumulus",
+        "Debian",
+        "Deepin",
+        "Devuan",
+        "KDE neon",
+        "Kali",
+        "Linaro",
+        "Mendel",
+        "Mint",
+        "Parrot OS",
+        "Pop",
+        "Raspbian",
+        "Trisquel",
+        "TurnKey",
+        "Ubuntu",
+        "Univention",
+        "antiX",
+        "elementary",
+        "elementary OS",
+    ),
+    "RedHat": (
+        "ALT",
+        "AlmaLinux",
+        "AlmaLinux Kitten",
+        "Alinux",
+        "Amazon",
+        "CentOS",
+        "CentOS Stream",
+        "CloudLinux",
+        "Fedora",
+        "OEL",
+        "OVS",
+        "RED OS",
+        "RES",
+        "RedHat",
+        "Rocky",
+        "ScientificLinux",
+        "VMware Photon OS",
+        "Virtuozzo",
+        "XCP-ng",
+        "XenServer",
+        "openEuler",
+    ),
+    "Suse": ("SLED", "SLES", "SLES_SAP", "SUSE", "openSUSE", "openSUSE Leap", "openSUSE Tumbleweed"),
 }
-"""Salt's `os` -> `os_family`, where they differ."""
+"""`os_family` -> the values of `os` that belong to it; all others are families of their own."""
 
 _LIKE = (
     ("debian", "Debian"),
@@ -72,13 +101,13 @@ _LIKE = (
     ("arch", "Arch"),
     ("alpine", "Alpine"),
 )
-"""Words of ID_LIKE -> `os_family` of systems that the table does not know."""
+"""Words of ID_LIKE -> `os_family` of systems that nobody knows."""
 
-_FULL_NAME = {"opensuse-leap": "Leap", "opensuse-tumbleweed": "Tumbleweed"}
-"""Where Salt's `osfullname` is not os-release's NAME."""
+_FINGER_BY_OS = ("AlmaLinux", "Debian", "FreeBSD", "Raspbian")
+_FINGER_BY_RELEASE = ("NixOS", "Pop", "Ubuntu")
+_NO_NEED_OF_LSB = ("almalinux", "debian", "linuxmint", "pop", "rocky", "ubuntu")
+"""IDs of systems whose os-release says all that there is to say."""
 
-_FINGER_BY_OS = ("AlmaLinux", "Debian", "Raspbian")
-_FINGER_BY_RELEASE = ("Pop", "Ubuntu")
 _DEBIAN_ARCHITECTURES = {
     "x86_64": "amd64",
     "aarch64": "arm64",
@@ -94,66 +123,111 @@ _DEBIAN_ARCHITECTURES = {
 def os_grains() -> Grains:
     """The grains of this machine."""
     uname = os.uname()
+    if uname.sysname == "FreeBSD":
+        from minion.grains.freebsd import freebsd_grains
+
+        return freebsd_grains(uname)
     for name in _FILES:
         path = Path(name)
         if path.is_file():
-            return os_grains_of(path.read_text(encoding="utf-8", errors="replace"), uname.machine)
+            text = path.read_text(encoding="utf-8", errors="replace")
+            older = read("/etc/centos-release") or read("/etc/debian_version")
+            return os_grains_of(text, uname.machine, lsb=read("/etc/lsb-release"), older=older)
     return {"os": uname.sysname, "os_family": uname.sysname, "osarch": uname.machine}
 
 
-def os_grains_of(text: str, machine: str) -> Grains:
+def os_grains_of(text: str, machine: str, *, lsb: str = "", older: str = "") -> Grains:
     """The grains that an os-release file gives on a machine of this architecture (`uname -m`).
 
-    A system without a release (Debian's testing) has no `osrelease` grains, as with Salt.
+    `lsb` is /etc/lsb-release, `older` what /etc/centos-release or /etc/debian_version says: they know the release of
+    systems whose os-release does not.
     """
-    fields = parse(text)
-    identity = fields.get("ID", "linux").lower()
-    name = _OS.get(identity) or re.sub(r"\s+(GNU/)?Linux$", "", fields.get("NAME", identity))
+    fields = {"NAME": "Linux", "ID": "linux", "PRETTY_NAME": "Linux", **parse(text)}
+    full = _full_name(fields)
+    name = _os(fields)
+    standard = _standard(fields, lsb)
     family = _family(name, fields.get("ID_LIKE", ""))
-    full = _FULL_NAME.get(identity) or fields.get("NAME", name)
-    codename = _codename(identity, fields)
-    grains: Grains = {
+    release = fields.get("VERSION_ID", "")
+    codename = fields.get("VERSION_CODENAME") or _bracketed(fields)
+    if fields["ID"] not in _NO_NEED_OF_LSB:
+        release = standard.get("lsb_distrib_release", "")
+        codename = standard["lsb_distrib_codename"]
+        if not codename or "Red Hat" in codename:
+            codename = _bracketed(fields) if name == "RedHat" else ""
+    if not release:
+        found = re.search(r"\d+(?:\.\d+)+", older) or re.search(r"\S+/\S+", older)
+        release = found[0] if found else fields.get("VERSION_ID", "")
+    return {
         "os": name,
         "os_family": family,
         "osfullname": full,
         "oscodename": codename,
         "osarch": _DEBIAN_ARCHITECTURES.get(machine, machine) if family == "Debian" else machine,
-        "lsb_distrib_id": full,
-        "lsb_distrib_codename": codename,
+        **standard,
+        **release_grains(name, full, release),
     }
-    release = fields.get("VERSION_ID") or fields.get("BUILD_ID") or ""
-    return {**grains, **_release(name, full, release)} if release else grains
 
 
-def _release(name: str, full: str, release: str) -> Grains:
+def release_grains(name: str, full: str, release: str) -> Grains:
+    """`osrelease` and what is derived from it; a system without releases has an empty one and nothing else."""
+    if not release:
+        return {"osrelease": ""}
     info = [int(part) if part.isdigit() else part for part in release.split(".")]
     finger = name if name in _FINGER_BY_OS else full
-    return {
+    found: Grains = {
         "osrelease": release,
         "osrelease_info": info,
-        "osmajorrelease": info[0],
         "osfinger": f"{finger}-{release if name in _FINGER_BY_RELEASE else info[0]}",
-        "lsb_distrib_release": release,
     }
+    return {**found, "osmajorrelease": info[0]} if isinstance(info[0], int) else found
+
+
+def _os(fields: Mapping[str, str]) -> str:
+    if re.match(r"cpe:(?:/o|2\.3:o):(?:open)?suse:", fields.get("CPE_NAME", "")):
+        return "SUSE"
+    plain = re.sub(r"\W(?:gnu/)?linux", "", fields["NAME"], flags=re.IGNORECASE).strip()
+    return _OS.get(plain.replace(" ", "").lower()[:_KEY_LENGTH], plain)
+
+
+def _full_name(fields: Mapping[str, str]) -> str:
+    name = fields["NAME"].strip()
+    if _os(fields) == "SUSE" and name == "openSUSE Leap":
+        return "Leap"
+    return "Tumbleweed" if fields.get("VERSION") == "Tumbleweed" else name
 
 
 def _family(name: str, like: str) -> str:
-    if name in _FAMILY:
-        return _FAMILY[name]
-    if name in _OS.values():
-        return name
-    words = like.lower().replace('"', "").split()
+    for family, members in _FAMILIES.items():
+        if name in members:
+            return family
+    words = like.lower().split()
     return next((family for word, family in _LIKE if any(one.startswith(word) for one in words)), name)
 
 
-def _codename(identity: str, fields: Mapping[str, str]) -> str:
-    """From its own field, from the brackets in VERSION, or what SUSE calls itself."""
-    if fields.get("VERSION_CODENAME"):
-        return fields["VERSION_CODENAME"]
-    if _FAMILY.get(_OS.get(identity, "")) == "Suse":
-        return fields.get("PRETTY_NAME", "")
-    bracketed = re.search(r"\(([^)]+)\)", fields.get("VERSION", ""))
-    return bracketed[1] if bracketed and identity != "fedora" else ""
+def _bracketed(fields: Mapping[str, str]) -> str:
+    """The codename that stands in the brackets of VERSION."""
+    found = re.fullmatch(r"\d\S* \(([^)]+)\)", fields.get("VERSION", ""))
+    return found[1] if found else ""
+
+
+def _standard(fields: Mapping[str, str], lsb: str) -> Grains:
+    """The `lsb_distrib_…` grains: from lsb-release where there is one, otherwise what os-release has instead."""
+    given = {
+        f"lsb_{key.lower()}": value.rstrip()
+        for key, value in parse(lsb).items()
+        if key in ("DISTRIB_ID", "DISTRIB_RELEASE", "DISTRIB_CODENAME", "DISTRIB_DESCRIPTION")
+    }
+    if "lsb_distrib_id" in given:
+        return {"lsb_distrib_codename": "", **given}
+    found = {"lsb_distrib_id": fields["NAME"].strip()}
+    if "VERSION_ID" in fields and fields["NAME"] != "CentOS Linux":  # which tells half of its release
+        found["lsb_distrib_release"] = fields["VERSION_ID"]
+    codename = fields.get("VERSION_CODENAME")
+    if codename is None:
+        codename = fields["PRETTY_NAME"]
+        if fields["ID"] in ("rocky", "almalinux"):
+            codename = _bracketed(fields) or codename
+    return {**given, **found, "lsb_distrib_codename": codename}
 
 
 def parse(text: str) -> dict[str, str]:

@@ -1,19 +1,44 @@
-"""The minion's own process: who it runs as, and with which Python. Called by `minion.grains.collect`."""
+"""The minion itself: its id and master, and the process that it is. Called by `minion.grains.collect`."""
 
 from __future__ import annotations
 
 import grp
+import hashlib
 import os
 import pwd
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 Grains = dict[str, Any]
 
+COMPATIBLE_WITH = (3008, 3)
+"""The release of Salt whose language this speaks; formulas compare `saltversion` with what they need."""
+
+
+def version_grains() -> Grains:
+    """The release of Salt that this is like."""
+    return {
+        "saltversion": ".".join(str(part) for part in COMPATIBLE_WITH),
+        "saltversioninfo": list(COMPATIBLE_WITH),
+    }
+
+
+def identity_grains(minion_id: str, opts: Mapping[str, Any]) -> Grains:
+    """Who this minion is, and whom it listens to; nothing without an id."""
+    if not minion_id:
+        return {}
+    number = int(hashlib.sha256(minion_id.encode()).hexdigest(), 16) % 2**31
+    master = opts.get("master") or opts.get("controller") or "salt"
+    grains: Grains = {"id": minion_id, "server_id": number, "master": master}
+    if opts.get("resources"):
+        grains["salt_resources"] = opts["resources"]
+    return grains
+
 
 def process_grains() -> Grains:
     """User, group, directory, search path, shell and Python of this process."""
-    path = os.environ.get("PATH", "")
+    path = os.environ.get("PATH", "").strip()
     return {
         "uid": os.geteuid(),
         "gid": os.getegid(),
