@@ -71,9 +71,16 @@ def used_files(chunks: Mapping[str, Chunk], compiled: Compiled) -> tuple[dict[st
 
 
 def chunk_keys(chunks: Sequence[Chunk]) -> dict[str, Chunk]:
-    """A unique key for each chunk, in the order given."""
+    """A unique key for each chunk, in the order given.
+
+    A lowstate names a chunk that others are a prereq of twice: once to be predicted, once to be run. Who runs it
+    predicts on demand, so the first has no key.
+    """
     keyed: dict[str, Chunk] = {}
-    for chunk in chunks:
+    last = {chunk.tag: place for place, chunk in enumerate(chunks) if chunk.arguments.get("__prereq__")}
+    for place, chunk in enumerate(chunks):
+        if last.get(chunk.tag, place) != place:
+            continue
         key, count = chunk.tag, 1
         while key in keyed:
             count += 1

@@ -212,6 +212,10 @@ class StateResult:
     skipped: bool = False
     """A requisite or condition kept it from running."""
     warnings: tuple[str, ...] = ()
+    skip_watch: bool = False
+    """Its mod_watch is not called, whatever it watches: a condition kept it from running."""
+    skip_req: bool = False
+    """What watches it, or waits for its changes, is not to act on them (a user state's word)."""
 
     def as_salt(self, chunk: Chunk) -> dict[str, Value]:
         """The entry of Salt's running dictionary."""
@@ -230,6 +234,9 @@ class StateResult:
             entry["__state_ran__"] = False
         if self.warnings:
             entry["warnings"] = list(self.warnings)
+        for name in ("skip_watch", "skip_req"):
+            if getattr(self, name):
+                entry[name] = True
         return entry
 
     def with_(self, **fields: Value) -> StateResult:

@@ -24,7 +24,6 @@ KINDS = (
     "onfail_any",
     "onfail_all",
     "prereq",
-    "prereq_any",
 )
 """Requisites that decide whether a chunk runs; `listen` comes after all of them."""
 
@@ -49,6 +48,10 @@ class Status(enum.Enum):
     """Nothing failed that it waits for."""
     ONCHANGES = "onchanges"
     """Nothing changed that it waits for."""
+    SKIPPED = "skipped"
+    """What changed says that nothing is to follow from it (`skip_req`)."""
+    UNWATCHED = "unwatched"
+    """It runs, but what changed says that no mod_watch is to follow."""
 
 
 def changed(result: StateResult) -> bool:
@@ -66,8 +69,12 @@ def judge(found: Mapping[str, Sequence[StateResult]]) -> Status:
         notes |= _notes(kind, results)
     if "fail" in notes:
         return Status.FAIL
-    if "pre" in notes and "premet" not in notes:
-        return Status.PRE
+    if "skip" in notes and notes & {"onchangesmet", "premet"}:
+        return Status.SKIPPED
+    if "skip" in notes and "change" in notes:
+        return Status.UNWATCHED
+    if "pre" in notes:
+        return Status.MET if "premet" in notes else Status.PRE
     if "onfail" in notes and "onchangesmet" not in notes:
         return Status.ONFAIL
     if "onchanges" in notes and "onchangesmet" not in notes:
@@ -78,23 +85,29 @@ def judge(found: Mapping[str, Sequence[StateResult]]) -> Status:
 
 
 def _notes(kind: str, results: Iterable[StateResult]) -> set[str]:
+    """What one requisite has to say; `any` forms forget a failure beside a success. Salt's `onfail` is one of them."""
     base, _, quantifier = kind.partition("_")
     notes = {_note(base, result) for result in results}
+    notes |= {"skip" for result in results if result.skip_req}
     if quantifier == "any" or kind == "onfail":
-        if notes & {"met", "change"}:
+        if notes & {"met", "change", "onchangesmet"}:
             notes -= {"fail"}
-        if "onfailmet" in notes:
+        if "onchangesmet" in notes:
+            notes -= {"onchanges"}
+        if "met" in notes:
             notes -= {"onfail"}
+    if quantifier == "all" and "onfail" in notes:
+        notes -= {"met"}
     return notes
 
 
 def _note(base: str, result: StateResult) -> str:
     match base:
-        case "onfail":
-            return "onfailmet" if result.result is False else "onfail"
+        case "onfail" if result.result is not False:
+            return "onfail"
         case "onchanges":
             return "onchangesmet" if result.result is not False and changed(result) else "onchanges"
-        case _ if result.result is False:
+        case _ if base != "onfail" and result.result is False:
             return "fail"
         case "prereq":
             return "premet" if changed(result) else "pre"

@@ -1,6 +1,6 @@
 """`retry`, as Salt writes it, read into numbers.
 
-Called by the runner alone. Values that Salt cannot use give its defaults, as Salt does with a warning.
+Called by `highstate.run.attempt` alone. Values that Salt cannot use give its defaults, as Salt does with a warning.
 """
 
 from __future__ import annotations
@@ -13,24 +13,32 @@ from highstate.types import Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """How often, until which result, and how many seconds between."""
+    """How often, until which result, how many seconds between, and up to how many more by chance."""
 
     attempts: int = 2
     until: bool = True
-    interval: float = 30.0
+    interval: float = 30
+    splay: int = 0
+
+    def said(self) -> str:
+        """What a comment adds under test=True."""
+        return (
+            f"The state would be retried every {self.interval} seconds (with a splay of up to {self.splay} seconds) "
+            f"a maximum of {self.attempts} times or until a result of {self.until} is returned"
+        )
 
 
 def retry_of(given: Value) -> Retry:
-    """`retry: {attempts, until, interval}`; the defaults for whatever else is true, one attempt for the rest."""
-    if given is True:
+    """`retry: {attempts, until, interval, splay}`; False for one attempt; the defaults for whatever else."""
+    if given is False:
+        return Retry(attempts=0)
+    if not isinstance(given, Mapping):
         return Retry()
-    if isinstance(given, list):
-        given = {key: value for item in given if isinstance(item, Mapping) for key, value in item.items()}
-    if not isinstance(given, Mapping) or not given:
-        return Retry() if given else Retry(attempts=1)
-    attempts, until, interval = given.get("attempts", 2), given.get("until", True), given.get("interval", 30)
+    attempts, interval, splay = (given.get(name) for name in ("attempts", "interval", "splay"))
+    until = given.get("until")
     return Retry(
-        attempts=attempts if isinstance(attempts, int) and attempts > 0 else 2,
+        attempts=attempts if isinstance(attempts, int) else 2,
         until=until if isinstance(until, bool) else True,
-        interval=float(interval) if isinstance(interval, int | float) and interval >= 0 else 30.0,
+        interval=interval if isinstance(interval, int | float) and interval >= 0 else 30,
+        splay=splay if isinstance(splay, int) and splay >= 0 else 0,
     )

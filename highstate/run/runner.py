@@ -3,9 +3,9 @@
 Called by the minion (`run`). A chunk goes through four steps:
 
 1. Its requisites are run first where they stand later, and judged (`requisites.judge`).
-2. The executor plans it; when it watches something that changed and has nothing else to do, its mod_watch is planned.
+2. The executor plans it, and its mod_watch when it watches something that changed and has changed nothing by itself.
 3. Under test=True the prediction is the result. Otherwise the intent is journalled, the plan acted on, and the
-   result journalled.
+   result journalled (`attempt`).
 4. After all chunks come the listeners, and what could not act on a change is remembered for the next run.
 
 Chunks of `parallel: True` do their third step beside the others; who requires one waits for it.
@@ -22,9 +22,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from highstate.run import aggregation
-from highstate.run.ports import Executor, Journal, MemoryJournal, Prepared, Surroundings, Task
-from highstate.run.requisites import KINDS, Index, Status, changed, has_any, items, judge, may_be_empty, said
-from highstate.run.retry import Retry, retry_of
+from highstate.run.attempt import Attempts
+from highstate.run.graph import Graph, Named
+from highstate.run.ports import Executor, Journal, MemoryJournal, Surroundings, Task
+from highstate.run.requisites import Status, changed, items, judge
 from highstate.run.triggers import listener_key, owed_after
 from highstate.types import Chunk, StateResult, Value
 
@@ -32,8 +33,10 @@ _NOT_RUN = {
     Status.PRE: "No changes detected",
     Status.ONFAIL: "State was not run because onfail req did not change",
     Status.ONCHANGES: "State was not run because none of the onchanges reqs changed",
+    Status.SKIPPED: "State was not run because requisites were skipped by another state",
 }
 """Salt's comments."""
+_UNWATCHED = " mod_watch was not run because requisites were skipped by another state"
 
 
 def run(
@@ -68,15 +71,8 @@ def run(
 
 
 def _with_known(chunks: Mapping[str, Chunk], known: Mapping[str, StateResult]) -> dict[str, Chunk]:
-    """The chunks with those that are only known by their key, without the test nodes of prereq.
-
-    A lowstate names a chunk that others are a prereq of twice: once to be predicted, once to be run. Prediction is
-    done on demand here, so the first is left out.
-    """
-    last = {chunk.tag: key for key, chunk in chunks.items()}
-    kept = {
-        key: chunk for key, chunk in chunks.items() if last[chunk.tag] == key or not chunk.arguments.get("__prereq__")
-    }
+    """The chunks with those that are only known by their key."""
+    kept = dict(chunks)
     for key in known:
         parts = key.split("#")[0].split("_|-")
         if key not in chunks and len(parts) == 4:
@@ -95,14 +91,12 @@ class _Run:
     failhard: bool
     sleep: Callable[[float], None]
     around: Surroundings
-    index: Index = field(init=False)
+    graph: Graph = field(init=False)
+    attempts: Attempts = field(init=False)
     results: dict[str, StateResult] = field(default_factory=dict)
     predictions: dict[str, StateResult] = field(default_factory=dict)
-    followers: dict[str, list[str]] = field(default_factory=dict)
-    """Key → keys of the chunks that are a prereq of it, so must run before it."""
     in_progress: set[str] = field(default_factory=set)
     finished: Mapping[str, StateResult] = field(init=False)
-    begun: Mapping[str, Mapping[str, Value]] = field(init=False)
     pending: dict[str, Task] = field(default_factory=dict)
     """Key → what waits for a chunk that runs beside the others."""
     starts: dict[str, float] = field(default_factory=dict)
@@ -111,16 +105,18 @@ class _Run:
     stopped: bool = False
 
     def __post_init__(self) -> None:
-        self.index = Index(self.chunks)
+        self.graph = Graph(self.chunks)
         if self.around.triggers is not None:
             self.owed = frozenset(self.around.triggers.owed())
         self.finished = {} if self.test else self.journal.results()
-        self.begun = {} if self.test else self.journal.intents()
-        for key, chunk in self.chunks.items():
-            for kind in ("prereq", "prereq_any"):
-                for item in items(chunk, kind):
-                    for first in self.index.find(item, key):
-                        self.followers.setdefault(first, []).append(key)
+        self.attempts = Attempts(
+            executor=self.executor,
+            journal=self.journal,
+            test=self.test,
+            begun={} if self.test else self.journal.intents(),
+            sleep=self.sleep,
+            arguments=self.arguments,
+        )
 
     def all(self) -> dict[str, StateResult]:
         for key in self.chunks:
@@ -132,7 +128,8 @@ class _Run:
         if not self.stopped:
             self.listeners()
         if not self.test and self.around.triggers is not None:
-            self.around.triggers.settle(owed_after(self.chunks, self.results, self.known, self.owed, self.index))
+            index = self.graph.index
+            self.around.triggers.settle(owed_after(self.chunks, self.results, self.known, self.owed, index))
         return self.results
 
     def of(self, key: str) -> StateResult | None:
@@ -179,34 +176,43 @@ class _Run:
         chunk = self.chunks.get(key)
         if chunk is not None:
             self.around.told(key, chunk, self.results[key])
-        hard = self.failhard or (chunk is not None and chunk.arguments.get("failhard") is True)
-        self.stopped = self.stopped or (hard and result.result is False)
+        if not self.test and result.result is False:
+            hard = self.failhard if chunk is None else chunk.arguments.get("failhard", self.failhard)
+            self.stopped = self.stopped or bool(hard)
 
     def one(self, key: str) -> StateResult | None:
         """The steps of one chunk, from its requisites to its result; None when it goes on beside the others."""
         chunk = self.chunks[key]
-        found, missing = self.requisites(key)
+        found, missing = self.graph.named(key)
         if missing:
             return _not_run(chunk, False, "The following requisites were not found:\n" + "\n".join(missing))
-        for first in [*(one for keys in found.values() for one in keys), *self.followers.get(key, ())]:
+        followers = self.graph.followers.get(key, ())
+        for first in [*self.graph.before(found), *followers]:
             self.ensure(first)
         if self.stopped:
             return _not_run(chunk, False, "")
         prediction = self.predictions.get(key)
         if prediction is not None and prediction.result is False:
             return replace(prediction, changes={})
-        status, failed = self.judged(key, found)
-        failed += [other for other in self.followers.get(key, ()) if self.failed(other)]
+        status, failed = self.judged(found)
+        failed += [other for other in followers if self.failed(other)]
         if status is Status.FAIL or failed:
-            return _not_run(chunk, False, "One or more requisite failed: " + ", ".join(self.names(failed)))
+            unchanged = prediction is not None and prediction.result is True and not prediction.changes
+            return prediction if prediction is not None and unchanged else self.unmet(chunk, failed)
         status = self.with_owed(key, chunk, status)
         if status in _NOT_RUN:
             return _not_run(chunk, True, _NOT_RUN[status])
-        watched = status is Status.CHANGE
         if self.test or chunk.arguments.get("parallel") is not True:
-            return self.repeated(key, chunk, watched)
-        self.pending[key] = self.around.background(lambda: (self.repeated(key, chunk, watched), self.clock()))
+            return self.attempted(key, chunk, status)
+        self.pending[key] = self.around.background(lambda: (self.attempted(key, chunk, status), self.clock()))
         return None
+
+    def attempted(self, key: str, chunk: Chunk, status: Status) -> StateResult:
+        result = self.attempts.until_good(key, chunk, status is Status.CHANGE)
+        return replace(result, comment=result.comment + _UNWATCHED) if status is Status.UNWATCHED else result
+
+    def unmet(self, chunk: Chunk, failed: list[str]) -> StateResult:
+        return _not_run(chunk, False, "One or more requisite failed: " + ", ".join(self.graph.names(failed)))
 
     def with_owed(self, key: str, chunk: Chunk, status: Status) -> Status:
         """The verdict for a chunk that could not act on a change in an earlier run: it is to act now."""
@@ -214,65 +220,25 @@ class _Run:
             return status
         return Status.CHANGE if any(chunk.arguments.get(kind) for kind in ("watch", "watch_any")) else Status.MET
 
-    def requisites(self, key: str) -> tuple[dict[str, list[str]], list[str]]:
-        """Kind → keys of the chunks meant, and a line for each item that means none."""
-        chunk = self.chunks[key]
-        found: dict[str, list[str]] = {}
-        missing: list[str] = []
-        if not has_any(chunk):
-            return found, missing
-        for kind in KINDS:
-            for item in items(chunk, kind):
-                keys = self.index.find(item, key)
-                if keys:
-                    if not kind.startswith("prereq"):
-                        found.setdefault(kind, []).extend(keys)
-                    else:
-                        found.setdefault(kind, [])
-                elif not may_be_empty(item):
-                    missing.append(said(kind, item))
-        return found, missing
-
-    def judged(self, key: str, found: Mapping[str, list[str]]) -> tuple[Status, list[str]]:
+    def judged(self, found: Named) -> tuple[Status, list[str]]:
         """The verdict, and the keys of the chunks that failed."""
         if not found:
             return Status.MET, []
-        named = dict(found)
-        for kind in found:
-            if kind.startswith("prereq"):
-                named[kind] = [one for i in items(self.chunks[key], kind) for one in self.index.find(i, key)]
-        seen = {
-            kind: [
-                result
-                for one in keys
-                if (result := self.predict(one) if kind.startswith("prereq") else self.of(one)) is not None
-            ]
-            for kind, keys in named.items()
-        }
-        recursive = [
-            one
-            for kind, keys in found.items()
-            for one in keys
-            if self.of(one) is None and kind.split("_")[0] in ("require", "watch")
-        ]
+        seen: dict[str, list[StateResult]] = {}
+        endless: list[str] = []
+        for kind, keys in found.items():
+            results = [(one, self.predict(one) if kind == "prereq" else self.of(one)) for one in keys]
+            seen[kind] = [result for _, result in results if result is not None]
+            if kind.startswith(("require", "watch")):
+                endless += [one for one, result in results if result is None]
         status = judge(seen)
         if status is not Status.FAIL:
-            return (Status.FAIL, recursive) if recursive else (status, [])
-        failed = [
-            one
-            for kind, keys in named.items()
-            if kind.split("_")[0] not in ("onfail", "onchanges")
-            for one in keys
-            if self.failed(one)
-        ]
-        return status, failed + recursive
+            return (Status.FAIL, endless) if endless else (status, [])
+        return status, [one for keys in found.values() for one in keys if self.failed(one)] + endless
 
     def failed(self, key: str) -> bool:
         result = self.of(key) or self.predictions.get(key)
         return result is not None and result.result is False
-
-    def names(self, keys: list[str]) -> list[str]:
-        return list(dict.fromkeys(f"{self.chunks[key].sls}.{self.chunks[key].id}" for key in keys))
 
     def predict(self, key: str) -> StateResult:
         """What a chunk that has not run yet would come to; that of one that has run is its result."""
@@ -283,102 +249,63 @@ class _Run:
             return done
         chunk = self.chunks[key]
         self.predictions[key] = _not_run(chunk, True, "No changes detected")
-        found, _ = self.requisites(key)
-        for keys in found.values():
-            for first in keys:
-                self.ensure(first)
-        status, failed = self.judged(key, found)
+        found, _ = self.graph.named(key)
+        for first in self.graph.before(found):
+            self.ensure(first)
+        status, failed = self.judged(found)
         status = self.with_owed(key, chunk, status)
-        if status is Status.FAIL:
-            comment = "One or more requisite failed: " + ", ".join(self.names(failed))
-            self.predictions[key] = _not_run(chunk, False, comment)
+        if status is Status.FAIL or status in (Status.ONFAIL, Status.ONCHANGES, Status.SKIPPED):
+            # That is settled: what it waits for has run, and Salt has its result here already.
+            comment = _NOT_RUN.get(status)
+            result = self.unmet(chunk, failed) if comment is None else _not_run(chunk, True, comment)
+            self.predictions[key] = result
+            if key not in self.in_progress and not self.stopped:
+                self.record(key, result, self.clock())
         elif status not in _NOT_RUN:
-            prepared = self.prepare(key, chunk, status is Status.CHANGE)
-            self.predictions[key] = self.foreseen(chunk, prepared, status is Status.CHANGE)
-        if key in self.begun and self.predictions[key].result is True:
-            self.predictions[key] = replace(self.predictions[key], result=None, changes=self.begun[key])
+            prepared = self.attempts.prepare(key, chunk)
+            self.predictions[key] = self.attempts.foreseen(key, prepared, status is Status.CHANGE)
+        begun = self.attempts.begun
+        if key in begun and self.predictions[key].result is True:
+            self.predictions[key] = replace(self.predictions[key], result=None, changes=begun[key])
         return self.predictions[key]
 
-    def prepare(self, key: str, chunk: Chunk, watched: bool) -> Prepared:
-        """The plan; mod_watch's when there is nothing else to do and something watched has changed."""
-        arguments = self.with_required(key, chunk)
-        prepared = self.executor.plan(chunk, arguments, watched=False)
-        if prepared is None:
-            return Prepared(chunk=chunk, predicted=_not_run(chunk, False, f"No plan was made for {key}"))
-        idle = prepared.work is None and prepared.predicted.result is True and not changed(prepared.predicted)
-        if watched and idle and not prepared.skip_watch:
-            return self.executor.plan(chunk, arguments, watched=True) or prepared
-        return prepared
+    def arguments(self, key: str, chunk: Chunk) -> Mapping[str, Value]:
+        """Those of a chunk with what the others make of them.
 
-    def foreseen(self, chunk: Chunk, prepared: Prepared, watched: bool) -> StateResult:
-        """What it would come to, its mod_watch included."""
-        result = prepared.foresee() if prepared.foresee else prepared.predicted
-        if watched and prepared.foresee and result.result is True and not result.changes:
-            follow = self.executor.plan(chunk, chunk.arguments, watched=True)
-            if follow is not None:
-                return follow.foresee() if follow.foresee else follow.predicted
-        return result
-
-    def with_required(self, key: str, chunk: Chunk) -> Mapping[str, Value]:
-        """The arguments, and in `__required__` state and name of what the chunk requires: cleaning spares those."""
+        `__required__`: state and name of what it requires, which cleaning spares. `__reqs__`: what it watches that has
+        changed.
+        """
         if chunk.state == "pkg" and not self.test:
             return aggregation.joined(key, self.chunks, self.could_run, self.around.aggregate)
-        if not chunk.arguments.get("clean"):
-            return chunk.arguments
-        found = self.requisites(key)[0].get("require", [])
-        return {**chunk.arguments, "__required__": [(self.chunks[one].state, self.chunks[one].name) for one in found]}
+        added: dict[str, Value] = {}
+        if chunk.arguments.get("clean"):
+            required = self.graph.named(key)[0].get("require", [])
+            added["__required__"] = [(self.chunks[one].state, self.chunks[one].name) for one in required]
+        if chunk.state == "test" and "watch" in chunk.arguments:
+            watched = [one for one in self.graph.named(key)[0].get("watch", []) if self.is_changed(one)]
+            added["__reqs__"] = [f"{self.chunks[one].state}: {self.chunks[one].id}" for one in watched]
+        return {**chunk.arguments, **added} if added else chunk.arguments
 
     def could_run(self, key: str) -> bool:
         """Whether a chunk is still to run and all that it names in its requisites has."""
-        if self.of(key) is not None or key in self.pending or key in self.in_progress or self.followers.get(key):
+        if self.of(key) is not None or key in self.pending or key in self.in_progress or key in self.graph.followers:
             return False
-        found, missing = self.requisites(key)
-        names = [one for keys in found.values() for one in keys]
-        if missing or any(self.of(one) is None for one in names):
+        found, missing = self.graph.named(key)
+        if missing or any(self.of(one) is None for one in self.graph.before(found)):
             return False
-        return self.judged(key, found)[0] in (Status.MET, Status.CHANGE)
-
-    def repeated(self, key: str, chunk: Chunk, watched: bool) -> StateResult:
-        """Attempts until `retry` is satisfied; one, when there is no `retry` or under test=True."""
-        retry = Retry(attempts=1) if self.test else retry_of(chunk.arguments.get("retry"))
-        result = self.attempt(key, chunk, watched)
-        earlier: list[str] = []
-        for number in range(1, retry.attempts):
-            if result.result is retry.until:
-                break
-            earlier.append(
-                f'Attempt {number}: Returned a result of "{result.result}", '
-                f'with the following comment: "{result.comment}"'
-            )
-            self.sleep(retry.interval)
-            result = self.attempt(key, chunk, watched)
-        return replace(result, comment="\n".join([*earlier, result.comment])) if earlier else result
-
-    def attempt(self, key: str, chunk: Chunk, watched: bool) -> StateResult:
-        prepared = self.prepare(key, chunk, watched)
-        if self.test:
-            return self.foreseen(chunk, prepared, watched)
-        result = prepared.predicted
-        if prepared.work is not None:
-            self.journal.intent(key, prepared.predicted.changes)
-            result = self.executor.act(prepared)
-        if watched and prepared.foresee and result.result is True and not result.changes and not result.skipped:
-            follow = self.executor.plan(chunk, chunk.arguments, watched=True)
-            result = result if follow is None else self.executor.act(follow) if follow.work else follow.predicted
-        if key in self.begun:
-            return _resumed(result, self.begun[key])
-        return result
+        return self.judged(found)[0] in (Status.MET, Status.CHANGE)
 
     def listeners(self) -> None:
         """mod_watch of every chunk that listens to one that changed, once each, after everything else."""
         heard: dict[str, None] = {}
+        find = self.graph.index.find
         for key, chunk in self.chunks.items():
             for item in items(chunk, "listen"):
-                if any(self.is_changed(one) for one in self.index.find(item, key)) and key not in self.known:
+                if any(self.is_changed(one) for one in find(item, key)) and key not in self.known:
                     heard[key] = None
             for item in items(chunk, "listen_in"):
                 if self.is_changed(key):
-                    heard.update(dict.fromkeys(one for one in self.index.find(item, key) if one not in self.known))
+                    heard.update(dict.fromkeys(one for one in find(item, key) if one not in self.known))
             if key not in self.known and listener_key(chunk) in self.owed:
                 heard[key] = None
         for key in heard:
@@ -391,29 +318,13 @@ class _Run:
         return result is not None and changed(result)
 
     def listener(self, chunk: Chunk) -> None:
-        own = replace(chunk, id=f"listener_{chunk.id}")
         key = listener_key(chunk)
         if key in self.finished:
             self.keep(key, self.finished[key])
             return
         self.starts[key] = self.clock()
-        prepared = self.executor.plan(own, own.arguments, watched=True)
-        if prepared is None:
-            result = _not_run(
-                own, False, f"State '{chunk.state}.mod_watch' was not found, so nothing can listen with it"
-            )
-        elif self.test or prepared.work is None:
-            result = prepared.predicted
-        else:
-            self.journal.intent(key, prepared.predicted.changes)
-            result = self.executor.act(prepared)
+        result = self.attempts.listener(key, replace(chunk, id=f"listener_{chunk.id}"))
         self.record(key, result, self.clock())
-
-
-def _resumed(result: StateResult, intended: Mapping[str, Value]) -> StateResult:
-    """A result after a cut-off attempt: what was intended then has happened, in part or in whole."""
-    note = "" if result.changes else "\nThe changes were made by an attempt that was cut off before it could report."
-    return replace(result, changes={**intended, **result.changes}, comment=result.comment + note)
 
 
 def _not_run(chunk: Chunk, result: bool, comment: str) -> StateResult:

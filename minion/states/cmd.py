@@ -99,7 +99,7 @@ def run(
 
     note = f'; its own test, "{one}", is not run by a plan' if (one := _test_name(stateful)) else ""
     return Plan(
-        changes=(Change(key="", act=act),),
+        changes=(Change(key="cmd", shown=name, foreseen=True, act=act),),
         pending=f'Command "{name}" would have been executed{note}',
         done=f'Command "{name}" run',
         converges=False,
@@ -147,7 +147,7 @@ def script(
         return how.shown(run_script(machine, data, args or more, how.cwd, how.runas, launch), name)
 
     return Plan(
-        changes=(Change(key="", act=act),),
+        changes=(Change(key="cmd", shown=name, foreseen=True, act=act),),
         pending=f"Command '{name}' would have been executed",
         done=f"Command '{name}' run",
         converges=False,

@@ -22,7 +22,7 @@ from minion.states.registry import Function, UnknownState, find, mod_watch
 _GLOBAL = frozenset(
     (
         "require", "require_any", "require_in", "watch", "watch_any", "watch_in", "onchanges", "onchanges_any",
-        "onchanges_in", "onfail", "onfail_any", "onfail_all", "onfail_in", "prereq", "prereq_any", "prereq_in",
+        "onchanges_in", "onfail", "onfail_any", "onfail_all", "onfail_in", "prereq", "prereq_in",
         "listen", "listen_in", "use", "use_in", "order", "unless", "onlyif", "creates", "check_cmd",
         "cmd_opts_exclude", "failhard", "retry", "parallel", "aggregate", "reload_modules", "reload_grains",
         "reload_pillar", "fire_event", "saltenv", "no_log", "state", "fun", "name", "names", "provider", "runas",
@@ -107,8 +107,8 @@ class StateEngine:
             except ConditionUnknown as unknown:
                 kept_from, doubts = None, (str(unknown),)
             if kept_from is not None:
-                result = StateResult(name=chunk.name, result=True, comment=kept_from, skipped=True)
-                return Prepared(chunk=chunk, predicted=result, skip_watch=True)
+                result = StateResult(name=chunk.name, result=True, comment=kept_from, skip_watch=True)
+                return Prepared(chunk=chunk, predicted=result)
             if function is None:
                 return self._unforeseen(chunk, arguments, watched)
             return self._planned(chunk, function, arguments, watched, doubts)
@@ -203,6 +203,8 @@ class StateEngine:
         warnings += doubts
         if "backup_dir" in function.parameters:
             own["backup_dir"] = self._backup_dir
+        if "reqs" in function.parameters:
+            own["reqs"] = arguments.get("__reqs__", [])
         if "required" in function.parameters:
             own["required"] = arguments.get("__required__", ())
         if "functions" in function.parameters:
@@ -210,7 +212,8 @@ class StateEngine:
         plan = function.call(self._machine, chunk.name, **own)
         warnings += plan.warnings
         if not plan.changes:
-            result = StateResult(name=chunk.name, result=plan.result, comment=plan.comment, warnings=warnings)
+            comment = plan.pending if self._test and plan.pending else plan.comment
+            result = StateResult(name=chunk.name, result=plan.result, comment=comment, warnings=warnings)
             own_check = "check_cmd" in function.parameters
             return Prepared(chunk=chunk, predicted=result if own_check else self._checked(chunk, result))
         changes: dict[str, Value] = {}
@@ -264,7 +267,8 @@ def _show(change: Change, changes: dict[str, Value]) -> None:
 
 def _perform(change: Change, machine: Machine, changes: dict[str, Value]) -> None:
     more = change.act(machine)
-    _show(change, changes)
+    if not change.foreseen:
+        _show(change, changes)
     if more:
         changes.update(more)
 

@@ -206,6 +206,8 @@ class Change:
     """Does it; raises StateFailed. May return more for `changes`, known only afterwards (pid, retcode, stdout)."""
     shown: Value = None
     """Stands in `changes` instead of {"old": old, "new": new} when not None (`diff`, a plain mode, ...)."""
+    foreseen: bool = False
+    """Stands in the `changes` of a plan alone; what comes of the act is what it returns (commands)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,9 @@ def succeed_without_changes(machine: Reader, name: str, comment: Value = None) -
 
 def fail_without_changes(machine: Reader, name: str, comment: Value = None) -> Plan:
     """Failure."""
-    return Plan(comment=str(comment or "Failure!"), result=False)
+    return Plan(
+        comment=str(comment or "Failure!"), pending="If we weren't testing, this would be a failure!", result=False
+    )
 
 
 def succeed_with_changes(machine: Reader, name: str, comment: Value = None) -> Plan:
@@ -89,9 +91,9 @@ def check_pillar(
     return Plan(comment="".join(wrong), result=not wrong)
 
 
-def mod_watch(machine: Reader, name: str, **arguments: Value) -> Plan:
-    """Says that it was called."""
-    change = Change(key="watch", shown="Watch statement fired.", act=_nothing)
+def mod_watch(machine: Reader, name: str, reqs: Value = (), **arguments: Value) -> Plan:
+    """Says that it was called, and what has changed (`reqs`)."""
+    change = Change(key="Requisites with changes", shown=reqs, act=_nothing)
     return Plan(changes=(change,), pending="Watch statement fired.", done="Watch statement fired.", converges=False)
 
 

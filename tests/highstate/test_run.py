@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from highstate.desired import chunk_keys
 from highstate.run import MemoryJournal, Prepared, Status, as_running, judge, outcome, run
 from highstate.types import Chunk, StateResult
 
@@ -85,7 +86,6 @@ def test_one_requisite(first: str, kind: str, result: bool, comment: str) -> Non
         ("onfail_all", ["fails", "fails-2"], True),
         ("require", ["ok", "fails"], False),
         ("prereq", ["ok", "changes"], True),
-        ("prereq_any", ["ok", "ok-2"], False),
     ],
 )
 def test_several_requisites(kind: str, others: list[str], runs: bool) -> None:
@@ -166,8 +166,11 @@ def test_prereq_reaches_through_a_chain_and_a_failure_stops_what_comes_after() -
 
 def test_the_test_node_of_a_prereq_is_no_chunk_of_its_own() -> None:
     node, real = low("changes", __prereq__=True), low("changes", __prereq__=True, __prerequiring__=True)
-    results = go(node, low("changes-2", prereq=["changes"]), real)
-    assert list(results) == ["1", "2"]
+    keyed = chunk_keys([node, low("changes-2", prereq=["changes"]), real])
+    assert list(run(keyed, Script(), test=False, clock=lambda: 0.0)) == [
+        "test_|-changes-2-id_|-changes-2_|-do",
+        "test_|-changes-id_|-changes_|-do",
+    ]
 
 
 def test_a_requisite_that_stands_later_is_run_first_and_a_circle_fails() -> None:

@@ -78,7 +78,7 @@ def test_an_unknown_argument_is_a_warning_and_global_ones_are_not(tmp_path: Path
 @pytest.mark.parametrize("test", [True, False])
 def test_a_condition_keeps_a_state_from_running(arguments: Any, comment: str, test: bool) -> None:
     result = one(chunk("test", "succeed_with_changes", "x", **arguments), test=test)
-    assert (result.result, result.comment, result.changes, result.skipped) == (True, comment, {}, True)
+    assert (result.result, result.comment, result.changes, result.skip_watch) == (True, comment, {}, True)
 
 
 @pytest.mark.parametrize("arguments", [{"onlyif": "true"}, {"unless": ["true", "false"]}, {"creates": ["/", "/nope"]}])

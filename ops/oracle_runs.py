@@ -1,0 +1,170 @@
+"""Runs of states by real Salt and by us, in throw-away folders, in one shape. Used by `make oracle` and tests/oracle.
+
+A `Case` is an SLS in which `@ROOT@` stands for a folder of the run's own. `SaltRuns` is the process of
+`oracle_runs_salt`; `ours` runs the same case here. What cannot be the same twice (times, pids, folders) is taken out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+_INSIDE = Path(__file__).with_name("oracle_runs_salt.py")
+_UNSTEADY = ("duration", "start_time", "pid")
+_FAILED = "One or more requisite failed: "
+"""Salt names what failed in the order of a set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One SLS, and how it is run."""
+
+    name: str
+    text: str
+    test: bool = False
+    opts: Mapping[str, Any] = field(default_factory=dict)
+
+
+Entry = Mapping[str, Any]
+Answer = Mapping[str, Entry]
+"""Chunk key -> what came of it; `log` -> the lines that the run's commands left, in order; or `errors`."""
+
+
+class SaltRuns:
+    """Real Salt, for as long as the `with` lasts."""
+
+    def __init__(self, venv: Path) -> None:
+        self._scratch = tempfile.TemporaryDirectory(prefix="oracle-runs")
+        self._process = subprocess.Popen(
+            [venv / "bin" / "python", _INSIDE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self._say(self._scratch.name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        assert self._process.stdin is not None  # noqa: S101  (it was asked for)
+        self._process.stdin.close()
+        self._process.wait()
+        self._scratch.cleanup()
+
+    def run(self, case: Case) -> Answer:
+        """What Salt makes of a case."""
+        assert self._process.stdout is not None  # noqa: S101  (it was asked for)
+        with _folder() as root:
+            tree = root / "tree"
+            tree.mkdir()
+            (tree / "case.sls").write_text(_text(case, root))
+            self._say(json.dumps({"tree": str(tree), "sls": ["case"], "test": case.test, "opts": dict(case.opts)}))
+            line = self._process.stdout.readline()
+            if not line:
+                raise SystemExit(f"Salt's process ended in the middle of {case.name}")
+            return _answer(json.loads(line), root)
+
+    def _say(self, line: str) -> None:
+        assert self._process.stdin is not None  # noqa: S101  (it was asked for)
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+
+
+def ours(case: Case) -> Answer:
+    """What we make of a case."""
+    from highstate.files import MemoryFiles
+    from highstate.types import Minion
+    from minion.compilers import RootsCompiler
+    from minion.modules import CompileFailed, Context, Modules
+    from minion.run_surroundings import surroundings
+
+    with _folder() as root:
+        files = MemoryFiles({"base": {"case.sls": _text(case, root).encode()}})
+        minion = Minion(id="oracle", grains={"id": "oracle", "os": "Debian", "os_family": "Debian", "kernel": "Linux"})
+        context = Context(
+            minion_id="oracle",
+            opts=case.opts,
+            make_grains=lambda: minion.grains,
+            make_files=lambda: files,
+            make_compiler=lambda: RootsCompiler(
+                files=files, pillar_files=MemoryFiles({}), minion=minion, opts=case.opts
+            ),
+            failhard=bool(case.opts.get("failhard")),
+            make_surroundings=lambda: surroundings(case.opts),
+        )
+        try:
+            found = {"states": Modules(context).call("state.sls", ["case"], {"test": case.test})}
+        except CompileFailed as error:
+            found = {"errors": [str(problem) for problem in error.problems]}
+        return _answer(json.loads(json.dumps(found, default=str)), root)
+
+
+def difference(mine: Answer, salts: Answer) -> list[str]:
+    """A line for each field that is not the same; of errors, only that there are some is compared."""
+    if "errors" in mine and "errors" in salts:
+        return []
+    lines = []
+    for key in dict.fromkeys((*salts, *mine)):
+        one, other = mine.get(key), salts.get(key)
+        if one is None or other is None:
+            lines.append(f"{key}: ours {one}, Salt {other}")
+            continue
+        lines += [
+            f"{key} {name}: ours {one.get(name)!r}, Salt {other.get(name)!r}"
+            for name in sorted({*one, *other})
+            if one.get(name) != other.get(name)
+        ]
+    return lines
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="oracle-run-") as name:
+        yield Path(name)
+
+
+def _text(case: Case, root: Path) -> str:
+    return case.text.replace("@ROOT@", str(root))
+
+
+def _answer(found: Mapping[str, Any], root: Path) -> Answer:
+    if "errors" in found:
+        return {"errors": {"errors": found["errors"]}}
+    log = root / "log"
+    lines = log.read_text().splitlines() if log.exists() else []
+    states = {_steady(key, root): _steady(entry, root) for key, entry in found["states"].items()}
+    ordered = sorted(states.items(), key=lambda item: item[1].get("__run_num__", -1))
+    ranked = {key: {**entry, "__run_num__": rank} for rank, (key, entry) in enumerate(ordered)}
+    return {**ranked, "log": {"lines": lines}}
+
+
+def _steady(value: Any, root: Path) -> Any:
+    """Without what cannot be the same twice."""
+    if isinstance(value, dict):
+        return {key: _steady(inner, root) for key, inner in value.items() if key not in _UNSTEADY}
+    if isinstance(value, list):
+        return [_steady(inner, root) for inner in value]
+    if isinstance(value, str):
+        head, found, names = value.partition(_FAILED)
+        if found:
+            value = f"{head}{found}{', '.join(sorted(names.split(', ')))}"
+        return re.sub(r"(?s)Traceback \(most recent call last\):.*", "Traceback", value.replace(str(root), "@ROOT@"))
+    return value
+
+
+def seconds(call: Any) -> float:
+    """How long a call takes."""
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started

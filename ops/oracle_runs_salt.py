@@ -1,0 +1,61 @@
+"""Real Salt as a process that runs states and answers JSON lines. Runs in a virtualenv that has Salt.
+
+Started by `oracle_runs.SaltRuns`, never by hand. Each line is an `oracle_runs.Case` with the folder that it may use; it
+is answered by the running dictionary, or the errors in its place. Knows nothing of Saltern.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+
+def main() -> None:
+    """Answer until there are no more cases."""
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what Salt prints is no answer
+    base = _options(Path(sys.stdin.readline().strip()))
+    for line in sys.stdin:
+        try:
+            answer = _run(copy.deepcopy(base), json.loads(line))
+        except Exception:
+            answer = {"errors": [traceback.format_exc()]}
+        answers.write(json.dumps(answer, default=str) + "\n")
+
+
+def _options(folder: Path) -> dict[str, Any]:
+    import salt.config
+    import salt.loader
+
+    logging.disable(logging.CRITICAL)
+    config = folder / "minion"
+    lines = (f"root_dir: {folder}", "file_client: local", "local: true", "log_level: quiet", "user: root")
+    config.write_text("\n".join([*lines, "log_level_logfile: quiet", "grains_cache: false", ""]))
+    opts = dict(salt.config.minion_config(str(config), minion_id="oracle"))
+    Path(opts["cachedir"]).mkdir(parents=True, exist_ok=True)
+    opts["grains"] = salt.loader.grains(opts)
+    return opts
+
+
+def _run(opts: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
+    import salt.state
+
+    opts |= {"file_roots": {"base": [case["tree"]]}, "test": case["test"], "pillar": {}, **case["opts"]}
+    with salt.state.HighState(opts, initial_pillar={}) as state:
+        state.push_active()
+        try:
+            high, errors = state.render_highstate({"base": case["sls"]})
+            found = errors or state.state.call_high(high)
+        finally:
+            state.pop_active()
+    return {"errors": found} if isinstance(found, list) else {"states": found}
+
+
+if __name__ == "__main__":
+    main()
