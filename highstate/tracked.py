@@ -30,6 +30,7 @@ Which kind a read is must never follow from its own answer."""
 _MISSING = object()
 _A_MAPPING = b"\0mapping"
 _unique = itertools.count()
+_SCALARS = frozenset((str, int, float, bool, type(None)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,10 +259,10 @@ class View(MutableMapping[Any, Any]):
         if value is _MISSING:
             raise KeyError(key)
         child: Any
-        if isinstance(value, Mapping):
+        if isinstance(value, (dict, Mapping)):
             child = View(self.__recorder, self.__root, path, value)
         else:
-            child = fresh(value) if isinstance(value, list | set) else value
+            child = fresh(value) if isinstance(value, (list, set)) else value
         self.__children[key] = child
         return child
 
@@ -327,6 +328,13 @@ class View(MutableMapping[Any, Any]):
             }
         return self.__own
 
+    def _plain(self) -> Value:
+        """All of it as plain data, recorded whole; the render's own version of it, if it changed anything."""
+        if self.__own is None and not self.__children:
+            self.__recorder.record(("value", self.__root, self.__path))
+            return _unfolded(self.__data if type(self.__data) is dict else dict(self.__data))
+        return {key: plain(inner) for key, inner in self.__whole().items()}
+
     def _place(self) -> tuple[str, tuple[Any, ...]]:
         """Root and path, for messages (templates cannot reach names that start with an underscore)."""
         return self.__root, self.__path
@@ -340,13 +348,25 @@ def place_of(view: View) -> str:
 
 def plain(value: Value) -> Value:
     """`value` with all views in it turned to plain data (and so recorded whole)."""
-    if isinstance(value, View | dict):
+    if type(value) in _SCALARS:
+        return value
+    if type(value) is View:
+        return value._plain()
+    if isinstance(value, (dict, View)):
         return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [plain(inner) for inner in value]
     if type(value) is tuple:
         return tuple(plain(inner) for inner in value)
     return value
+
+
+def _unfolded(value: Value) -> Value:
+    """A deep copy of data without views; aliases inside become values of their own."""
+    try:
+        return marshal.loads(marshal.dumps(value, 2))  # noqa: S302  (bytes made in this very line)
+    except ValueError:
+        return plain(copy.deepcopy(value))
 
 
 def fresh(value: Value) -> Value:

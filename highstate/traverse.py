@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, MutableMapping
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -14,20 +15,21 @@ import yaml
 from highstate.aggregation import JoinableMap, joined
 from highstate.types import Value
 
+_MISSING = object()
+
 
 def traverse(data: Value, path: Value, default: Value = None, *, delimiter: str = ":") -> Value:
     """The value at `path` ("a:b:0"), or `default`. Numbers index lists; a list of mappings is searched for a key."""
     keys = path.split(delimiter) if isinstance(path, str) else [path] if isinstance(path, int) else list(path)
-    missing = object()
     value = data
     for key in keys:
-        if isinstance(value, list | tuple):
-            value = _in_list(value, key, missing)
-        elif isinstance(value, Mapping):
-            value = _in_mapping(value, key, missing)
+        if isinstance(value, (list, tuple)):
+            value = _in_list(value, key, _MISSING)
+        elif isinstance(value, (dict, Mapping)):
+            value = _in_mapping(value, key, _MISSING)
         else:
             return default
-        if value is missing:
+        if value is _MISSING:
             return default
     return value
 
@@ -57,10 +59,16 @@ def _in_mapping(mapping: Mapping[Any, Value], key: Value, missing: object) -> Va
         return missing
     try:
         # `ports:80` must find the key 80, which YAML read as a number.
-        loaded = yaml.safe_load(key)
+        loaded = _read(key)
         return missing if loaded == key else mapping[loaded]
     except (yaml.YAMLError, KeyError, TypeError, ValueError):
         return missing
+
+
+@lru_cache(maxsize=4096)
+def _read(key: str) -> Value:
+    """A part of a path as YAML reads it. A list or mapping is no key of anything."""
+    return yaml.safe_load(key)
 
 
 def update(

@@ -7,36 +7,29 @@ Called by `pipeline` alone; knows nothing of YAML documents and SLS names.
 
 from __future__ import annotations
 
-import bisect
 import json
 import posixpath
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from threading import Lock
 from types import CodeType
-from typing import Any, TypeAlias
+from typing import Any
 
 import jinja2
-from jinja2 import nodes
-from jinja2.compiler import CodeGenerator, Frame
 from jinja2.runtime import new_context
-from jinja2.sandbox import SandboxedEnvironment
 from jinja2.utils import missing
 
-from highstate.render.bounds import BOUNDED_FILTERS, MAX_PRODUCT, MAX_STEPS, TooMuch, check_call, check_operator
+from highstate.render.bounds import BOUNDED_FILTERS
 from highstate.render.filters import FILTERS, GLOBALS, TESTS
+from highstate.render.sandbox import Environment, Options
 from highstate.render.serial import Printable
 from highstate.render.tags import SerializerTags
 from highstate.render.undefined import Missing
+from highstate.render.written import Places, Text, collect
 from highstate.tracked import Recorder
 from highstate.types import Value
-
-MAX_OUTPUT = 32 * 1024 * 1024
-"""Characters that one template may write."""
-Options: TypeAlias = tuple[tuple[str, Any], ...]
-"""Environment options that differ from Jinja's own, sorted."""
 
 _CODE_CACHE_SIZE = 8192
 _OPTION_NAMES = """
@@ -48,94 +41,14 @@ _OPTIONS = frozenset(_OPTION_NAMES.split())
 _LENIENT = "lenient"
 
 
-class _LineExact(CodeGenerator):
-    """Writes each piece of output as a statement of its own, so that each keeps its line."""
-
-    def visit_Output(self, node: nodes.Output, frame: Frame) -> None:  # noqa: N802  (Jinja's name)
-        for child in node.nodes:
-            self.newline(child)
-            super().visit_Output(nodes.Output([child], lineno=child.lineno), frame)
-
-    def visit_For(self, node: nodes.For, frame: Frame) -> None:  # noqa: N802  (Jinja's name)
-        """A loop, whose turns are counted. A recursive one is left: its depth is what bounds it."""
-        if not node.recursive:
-            counted = nodes.EnvironmentAttribute("counted")
-            node.iter = nodes.Call(counted, [node.iter], [], None, None).set_lineno(node.iter.lineno)
-        super().visit_For(node, frame)
-
-    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802  (Jinja's name)
-        """`~`, through a method that bounds it: text joined to itself in a loop doubles each time."""
-        self.write("environment.joined((")
-        for part in node.nodes:
-            self.visit(part, frame)
-            self.write(", ")
-        self.write("))")
-
-
-class Environment(SandboxedEnvironment):
-    """Salt's sandbox, with bounds on what `*`, `**`, `+` and `~` may make."""
-
-    options: Options = ()
-    steps: int = 0
-    """Turns of loops and calls that this render has done."""
-    code_generator_class = _LineExact
-    intercepted_binops = frozenset({"*", "**", "+", "%"})
-
-    def call_binop(self, context: jinja2.runtime.Context, operator: str, left: Any, right: Any) -> Any:
-        """`*`, `**`, `+` and `%`, refused where the outcome would be huge."""
-        check_operator(operator, left, right)
-        return super().call_binop(context, operator, left, right)
-
-    def call(self, context: jinja2.runtime.Context, function: Any, /, *arguments: Any, **named: Any) -> Any:
-        """A call, counted, and refused where its outcome would be huge."""
-        self.count()
-        check_call(function, arguments, named)
-        return super().call(context, function, *arguments, **named)
-
-    def count(self) -> None:
-        """One step more."""
-        self.steps += 1
-        if self.steps > MAX_STEPS:
-            raise TooMuch(f"the template takes more than {MAX_STEPS} steps")
-
-    def counted(self, items: Iterable[Any]) -> Iterator[Any]:
-        """The items of a loop, each of which counts as a step."""
-        for item in items:
-            self.count()
-            yield item
-
-    def joined(self, parts: tuple[Any, ...]) -> str:
-        """What `~` makes of its parts."""
-        texts = [str(part) for part in parts]
-        if sum(map(len, texts)) > MAX_PRODUCT:
-            raise TooMuch(f"joining text with ~ makes more than {MAX_PRODUCT} characters")
-        return "".join(texts)
-
-    def fork(self, recorder: Recorder, saltenv: str, variables: Mapping[str, Value]) -> Environment:
-        """An environment for one render, which shares all but globals, loader and loaded templates."""
-        fork = object.__new__(type(self))
-        fork.__dict__.update(self.__dict__)
-        fork.globals = {**self.globals, **variables}
-        fork.cache = {}
-        fork.steps = 0
-        fork.loader = _TreeLoader(recorder, saltenv)
-        return fork
-
-
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A template's code, and where its pieces come from."""
+    """A template's code, and what is needed to place its output."""
 
     code: CodeType
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """What a template wrote, with the template's line for each line of it."""
-
-    text: str
-    lines: tuple[int, ...]
+    newline: bool
+    """Whether its source ends with one, which Jinja takes away."""
+    places: Places = field(default_factory=Places)
 
 
 _environments: dict[Options, Environment] = {}
@@ -149,6 +62,8 @@ def environment_options(settings: Mapping[str, Value], source: str, *, lenient: 
     `lenient`: what is undefined writes nothing, in place of an error (Salt's option `allow_undefined`).
     """
     chosen = {key.lower(): value for key, value in settings.items() if key.lower() in _OPTIONS}
+    if not source.startswith("#"):
+        return tuple(sorted(chosen.items())), source
     lines = source.splitlines(keepends=True)
     at = 1 if lines and lines[0].startswith("#!") and not lines[0].startswith("#!/") else 0
     if at < len(lines) and lines[at].startswith("#jinja2:"):
@@ -201,7 +116,7 @@ def compile_template(base: Environment, oid: str, path: str, source: str) -> Com
         if found is not None:
             _codes.move_to_end(key)
             return found
-    made = Compiled(base.compile(source, name=path, filename=path), source)
+    made = Compiled(base.compile(source, name=path, filename=path), source.endswith("\n"))
     with _lock:
         _codes[key] = made
         while len(_codes) > _CODE_CACHE_SIZE:
@@ -215,51 +130,17 @@ def without_jinja(source: str, options: Options) -> Text | None:
         return None
     body = source.removesuffix("\n")
     count = body.count("\n") + (not body.endswith("\n")) if body else 0
-    return Text(source, tuple(range(1, count + 1)))
+    return Text(source, range(1, count + 1))
 
 
 def run(compiled: Compiled, fork: Environment, variables: Mapping[str, Value]) -> Text:
     """Render compiled code in a fork of its environment."""
-    template = fork.template_class.from_code(fork, compiled.code, fork.make_globals(None), None)
-    context = new_context(fork, template.name, template.blocks, dict(variables), False, template.globals)
-    return _collect(template, context, compiled.source.endswith("\n") and not fork.keep_trailing_newline)
+    template = fork.template_class.from_code(fork, compiled.code, fork.globals, None)
+    context = new_context(fork, template.name, template.blocks, dict(variables), False, fork.globals)
+    return collect(template, context, compiled.places, newline=compiled.newline and not fork.keep_trailing_newline)
 
 
-def _collect(template: jinja2.Template, context: jinja2.runtime.Context, newline: bool) -> Text:
-    """Gather the output and, from the generator's own position, the template line of each line of it."""
-    debug = template.debug_info
-    code_lines = [code_line for _, code_line in debug]
-    # Text of the template itself stands among the function's constants; anything else is an expression's value.
-    literal = {id(one) for one in template.root_render_func.__code__.co_consts}
-    parts: list[str] = []
-    lines: list[int] = []
-    size, at_start = 0, True
-    generator: Any = template.root_render_func(context)
-    for part in generator:
-        if not part:
-            continue
-        size += len(part)
-        if size > MAX_OUTPUT:
-            raise TooMuch(f"the template writes more than {MAX_OUTPUT} characters")
-        parts.append(part)
-        at = bisect.bisect_right(code_lines, generator.gi_frame.f_lineno) - 1
-        line = debug[at][0] if at >= 0 else 0
-        breaks = part.count("\n")
-        if at_start:
-            lines.append(line)
-        step = 1 if id(part) in literal else 0
-        lines.extend(line + step * number for number in range(1, breaks + 1))
-        if part.endswith("\n"):
-            lines.pop()
-            at_start = True
-        else:
-            at_start = False
-    if newline:
-        parts.append("\n")
-    return Text("".join(parts), tuple(lines))
-
-
-class _TreeLoader(jinja2.BaseLoader):
+class TreeLoader(jinja2.BaseLoader):
     """Loads imported templates from the tree of one render, and records that it did."""
 
     has_source_access = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from highstate.render.context import Context
-from highstate.render.jinja import Text
+from highstate.render.written import Text
 from highstate.tracked import Recorder
 from highstate.types import Value
 

@@ -21,6 +21,7 @@ from highstate.render.mako_template import run_mako
 from highstate.render.problems import excerpt
 from highstate.render.python_sls import PythonFailed, run_python
 from highstate.render.steps import Step, without_shebang
+from highstate.render.written import Text
 from highstate.render.yaml_loader import load_shared, load_yaml
 from highstate.render.yamlex import load_yamlex
 from highstate.tracked import plain
@@ -41,7 +42,7 @@ def run_steps(job: Job, steps: tuple[Step, ...], variables: Variables) -> Flow:
     return flow
 
 
-def run_jinja(job: Job, text: str, variables: Variables) -> jinja.Text:
+def run_jinja(job: Job, text: str, variables: Variables) -> Text:
     """The text as a Jinja template."""
     context, recorder = job.context, job.recorder
     chosen = _jinja_settings(context.opts, "jinja_sls_env" if job.sls else "jinja_env")
@@ -50,7 +51,7 @@ def run_jinja(job: Job, text: str, variables: Variables) -> jinja.Text:
     if as_it_is is not None:
         return as_it_is
     everything = {**data_variables(job), **variables}
-    fork = jinja.environment(options).fork(recorder, context.saltenv, everything)
+    fork = jinja.environment(options).fork(jinja.TreeLoader(recorder, context.saltenv), everything)
     try:
         # A text that another step made has no blob that its code could be kept under.
         keep = text is job.source
@@ -102,7 +103,7 @@ def _mako(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
         text = run_mako(source, job.path, everything, job.recorder, job.context.saltenv)
     except PythonFailed as error:
         raise _failed(job, str(error), error.line, live=error.live) from error
-    return replace(flow, text=jinja.Text(text, ()))
+    return replace(flow, text=Text(text, ()))
 
 
 def _py(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
@@ -118,7 +119,7 @@ def _py(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
     except PythonFailed as error:
         raise _failed(job, str(error), error.line, live=error.live) from error
     if isinstance(data, str):
-        return replace(flow, text=jinja.Text(data, ()))
+        return replace(flow, text=Text(data, ()))
     return replace(flow, data=data, loaded=True)
 
 

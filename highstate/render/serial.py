@@ -17,6 +17,8 @@ from highstate.render.yaml_loader import load_yaml
 from highstate.tracked import View
 from highstate.types import Value
 
+_PRINTED_AS_THEY_ARE = frozenset((str, int, float, bool, type(None), Markup))
+
 
 class Printable(dict[Any, Any]):
     """A mapping that prints as YAML flow style reads it."""
@@ -33,6 +35,8 @@ class Printable(dict[Any, Any]):
     @staticmethod
     def of(value: Value) -> Value:
         """What `{{ value }}` prints: mappings in it become `Printable`."""
+        if type(value) in _PRINTED_AS_THEY_ARE:
+            return value
         if isinstance(value, dict | View):
             return Printable((key, Printable.of(inner)) for key, inner in value.items())
         if type(value) in (list, tuple, set):

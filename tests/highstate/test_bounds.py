@@ -52,7 +52,13 @@ def test_slow_patterns_are_bounded_and_others_are_pythons_own(ask):
         ("{{ 'x' * 100000000 }}", "makes too much"),
         ("{{ 10 ** 10000000 }}", "too large"),
         ("{{ range(100000000) | list }}", "range"),
-        ("{% set l = [0] %}{% for i in range(40) %}{% do l.extend(l) %}{% endfor %}", "makes too much"),
+        ("{% set l = [0] %}{% for i in range(40) %}{% do l.extend(l) %}{% endfor %}", "steps"),
+        ("{% set l = [0] %}{% for i in l %}{% do l.append(i) %}{% endfor %}", "steps"),
+        (
+            "{% for i in range(9999) %}{% set l = [0] %}"
+            "{% for j in l %}{% if loop.first %}{% do l.extend(range(9999)) %}{% endif %}{% endfor %}{% endfor %}",
+            "steps",
+        ),
         (
             "x: {{ ([0] * 9000000) + ([0] * 9000000) }}",
             "makes too much",
