@@ -20,7 +20,7 @@ from highstate.render.lines import LineMap
 from highstate.render.mako_template import run_mako
 from highstate.render.problems import excerpt
 from highstate.render.python_sls import PythonFailed, run_python
-from highstate.render.steps import Step, without_shebang
+from highstate.render.steps import Step, steps_named, without_shebang
 from highstate.render.written import Text
 from highstate.render.yaml_loader import load_shared, load_yaml
 from highstate.render.yamlex import load_yamlex
@@ -187,7 +187,9 @@ def _stateconf(job: Job, flow: Flow, argument: str, variables: Variables) -> Flo
         options = stateconf.options_of(argument)
         if options.given_data:
             return replace(flow, data=stateconf.prepared(_mapping(flow), sls, options), loaded=True)
-        steps = (Step(options.template), Step(options.data))
+        wanted, context = f"{options.template}|{options.data}", job.context
+        # Through the same door: what is not allowed on a first line is not allowed behind stateconf.
+        steps = steps_named(wanted, job.source, path=job.path, saltenv=context.saltenv, opts=context.opts)
         conf: dict[str, Value] = {}
         marker = stateconf.END_MARKER.search(flow.text.text)
         if marker is not None:

@@ -48,13 +48,17 @@ def steps_of(source: str, default: str, *, path: str, saltenv: str, opts: Mappin
     `opts` are those that allow renderers: `allow_py_renderer`, `renderer_whitelist`, `renderer_blacklist`.
     """
     asked = shebang(source)
-    wanted = _JOINED.get(asked, asked) or default
+    return steps_named(_JOINED.get(asked, asked) or default, source, path=path, saltenv=saltenv, opts=opts)
+
+
+def steps_named(wanted: str, source: str, *, path: str, saltenv: str, opts: Mapping[str, Value]) -> tuple[Step, ...]:
+    """The steps of a pipeline, which the first line of `source` asks for, if any does; RenderFailed as `steps_of`."""
     steps = tuple(_step(part) for part in wanted.split("|"))
     for step in steps:
         wrong, hint = _refused(step.name, opts)
         if wrong:
             pos = Pos(file=path, saltenv=saltenv, line=1, template_line=1, stage=Stage.RENDER)
-            shown = excerpt(source, 1, 1) if asked else ""
+            shown = excerpt(source, 1, 1) if shebang(source) else ""
             raise RenderFailed(Problem(message=wrong, pos=pos, excerpt=shown, hint=hint))
     return steps
 

@@ -181,6 +181,8 @@ def test_it_shows_nothing(line):
 PYTHON = [
     "#!py\ndef run():\n    return {}\n",
     "#!mako|yaml\na: ${1}\n",
+    "#!stateconf yaml . mako\n.a: {test.nop: []}\n",
+    "#!stateconf py . jinja\n.a: {test.nop: []}\n",
     "{{ salt['slsutil.renderer'](string='#!py\\ndef run(): pass') }}",
 ]
 

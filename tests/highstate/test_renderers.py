@@ -174,4 +174,5 @@ def test_the_default_pipeline_is_an_option():
 def test_stateconf_says_what_is_wrong():
     assert "no option -x" in failure("#!stateconf -x yaml . jinja\n.a: {cmd.run: []}\n").message
     assert "written as: yaml . jinja" in failure("#!stateconf yaml\n.a: {cmd.run: []}\n").message
+    assert "did you mean 'jinja'" in failure("#!stateconf yaml . jinj\n.a: {cmd.run: []}\n").hint
     assert "leads out of the tree" in failure("#!stateconf\ninclude: ['....x']\n.a: {cmd.run: []}\n").message
