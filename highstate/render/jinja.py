@@ -62,9 +62,7 @@ def environment_options(settings: Mapping[str, Value], source: str, *, lenient: 
     `lenient`: what is undefined writes nothing, in place of an error (Salt's option `allow_undefined`).
     """
     chosen = {key.lower(): value for key, value in settings.items() if key.lower() in _OPTIONS}
-    if not source.startswith("#"):
-        return tuple(sorted(chosen.items())), source
-    lines = source.splitlines(keepends=True)
+    lines = source.splitlines(keepends=True) if source.startswith("#") else []
     at = 1 if lines and lines[0].startswith("#!") and not lines[0].startswith("#!/") else 0
     if at < len(lines) and lines[at].startswith("#jinja2:"):
         try:
