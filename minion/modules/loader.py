@@ -10,37 +10,32 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from minion.modules import language
 from minion.modules.context import Context
-from minion.modules.errors import BadArguments, UnknownFunction
+from minion.modules.errors import BadArguments, CallFailed, UnknownFunction
+from minion.states.plan import StateFailed
 
 if TYPE_CHECKING:
     import inspect
 
     from minion.usermodules.loading import UserFunction
 
-MODULES = (
-    "cmd",
-    "config",
-    "event",
-    "file",
-    "grains",
-    "group",
-    "match",
-    "pillar",
-    "pkg",
-    "saltutil",
-    "service",
-    "state",
-    "sys",
-    "test",
-    "user",
-)
+_NAMES = """
+    alternatives archive cmd config cp cron data debconf defaults disk dnsutil environ event file git grains group
+    hashutil hosts http ini jinja kmod locale log match mount network pillar pip pkg ps random saltutil schedule
+    service shadow slsutil ssh state status sys sysctl system test timezone user virtualenv
+"""
+
+MODULES = tuple(_NAMES.split())
 
 Function = Callable[..., Any]
 """`f(context, *arguments) -> value`, the value being what YAML and msgpack know."""
 
-_FILES = {"sys": "system_functions"}
+_FILES = {"sys": "system_functions", "random": "chance", "ssh": "ssh_keys"}
 """Modules whose file has another name than theirs."""
+
+_SHELLS = ("cmd.run", "cmd.run_all", "cmd.run_stdout", "cmd.run_stderr", "cmd.retcode")
+"""Functions that a person calls through a shell, and a template or a module without one (Salt's python_shell)."""
 
 
 class Modules:
@@ -58,7 +53,12 @@ class Modules:
             return user.call(*args, **given)
         function = find(fun)
         _check(fun, function, (None, *args), given, own=1)
-        return function(self._context, *args, **given)
+        try:
+            return function(self._context, *args, **given)
+        except StateFailed as error:  # what a state would say: the machine is asked by the same code
+            raise CallFailed(str(error)) from error
+        except OSError as error:
+            raise CallFailed(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from error
 
     def signature(self, fun: str) -> inspect.Signature | None:
         """What the function takes from its caller; None when there is no such function."""
@@ -88,53 +88,70 @@ class Modules:
         """A function of a user module, which stands before a built-in one. Looks for a file; imports nothing else."""
         return self._context.user_modules.function(fun) if self._context.has_user_modules() else None
 
-    def as_functions(self) -> Mapping[str, Callable[..., Any]]:
-        """All of them by full name, as templates call them."""
-        return _Callables(self)
+    def as_functions(self, *, language: bool = False) -> Mapping[str, Callable[..., Any]]:
+        """All of them by full name, as templates call them.
+
+        Templates have those of the language by themselves, in their own saltenv: they are here only for `language`.
+        """
+        return _Callables(self, language)
 
 
 class _Callables(Mapping[str, Callable[..., Any]]):
     """Full name → callable; a module is imported when one of its functions is called or looked for."""
 
-    def __init__(self, modules: Modules) -> None:
+    def __init__(self, modules: Modules, language: bool) -> None:
         self._modules = modules
+        self._language = language
 
     def __getitem__(self, fun: str) -> Callable[..., Any]:
-        if not self._modules.has(fun):
+        if not self._modules.has(fun) or (not self._language and _of_language(fun)):
             raise KeyError(fun)
-        return lambda *args, **kwargs: self._modules.call(fun, args, kwargs)
+        given = {"python_shell": False} if fun in _SHELLS else {}
+        return lambda *args, **kwargs: self._modules.call(fun, args, {**given, **kwargs})
 
     def __iter__(self) -> Iterator[str]:
-        return iter(names())
+        return (name for name in names() if self._language or not _of_language(name))
 
     def __len__(self) -> int:
-        return len(names())
+        return sum(1 for _ in self)
 
 
 def find(fun: str) -> Function:
     """The function; UnknownFunction with near names."""
     module, _, name = str(fun).partition(".")
-    function = functions_of(module).get(name) if module in MODULES else None
+    function = functions_of(module).get(name) or language.find(str(fun)) if module in MODULES else None
     if function is None:
         raise UnknownFunction(f"'{fun}' is not available.{_near(str(fun), module)}")
     return function
 
 
 def functions_of(module: str) -> Mapping[str, Function]:
-    """The functions of a module; none when this build has no such module."""
+    """The functions that a module has itself; none for one that is the language's alone."""
+    name = f"minion.modules.{_FILES.get(module, module)}"
     try:
-        found = importlib.import_module(f"minion.modules.{_FILES.get(module, module)}")
+        found = importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name == f"minion.modules.{module}":
+        if error.name == name:
             return {}
         raise
     functions: Mapping[str, Function] = found.FUNCTIONS
     return functions
 
 
+def _added(module: str) -> list[str]:
+    """Names of the functions of a module that come from the language."""
+    own = functions_of(module)
+    return [name for name in language.names_of(module) if name not in own]
+
+
+def _of_language(fun: str) -> bool:
+    module, _, name = fun.partition(".")
+    return fun in language.DOCS and name not in functions_of(module)
+
+
 def names() -> list[str]:
     """Full names of all functions, sorted."""
-    return sorted(f"{module}.{name}" for module in MODULES for name in functions_of(module))
+    return sorted(f"{module}.{name}" for module in MODULES for name in (*functions_of(module), *_added(module)))
 
 
 def usage(fun: str, function: Function, own: int = 1) -> str:
@@ -168,7 +185,7 @@ def _near(fun: str, module: str) -> str:
         near = difflib.get_close_matches(module, MODULES, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
         return f" There is no module '{module}'.{hint} sys.list_functions names all."
-    known = sorted(functions_of(module))
+    known = sorted((*functions_of(module), *_added(module)))
     near = difflib.get_close_matches(fun.partition(".")[2], known, n=3, cutoff=0.5) or known
     listed = [f"{module}.{name}" for name in near]
     return f" There are: {', '.join(listed)}." if near is known else f" Did you mean {' or '.join(listed)}?"

@@ -18,7 +18,7 @@ def dunders_of(context: Context) -> dict[str, Any]:
     from minion.modules.loader import Modules
 
     return {
-        "__salt__": Modules(context).as_functions(),
+        "__salt__": Modules(context).as_functions(language=True),
         "__utils__": _Utilities(context),
         "__states__": _States(context),
         "__grains__": context.grains,

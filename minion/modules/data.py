@@ -1,0 +1,104 @@
+"""The execution module `data`: values that the minion keeps for whoever asks, in a file of its cache."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from minion.modules.context import Context
+from minion.modules.errors import CallFailed
+
+FILE = "data.json"
+
+
+def load(context: Context) -> dict[str, Any]:
+    """All that is kept."""
+    place = _place(context)
+    try:
+        found: dict[str, Any] = json.loads(place.read_text()) if place.exists() else {}
+    except ValueError as error:
+        raise CallFailed(f"{place} cannot be read: {error}") from error
+    return found
+
+
+def dump(context: Context, new_data: Any) -> bool:
+    """Keep this mapping, in place of all that was kept; false when it is none."""
+    if not isinstance(new_data, Mapping):
+        return False
+    place = _place(context)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    context.machine.write(str(place), json.dumps(dict(new_data)).encode(), mode="0600")
+    return True
+
+
+def update(context: Context, key: str, value: Any) -> bool:
+    """Keep one value more."""
+    return dump(context, {**load(context), key: value})
+
+
+def get(context: Context, key: Any, default: Any = None) -> Any:
+    """A value, or a list of several."""
+    kept = load(context)
+    return [kept.get(one, default) for one in key] if isinstance(key, list) else kept.get(key, default)
+
+
+def pop(context: Context, key: str, default: Any = None) -> Any:
+    """A value, which is kept no more."""
+    kept = load(context)
+    value = kept.pop(key, default)
+    dump(context, kept)
+    return value
+
+
+def cas(context: Context, key: str, value: Any, old_value: Any) -> bool:
+    """Keep a value in place of another one; false when it is not that one that is kept."""
+    kept = load(context)
+    if key not in kept or kept[key] != old_value:
+        return False
+    return dump(context, {**kept, key: value})
+
+
+def clear(context: Context) -> bool:
+    """Keep nothing."""
+    place = _place(context)
+    if place.exists():
+        context.machine.remove(str(place))
+    return True
+
+
+def has_key(context: Context, key: str) -> bool:
+    """Whether a value is kept under this name."""
+    return key in load(context)
+
+
+def keys(context: Context) -> list[str]:
+    """Names of what is kept."""
+    return list(load(context))
+
+
+def values(context: Context) -> list[Any]:
+    """Values that are kept."""
+    return list(load(context).values())
+
+
+def _place(context: Context) -> Path:
+    if not context.cachedir:
+        raise CallFailed("this minion has no cache directory to keep values in")
+    return Path(context.cachedir) / FILE
+
+
+FUNCTIONS: Mapping[str, Any] = {
+    "cas": cas,
+    "clear": clear,
+    "dump": dump,
+    "get": get,
+    "has_key": has_key,
+    "items": load,
+    "keys": keys,
+    "load": load,
+    "pop": pop,
+    "update": update,
+    "values": values,
+}

@@ -1,0 +1,65 @@
+"""The execution module `environ`: the environment of this process, which commands of this run inherit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from minion.modules.context import Context
+from minion.modules.errors import CallFailed
+
+
+def get(context: Context, key: str, default: Any = "") -> Any:
+    """A variable, or the default."""
+    return os.environ.get(str(key), default)
+
+
+def has_value(context: Context, key: str, value: Any = None) -> bool:
+    """Whether a variable is there, or has this value."""
+    found = os.environ.get(str(key))
+    return found is not None if value is None else found == str(value)
+
+
+def item(context: Context, keys: Any, default: Any = "") -> dict[str, Any]:
+    """Several variables."""
+    return {str(key): os.environ.get(str(key), default) for key in (keys if isinstance(keys, list) else [keys])}
+
+
+def items(context: Context) -> dict[str, str]:
+    """All variables."""
+    return dict(os.environ)
+
+
+def setval(context: Context, key: str, val: Any, false_unsets: bool = False, permanent: bool = False) -> str | None:
+    """Set a variable; false empties it, or with `false_unsets` takes it away."""
+    if permanent:
+        raise CallFailed("permanent is for Windows; on this system put the variable into /etc/environment")
+    if val is False and false_unsets:
+        os.environ.pop(str(key), None)
+        return None
+    if val is not False and not isinstance(val, str):
+        raise CallFailed(f"{key}: the value must be text or false, not {val!r}")
+    os.environ[str(key)] = val or ""
+    return os.environ[str(key)]
+
+
+def setenv(
+    context: Context, environ: Mapping[str, Any], false_unsets: bool = False, clear_all: bool = False,
+    update_minion: bool = False, permanent: bool = False,
+) -> dict[str, str | None]:  # fmt: skip
+    """Set several variables; with `clear_all` the others are emptied."""
+    if not isinstance(environ, Mapping):
+        raise CallFailed("environ must be a mapping of names to values")
+    left = {key: False for key in os.environ if key not in environ} if clear_all else {}
+    return {key: setval(context, key, val, false_unsets, permanent) for key, val in {**left, **environ}.items()}
+
+
+FUNCTIONS: Mapping[str, Any] = {
+    "get": get,
+    "has_value": has_value,
+    "item": item,
+    "items": items,
+    "setenv": setenv,
+    "setval": setval,
+}
