@@ -16,6 +16,7 @@ import structlog
 from controller.compile_worker import CompiledMinion, Request
 from controller.compiler import Compiler
 from controller.footprints import Footprints
+from controller.live_facts import LiveFacts
 from controller.metrics import Metrics
 from controller.store import DesiredRecord, Store
 from gitfs import Revision
@@ -35,6 +36,7 @@ class Builder:
     metrics: Metrics
     clock: Callable[[], float]
     wake: Callable[[Iterable[str]], None]
+    facts: LiveFacts
     footprints: Footprints = field(default_factory=Footprints)
 
     async def build(self, request: Request, revision: Revision, due: Collection[str]) -> None:
@@ -44,7 +46,9 @@ class Builder:
             self.footprints.affected, request.files, request.pillar, ids, shaping_of(request)
         )
         concerned |= set(due)
-        await self.compile(replace(request, minions=_those(request, concerned)), revision)
+        # What a push concerns stands on fresh facts; it is compiled as soon as they are there.
+        asked = self.facts.ask_again(concerned, always=True)
+        await self.compile(replace(request, minions=_those(request, concerned - asked)), revision)
         spared = [minion for minion in ids if minion not in concerned]
         self.store.carry_over(spared, revision.digest)
         self.metrics.spared(len(spared))
@@ -54,12 +58,22 @@ class Builder:
         """Compile all minions of a request. What is stored already when an error ends this stays stored."""
         if not request.minions:
             return
-        before = self.store.desired_of([minion.id for minion in request.minions])
+        ids = [minion.id for minion in request.minions]
+        before = self.store.desired_of(ids)
         held = {minion: record.digest for minion, record in before.items() if record.digest}
         async with aclosing(self.compiler.stream(replace(request, held=held))) as batches:
             async for batch in batches:
-                self._keep(batch, before, revision)
-                self.footprints.note(batch, shaping_of(request))
+                final = [answer for answer in batch if not self._asks(answer)]
+                self._keep(final, before, revision)
+                self.footprints.note(final, shaping_of(request))
+                for answer in final:
+                    known = request.facts.get(answer.minion_id)
+                    if answer.ok and known:
+                        self.facts.used(answer.minion_id, answer.facts, known)
+
+    def _asks(self, answer: CompiledMinion) -> bool:
+        """Whether the minion was asked what this compile could not know; it is compiled again with the answers."""
+        return not answer.ok and bool(answer.unanswered) and self.facts.ask(answer.minion_id, answer.unanswered)
 
     def _keep(self, batch: Sequence[CompiledMinion], before: Mapping[str, DesiredRecord], revision: Revision) -> None:
         records = [self._record(answer, before.get(answer.minion_id), revision) for answer in batch]

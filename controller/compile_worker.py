@@ -14,18 +14,20 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
-from controller.compile_ports import ports_of
+from controller.compile_ports import MinionFacts, ports_of
 from controller.packing import Packer
 from highstate.compile import Settings, compile_minion
 from highstate.memo import Memo
 from highstate.types import Compiled, Files, Minion, Pos, Problem, Stage
 from wire import patch
+from wire.messages import FactAnswer, Question
 
 _ENCODER = msgspec.msgpack.Encoder()
 _SMALL = 20
@@ -51,6 +53,11 @@ class Request:
     held: Mapping[str, str] = field(default_factory=dict)
     """Minion -> digest of the document that the controller holds: an equal one is not sent again."""
 
+    facts: Mapping[str, Mapping[Question, FactAnswer]] = field(default_factory=dict, repr=False)
+    """Minion -> what functions of its machine gave when they were asked last."""
+    askable: tuple[str, ...] = ()
+    """Functions (globs) that policy allows to ask beside those that only look."""
+
 
 class FileRead(msgspec.Struct, frozen=True, array_like=True):
     """Something that a compile looked at in a tree, and a digest of what it saw."""
@@ -74,6 +81,10 @@ class CompiledMinion(msgspec.Struct, frozen=True, kw_only=True):
     digest: str = ""
     reads: tuple[bytes, ...] = ()
     """Files that the answer stands on, in parts that minions share: each a packed list of `FileRead`. Empty: more."""
+    facts: tuple[Question, ...] = ()
+    """Recorded answers that it stands on."""
+    unanswered: tuple[Question, ...] = ()
+    """What templates asked of the machine in vain. With errors: it may compile once this is answered."""
     errors: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
     seconds: float = 0.0
@@ -110,12 +121,16 @@ def answer(request: Request, kept: Kept) -> Iterator[CompiledMinion]:
     ports = ports_of(request.ports)
     for minion in request.minions:
         started = time.perf_counter()
+        facts = MinionFacts(request.facts.get(minion.id, {}), request.askable)
         try:
-            compiled = compile_minion(request.files, request.pillar, minion, settings, kept.memo, ports)
+            compiled = compile_minion(
+                request.files, request.pillar, minion, settings, kept.memo, replace(ports, facts=facts)
+            )
         except OSError as error:  # the tree went away under us; it is compiled again as soon as it is fetched
             problem = Problem(message=f"the tree cannot be read: {error}", pos=Pos(file="top.sls", stage=Stage.TOP))
             compiled = Compiled(minion_id=minion.id, errors=(problem,))
-        yield _packed(compiled, request, kept, started)
+        packed = _packed(compiled, request, kept, started)
+        yield structs.replace(packed, facts=tuple(facts.used), unanswered=tuple(facts.unanswered))
 
 
 def _packed(compiled: Compiled, request: Request, kept: Kept, started: float) -> CompiledMinion:

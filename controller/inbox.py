@@ -15,6 +15,7 @@ from typing import assert_never
 import structlog
 
 from controller.fleet import Fleet, Keyring, Link
+from controller.live_facts import LiveFacts
 from controller.loop import Loop
 from controller.metrics import Metrics
 from controller.show import count_states, run_summary
@@ -26,6 +27,7 @@ from wire.messages import (
     PROTOCOL,
     Alive,
     Bye,
+    FactAnswers,
     FindFile,
     GetBlob,
     Grains,
@@ -65,6 +67,7 @@ class Inbox:
     bus: Bus
     metrics: Metrics
     files: TreeFiles
+    facts: LiveFacts
     clock: Callable[[], float]
     epoch: str
     alive_interval: float
@@ -132,6 +135,8 @@ class Inbox:
                 self._started(link, run_id)
             case RunResult():
                 self._result(link, message)
+            case FactAnswers():
+                self.facts.answered(link.minion, link.key, message)
             case FindFile() | ListFiles() | GetBlob():
                 self._send(link.key, self.files.answer(message))
             case Bye():
@@ -166,7 +171,8 @@ class Inbox:
         self.fleet.connect(Link(minion=minion, key=key, session=session, grains=message.grains, seen=now, held=held))
         self._send(key, Welcome(epoch=self.epoch, alive_interval=self.alive_interval))
         desired = self.store.desired(minion)
-        compiled = desired is not None and desired.revision == self.live_revision()
+        # What did not compile may have lacked an answer of this very minion.
+        compiled = desired is not None and desired.revision == self.live_revision() and not desired.errors
         if not compiled or known is None or dict(known.grains) != message.grains:
             self.recompile(minion)
         if before is None:

@@ -55,6 +55,7 @@ class Metrics:
         self._compile = self._histogram("compile_seconds", "Time to compile one minion", _COMPILE)
         self._compile_errors = self._counter("compile_errors", "Compiles of a minion that failed")
         self._spared = self._counter("compiles_spared", "Minions that a push did not concern")
+        self._asked = self._counter("fact_answers", "Answers of minions to questions of templates", "result")
         self._fetch = self._histogram("git_fetch_seconds", "Time of a fetch", _FETCH, "remote")
         self._fetch_errors = self._counter("git_fetch_errors", "Fetches that failed", "remote")
         self._messages = self._counter("bus_messages", "Messages on the wire", "direction", "type")
@@ -81,6 +82,10 @@ class Metrics:
     def spared(self, count: int) -> None:
         """So many minions were not compiled, since a push did not concern them."""
         self._spared.inc(count)
+
+    def asked(self, result: str) -> None:
+        """A minion was asked for a fact: `answered` or `failed`."""
+        self._asked.labels(result).inc()
 
     def fetched(self, remote: str, seconds: float, *, ok: bool) -> None:
         """A remote was fetched, or that failed."""

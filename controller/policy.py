@@ -7,6 +7,7 @@
       interval: 30m        # seconds, or a number with s, m, h, d; 0 never
       cron: '0 4 * * *'    # instead of interval: a cron expression, in each minion's local time
       splay: 60s           # spread of the minions' clocks
+    facts: [cmd.run]       # functions that templates may ask of minions, beside those that only look
 
 Called by the loop for each new revision. A policy that cannot be read is a problem of the revision, never a default:
 a typing error must not turn `manual` into `auto`.
@@ -55,6 +56,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     apply: Literal["auto", "manual"] = "auto"
     push: Literal["changed", "whole"] = "changed"
     drift: DriftPolicy = DriftPolicy()
+    facts: tuple[str, ...] = ()
+    """Functions (globs) that templates may ask of minions beside those that only look."""
 
 
 class PolicyInvalid(Exception):

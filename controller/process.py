@@ -27,6 +27,7 @@ from controller.fleet import Fleet, Keyring
 from controller.identifiers import RunIds
 from controller.inbox import Inbox
 from controller.intake import Intake
+from controller.live_facts import LiveFacts
 from controller.loop import Loop
 from controller.metrics import Metrics
 from controller.preview import Previews
@@ -127,6 +128,7 @@ class _Parts:
     server: Server
     loop: Loop
     inbox: Inbox
+    facts: LiveFacts
     revisions: Revisions
     metrics: Metrics
     epoch: str
@@ -154,7 +156,18 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         clock=clock,
         run_timeout=settings.run_timeout,
     )
-    builder = Builder(compiler=compiler, store=store, bus=bus, metrics=metrics, clock=clock, wake=loop.wake)
+    facts = LiveFacts(
+        store=store,
+        fleet=fleet,
+        server=server,
+        metrics=metrics,
+        clock=clock,
+        askable=lambda: loop.policy.facts,
+        ready=lambda minion: revisions.due(minion),
+    )
+    builder = Builder(
+        compiler=compiler, store=store, bus=bus, metrics=metrics, clock=clock, wake=loop.wake, facts=facts
+    )
     revisions = Revisions(
         source=source,
         builder=builder,
@@ -176,6 +189,7 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         bus=bus,
         metrics=metrics,
         files=files,
+        facts=facts,
         clock=clock,
         epoch=epoch,
         alive_interval=settings.alive_interval,
@@ -210,7 +224,14 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         clock=clock,
     )
     return _Parts(
-        service=service, server=server, loop=loop, inbox=inbox, revisions=revisions, metrics=metrics, epoch=epoch
+        service=service,
+        server=server,
+        loop=loop,
+        inbox=inbox,
+        facts=facts,
+        revisions=revisions,
+        metrics=metrics,
+        epoch=epoch,
     )
 
 
@@ -229,6 +250,7 @@ async def _keep_house(parts: _Parts, store: Store, settings: Settings) -> None:
     pruned = time.monotonic()
     while True:
         await asyncio.sleep(HOUSEKEEPING_SECONDS)
+        parts.facts.ask_due(parts.loop.policy.drift.interval)
         parts.inbox.silence(time.time() - settings.minion_timeout)
         if time.monotonic() - pruned > PRUNE_SECONDS:
             pruned = time.monotonic()

@@ -159,7 +159,12 @@ class Revisions:
         self.bus.publish(f"saltern/revision/{record.label}/refused", {"error": error}, revision=record.label)
 
     def stale(self, minion: str) -> None:
-        """This minion's grains are new: compile it soon."""
+        """This minion's grains are new, or it is back: compile it soon, with fresh facts where it stands on some."""
+        if not self.builder.facts.ask_again([minion], always=True):
+            self.due(minion)
+
+    def due(self, minion: str) -> None:
+        """Compile this minion soon, with what is known."""
         self._stale.add(minion)
         task = asyncio.get_running_loop().create_task(self._take_live_or_retry())
         task.add_done_callback(_log_failure)
@@ -167,6 +172,7 @@ class Revisions:
     def request(self, trees: Trees, minions: Iterable[MinionRecord], more: Mapping[str, Any] | None = None) -> Request:
         """What to ask of the compiler for these minions; `more` are options of the language for this request alone."""
         opts = {**self.language.get("opts", {}), **(more or {})}
+        minions = tuple(minions)
         return Request(
             files=trees.files,
             pillar=trees.pillar,
@@ -174,6 +180,8 @@ class Revisions:
             language={**self.language, "opts": opts},
             drift=self.loop.policy.drift.schedule(),
             ports=self.ports,
+            facts=self.builder.facts.recorded({each.id for each in minions}),
+            askable=self.loop.policy.facts,
         )
 
     def known(self, ids: Collection[str]) -> list[MinionRecord]:

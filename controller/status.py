@@ -5,7 +5,7 @@ Called by the service and by the metrics at each scrape, so nothing here loads a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -32,7 +32,8 @@ class Status:
 
     def minions(self, ids: Sequence[str] | None = None) -> list[views.MinionStatus]:
         """One status a minion, sorted by id; None: all."""
-        return [self._minion(row) for row in self.store.status_rows(ids)]
+        asked = self.store.asked_functions(ids)
+        return [self._minion(row, asked.get(row.minion.id, {})) for row in self.store.status_rows(ids)]
 
     def samples(self) -> Iterator[MinionSample]:
         """What a scrape shows of each minion."""
@@ -55,7 +56,7 @@ class Status:
         record = self.store.revision(revision)
         return record.committed_at if record else None
 
-    def _minion(self, row: StatusRow) -> views.MinionStatus:
+    def _minion(self, row: StatusRow, asked: Mapping[str, float]) -> views.MinionStatus:
         view = self.loop.view(row)
         link = self.fleet.link(row.minion.id)
         errors = tuple(str(problem) for problem in row.desired.errors) if row.desired else ()
@@ -74,6 +75,8 @@ class Status:
             drifted=view.drift.chunks if view.drift else 0,
             message=_message(row, view, errors),
             errors=errors,
+            volatile=tuple(asked),
+            asked_at=min(asked.values(), default=None),
         )
 
     def diff(self, ids: Sequence[str]) -> list[views.MinionDiff]:

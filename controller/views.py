@@ -84,6 +84,10 @@ class MinionStatus(_View, frozen=True, kw_only=True):
     """One line: the error, the pending changes or the drift."""
     errors: tuple[str, ...] = ()
     """Compile errors with file, line, caret and include chain."""
+    volatile: tuple[str, ...] = ()
+    """Functions of the live machine that its highstate stands on, as they answered when they were asked last."""
+    asked_at: float | None = None
+    """When the oldest of these answers was given."""
 
 
 class RemoteStatus(_View, frozen=True, kw_only=True):

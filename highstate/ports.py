@@ -16,16 +16,17 @@ from highstate.types import Minion, Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """What a function of the live machine gave."""
+    """What a function of the live machine gave; or `error`: why it gave nothing."""
 
-    value: Value
+    value: Value = None
+    error: str = ""
 
 
 class Facts(Protocol):
     """Answers of functions that need the live machine, or what only the controller knows of it (`mine.get`)."""
 
     def answer(self, fun: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Fact | None:
-        """The answer, the same throughout a compile; None when there is none: the render that asked fails."""
+        """The answer, the same throughout a compile. None or an error when there is none: the render then fails."""
 
 
 class DecryptFailed(Exception):

@@ -104,7 +104,7 @@ class Sources:
                 return digest_value(list(self.files.list(prefix, saltenv)))
             case ("fact", fun, asked):
                 fact = self.fact(fun, asked)
-                return b"" if fact is None else digest_value([fact.value])
+                return b"" if fact is None else digest_value([fact.value, fact.error])
             case ("secret", path):
                 try:
                     return digest_value(dict(self.secret(path)))

@@ -16,18 +16,18 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
-
-import msgspec
+from typing import Protocol
 
 from minion.agent_drift import DriftTimer
+from minion.agent_facts import Answer, FactAnswerer
 from minion.agent_files import FileRelay
 from minion.agent_grains import Collector, GrainsKeeper, collect_grains
 from minion.agent_link import Link, LinkPorts
 from minion.agent_log import log_to_stderr
 from minion.agent_runs import Jobs, RunPorts
+from minion.agent_settings import settings_from_child
 from minion.holding import Holding
 from minion.journal import RunFolder
 from minion.settings import BadSettings, Settings
@@ -38,6 +38,7 @@ from wire.client import Connected, Connection, ConnectionEvent, Disconnected, Ha
 from wire.errors import BadKey, CannotConnect, PatchMismatch
 from wire.messages import (
     Alive,
+    AskFacts,
     Beat,
     Blob,
     Bye,
@@ -113,6 +114,7 @@ class Agent:
         self._jobs = Jobs(
             cachedir, self._holding, RunPorts(send=self._send, fork=self._fork_worker, ended=self._files.forget)
         )
+        self._facts = FactAnswerer(self._send, lambda work: fork(work, umask=umask), self._fact_answer)
         self._drift = DriftTimer(cachedir, settings.id)
         least = {**settings.grains, "id": settings.id}
         self._grains = GrainsKeeper(cachedir, collect, lambda work: fork(work, umask=umask), least=least)
@@ -141,7 +143,7 @@ class Agent:
 
     def _turn(self, wakeup: int) -> None:
         self._do_what_is_due(time.monotonic())
-        readers = [wakeup, *self._grains.readers(), *self._jobs.readers()]
+        readers = [wakeup, *self._grains.readers(), *self._facts.readers(), *self._jobs.readers()]
         events, ready = self._connection.receive(self._wait(time.monotonic()), readers)
         for event in events:
             self._handle(event, time.monotonic())
@@ -154,6 +156,7 @@ class Agent:
             now + LONGEST_WAIT,
             self._link.deadline,
             self._files.next_deadline(),
+            self._facts.next_deadline(),
             self._jobs.next_deadline(),
             self._grains_due,
             now + (self._drift.due_at - time.time()),
@@ -165,6 +168,7 @@ class Agent:
     def _do_what_is_due(self, now: float) -> None:
         self._link.tick(now)
         self._files.expire(now)
+        self._facts.expire(now)
         self._jobs.expire(now)
         if now >= self._grains_due:
             self._refresh_grains(now)
@@ -197,6 +201,8 @@ class Agent:
                 self._desire(event)
             case Run() | Preview() | Call():
                 self._jobs.accept(event)
+            case AskFacts():
+                self._facts.accept(event, now)
             case ResultAck():
                 self._jobs.outbox.acknowledge(event.run_id)
             case FileFound() | FileList() | Blob():
@@ -248,6 +254,8 @@ class Agent:
         elif fd in self._grains.readers():
             if self._grains.receive() and self._link.online:
                 self._connection.send(Grains(grains=self._grains.grains))
+        elif fd in self._facts.readers():
+            self._facts.receive(fd)
         else:
             self._jobs.receive(fd, lambda child, frame: self._files.ask(child, frame, time.monotonic()))
 
@@ -274,6 +282,24 @@ class Agent:
 
         return fork(work, umask=self._umask)
 
+    def _fact_answer(self) -> Answer:
+        """Called in a child: what answers questions there."""
+        from minion.facts import answer
+        from minion.holding import read_document
+        from minion.modules import Context, Modules
+
+        settings, held = self._settings, self._holding.path
+        functions = Modules(
+            Context(
+                minion_id=settings.id,
+                opts=settings.opts,
+                make_grains=lambda: self._grains.grains,
+                make_pillar=lambda: read_document(held).desired.pillar if held.exists() else {},
+                cachedir=str(settings.cachedir),
+            )
+        )
+        return lambda question, allowed: answer(question, allowed, functions)
+
     def _send(self, message: ToController) -> bool:
         """Only when somebody listens: what is said to nobody would be said again, later and out of date."""
         return self._link.online and self._connection.send(message)
@@ -296,7 +322,7 @@ def main(config_dir: Path, log_level: str | None = None) -> int:
     umask = os.umask(0o077)
     log_to_stderr(log_level or "info")
     try:
-        settings = _settings_from_child(config_dir)
+        settings = settings_from_child(config_dir)
         log_level = log_level or settings.log_level
         log_to_stderr(log_level, settings.log_file)
         for warning in settings.warnings:
@@ -349,38 +375,6 @@ def _compose(settings: Settings, umask: int) -> Agent:
         collect=lambda: collect_grains(settings.id, settings.grains, settings.cachedir, settings.opts),
         umask=umask,
     )
-
-
-def _settings_from_child(config_dir: Path) -> Settings:
-    """The settings, read in a child: YAML is needed for a moment and would stay in memory for good."""
-
-    def work(pipe: AgentPipe) -> None:
-        from minion.settings import keep_id, load_settings
-
-        try:
-            settings = load_settings(config_dir)
-            keep_id(settings)
-            pipe.send(b"s" + msgspec.msgpack.encode(settings, enc_hook=str))
-        except (BadSettings, OSError) as error:
-            pipe.send(b"e" + str(error).encode())
-
-    child = fork(work, umask=0o077)
-    frames: list[bytes] = []
-    ended = False
-    os.set_blocking(child.fd, True)
-    while not ended:
-        more, ended = child.receive()
-        frames += more
-    code = child.reap()
-    if not frames:
-        raise BadSettings(f"{config_dir}: the configuration could not be read (exit code {code}, see above)")
-    if frames[0][:1] == b"e":
-        raise BadSettings(frames[0][1:].decode())
-    return msgspec.msgpack.decode(frames[0][1:], type=Settings, dec_hook=_from_text)
-
-
-def _from_text(kind: Callable[[str], Any], value: Any) -> Any:
-    return Path(value) if kind is Path else kind(value)
 
 
 @contextlib.contextmanager

@@ -137,6 +137,20 @@ class GetBlob(_Message, tag="get-blob", frozen=True, kw_only=True):
     offset: int = 0
 
 
+class FactAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a function gave, or why it gave nothing."""
+
+    value: Any = None
+    error: str = ""
+
+
+class FactAnswers(_Message, tag="fact-answers", frozen=True, kw_only=True):
+    """Answer to `AskFacts`: one for each question, in their order."""
+
+    request: int
+    answers: tuple[FactAnswer, ...]
+
+
 class Bye(_Message, tag="bye", frozen=True, kw_only=True):
     """The agent stops of its own will."""
 
@@ -213,6 +227,25 @@ class Call(_Message, tag="call", frozen=True, kw_only=True):
     """Seconds until the worker is ended; 0: none."""
 
 
+class Question(msgspec.Struct, frozen=True, kw_only=True, order=True):
+    """A call of a function that only looks."""
+
+    fun: str
+    asked: str
+    """JSON: a list of the positional arguments and a mapping of the named ones (`highstate.ports.question`)."""
+
+
+class AskFacts(_Message, tag="ask-facts", frozen=True, kw_only=True):
+    """Asks what templates have to know of the machine. Nothing is kept of it on the minion. Answer: `FactAnswers`."""
+
+    request: int
+    questions: tuple[Question, ...]
+    allowed: tuple[str, ...] = ()
+    """Functions (globs) that policy allows beside those that are known to look only."""
+    timeout: float = 10.0
+    """Seconds for all of them."""
+
+
 class ResultAck(_Message, tag="result-ack", frozen=True, kw_only=True):
     """The result is in the controller's store."""
 
@@ -269,10 +302,23 @@ ToController: TypeAlias = (
     | FindFile
     | ListFiles
     | GetBlob
+    | FactAnswers
     | Bye
 )
 ToMinion: TypeAlias = (
-    KeyState | Welcome | Refused | Desire | Run | Preview | Call | ResultAck | FileFound | FileList | Blob | Beat
+    KeyState
+    | Welcome
+    | Refused
+    | Desire
+    | Run
+    | Preview
+    | Call
+    | AskFacts
+    | ResultAck
+    | FileFound
+    | FileList
+    | Blob
+    | Beat
 )
 
 

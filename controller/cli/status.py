@@ -17,7 +17,7 @@ from controller.views import MinionStatus, StatusView
 @click.argument("target", required=False)
 @options.targeting
 @click.option("--watch", is_flag=True, help="Show it again every two seconds until Ctrl-C.")
-@click.option("-v", "--verbose", is_flag=True, help="Show compile errors in full.")
+@click.option("-v", "--verbose", is_flag=True, help="Show compile errors in full, and what was asked of the machines.")
 @options.out
 @options.config_dir
 def status_command(
@@ -46,6 +46,9 @@ def _show(view: StatusView, out: str, verbose: bool) -> None:
     for minion in view.minions if verbose else ():
         for error in minion.errors:
             click.echo(f"\n{minion.id}:\n{output.printable(error)}")
+        if minion.volatile:
+            asked = ", ".join(map(output.printable, minion.volatile))
+            click.echo(f"\n{minion.id}: asked of the machine, {output.ago(minion.asked_at)}: {asked}")
     if not view.minions:
         output.remark("no minion has connected with an accepted key yet; see `saltern key list`")
     for remote in view.remotes:

@@ -4,6 +4,7 @@ from controller.store.errors import KeyConflict, KeyUnknown, StoreError, StoreTo
 from controller.store.records import (
     AppliedRecord,
     DesiredRecord,
+    FactRecord,
     KeyRecord,
     KeyState,
     MinionRecord,
@@ -17,6 +18,7 @@ from controller.store.store import Store
 __all__ = [
     "AppliedRecord",
     "DesiredRecord",
+    "FactRecord",
     "KeyConflict",
     "KeyRecord",
     "KeyState",

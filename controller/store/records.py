@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from highstate.types import Problem
-from wire.messages import RunKind
+from wire.messages import FactAnswer, Question, RunKind
 
 KeyState: TypeAlias = Literal["pending", "accepted", "rejected"]
 RunState: TypeAlias = Literal["requested", "started", "finished", "superseded"]
@@ -79,6 +79,15 @@ class DesiredRecord:
     compiled_at: float = 0.0
     document: bytes | None = None
     """Packed document, to be written; None when the store has one with this digest. Never set on what is read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactRecord:
+    """What a function of the live machine gave when it was asked last."""
+
+    question: Question
+    answer: FactAnswer
+    at: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

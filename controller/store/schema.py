@@ -21,7 +21,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest migration."""
 
 metadata = MetaData(
@@ -141,6 +141,17 @@ results = Table(
     Column("run", ForeignKey("runs.seq", ondelete="CASCADE"), primary_key=True),
     Column("blob", LargeBinary, nullable=False),
 )
+
+facts = Table(
+    "facts",
+    metadata,
+    Column("minion", ForeignKey("minions.id", ondelete="CASCADE"), primary_key=True),
+    Column("fun", String(255), primary_key=True),
+    Column("asked", Text, primary_key=True),
+    Column("answer", LargeBinary, nullable=False),
+    Column("at", Float, nullable=False),
+)
+"""What functions of the live machine gave when they were last asked."""
 
 version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
 """Alembic's own table, read here so that Alembic need not be loaded."""

@@ -6,17 +6,18 @@ It keeps and finds; it decides nothing and has no clock. What must be kept toget
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 from sqlalchemy import select
 
-from controller.store import compiled, keys, minions, runs
+from controller.store import compiled, facts, keys, minions, runs
 from controller.store.database import Database
 from controller.store.records import (
     AppliedRecord,
     DesiredRecord,
+    FactRecord,
     KeyRecord,
     KeyState,
     MinionRecord,
@@ -25,6 +26,7 @@ from controller.store.records import (
     StatusRow,
 )
 from controller.store.schema import runs as run_table
+from wire.messages import FactAnswer, Question
 
 
 class Store:
@@ -168,6 +170,28 @@ class Store:
         """A packed document by its digest; None when it is not kept."""
         with self._database.transaction() as connection:
             return compiled.document(connection, digest)
+
+    # --- facts
+
+    def facts(self, minion_ids: Collection[str] | None = None) -> dict[str, list[FactRecord]]:
+        """What functions gave on these minions (None: on all) when they were asked last."""
+        with self._database.transaction() as connection:
+            return facts.of(connection, minion_ids)
+
+    def asked_functions(self, minion_ids: Sequence[str] | None = None) -> dict[str, dict[str, float]]:
+        """Minion -> function -> time of its oldest answer, of these minions (None: of all)."""
+        with self._database.transaction() as connection:
+            return facts.functions(connection, minion_ids)
+
+    def put_facts(self, minion_id: str, answers: Mapping[Question, FactAnswer], now: float) -> None:
+        """Keep answers in the place of earlier ones."""
+        with self._database.transaction() as connection:
+            facts.put(connection, minion_id, answers, now)
+
+    def drop_facts(self, minion_id: str, questions: Sequence[Question]) -> None:
+        """Forget answers."""
+        with self._database.transaction() as connection:
+            facts.drop(connection, minion_id, questions)
 
     # --- runs
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from highstate.functions.live import LIVE_FUNCTIONS, LIVE_MODULES
+from highstate.ports import Fact
 from highstate.tracked import Recorder, fresh, plain
 from highstate.types import Value
 
@@ -49,8 +50,8 @@ class Call:
         """What the machine answers, where a function cannot tell by itself; FunctionFailed when it is not known."""
         given = {key: plain(value) for key, value in named.items()}
         fact = self.recorder.fact(fun, [plain(one) for one in arguments], given)
-        if fact is None:
-            raise FunctionFailed(_why_live(fun), live=fun)
+        if fact is None or fact.error:
+            raise FunctionFailed(_why_live(fun, fact), live=fun)
         return fresh(fact.value)
 
 
@@ -73,8 +74,9 @@ def registry() -> Mapping[str, Function]:
     return {name: function for table in tables for name, function in table.items()}
 
 
-def _why_live(name: str) -> str:
-    return f"salt['{name}'] asks the live machine and is not available on the controller"
+def _why_live(name: str, fact: Fact | None = None) -> str:
+    why = fact.error if fact is not None else "is not available on the controller"
+    return f"salt['{name}'] asks the live machine and {why}"
 
 
 class Catalog:
@@ -100,10 +102,10 @@ class Catalog:
             return True
         if self.is_live(name):
             listed = self._call.recorder.fact("sys.list_functions", (name,), {}) if self._asks() else None
-            if listed is not None:
+            if listed is not None and not listed.error:
                 return bool(listed.value)
             # A guess would quietly choose a branch of the template.
-            raise FunctionFailed(self.why_missing(name), live=name)
+            raise FunctionFailed(_why_live(name, listed), live=name)
         return False
 
     def has_module(self, module: str) -> bool:

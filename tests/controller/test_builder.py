@@ -10,6 +10,8 @@ import pytest
 from controller.builder import Builder
 from controller.compile_worker import Request
 from controller.compiler import ProcessCompiler
+from controller.fleet import Fleet
+from controller.live_facts import LiveFacts
 from controller.metrics import Metrics
 from controller.store import Store
 from gitfs import Revision
@@ -42,8 +44,23 @@ def rig(tmp_path):
         for minion in MINIONS:
             store.seen(minion.id, 1.0, grains=minion.grains)
         metrics = Metrics(lambda: 1.0)
+        facts = LiveFacts(
+            store=store,
+            fleet=Fleet(),
+            server=None,  # nobody is connected
+            metrics=metrics,
+            clock=lambda: 1.0,
+            askable=tuple,
+            ready=woken.append,
+        )
         builder = Builder(
-            compiler=compiler, store=store, bus=Bus(lambda: 1.0), metrics=metrics, clock=lambda: 1.0, wake=woken.extend
+            compiler=compiler,
+            store=store,
+            bus=Bus(lambda: 1.0),
+            metrics=metrics,
+            clock=lambda: 1.0,
+            wake=woken.extend,
+            facts=facts,
         )
         yield SimpleNamespace(builder=builder, store=store, woken=woken, metrics=metrics)
         compiler.close()

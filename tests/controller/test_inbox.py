@@ -8,12 +8,27 @@ import zmq
 
 from controller.fleet import Fleet, Keyring
 from controller.inbox import Inbox
+from controller.live_facts import LiveFacts
 from controller.metrics import Metrics
 from controller.store import DesiredRecord, RunRecord, Store
 from controller.treefiles import TreeFiles
 from reactors import Bus
 from wire import Gone, Incoming
-from wire.messages import Alive, Bye, FindFile, GetBlob, Hello, KeyRequest, KeyState, ResultAck, RunResult, Welcome
+from wire.messages import (
+    Alive,
+    Bye,
+    FactAnswer,
+    FactAnswers,
+    FindFile,
+    GetBlob,
+    Hello,
+    KeyRequest,
+    KeyState,
+    Question,
+    ResultAck,
+    RunResult,
+    Welcome,
+)
 
 KEY = zmq.curve_keypair()[0].decode()
 DIGEST = "a" * 64
@@ -49,16 +64,27 @@ class Woken:
 @pytest.fixture
 def rig(tmp_path):
     with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
-        server, loop, recompiled = Outbox(), Woken(), []
+        server, loop, recompiled, fleet = Outbox(), Woken(), [], Fleet()
+        metrics = Metrics(lambda: 1.0)
+        facts = LiveFacts(
+            store=store,
+            fleet=fleet,
+            server=server,
+            metrics=metrics,
+            clock=lambda: 1.0,
+            askable=lambda: ("cmd.run",),
+            ready=recompiled.append,
+        )
         inbox = Inbox(
             store=store,
-            fleet=Fleet(),
+            fleet=fleet,
             keyring=Keyring(),
             server=server,
             loop=loop,
             bus=Bus(lambda: 1.0),
-            metrics=Metrics(lambda: 1.0),
+            metrics=metrics,
             files=TreeFiles(),
+            facts=facts,
             clock=lambda: 1.0,
             epoch="epoch",
             alive_interval=15.0,
@@ -67,7 +93,7 @@ def rig(tmp_path):
             recompile=recompiled.append,
             live_revision=lambda: "r1",
         )
-        yield SimpleNamespace(inbox=inbox, store=store, server=server, loop=loop, recompiled=recompiled)
+        yield SimpleNamespace(inbox=inbox, store=store, server=server, loop=loop, recompiled=recompiled, facts=facts)
 
 
 def say(rig, message, minion="web1", key=KEY):
@@ -193,3 +219,76 @@ def test_one_message_that_breaks_us_costs_no_other(rig):
     good = Incoming(key=KEY, id="web1", message=result())
     rig.inbox.deliver([broken, good])
     assert rig.store.run("1").state == "finished"
+
+
+QUESTION = Question(fun="cmd.which", asked='[["sh"], {}]')
+
+
+async def ask(rig, minion="web1"):
+    say(rig, Hello(id=minion, grains={}), minion)
+    assert rig.facts.ask(minion, [QUESTION])
+    rig.recompiled.clear()
+    return next(message for _, message in rig.server.sent if type(message).__name__ == "AskFacts")
+
+
+async def test_an_answer_is_kept_and_has_the_minion_compiled_again(rig):
+    asked = await ask(rig)
+    assert (asked.questions, asked.allowed) == ((QUESTION,), ("cmd.run",))
+    say(rig, FactAnswers(request=asked.request, answers=(FactAnswer(value="/bin/sh"),)))
+    assert rig.recompiled == ["web1"]
+    assert rig.facts.recorded(["web1"]) == {"web1": {QUESTION: FactAnswer(value="/bin/sh")}}
+    say(rig, FactAnswers(request=asked.request, answers=(FactAnswer(value="/late"),)))
+    assert rig.facts.recorded(["web1"])["web1"][QUESTION].value == "/bin/sh", "an answer counts once"
+
+
+async def test_nobody_answers_for_another_and_nothing_unasked_is_kept(rig):
+    asked = await ask(rig)
+    other = zmq.curve_keypair()[0].decode()
+    say(rig, Hello(id="web2", grains={}), "web2", other)
+    rig.recompiled.clear()
+    say(rig, FactAnswers(request=asked.request, answers=(FactAnswer(value="/evil"),)), "web2", other)
+    say(rig, FactAnswers(request=77, answers=(FactAnswer(value="/evil"),)))
+    assert rig.facts.recorded(["web1", "web2"]) == {}
+    assert rig.recompiled == []
+    rig.facts._open[asked.request].timer.cancel()
+
+
+def nested(depth):
+    return [nested(depth - 1)] if depth else []
+
+
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        ((), "gave no answer"),
+        ((FactAnswer(value="x" * 70_000),), "gave more than"),
+        ((FactAnswer(value=nested(60)),), "nested more than"),
+    ],
+)
+async def test_what_is_no_answer_becomes_an_error(rig, answers, why):
+    asked = await ask(rig)
+    say(rig, FactAnswers(request=asked.request, answers=answers))
+    (found,) = rig.facts.recorded(["web1"])["web1"].values()
+    assert why in found.error
+    assert found.value is None
+
+
+async def test_who_does_not_answer_in_time_is_compiled_with_what_is_known(rig):
+    rig.facts.patience = -2.0  # at once
+    asked = await ask(rig)
+    while not rig.recompiled:
+        await asyncio.sleep(0)
+    assert "did not answer" in rig.facts.recorded(["web1"])["web1"][QUESTION].error
+    rig.store.put_facts("web1", {QUESTION: FactAnswer(value="/bin/sh")}, 1.0)
+    assert rig.facts.ask_again(["web1"], always=False) == {"web1"}
+    while len(rig.facts._open) > 0:
+        await asyncio.sleep(0)
+    assert rig.facts.recorded(["web1"])["web1"][QUESTION].value == "/bin/sh", "the last answer stays"
+    assert asked.timeout == -2.0
+
+
+async def test_questions_that_follow_from_answers_come_to_an_end(rig):
+    say(rig, Hello(id="web1", grains={}))
+    assert [rig.facts.ask("web1", [QUESTION]) for _ in range(60)].count(True) == 50
+    for asked in rig.facts._open.values():
+        asked.timer.cancel()

@@ -134,7 +134,7 @@ def test_migrating_from_empty_gives_what_creating_gives(tmp_path, path):
 def test_an_older_store_is_migrated(path, monkeypatch):
     Store(f"sqlite:///{path}").close()
     seen = []
-    monkeypatch.setattr(schema, "HEAD", "0002")
+    monkeypatch.setattr(schema, "HEAD", "newer")
     monkeypatch.setattr(migrate, "upgrade", lambda connection: seen.append(connection))
     Store(f"sqlite:///{path}").close()
     assert len(seen) == 1

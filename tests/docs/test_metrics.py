@@ -27,6 +27,7 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     metrics.reconciled()
     metrics.compiled(0.1, ok=False)
     metrics.spared(1)
+    metrics.asked("answered")
     metrics.fetched("states", 0.1, ok=False)
     metrics.sent("Run")
     metrics.received("Alive")
@@ -57,6 +58,7 @@ def test_the_fixture_calls_all_there_is():
         "reconciled",
         "compiled",
         "spared",
+        "asked",
         "fetched",
         "sent",
         "received",
