@@ -23,6 +23,7 @@ logging.disable(logging.CRITICAL)
 answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
 home = tempfile.mkdtemp()
+os.makedirs(home + "/cache")
 opts = dict(salt.config.minion_config(None))
 opts.update(file_client="local", local=True, root_dir=home, cachedir=home + "/cache", pki_dir=home + "/pki",
             extension_modules=home + "/ext", conf_file=home + "/minion", id="web1", sock_dir=home + "/sock",

@@ -70,10 +70,11 @@ def str_encode(context: Context, value: Any, encoder: str = "base64") -> str:
 
     if not isinstance(value, str):
         raise CallFailed("Value must be an encode-able string")
-    codings = {"base64": base64.encodebytes, "base32": base64.b32encode, "hex": lambda data: data.hex().encode()}
+    codings = {"base64": base64.b64encode, "base32": base64.b32encode, "hex": base64.b16encode}
     if encoder not in codings:
         raise CallFailed(f"encoder can be {', '.join(codings)}, not {encoder!r}")
-    return codings[encoder](value.encode()).decode().rstrip("\n")
+    made = codings[encoder](value.encode()).decode()
+    return made.lower() if encoder == "hex" else made
 
 
 def _dice(seed: Any) -> random.Random:

@@ -31,15 +31,15 @@ def items(context: Context) -> dict[str, str]:
     return dict(os.environ)
 
 
-def setval(context: Context, key: str, val: Any, false_unsets: bool = False, permanent: bool = False) -> str | None:
-    """Set a variable; false empties it, or with `false_unsets` takes it away."""
+def setval(context: Context, key: str, val: Any, false_unsets: bool = False, permanent: bool = False) -> Any:
+    """Set a variable; false empties it, or with `false_unsets` takes it away. False for what is no text."""
     if permanent:
         raise CallFailed("permanent is for Windows; on this system put the variable into /etc/environment")
     if val is False and false_unsets:
         os.environ.pop(str(key), None)
         return None
     if val is not False and not isinstance(val, str):
-        raise CallFailed(f"{key}: the value must be text or false, not {val!r}")
+        return False
     os.environ[str(key)] = val or ""
     return os.environ[str(key)]
 
@@ -47,7 +47,7 @@ def setval(context: Context, key: str, val: Any, false_unsets: bool = False, per
 def setenv(
     context: Context, environ: Mapping[str, Any], false_unsets: bool = False, clear_all: bool = False,
     update_minion: bool = False, permanent: bool = False,
-) -> dict[str, str | None]:  # fmt: skip
+) -> dict[str, Any]:  # fmt: skip
     """Set several variables; with `clear_all` the others are emptied."""
     if not isinstance(environ, Mapping):
         raise CallFailed("environ must be a mapping of names to values")
