@@ -87,7 +87,7 @@ class Acceptance:
             else:
                 repository.references.delete(LIVE + name)
                 del after[name]
-        news = {name: oid for name, oid in served.items() if oid != before.get(name)}
+        news = dict(sorted(served.items() - before.items()))
         seen = self._seen(news)
         for name, oid in news.items():
             reason = self._objection(repository, name, oid, before.get(name), seen.get(name, 0.0))

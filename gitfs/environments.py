@@ -120,7 +120,7 @@ def _of_one_branch(settings: RemoteSettings, refs: Refs) -> dict[str, Place]:
     is_base = settings.only_base or base_branch(settings.base, [name]) == name
     saltenv = settings.saltenv or ("base" if is_base else name)
     for ref in filter(None, (name, settings.fallback)):
-        if commit := _commit_of(settings, refs, ref):
+        if commit := commit_of(settings, refs, ref):
             return {saltenv: Place(ref=ref, commit=commit, root=settings.root, mountpoint=settings.mountpoint)}
     return {}
 
@@ -131,7 +131,7 @@ def _place(settings: RemoteSettings, refs: Refs, saltenv: str) -> Place | None:
     own = next((each for each in settings.saltenvs if each.saltenv == saltenv), None)
     wanted = _ref_of(settings, refs, saltenv, own.ref if own else None)
     for name in (wanted, settings.fallback):
-        commit = _commit_of(settings, refs, name) if wanted and name else None
+        commit = commit_of(settings, refs, name) if wanted and name else None
         if name and commit:
             root = own.root if own and own.root is not None else settings.root
             mountpoint = own.mountpoint if own and own.mountpoint is not None else settings.mountpoint
@@ -152,7 +152,7 @@ def _base(settings: RemoteSettings, refs: Refs) -> str | None:
     return base_branch(settings.base, names) or settings.base or DEFAULT_BASES[0]
 
 
-def _commit_of(settings: RemoteSettings, refs: Refs, name: str) -> str | None:
+def commit_of(settings: RemoteSettings, refs: Refs, name: str) -> str | None:
     """The commit of a ref, looked for as branch, tag and commit id in the order of `ref_types`."""
     kinds = {"branch": refs.heads, "tag": refs.tags, "sha": refs.commits}
     return next((found for kind in settings.ref_types if (found := kinds[kind].get(name))), None)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
 import secrets
 import shutil
 import threading
@@ -24,6 +23,8 @@ from pathlib import Path
 
 import pygit2
 
+from gitfs.reffiles import RefFiles
+
 LOCK_PATIENCE = 60.0
 """Seconds to wait for another process that is writing."""
 
@@ -31,9 +32,6 @@ MOST_PACKS = 50
 """Packs until they are made one."""
 MOST_LOOSE_REFS = 32
 """Files of refs until they are packed into one."""
-
-
-_PACKED_REF = re.compile(r"^([0-9a-f]{40}|[0-9a-f]{64}) (\S+)$", re.MULTILINE)
 
 
 class Busy(Exception):
@@ -48,6 +46,7 @@ class Generations:
         self.current = directory / "current"
         self._lock_file = directory / "lock"
         self._damaged = directory / "damaged"
+        self._ref_files: RefFiles | None = None
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -79,7 +78,7 @@ class Generations:
         for path in (*used.glob("*.lock"), *(used / "refs").rglob("*.lock")):
             path.unlink(missing_ok=True)
         for path in (used / "objects").rglob("*"):
-            if path.is_file() and _is_unfinished(path):
+            if path.is_file() and (_is_unfinished(path) or _is_widowed(path)):
                 path.unlink(missing_ok=True)
 
     def open(self) -> pygit2.Repository | None:
@@ -108,30 +107,18 @@ class Generations:
                     found[name] = value
         return found
 
-    def live_refs(self, repository: pygit2.Repository) -> dict[str, str]:
-        """All refs by their full names; OSError for one that cannot be read, which libgit2 would pass over in silence.
-
-        Read from the files: with thousands of refs, making objects of them takes longer than everything else.
-        """
+    def refs_of(self, repository: pygit2.Repository) -> RefFiles:
+        """The refs of a repository of this mirror."""
         folder = Path(repository.path)
-        found: dict[str, str] = {}
-        with suppress(FileNotFoundError):
-            text = (folder / "packed-refs").read_text(encoding="utf-8")
-            found = {name: value for value, name in _PACKED_REF.findall(text)}
-            if len(found) != sum(line[:1] not in "#^" for line in text.splitlines()):
-                raise OSError(f"{folder / 'packed-refs'} cannot be read")
-        for top, _, names in os.walk(folder / "refs"):
-            for name in names:
-                path = Path(top, name)
-                if path.suffix != ".lock":
-                    with suppress(FileNotFoundError):  # packed or removed while we looked
-                        found[path.relative_to(folder).as_posix()] = _id(path.read_text(encoding="utf-8"), path)
-        return found
+        if self._ref_files is None or self._ref_files.folder != folder:
+            self._ref_files = RefFiles(folder)
+        return self._ref_files
 
     def pack_refs(self, repository: pygit2.Repository) -> None:
         """One file in place of many, once there are many: each is opened at each look at the refs."""
-        folder = Path(repository.path) / "refs"
-        if sum(len(names) for _, _, names in os.walk(folder)) > MOST_LOOSE_REFS:
+        files = self.refs_of(repository)
+        files.below()
+        if files.loose > MOST_LOOSE_REFS:
             repository.compress_references()
 
     def ref_files(self, prefix: str) -> dict[str, Path]:
@@ -186,13 +173,6 @@ class Generations:
         self._damaged.unlink(missing_ok=True)
 
 
-def _id(text: str, path: Path) -> str:
-    value = text.strip()
-    if not _is_id(value):
-        raise OSError(f"{path} cannot be read")
-    return value
-
-
 def _is_id(value: str) -> bool:
     return len(value) in (40, 64) and not set(value) - set("0123456789abcdef")
 
@@ -228,6 +208,11 @@ def _wait_for_lock(descriptor: int) -> None:
             time.sleep(0.02)
         else:
             return
+
+
+def _is_widowed(path: Path) -> bool:
+    """Whether it is an index of a pack that is not there."""
+    return path.suffix == ".idx" and not path.with_suffix(".pack").exists()
 
 
 def _is_unfinished(path: Path) -> bool:

@@ -15,7 +15,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pygit2
@@ -26,8 +26,10 @@ from gitfs.acceptance import FETCHED, LIVE, UNREADABLE, Acceptance, Completion, 
 from gitfs.environments import Refs, base_branch
 from gitfs.errors import DamagedMirror, FetchFailed, UnknownRef
 from gitfs.generations import Busy, Generations, report_damage
+from gitfs.nearby import Nearby
 from gitfs.settings import RemoteSettings
 from gitfs.transport import Callbacks, Refusal, failures, trust
+from gitfs.urls import local_path
 
 PINNED = "refs/saltern/pinned/"
 """Commits that other repositories record as their submodules."""
@@ -46,13 +48,21 @@ class Fetched:
     remote: str
     changed: bool
     """Whether a live branch or tag moved, came or went."""
-    refs: Mapping[str, str]
-    """Branch -> commit that is live now."""
-    tags: Mapping[str, str] = field(default_factory=dict)
-    """Tag -> id (of the tag's object, where it has one) that is live now."""
+    live: Mapping[str, str]
+    """`heads/...` -> commit and `tags/...` -> id (of the tag's object, where it has one), as they are live now."""
     refused: tuple[Refused, ...] = ()
     rebuilt: bool = False
     """The mirror was damaged and has been made anew."""
+
+    @property
+    def refs(self) -> Mapping[str, str]:
+        """Branch -> commit that is live now."""
+        return _of_kind(self.live, "heads/")
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """Tag -> id that is live now."""
+        return _of_kind(self.live, "tags/")
 
 
 class Mirror:
@@ -82,6 +92,10 @@ class Mirror:
         self._acceptance = Acceptance(settings.policy, pinned, directory / "seen", clock, completions)
         self._looked_over = False
         self._peeled: dict[str, str] = {}
+        self._names: dict[str, tuple[str, ...]] = {}
+        """Ref of the remote -> what it is called here."""
+        near = local_path(settings.url)
+        self._nearby = None if near is None else Nearby(near)
 
     @property
     def path(self) -> str:
@@ -161,10 +175,10 @@ class Mirror:
             return Refs()
         try:
             if repository is not None:
-                live = self._live(repository)
+                heads, tags = self._generations.refs_of(repository).below(LIVE + "heads/", LIVE + "tags/")
                 return Refs(
-                    heads=_of_kind(live, "heads/"),
-                    tags={name: self._peel(repository, oid) for name, oid in _of_kind(live, "tags/").items()},
+                    heads=heads,
+                    tags={name: self._peel(repository, oid) for name, oid in tags.items()},
                     commits=_known_commits(repository, commits),
                 )
         except UNREADABLE:
@@ -214,13 +228,13 @@ class Mirror:
         if (not self._looked_over or self._generations.damaged) and not self._is_whole(repository):
             return self._build(rebuilt=True)
         try:
-            refs = self._transfer(repository)
+            there = self._transfer(repository)
         except FetchFailed:
             # The remote's fault most of the time; ours when an object that the transfer built on is gone.
             if self._is_whole(repository):
                 raise
             return self._build(rebuilt=True)
-        return self._accept(repository, refs)
+        return self._accept(repository, there, self._live(repository))
 
     def _build(self, *, rebuilt: bool) -> Fetched:
         """Make the mirror beside the one in use, and swap. The policy goes on from what was live before."""
@@ -228,65 +242,81 @@ class Mirror:
         before = self._generations.stored_refs(LIVE)
         new = self._generations.create()
         try:
-            fetched = self._transfer(new)
+            there = self._transfer(new)
             kept = {name: oid for name, oid in before.items() if oid in new and self._acceptance.inspects(new, oid)}
             for name, oid in kept.items():
                 new.references.create(LIVE + name, oid, force=True)
-            accepted = self._accept(new, {**fetched, **{LIVE + name: oid for name, oid in kept.items()}})
+            accepted = self._accept(new, there, kept)
             self._generations.use(new)
         except BaseException:
             self._generations.drop(new)
             raise
         self._looked_over = True
-        changed = {**_kind_of("heads/", accepted.refs), **_kind_of("tags/", accepted.tags)} != before
-        return Fetched(
-            remote=accepted.remote,
-            changed=changed,
-            refs=accepted.refs,
-            tags=accepted.tags,
-            refused=accepted.refused,
-            rebuilt=rebuilt,
-        )
+        return replace(accepted, changed=accepted.live != before, rebuilt=rebuilt)
 
     def _transfer(self, repository: pygit2.Repository) -> dict[str, str]:
-        """Fetch into the holding namespace; returns all refs of the mirror afterwards, by their full names."""
+        """Fetch into the holding namespace; `heads/...`, `tags/...`, `pulls/...` -> id, as the remote has them."""
         with failures(self.settings):
-            trust(self.settings)
-            remote = repository.remotes.create_anonymous(self.settings.url)
-            callbacks = Callbacks(self.settings)
-            remote.connect(callbacks=callbacks, proxy=self.settings.proxy or True)
-            there = self._there(remote)
-            if not any(name.startswith((FETCHED + "heads/", FETCHED + "tags/")) for name in there):
-                raise Refusal("the remote has no branch", retryable=True)
-            refs = self._generations.live_refs(repository)
-            # What is gone goes first: a branch `a` would be in the way of a new `a/b`.
-            for name in [name for name in refs if name.startswith(FETCHED) and name not in there]:
-                repository.references.delete(name)
-                del refs[name]
-            news = {name: (ref, oid) for name, (ref, oid) in there.items() if refs.get(name) != oid}
-            if news:
-                self._download(remote, callbacks, [f"+{ref}:{name}" for name, (ref, _) in news.items()])
-            # Without a look back: what did not come after all is found out when it is to go live.
-            return {**refs, **{name: oid for name, (_, oid) in news.items()}}
+            (held,) = self._generations.refs_of(repository).below(FETCHED)
+            there = self._copied(repository, held)
+            return self._asked_for(repository, held) if there is None else there
+
+    def _copied(self, repository: pygit2.Repository, held: Mapping[str, str]) -> dict[str, str] | None:
+        """`_transfer` from a remote of this machine; None where git's own protocol has to do it."""
+        refs = self._nearby.refs() if self._nearby else None
+        there = None if refs is None else self._named(refs)
+        if self._nearby is None or not there:
+            return None
+        news = dict(there.items() - held.items())
+        if len(news) > _MOST_WANTED or not self._nearby.copy(repository, news.values()):
+            return None
+        self._drop(repository, held.keys() - there.keys())
+        for name, oid in news.items():
+            repository.references.create(FETCHED + name, oid, force=True)
+        return there
+
+    def _asked_for(self, repository: pygit2.Repository, held: Mapping[str, str]) -> dict[str, str]:
+        """`_transfer` by git's own protocol."""
+        trust(self.settings)
+        remote = repository.remotes.create_anonymous(self.settings.url)
+        callbacks = Callbacks(self.settings)
+        remote.connect(callbacks=callbacks, proxy=self.settings.proxy or True)
+        refs = {head.name: str(head.oid) for head in remote.list_heads(connect=False) if head.name}
+        there = self._named(refs)
+        if not any(name.startswith(("heads/", "tags/")) for name in there):
+            raise Refusal("the remote has no branch", retryable=True)
+        self._drop(repository, held.keys() - there.keys())
+        news = there.items() - held.items()
+        if news:
+            wanted = {name for name, _ in news}
+            specs = [f"+{ref}:{FETCHED}{name}" for ref in refs for name in self._names_of(ref) if name in wanted]
+            self._download(remote, callbacks, specs)
+        # Without a look back: what did not come after all is found out when it is to go live.
+        return there
+
+    def _drop(self, repository: pygit2.Repository, gone: Collection[str]) -> None:
+        """What is gone goes first: a branch `a` would be in the way of a new `a/b`."""
+        for name in gone:
+            repository.references.delete(FETCHED + name)
 
     def _download(self, remote: pygit2.Remote, callbacks: Callbacks, wanted: Sequence[str]) -> None:
         """Fetch by these refspecs, or by those of the settings when these are many."""
         specs = list(wanted) if len(wanted) <= _MOST_WANTED else [each.under(FETCHED) for each in self._refspecs]
         remote.fetch(specs, callbacks=callbacks, prune=FetchPrune.NO_PRUNE, proxy=self.settings.proxy or True)
 
-    def _there(self, remote: pygit2.Remote) -> dict[str, tuple[str, str]]:
-        """Name in the holding namespace -> (ref of the remote, id), for what the remote has now."""
-        heads = [(head.name, str(head.oid)) for head in remote.list_heads(connect=False) if head.name]
-        return {
-            FETCHED + name: (ref, oid)
-            for ref, oid in heads
-            for name in refspecs.names_of(self._refspecs, ref)
-            if not ref.endswith("^{}")
-        }
+    def _named(self, refs: Mapping[str, str]) -> dict[str, str]:
+        """Name here -> id, for these refs of the remote."""
+        return {name: oid for ref, oid in refs.items() for name in self._names_of(ref)}
 
-    def _accept(self, repository: pygit2.Repository, refs: Mapping[str, str]) -> Fetched:
-        before = _of_kind(refs, LIVE)
-        after, refused = self._acceptance.accept(repository, _of_kind(refs, FETCHED), before)
+    def _names_of(self, ref: str) -> tuple[str, ...]:
+        found = self._names.get(ref)
+        if found is None:
+            peeled = ref.endswith("^{}")
+            found = self._names[ref] = () if peeled else tuple(refspecs.names_of(self._refspecs, ref))
+        return found
+
+    def _accept(self, repository: pygit2.Repository, there: Mapping[str, str], before: Mapping[str, str]) -> Fetched:
+        after, refused = self._acceptance.accept(repository, there, before)
         if not after:
             reason = f"no branch can be used: {refused[0]}" if refused else "no branch"
             raise FetchFailed(self.settings.name, reason, retryable=True)
@@ -294,8 +324,7 @@ class Mirror:
         return Fetched(
             remote=self.settings.name,
             changed=after != before,
-            refs=_of_kind(after, "heads/"),
-            tags=_of_kind(after, "tags/"),
+            live=after,
             refused=tuple(refused),
         )
 
@@ -316,7 +345,8 @@ class Mirror:
 
     def _live(self, repository: pygit2.Repository) -> dict[str, str]:
         """The live refs; OSError when one is there and cannot be read, as an environment would be gone in silence."""
-        return _of_kind(self._generations.live_refs(repository), LIVE)
+        (live,) = self._generations.refs_of(repository).below(LIVE)
+        return live
 
     def _peel(self, repository: pygit2.Repository, oid: str) -> str:
         if oid not in self._peeled:
@@ -332,10 +362,6 @@ def _pull_request(ref: str) -> str:
 
 def _of_kind(refs: Mapping[str, str], prefix: str) -> dict[str, str]:
     return {name.removeprefix(prefix): oid for name, oid in refs.items() if name.startswith(prefix)}
-
-
-def _kind_of(prefix: str, names: Mapping[str, str]) -> dict[str, str]:
-    return {prefix + name: oid for name, oid in names.items()}
 
 
 def _known_commits(repository: pygit2.Repository, commits: Collection[str]) -> dict[str, str]:

@@ -77,9 +77,22 @@ class Snapshot:
     def digest(self) -> str:
         """Names the content: equal digests mean equal files in every saltenv."""
         whole = hashlib.sha256(repr(self.ignored).encode() if self.ignored != Ignored() else b"")
-        for saltenv in self.saltenvs():
-            whole.update(f"{saltenv}\0{self._keys(saltenv)}\n".encode())
+        whole.update("".join(self._lines.values()).encode())
         return whole.hexdigest()
+
+    @cached_property
+    def _lines(self) -> dict[str, str]:
+        """Saltenv -> its part of what the digest is made of."""
+        return {saltenv: self._line(saltenv) for saltenv in self.environments}
+
+    def _line(self, saltenv: str) -> str:
+        return f"{saltenv}\0{self._keys(saltenv)}\n"
+
+    def with_layers(self, layers: Mapping[str, tuple[Layer, ...]]) -> Snapshot:
+        """This snapshot with other layers in some of its environments; costs what these cost."""
+        new = Snapshot(environments={**self.environments, **layers}, ignored=self.ignored)
+        new.__dict__["_lines"] = {**self._lines, **{saltenv: new._line(saltenv) for saltenv in layers}}
+        return new
 
     def saltenvs(self) -> Sequence[str]:
         """Names of the environments, in the order in which they were given: top files are merged in it."""

@@ -14,16 +14,17 @@ from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 
 from gitfs import objects
 from gitfs.acceptance import Completion
-from gitfs.directory import scan
-from gitfs.environments import Place, Refs, commit_ids, environments, own_saltenvs, pinned_refs
+from gitfs.environments import Place, Refs, commit_ids, pinned_refs
 from gitfs.errors import BadSettings, FetchFailed, UnknownRef
 from gitfs.lfs import Lfs
 from gitfs.mirror import Fetched, Mirror
+from gitfs.overlays import Overlays, Shown
 from gitfs.policy import LivePolicy
 from gitfs.settings import GIT, ROOTS, Ignored, RemoteSettings, check_ref
 from gitfs.snapshot import GitLayer, Layer, Snapshot
@@ -92,12 +93,18 @@ class Source:
         backends: Sequence[str] = (ROOTS, GIT),
         ignored: Ignored | None = None,
     ) -> None:
-        self._backends = tuple(backends)
         self._file_settings = tuple(file_settings) if GIT in backends else ()
         self._pillar_settings = tuple(pillar_settings)
         self._file_roots = dict(file_roots or {}) if ROOTS in backends else {}
         self._pillar_roots = dict(pillar_roots or {})
-        self._ignored = ignored or Ignored()
+        ignored = ignored or Ignored()
+        first = tuple(backends)[:1] == (GIT,)
+        self._files = Overlays(
+            self._file_settings, self._file_roots, git_first=first, ignored=ignored, layers_of=self._layers
+        )
+        self._pillar = Overlays(
+            self._pillar_settings, self._pillar_roots, git_first=False, ignored=ignored, layers_of=self._layers
+        )
         self._mirrors: dict[str, Mirror] = {}
         """Repository's key -> its mirror."""
         self._submodules: dict[str, Submodules] = {}
@@ -206,15 +213,39 @@ class Source:
         if ref is not None and not asked:
             raise UnknownRef(ref, difflib.get_close_matches(ref, self.names(), n=3))
         places: dict[str, RemoteRevision] = {}
-        files, without = self._snapshot(self._file_settings, self._file_roots, refs, (ref, asked), places)
+        files = self._shown(self._files, refs, ref, asked, places)
         first = next(iter(places.values()), None)
-        pillar, also = self._snapshot(self._pillar_settings, self._pillar_roots, refs, (ref, asked), places)
-        whole = hashlib.sha256(f"{files.digest}\0{pillar.digest}".encode())
+        pillar = self._shown(self._pillar, refs, ref, asked, places)
+        whole = hashlib.sha256(f"{files.snapshot.digest}\0{pillar.snapshot.digest}".encode())
         for name, place in places.items():
             whole.update(f"\0{name}\0{place.commit}".encode())
         digest = whole.hexdigest()
         revision = Revision(id=first.short if first else digest[:8], digest=digest, remotes=places)
-        return Trees(files=files, pillar=pillar, revision=revision, missing=tuple(dict.fromkeys((*without, *also))))
+        missing = (*files.missing(self._files.settings), *pillar.missing(self._pillar.settings))
+        return Trees(
+            files=files.snapshot, pillar=pillar.snapshot, revision=revision, missing=tuple(dict.fromkeys(missing))
+        )
+
+    def _shown(
+        self,
+        overlays: Overlays,
+        refs: Mapping[str, Refs],
+        ref: str | None,
+        asked: Mapping[str, str],
+        places: dict[str, RemoteRevision],
+    ) -> Shown:
+        """What a tree shows; adds where the base of each of its remotes stands to `places`."""
+        keys = [_repository_key(settings) for settings in overlays.settings]
+        own = [refs[key] for key in keys]
+        if ref is None:
+            shown = overlays.live(own)
+        else:
+            shown = overlays.at(own, {number: (ref, asked[key]) for number, key in enumerate(keys) if key in asked})
+        for settings, key, each in zip(overlays.settings, keys, shown.places, strict=True):
+            if base := each.get("base"):
+                mirror = self._mirrors[key].path
+                places.setdefault(settings.name, _place(mirror, settings.name, base.ref, base.commit))
+        return shown
 
     def _asked(self, ref: str) -> dict[str, str]:
         """Repository's key -> commit, for the repositories that have the ref."""
@@ -228,40 +259,8 @@ class Source:
                     raise
         return found
 
-    def _snapshot(
-        self,
-        all_settings: Sequence[RemoteSettings],
-        roots: Roots,
-        refs: Mapping[str, Refs],
-        asked: tuple[str | None, Mapping[str, str]],
-        places: dict[str, RemoteRevision],
-    ) -> tuple[Snapshot, list[str]]:
-        """(the layers of each saltenv in the order of the backends, names of the remotes that have nothing to show)."""
-        ref, commits = asked
-        known = set(roots)
-        for settings in all_settings:
-            known |= own_saltenvs(settings, refs[_repository_key(settings)])
-        local: dict[str, list[Layer]] = {env: [scan(path) for path in paths] for env, paths in roots.items()}
-        remote: dict[str, list[Layer]] = {}
-        missing: list[str] = []
-        for settings in all_settings:
-            key = _repository_key(settings)
-            mirror = self._mirrors[key].path
-            shown = environments(settings, refs[key], known)
-            if not shown:
-                missing.append(settings.name)
-            for saltenv, place in shown.items():
-                if saltenv == "base" and key in commits:
-                    place = replace(place, ref=ref or place.ref, commit=commits[key])
-                remote.setdefault(saltenv, []).extend(self._layers(key, settings, place))
-                if saltenv == "base":
-                    places.setdefault(settings.name, _place(mirror, settings.name, place.ref, place.commit))
-        git_first = all_settings is self._file_settings and self._backends[:1] == (GIT,)
-        over, under = (remote, local) if git_first else (local, remote)
-        layers = {env: (*over.get(env, ()), *under.get(env, ())) for env in {**over, **under}}
-        return Snapshot(environments=dict(sorted(layers.items())), ignored=self._ignored), missing
-
-    def _layers(self, key: str, settings: RemoteSettings, place: Place) -> list[Layer]:
+    def _layers(self, settings: RemoteSettings, place: Place) -> list[Layer]:
+        key = _repository_key(settings)
         mirror = self._mirrors[key].path
         own = GitLayer.of(mirror, settings.name, place.commit, place.root, place.mountpoint, lfs=settings.lfs)
         return [own, *(self._submodules[key].layers(mirror, place) if settings.submodules else ())]
@@ -289,6 +288,7 @@ def _place(mirror: str, remote: str, branch: str, commit: str) -> RemoteRevision
     )
 
 
+@cache
 def _repository_key(settings: RemoteSettings) -> str:
     """Folder of a repository's mirror: readable, and different for another address, user or policy."""
     what = "\0".join((settings.url, settings.user, settings.privkey, str(settings.policy.allow_rewind)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,6 @@ TREE = Path(__file__).resolve().parent.parent / "examples" / "quickstart"
 PUSHES = 20
 FILES = 500
 READ_FILES = 10_000
-BRANCHES = (1, 100, 2000)
 SALT_UPDATE_MS = {1: 31.4, 100: 56.7}
 """Salt 3008.3's update in process after a push of one file, recorded on a machine of this kind."""
 SALT_VISIBLE = 0.57
@@ -89,42 +89,45 @@ def _times_to_live(rig: Rig, tell: Any) -> list[float]:
 
 
 def _branches() -> Iterator[Figure]:
-    """A fetch and the new trees, after one branch of many moved."""
-    medians = {}
-    for count in BRANCHES:
+    """A fetch and the new trees, after one branch of many moved: wall time, and what it costs of the processor."""
+    costs = {}
+    for count, packed in ((1, True), (100, True), (2000, True), (2000, False)):
         with tempfile.TemporaryDirectory(prefix="saltern-bench-") as folder:
-            samples = _updates(Path(folder), count)
+            samples, cost = _updates(Path(folder), count, packed=packed)
+        costs[count, packed] = statistics.median(cost)
         reference = SALT_UPDATE_MS.get(count)
-        figure = Figure(
-            metric=f"update of {FILES} files, {count} branches",
+        yield Figure(
+            metric=f"update of {FILES} files, {count} branches" + ("" if packed else ", a file each"),
             unit="ms",
             samples=samples,
             reference=reference,
             reference_of="Salt" if reference else "",
         )
-        medians[count] = figure.value
-        yield figure
-    ratio = medians[BRANCHES[-1]] / medians[BRANCHES[0]]
-    yield Figure(metric=f"the same, {BRANCHES[-1]} : {BRANCHES[0]} branches", unit="x", samples=[ratio], target=2.0)
+    for packed, how in ((True, "as git keeps what rests"), (False, "a file each")):
+        ratio = costs[2000, packed] / costs[1, True]
+        yield Figure(metric=f"processor time, 2000 : 1 branches, {how}", unit="x", samples=[ratio], target=2.0)
 
 
-def _updates(folder: Path, branches: int) -> list[float]:
+def _updates(folder: Path, branches: int, *, packed: bool) -> tuple[list[float], list[float]]:
     repository = _Repository(folder, {f"d{number % 50}/f{number}.sls": f"{number}\n" for number in range(FILES)})
     head = repository.git("rev-parse", "HEAD")
     lines = "".join(f"create refs/heads/branch{number} {head}\n" for number in range(branches - 1))
     repository.git("-C", str(repository.bare), "update-ref", "--stdin", given=lines)
-    samples = []
+    if packed:
+        repository.git("-C", str(repository.bare), "pack-refs", "--all")
+    samples, cost = [], []
     settings = RemoteSettings(name="states", url=str(repository.bare))
     with Source([settings], (), folder / "cache") as source:
         for number in range(PUSHES + 1):
             repository.commit({"top.sls": str(number)})
-            began = time.perf_counter()
+            began, busy = time.perf_counter(), time.process_time()
             source.fetch(patience=60)
             trees = source.live()
             samples.append((time.perf_counter() - began) * 1000)
+            cost.append(time.process_time() - busy)
             if trees.files.read("top.sls") != str(number).encode():
                 raise RuntimeError("the push was not seen")
-    return samples[1:]
+    return samples[1:], cost[1:]
 
 
 def _reads() -> Iterator[Figure]:
