@@ -140,14 +140,17 @@ class _Tree:
         return sorted(path.removesuffix(".sls").removesuffix("/init").replace("/", ".") for path in paths)
 
     def render(
-        self, sls: str, chain: tuple[str, ...], defaults: Mapping[str, Value], named_at: Pos | None
+        self, sls: str, chain: tuple[str, ...], defaults: Mapping[str, Value], named_at: Pos | None, shown: str = ""
     ) -> dict[str, Value] | None:
-        """An SLS merged with what it includes; None when it gives nothing (errors are in `errors`)."""
+        """An SLS merged with what it includes; None when it gives nothing (errors are in `errors`).
+
+        `named_at` is the place that names it, `shown` the text there.
+        """
         path = sls_path(self.context, sls, self.context.saltenv)
         self.rendered[sls] = None
         if path is None:
             if sls not in self.ignored:
-                self._fail_missing(sls, chain, named_at)
+                self._fail_missing(sls, chain, named_at, shown)
             return None
         try:
             done = render_sls(path, self.context, sls=sls, pillar_stage=True, extra=defaults)
@@ -191,7 +194,8 @@ class _Tree:
                 if name in self.rendered:
                     data = self.rendered[name]
                 else:
-                    data = self.render(name, place.chain, defaults, place.pos("include", index))
+                    named_at = place.pos("include", index)
+                    data = self.render(name, place.chain, defaults, named_at, place.shown(named_at))
                 if data:
                     parts.append(_nested(data, parsed.key))
         ordered = [own, *parts] if self.merging.includes_override_sls else [*parts, own]
@@ -218,14 +222,18 @@ class _Tree:
         dotted = "/" not in pattern and all(pattern.split("."))
         return [pattern] if dotted and sls_path(self.context, pattern, self.context.saltenv) is not None else []
 
-    def _fail_missing(self, sls: str, chain: tuple[str, ...], named_at: Pos | None) -> None:
+    def _fail_missing(self, sls: str, chain: tuple[str, ...], named_at: Pos | None, shown: str) -> None:
         saltenv = self.context.saltenv
         stem = sls.replace(".", "/")
         pos = named_at or Pos(file=f"{stem}.sls", saltenv=saltenv, stage=Stage.PILLAR)
+        if named_at is not None and not shown:  # the top file names it
+            top = self.context.files.read(pos.file, pos.saltenv).decode(errors="replace")
+            shown = excerpt(top, pos.template_line, 1)
         self.errors.append(
             Problem(
                 message=f"pillar SLS {sls!r} is not there: neither {stem}.sls nor {stem}/init.sls in saltenv {saltenv}",
                 pos=replace(pos, stage=Stage.PILLAR, include_chain=_down_to(chain, sls)),
+                excerpt=shown,
                 hint=near(sls, self.available()),
             )
         )
@@ -255,7 +263,11 @@ class _Place:
 
     def problem(self, message: str, *keys: Value) -> Problem:
         pos = self.pos(*keys)
-        return Problem(message=message, pos=pos, excerpt=excerpt(self.text, pos.line, 1))
+        return Problem(message=message, pos=pos, excerpt=self.shown(pos))
+
+    def shown(self, pos: Pos) -> str:
+        """The text around a place of this SLS."""
+        return excerpt(self.text, pos.line, 1, of=pos.template_line)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,7 +54,9 @@ class _TopFile:
 
     def problem(self, message: str, *keys: Value, hint: str = "") -> Problem:
         line = self.lines.find(*keys)
-        return Problem(message=message, pos=self.pos(*keys), excerpt=excerpt(self.text, line, 1), hint=hint)
+        pos = self.pos(*keys)
+        shown = excerpt(self.text, line, 1, of=pos.template_line)
+        return Problem(message=message, pos=pos, excerpt=shown, hint=hint)
 
     def pos(self, *keys: Value) -> Pos:
         line = self.lines.find(*keys)

@@ -20,6 +20,8 @@ from highstate.types import Pos, Problem, Stage
 
 __all__ = ["excerpt", "json_failed", "template_failed", "toml_failed", "yaml_failed"]
 
+_UNKNOWN = re.compile(r"No (filter|test) named '(\w+)'")
+
 ON_THE_MACHINE = (
     "states are compiled on the controller: use a grain or pillar value, or let a state with onlyif/unless ask"
 )
@@ -51,7 +53,8 @@ def _column(source: str, line: int, error: Exception) -> int:
     if not 0 < line <= len(rows) or not rows[line - 1].strip():
         return 0
     row = rows[line - 1]
-    name = str(error.name) if isinstance(error, MissingFunction | MissingName) else ""
+    unknown = _UNKNOWN.search(str(error)) if isinstance(error, jinja2.TemplateSyntaxError) else None
+    name = str(error.name) if isinstance(error, MissingFunction | MissingName) else unknown[2] if unknown else ""
     found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", row) if name else None
     return (found.start() if found else len(row) - len(row.lstrip())) + 1
 
@@ -77,7 +80,9 @@ def _describe(error: Exception) -> tuple[str, str, str]:
         case jinja2.TemplateNotFound():
             return error.message or f"there is no template {error.name}", "", ""
         case jinja2.TemplateSyntaxError():
-            return f"Jinja syntax error: {error.message}", "", ""
+            found = _UNKNOWN.search(str(error.message))
+            hint = near(found[2], jinja.words(found[1])) if found else ""
+            return f"Jinja syntax error: {error.message}", hint, ""
         case jinja2.exceptions.SecurityError():
             return f"refused by the sandbox: {error}", "", ""
         case jinja2.TemplateError():
@@ -100,9 +105,12 @@ def yaml_failed(error: yaml.YAMLError, path: str, saltenv: str, text: str, lines
     message = str(error)
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
+        message = error.problem or error.context or message
+        if mark is not None and error.context_mark is not None and not text[_index(text, mark) :].strip():
+            # At the end of the text nothing is to be seen: what began and did not end is.
+            mark, message = error.context_mark, f"{message} {error.context}"
         if mark is not None:
             line, column = mark.line + 1, mark.column + 1
-        message = error.problem or error.context or message
     elif isinstance(error, yaml.reader.ReaderError):
         line, column = _place_of_position(text, error.position)
         message = f"{error.reason}: character {error.character!r}"
@@ -139,7 +147,13 @@ def _text_problem(
         column=column,
         stage=Stage.YAML,
     )
-    return Problem(message=message, pos=pos, excerpt=excerpt(text, line, column), hint=hint)
+    return Problem(message=message, pos=pos, excerpt=excerpt(text, line, column, of=pos.template_line), hint=hint)
+
+
+def _index(text: str, mark: yaml.Mark) -> int:
+    """Where a mark is in the text."""
+    lines = text.splitlines(keepends=True)
+    return sum(map(len, lines[: mark.line])) + mark.column
 
 
 def _place_of_position(text: str, position: int) -> tuple[int, int]:

@@ -106,6 +106,12 @@ def _make(options: Options) -> Environment:
     return made
 
 
+def words(kind: str) -> Iterable[str]:
+    """Names of all filters, or of all tests."""
+    made = environment(())
+    return made.filters if kind == "filter" else made.tests
+
+
 def compile_template(base: Environment, oid: str, path: str, source: str) -> Compiled:
     """The code of a template, compiled once for each blob, path and set of options."""
     key = (oid, path, base.options)

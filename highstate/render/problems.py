@@ -6,14 +6,17 @@ import difflib
 from collections.abc import Iterable
 
 
-def excerpt(text: str, line: int, column: int = 0, *, around: int = 2) -> str:
-    """The lines around `line` with a mark before it, and a caret under `column` (from 1) where that is known."""
+def excerpt(text: str, line: int, column: int = 0, *, around: int = 2, of: int = 0) -> str:
+    """The lines around `line` with a mark before it, and a caret under `column` (from 1) where that is known.
+
+    `of`: the line of the template where the text is what one wrote; it is said when the numbers are not the same.
+    """
     lines = text.splitlines()
     if not 1 <= line <= len(lines) + 1:
         return ""
     first, last = max(1, line - around), min(len(lines), line + around)
     width = len(str(last))
-    shown: list[str] = []
+    shown = ["  as rendered:"] if of not in (0, line) else []
     for number in range(first, last + 1):
         content = lines[number - 1].expandtabs(2)[:200]
         shown.append(f"{'>' if number == line else ' '} {number:>{width}} | {content}")

@@ -102,9 +102,9 @@ def to_python(value: Value) -> Markup:
     return Markup(pprint.pformat(_checked(value)).strip())  # noqa: S704  (as Salt: never escaped)
 
 
-def from_yaml(value: Value) -> Value:
-    """`|load_yaml`, also behind the tags load_yaml and import_yaml."""
-    text = str(value) if isinstance(value, TemplateModule) else value
+def from_yaml(value: Value, file: str = "") -> Value:
+    """`|load_yaml`, also behind the tags load_yaml and import_yaml, which names the file."""
+    of, text = f" of {file}" if file else "", str(value) if isinstance(value, TemplateModule) else value
     if not isinstance(text, str):
         raise TemplateRuntimeError(f"Unable to load yaml from {text!r}")
     try:
@@ -113,21 +113,21 @@ def from_yaml(value: Value) -> Value:
         mark = error.problem_mark
         line = mark.line + 1 if mark else 0
         shown = text.splitlines()[line - 1].strip() if 0 < line <= len(text.splitlines()) else ""
-        raise TemplateRuntimeError(f"cannot load YAML: {error.problem} in line {line} of it: {shown}") from error
+        raise TemplateRuntimeError(f"cannot load YAML{of}: {error.problem} in line {line} of it: {shown}") from error
     except yaml.YAMLError as error:
-        raise TemplateRuntimeError(f"cannot load YAML: {error}") from error
+        raise TemplateRuntimeError(f"cannot load YAML{of}: {error}") from error
 
 
-def from_json(value: Value) -> Value:
-    """`|load_json`, also behind the tags load_json and import_json."""
+def from_json(value: Value, file: str = "") -> Value:
+    """`|load_json`, also behind the tags load_json and import_json, which names the file."""
     text = str(value) if isinstance(value, TemplateModule) else value
     try:
         return json.loads(text)
     except (ValueError, TypeError) as error:
-        raise TemplateRuntimeError(f"cannot load JSON: {error}") from error
+        raise TemplateRuntimeError(f"cannot load JSON{f' of {file}' if file else ''}: {error}") from error
 
 
-def from_text(value: Value) -> Value:
+def from_text(value: Value, file: str = "") -> Value:
     """`|load_text`, also behind the tags load_text and import_text."""
     return str(value) if isinstance(value, TemplateModule) else value
 

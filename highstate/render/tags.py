@@ -48,7 +48,8 @@ class SerializerTags(Extension):
     def _import(self, parser: Parser, reader: str) -> list[nodes.Node]:
         imported = parser.parse_import()
         line = imported.lineno
-        read = nodes.Filter(nodes.Name(imported.target, "load"), reader, [], [], None, None)
+        # The file's name goes along for errors.
+        read = nodes.Filter(nodes.Name(imported.target, "load"), reader, [imported.template], [], None, None)
         assigned = nodes.Assign(nodes.Name(imported.target, "store"), read)
         return [imported, assigned.set_lineno(line)]
 
