@@ -97,8 +97,20 @@ class Builder:
             document=answer.document if changed else None,
         )
 
+    def _compare(self, answer: CompiledMinion) -> None:
+        self.metrics.memo_checked(equal=not answer.remembered)
+        if answer.remembered:
+            log.error(
+                "a remembered compile was not what a fresh one gives; the fresh one is used",
+                minion=answer.minion_id,
+                remembered=answer.remembered,
+                fresh=answer.digest or "errors",
+            )
+
     def _announce(self, answer: CompiledMinion, record: DesiredRecord, label: str) -> None:
         self.metrics.compiled(answer.seconds, ok=answer.ok)
+        if answer.checked:
+            self._compare(answer)
         if answer.ok:
             data = {"id": record.minion, "generation": record.generation, "seconds": answer.seconds}
             self.bus.publish(f"saltern/compile/{record.minion}/ok", data, revision=label)

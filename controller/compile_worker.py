@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import random
 import resource
 import signal
 import sys
@@ -57,6 +58,8 @@ class Request:
     """Minion -> what functions of its machine gave when they were asked last."""
     askable: tuple[str, ...] = ()
     """Functions (globs) that policy allows to ask beside those that only look."""
+    check_rate: float = 0.0
+    """Part of the minions that are compiled once more without the memo, to be compared; one of a request at most."""
 
 
 class FileRead(msgspec.Struct, frozen=True, array_like=True):
@@ -85,6 +88,10 @@ class CompiledMinion(msgspec.Struct, frozen=True, kw_only=True):
     """Recorded answers that it stands on."""
     unanswered: tuple[Question, ...] = ()
     """What templates asked of the machine in vain. With errors: it may compile once this is answered."""
+    checked: bool = False
+    """Whether it was compiled without the memo too, and this is what came out there."""
+    remembered: str = ""
+    """Digest that the memo gave, where it was another one."""
     errors: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
     seconds: float = 0.0
@@ -118,19 +125,37 @@ class Kept:
 def answer(request: Request, kept: Kept) -> Iterator[CompiledMinion]:
     """Compile each minion of the request, in order."""
     settings = Settings(**request.language)
-    ports = ports_of(request.ports)
+    checks = 1
     for minion in request.minions:
-        started = time.perf_counter()
-        facts = MinionFacts(request.facts.get(minion.id, {}), request.askable)
-        try:
-            compiled = compile_minion(
-                request.files, request.pillar, minion, settings, kept.memo, replace(ports, facts=facts)
-            )
-        except OSError as error:  # the tree went away under us; it is compiled again as soon as it is fetched
-            problem = Problem(message=f"the tree cannot be read: {error}", pos=Pos(file="top.sls", stage=Stage.TOP))
-            compiled = Compiled(minion_id=minion.id, errors=(problem,))
-        packed = _packed(compiled, request, kept, started)
-        yield structs.replace(packed, facts=tuple(facts.used), unanswered=tuple(facts.unanswered))
+        found = _compiled(request, settings, minion, kept)
+        if checks and found.reads and random.random() < request.check_rate:  # noqa: S311  (a sample, no secret)
+            checks = 0
+            found = _checked(found, _compiled(request, settings, minion, kept, fresh=True), kept)
+        yield found
+
+
+def _checked(found: CompiledMinion, fresh: CompiledMinion, kept: Kept) -> CompiledMinion:
+    """The fresh compile. A memo that gave something else is given up."""
+    same = (found.digest, found.errors) == (fresh.digest, fresh.errors)
+    if not same:
+        kept.memo, kept.packer = Memo(), Packer()
+    return structs.replace(fresh, checked=True, remembered="" if same else found.digest or "errors")
+
+
+def _compiled(
+    request: Request, settings: Settings, minion: Minion, kept: Kept, *, fresh: bool = False
+) -> CompiledMinion:
+    started = time.perf_counter()
+    facts = MinionFacts(request.facts.get(minion.id, {}), request.askable)
+    ports = replace(ports_of(request.ports), facts=facts)
+    memo = None if fresh else kept.memo
+    try:
+        compiled = compile_minion(request.files, request.pillar, minion, settings, memo, ports)
+    except OSError as error:  # the tree went away under us; it is compiled again as soon as it is fetched
+        problem = Problem(message=f"the tree cannot be read: {error}", pos=Pos(file="top.sls", stage=Stage.TOP))
+        compiled = Compiled(minion_id=minion.id, errors=(problem,))
+    packed = _packed(compiled, request, kept, started)
+    return structs.replace(packed, facts=tuple(facts.used), unanswered=tuple(facts.unanswered))
 
 
 def _packed(compiled: Compiled, request: Request, kept: Kept, started: float) -> CompiledMinion:

@@ -56,6 +56,7 @@ class Metrics:
         self._compile_errors = self._counter("compile_errors", "Compiles of a minion that failed")
         self._spared = self._counter("compiles_spared", "Minions that a push did not concern")
         self._asked = self._counter("fact_answers", "Answers of minions to questions of templates", "result")
+        self._checks = self._counter("compile_checks", "Remembered compiles compared with fresh ones", "result")
         self._fetch = self._histogram("git_fetch_seconds", "Time of a fetch", _FETCH, "remote")
         self._fetch_errors = self._counter("git_fetch_errors", "Fetches that failed", "remote")
         self._messages = self._counter("bus_messages", "Messages on the wire", "direction", "type")
@@ -82,6 +83,11 @@ class Metrics:
     def spared(self, count: int) -> None:
         """So many minions were not compiled, since a push did not concern them."""
         self._spared.inc(count)
+
+    def memo_checked(self, *, equal: bool) -> None:
+        """A compile was done without the memo too, and compared."""
+        for result in ("equal", "different"):  # made at once, so that a rate starts from zero
+            self._checks.labels(result).inc((result == "equal") == equal)
 
     def asked(self, result: str) -> None:
         """A minion was asked for a fact: `answered` or `failed`."""

@@ -179,6 +179,7 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         clock=clock,
         language=settings.language,
         ports=settings.ports,
+        check_rate=settings.compile_check_rate,
     )
     inbox = Inbox(
         store=store,

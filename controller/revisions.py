@@ -47,6 +47,8 @@ class Revisions:
     """Fields of `highstate.Settings`."""
     ports: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """See `Request.ports`."""
+    check_rate: float = 0.0
+    """See `Request.check_rate`."""
     trees: Trees | None = None
     error: str = ""
     """Why the newest revision is not live, when its policy cannot be read."""
@@ -182,6 +184,7 @@ class Revisions:
             ports=self.ports,
             facts=self.builder.facts.recorded({each.id for each in minions}),
             askable=self.loop.policy.facts,
+            check_rate=self.check_rate,
         )
 
     def known(self, ids: Collection[str]) -> list[MinionRecord]:

@@ -54,6 +54,8 @@ class Settings:
     run_timeout: float = 3600.0
     compile_timeout: float = 60.0
     compile_workers: int = 1
+    compile_check_rate: float = 0.001
+    """Part of the compiles that is done once more without the memo, and compared."""
     preview_py_renderer: bool = False
     """Run `#!py` and `#!mako` of branches that are only previewed. They are programs, run as the controller's user."""
     keep_runs: int = 1000
@@ -216,6 +218,7 @@ _OWN: dict[str, read.Reader] = {
     "run_timeout": read.seconds,
     "compile_timeout": read.seconds,
     "compile_workers": read.count,
+    "compile_check_rate": read.part,
     "preview_py_renderer": read.flag,
     "keep_runs": read.count,
 }

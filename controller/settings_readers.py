@@ -57,6 +57,13 @@ def seconds(value: Any) -> float:
     return float(value)
 
 
+def part(value: Any) -> float:
+    """A number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError("a number from 0 to 1")
+    return float(value)
+
+
 def path(value: Any) -> Path:
     """An absolute path."""
     if not isinstance(value, str) or not value.startswith("/") or "\0" in value:

@@ -28,6 +28,7 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     metrics.compiled(0.1, ok=False)
     metrics.spared(1)
     metrics.asked("answered")
+    metrics.memo_checked(equal=True)
     metrics.fetched("states", 0.1, ok=False)
     metrics.sent("Run")
     metrics.received("Alive")
@@ -59,6 +60,7 @@ def test_the_fixture_calls_all_there_is():
         "compiled",
         "spared",
         "asked",
+        "memo_checked",
         "fetched",
         "sent",
         "received",
