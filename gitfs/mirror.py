@@ -27,6 +27,7 @@ from gitfs.environments import Refs, base_branch
 from gitfs.errors import DamagedMirror, FetchFailed, UnknownRef
 from gitfs.generations import Busy, Generations, report_damage
 from gitfs.nearby import Nearby
+from gitfs.promptness import prompt_connections
 from gitfs.settings import RemoteSettings
 from gitfs.transport import Callbacks, Refusal, failures, trust
 from gitfs.urls import local_path
@@ -280,7 +281,8 @@ class Mirror:
         trust(self.settings)
         remote = repository.remotes.create_anonymous(self.settings.url)
         callbacks = Callbacks(self.settings)
-        remote.connect(callbacks=callbacks, proxy=self.settings.proxy or True)
+        with prompt_connections():
+            remote.connect(callbacks=callbacks, proxy=self.settings.proxy or True)
         refs = {head.name: str(head.oid) for head in remote.list_heads(connect=False) if head.name}
         there = self._named(refs)
         if not any(name.startswith(("heads/", "tags/")) for name in there):
