@@ -78,11 +78,13 @@ class PreviewMachine(LocalMachine):
             raise ConditionUnknown(f"not evaluated in a preview: {argv!r} is not in the live state")
         return super().run(argv, cwd=cwd, env=env, runas=runas, timeout=timeout, stdin=stdin)
 
-    def query(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> Completed:
+    def query(
+        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, stdin: str | None = None
+    ) -> Completed:
         """Look by one of the system's own programs; ConditionUnknown for others: git and pip run what they find."""
         if argv[0] not in _LOOKERS:
             raise ConditionUnknown(f"a preview does not run {argv[0]}")
-        return super().run(list(argv), env=env)
+        return super().run(list(argv), env=env, stdin=stdin)
 
     def fetch(self, url: str) -> bytes | None:
         """Refused: the URL is the branch's."""

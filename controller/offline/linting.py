@@ -56,7 +56,7 @@ def _signature(name: str) -> Signature:
     state, _, fun = name.partition(".")
     function = registry.find(state, fun, "")
     return Signature(
-        arguments=frozenset(function.parameters),
+        arguments=frozenset(function.parameters) | function.ignored | frozenset(function.refused),
         required=frozenset(function.required),
         takes_anything=function.takes_anything,
     )

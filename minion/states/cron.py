@@ -7,8 +7,12 @@ taken over: what stands above the mark is left alone, each job below it has its 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from dataclasses import replace as replaced
 
+from minion.states.file_diff import diff
+from minion.states.file_sources import Check, of_source
+from minion.states.file_sources import template as rendering
 from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
 MARK = "# Lines below here are managed by Salt, do not edit"
@@ -88,7 +92,7 @@ def present(
         comment=(None if old is None else old.comment) if comment is None else str(comment),
         disabled=bool(commented),
     )
-    if old is not None and replace(old, identifier=key) == job and old.identifier is not None:
+    if old is not None and replaced(old, identifier=key) == job and old.identifier is not None:
         return Plan(comment=f"Cron {command} already present")
     tab.jobs = [job if one is old else one for one in tab.jobs] if old is not None else [*tab.jobs, job]
     words = ("added", f"Cron {command} added to {user}'s crontab")
@@ -134,14 +138,47 @@ def env_absent(machine: Reader, name: str, *, user: str = "root") -> Plan:
     return _plan(user, name, tab, f"Cron env {name} is set to be removed", done)
 
 
+def file(
+    machine: Reader,
+    name: str,
+    *,
+    source_hash: Value = "",
+    source_hash_name: Value = None,
+    user: str = "root",
+    template: Value = None,
+    context: Value = None,
+    defaults: Value = None,
+    replace: bool = True,
+    saltenv: str = "base",
+) -> Plan:
+    """The whole crontab of the user is what the source `name` holds; with `replace` false only where there is none."""
+    tab = _crontab(machine, user)
+    if tab and not replace:
+        return Plan(comment=f"User {user} already has a crontab. No changes made")
+    check = Check(source_hash_name=str(source_hash_name or ""))
+    rendered = rendering(template, context, defaults, {"name": name, "user": user})
+    data = of_source(machine, name, saltenv, rendered, source_hash or None, check)
+    if data == tab.encode():
+        return Plan(comment=f"Crontab for user {user} is in the correct state")
+    return Plan(
+        changes=(Change(key="diff", shown=diff(tab.encode(), data), act=_write(user, data.decode())),),
+        pending=f"Crontab for user {user} is set to be updated",
+        done=f"Crontab for user {user} was updated",
+    )
+
+
 def read_tab(machine: Reader, user: str) -> Tab:
     """The user's crontab; an empty one when there is none."""
+    return parse_tab(_crontab(machine, user))
+
+
+def _crontab(machine: Reader, user: str) -> str:
     asked = machine.query(["crontab", "-u", user, "-l"])
     if asked.returncode == 127:
         raise StateFailed("There is no crontab program: install the package cron")
     if asked.returncode != 0 and "no crontab for" not in asked.stderr:
         raise StateFailed(f"The crontab of {user} cannot be read: {asked.stderr.strip() or asked.stdout.strip()}")
-    return parse_tab(asked.stdout if asked.returncode == 0 else "")
+    return asked.stdout if asked.returncode == 0 else ""
 
 
 def parse_tab(text: str) -> Tab:
@@ -225,5 +262,6 @@ STATES: Mapping[str, StateFunction] = {
     "absent": absent,
     "env_absent": env_absent,
     "env_present": env_present,
+    "file": file,
     "present": present,
 }

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from minion.states.file_sources import of_source
+from minion.states.file_sources import template as rendering
 from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
 _LINE = re.compile(r"^[\s*]*(\S+?):\s?(.*)$")
@@ -38,6 +40,52 @@ def set_(machine: Reader, name: str, *, data: Value) -> Plan:
     )
 
 
+def set_file(
+    machine: Reader,
+    name: str,
+    *,
+    source: Value,
+    template: Value = None,
+    context: Value = None,
+    defaults: Value = None,
+    saltenv: str = "base",
+) -> Plan:
+    """The answers of a file as `debconf-get-selections` writes it are set."""
+    rendered = rendering(template, context, defaults, {"name": name})
+    text = of_source(machine, source, saltenv, rendered, None).decode("utf-8", "replace")
+    wanted: dict[tuple[str, str], str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        fields = line.split(None, 3)
+        if len(fields) < 3:
+            raise StateFailed(f"{source}, line {number}: package, question, type and value are wanted")
+        wanted[fields[0], fields[1]] = f"{line}\n"
+    have = {package: _answers(machine, package) for package in {package for package, _ in wanted}}
+    lines = [line for (package, question), line in wanted.items() if _differs(have[package].get(question), line)]
+    if not lines:
+        return Plan(comment="All specified answers are already set")
+    return Plan(
+        changes=(Change(key="selections", shown=[_shown(line) for line in lines], act=_set("".join(lines))),),
+        pending="Debconf selections would have been set.",
+        done="Debconf selections were set.",
+    )
+
+
+def _differs(have: str | None, line: str) -> bool:
+    fields = line.rstrip("\n").split(None, 3)
+    if fields[2] == "password" and have:
+        return False
+    return have != (fields[3].strip() if len(fields) > 3 else "")
+
+
+def _shown(line: str) -> str:
+    fields = line.split(None, 3)
+    return (
+        f"{fields[1]}: (password hidden)" if fields[2] == "password" else f"{fields[1]}: {''.join(fields[3:]).strip()}"
+    )
+
+
 def _answers(machine: Reader, name: str) -> dict[str, str]:
     asked = machine.query(["debconf-show", name])
     if asked.returncode == 127:
@@ -59,4 +107,4 @@ def _value(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
 
 
-STATES: Mapping[str, StateFunction] = {"set": set_}
+STATES: Mapping[str, StateFunction] = {"set": set_, "set_file": set_file}

@@ -212,7 +212,7 @@ class StateEngine:
         plan = function.call(self._machine, chunk.name, **own)
         warnings += plan.warnings
         if not plan.changes:
-            comment = plan.pending if self._test and plan.pending else plan.comment
+            comment = plan.test_comment if self._test and plan.test_comment else plan.comment
             result = StateResult(name=chunk.name, result=plan.result, comment=comment, warnings=warnings)
             own_check = "check_cmd" in function.parameters
             return Prepared(chunk=chunk, predicted=result if own_check else self._checked(chunk, result))
@@ -249,7 +249,12 @@ def _arguments(
     if watched or own.keys() >= given.keys():
         return own, ()
     strange = [key for key in given if key not in own and key not in _GLOBAL and not key.startswith("__")]
-    return own, tuple(_strange(chunk, key, function) for key in strange)
+    for key in strange:
+        if key in function.refused and given[key]:
+            full = f"{chunk.state}.{chunk.fun}"
+            raise StateFailed(f"{key} is not supported by {full}: {function.refused[key]}")
+    known = {*function.ignored, *function.refused}
+    return own, tuple(_strange(chunk, key, function) for key in strange if key not in known)
 
 
 def _strange(chunk: Chunk, key: str, function: Function) -> str:

@@ -6,12 +6,15 @@ from collections.abc import Mapping
 
 from minion.states.file_append import append, prepend
 from minion.states.file_blockreplace import blockreplace
+from minion.states.file_cached import cached, not_cached
 from minion.states.file_copy import copy, hardlink, rename
 from minion.states.file_directory import directory, recurse
 from minion.states.file_keyvalue import keyvalue
 from minion.states.file_line import line
 from minion.states.file_links import absent, symlink
 from minion.states.file_managed import managed
+from minion.states.file_nodes import mknod
+from minion.states.file_patch import patch
 from minion.states.file_presence import accumulated, exists, missing, pruned, tidied, touch
 from minion.states.file_replace import comment, replace, uncomment
 from minion.states.file_serialize import decode, serialize
@@ -22,6 +25,7 @@ STATES: Mapping[str, StateFunction] = {
     "accumulated": accumulated,
     "append": append,
     "blockreplace": blockreplace,
+    "cached": cached,
     "comment": comment,
     "copy": copy,
     "decode": decode,
@@ -32,6 +36,9 @@ STATES: Mapping[str, StateFunction] = {
     "line": line,
     "managed": managed,
     "missing": missing,
+    "mknod": mknod,
+    "not_cached": not_cached,
+    "patch": patch,
     "prepend": prepend,
     "pruned": pruned,
     "recurse": recurse,

@@ -128,7 +128,7 @@ def _is_copy(machine: Reader, origin: str, found: FileStat, path: str, owner: Pe
     if found.kind == "symlink":
         return there.target == found.target
     if found.kind != "directory":
-        return there.size == found.size and machine.read(path) == machine.read(origin)
+        return there.size == found.size and machine.same(path, origin)
     names = machine.listdir(origin)
     if any(name not in machine.listdir(path) for name in names):
         return False
@@ -164,7 +164,7 @@ def _copy_one(machine: Machine, origin: str, path: str) -> None:
     if found.kind == "symlink":
         machine.symlink(found.target, path)
     elif found.kind == "file":
-        machine.write(path, machine.read(origin), mode=found.mode)
+        machine.copy(origin, path, mode=found.mode)
     else:
         machine.mkdir(path, mode=found.mode)
         for name in machine.listdir(origin):

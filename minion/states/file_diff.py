@@ -1,6 +1,6 @@
 """The `diff` of a file's change, as Salt shows it, within bounds.
 
-Called by file.managed and file.recurse. Pure.
+Called by whatever changes the content of files. Pure.
 """
 
 from __future__ import annotations
@@ -19,11 +19,22 @@ def diff(old: bytes, new: bytes) -> str:
         kinds = ["binary" if _is_binary(one) else "text" for one in (old, new)]
         return "Replace binary file" if kinds == ["binary"] * 2 else f"Replace {kinds[0]} file with {kinds[1]} file"
     if max(len(old), len(new)) > LARGEST or max(old.count(b"\n"), new.count(b"\n")) > MOST_LINES:
-        return f"Files too large for a diff: {len(old)} bytes are replaced by {len(new)}"
+        return too_large(len(old), len(new))
+    return unified(old, new)
+
+
+def unified(old: bytes, new: bytes) -> str:
+    """A unified diff of two texts; of what is no text, a line."""
+    if _is_binary(new):
+        return "New file"
     import difflib
 
-    lines = difflib.unified_diff(_lines(old), _lines(new))
-    return "".join(lines)
+    return "".join(difflib.unified_diff(_lines(old), _lines(new)))
+
+
+def too_large(old: int, new: int) -> str:
+    """What stands in place of a diff of contents with these sizes."""
+    return f"Files too large for a diff: {old} bytes are replaced by {new}"
 
 
 def _is_binary(data: bytes) -> bool:

@@ -30,17 +30,18 @@ class Digest:
 
     def fits(self, data: bytes) -> bool:
         """Whether the content has it."""
-        return self._of(data) == self.value
+        return self.of(data) == self.value
 
     def verify(self, data: bytes, url: str) -> None:
         """StateFailed when the content has another."""
-        got = self._of(data)
+        got = self.of(data)
         if got != self.value:
             raise StateFailed(
                 f"Specified {self.kind} checksum for {url} ({self.value}) does not match actual checksum ({got})"
             )
 
-    def _of(self, data: bytes) -> str:
+    def of(self, data: bytes) -> str:
+        """The digest of this kind that the content has."""
         return hashlib.new(self.kind, data, usedforsecurity=False).hexdigest()
 
 

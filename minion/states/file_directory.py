@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace as replaced
 
-from minion.states.file_managed import Wanted, file_changes
+from minion.states.file_links import aside
 from minion.states.file_paths import behind, below, checked, fits, make_parents, missing_parents
 from minion.states.file_perms import Perms, differing, perms, put
 from minion.states.file_sources import Template, of_source, salt_url, template
+from minion.states.file_target import Wanted, file_changes
 from minion.states.plan import Change, FileStat, Machine, Plan, Reader, StateFailed, Value
 
 
@@ -32,6 +34,7 @@ def directory(
     exclude_pat: Value = None,
     required: Sequence[tuple[str, str]] = (),
     force: bool = False,
+    backupname: Value = None,
     follow_symlinks: bool = False,
     allow_symlink: bool = True,
     children_only: bool = False,
@@ -46,9 +49,13 @@ def directory(
         path, found = behind(machine, path)
     else:
         found = machine.stat(path)
-    if found is not None and found.kind != "directory" and not force:
+    if found is not None and found.kind != "directory" and not (force or backupname):
         raise StateFailed(f"Specified location {name} exists and is a {found.kind}")
-    changes = [] if children_only and found is not None else list(_folder(path, found, owner, makedirs=bool(makedirs)))
+    changes = (
+        []
+        if children_only and found is not None
+        else list(_folder(path, found, owner, makedirs=bool(makedirs), kept=aside(path, backupname)))
+    )
     if found is not None and found.kind == "directory":
         folders = perms(user, group, mode if dir_mode is None else dir_mode)
         changes += _recursed(machine, path, folders, files, recurse, max_depth)
@@ -84,8 +91,10 @@ def recurse(
     replace: bool = True,
     makedirs: bool = True,
     show_changes: bool = True,
+    backup: Value = "",
     required: Sequence[tuple[str, str]] = (),
     saltenv: str = "base",
+    backup_dir: str = "",
 ) -> Plan:
     """The plan of file.recurse. Trees of git hold no empty folders, so `include_empty` has nothing to add."""
     if clean:
@@ -104,10 +113,18 @@ def recurse(
         and not (exclude_pat is not None and fits(relative, exclude_pat))
         and not (isinstance(maxdepth, int) and relative.count("/") > maxdepth)
     }
+    like = Wanted(
+        path=path,
+        data=None,
+        perms=owner,
+        makedirs=True,
+        show_changes=bool(show_changes),
+        backup=backup_dir if backup in (True, "minion", "both") else "",
+    )
     changes = list(_folder(path, found, folder, makedirs=bool(makedirs)))
     changes += _folders(machine, path, wanted, folder)
     for target, url in wanted.items():
-        changes += _one_file(machine, target, url, saltenv, rendered, owner, replace=replace, show=bool(show_changes))
+        changes += _one_file(machine, replaced(like, path=target), url, saltenv, rendered, replace=replace)
     if clean and found is not None:
         changes += _cleaned(machine, path, {*wanted, *_kept(machine, required)}, exclude_pat)
     listed = "\n".join(f"#### {change.key} ####\n{_said(change.shown)}\n" for change in changes)
@@ -140,25 +157,17 @@ def _below_source(machine: Reader, source: Value, saltenv: str) -> dict[str, str
 
 
 def _one_file(
-    machine: Reader,
-    path: str,
-    url: str,
-    saltenv: str,
-    rendered: Template,
-    owner: Perms,
-    *,
-    replace: bool,
-    show: bool,
+    machine: Reader, like: Wanted, url: str, saltenv: str, rendered: Template, *, replace: bool
 ) -> Iterator[Change]:
-    found = machine.stat(path)
+    found = machine.stat(like.path)
     if found is not None and found.kind == "directory":
-        raise StateFailed(f"{path} is a directory, and {url} is a file")
+        raise StateFailed(f"{like.path} is a directory, and {url} is a file")
     keep = found is not None and not replace
     data = None if keep else of_source(machine, url, saltenv, rendered, None)
-    inner = file_changes(machine, Wanted(path=path, data=data, perms=owner, makedirs=True, show_changes=show), found)
+    inner = file_changes(machine, replaced(like, data=data), found)
     if inner:
         shown = {change.key: change.shown for change in inner}
-        yield Change(key=path, shown=shown, act=_all(inner))
+        yield Change(key=like.path, shown=shown, act=_all(inner))
 
 
 def _folders(machine: Reader, top: str, files: Iterable[str], owner: Perms) -> Iterator[Change]:
@@ -176,7 +185,9 @@ def _folders(machine: Reader, top: str, files: Iterable[str], owner: Perms) -> I
         yield from _folder(folder, found, owner, makedirs=True)
 
 
-def _folder(path: str, found: FileStat | None, owner: Perms, *, makedirs: bool) -> Iterator[Change]:
+def _folder(
+    path: str, found: FileStat | None, owner: Perms, *, makedirs: bool, kept: str | None = None
+) -> Iterator[Change]:
     if found is not None and found.kind == "directory":
         needed = differing(found, owner)
         if needed:
@@ -184,7 +195,9 @@ def _folder(path: str, found: FileStat | None, owner: Perms, *, makedirs: bool) 
         return
 
     def act(machine: Machine) -> None:
-        if found is not None:
+        if found is not None and kept is not None:
+            machine.rename(path, kept)
+        elif found is not None:
             machine.remove(path)
         if missing_parents(machine, path):
             if not makedirs:

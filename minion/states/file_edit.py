@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from minion.states.file_diff import HIDDEN, diff
-from minion.states.file_managed import keep_copy
 from minion.states.file_paths import behind, checked, make_parents, missing_parents
 from minion.states.file_perms import Perms, differing, put
+from minion.states.file_target import keep_copy
 from minion.states.plan import Change, FileStat, Machine, Plan, Reader, StateFailed, Value
 
 

@@ -5,6 +5,7 @@ Behaviour: doc/ref/states/all/salt.states.file. Symlinks are never followed when
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable
 
 from minion.states.file_paths import checked, make_parents, missing_parents
@@ -34,6 +35,7 @@ def symlink(
     *,
     target: Value,
     force: bool = False,
+    backupname: Value = None,
     makedirs: bool = False,
     user: Value = None,
     group: Value = None,
@@ -48,7 +50,7 @@ def symlink(
     owner = perms(user, group, None)
     if found is not None and found.kind == "symlink" and found.target == target:
         return _owned(name, path, target, found, owner)
-    if found is not None and found.kind != "symlink" and not force:
+    if found is not None and found.kind != "symlink" and not (force or backupname):
         raise StateFailed(f"File or directory exists where the symlink {name} should be. Did you mean to use force?")
     made = Perms(user=owner.user, group=owner.group, mode=octal(dir_mode) or octal(mode))
     if found is None:
@@ -61,7 +63,13 @@ def symlink(
         key="new",
         old=found.target if found else None,
         shown=name,
-        act=_link(path, target, force and found is not None and found.kind != "symlink", made if makedirs else None),
+        act=_link(
+            path,
+            target,
+            found is not None and found.kind != "symlink",
+            made if makedirs else None,
+            aside(path, backupname),
+        ),
     )
     needed = differing(None, owner)
     return Plan(
@@ -88,14 +96,23 @@ def _owner(path: str, needed: dict[str, str]) -> tuple[Change, ...]:
     return (Change(key="ownership", shown=ownership, act=lambda machine: put(machine, path, needed)),)
 
 
-def _link(path: str, target: str, clear: bool, parents: Perms | None) -> Callable[[Machine], None]:
+def aside(path: str, backupname: Value) -> str | None:
+    """Where what is in the way is moved to: `backupname`, in the same folder when it is a bare name."""
+    if not backupname:
+        return None
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), str(backupname)))
+
+
+def _link(path: str, target: str, clear: bool, parents: Perms | None, kept: str | None) -> Callable[[Machine], None]:
     def act(machine: Machine) -> None:
         missing = missing_parents(machine, path)
         if missing and parents is None:
             raise StateFailed(f"Directory {missing[-1]} for symlink is not present")
         if parents is not None:
             make_parents(machine, path, parents)
-        if clear:
+        if clear and kept is not None:
+            machine.rename(path, kept)
+        elif clear:
             machine.remove(path)
         machine.symlink(target, path)
 

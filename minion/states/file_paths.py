@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 from minion.states.file_perms import Perms
+from minion.states.folder import refuse_foreign_link
 from minion.states.plan import FileStat, Machine, Reader, StateFailed, Value
 
 
@@ -27,10 +28,16 @@ def checked(name: Value, what: str = "file") -> str:
 
 def behind(machine: Reader, path: str) -> tuple[str, FileStat | None]:
     """Where a path ends up when symlinks in its last part are followed, and what is there."""
+    foreign: list[FileStat] = []
+    origin = path
     for _ in range(40):
         found = machine.stat(path)
         if found is None or found.kind != "symlink":
+            owner = found if found is not None or not foreign else machine.stat(posixpath.dirname(path))
+            for link in foreign:
+                refuse_foreign_link(link.found, origin, 0 if owner is None else owner.uid)
             return path, found
+        foreign.append(found)
         path = posixpath.normpath(posixpath.join(posixpath.dirname(path), found.target))
     raise StateFailed(f"{path}: too many levels of symbolic links")
 

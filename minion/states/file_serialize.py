@@ -14,9 +14,9 @@ from typing import Any
 
 from minion.lookup import MISSING, lookup
 from minion.states.file_edit import as_text
-from minion.states.file_managed import Check, Wanted, file_changes
 from minion.states.file_paths import behind, checked
 from minion.states.file_perms import perms
+from minion.states.file_target import Wanted, check_of, file_changes
 from minion.states.plan import Change, Plan, Reader, StateFailed, Value
 
 FORMATS = ("json", "yaml", "toml", "configparser", "python", "plist")
@@ -74,7 +74,7 @@ def serialize(
         makedirs=bool(makedirs),
         show_changes=bool(show_changes),
         backup=backup_dir if backup in (True, "minion", "both") else "",
-        check=Check(command=str(check_cmd), folder=tmp_dir, suffix=tmp_ext) if check_cmd else None,
+        check=check_of(check_cmd, tmp_dir, tmp_ext),
     )
     return Plan(
         changes=file_changes(machine, wanted, found),

@@ -5,16 +5,30 @@ Called by file.managed, file.recurse and the states that take a source. Looks th
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Literal, overload
 from urllib.parse import parse_qs
 
 from minion.lookup import MISSING, lookup
 from minion.states.fetch import SCHEMES, shown
 from minion.states.file_digests import Digest, digest_of
+from minion.states.file_paths import behind
 from minion.states.plan import Reader, StateFailed, Value
 
+HELD = 8 * 1024 * 1024
+"""Bytes of a local source that are still held in memory; a larger file is copied piece by piece."""
+
 ENGINES = ("jinja", "mako", "py")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalFile:
+    """A content that stays in its file on this machine."""
+
+    path: str
+    size: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,12 +69,42 @@ class Check:
     """The path on the machine: a file that has the digest already is not fetched again."""
 
 
+@overload
 def of_source(
     machine: Reader, source: Value, saltenv: str, rendered: Template, source_hash: Value, check: Check | None = None
-) -> bytes:
-    """Content of the first source that is there."""
+) -> bytes: ...
+
+
+@overload
+def of_source(
+    machine: Reader,
+    source: Value,
+    saltenv: str,
+    rendered: Template,
+    source_hash: Value,
+    check: Check | None = None,
+    *,
+    large: Literal[True],
+) -> bytes | LocalFile: ...
+
+
+def of_source(
+    machine: Reader,
+    source: Value,
+    saltenv: str,
+    rendered: Template,
+    source_hash: Value,
+    check: Check | None = None,
+    *,
+    large: bool = False,
+) -> bytes | LocalFile:
+    """Content of the first source that is there; with `large`, a local file that is large is only named."""
     entries = _entries(source, source_hash)
     checks = check or Check()
+    if large and len(entries) == 1 and not rendered.engine and not source_hash:
+        named = _large(machine, entries[0][0])
+        if named is not None:
+            return named
     for url, given in entries:
         data = _read(machine, url, saltenv, rendered, replace(checks, source_hash=given))
         if data is not None:
@@ -69,6 +113,16 @@ def of_source(
         raise StateFailed(f"Unable to manage file: Source file {entries[0][0]} not found in saltenv '{saltenv}'")
     listed = ", ".join(url for url, _ in entries)
     raise StateFailed(f"Unable to manage file: none of the specified sources were found: {listed}")
+
+
+def _large(machine: Reader, url: str) -> LocalFile | None:
+    path = url.removeprefix("file://")
+    if not path.startswith("/"):
+        return None
+    path, found = behind(machine, posixpath.normpath(path))
+    if found is None or found.kind != "file" or found.size <= HELD:
+        return None
+    return LocalFile(path=path, size=found.size)
 
 
 def _entries(source: Value, source_hash: Value) -> list[tuple[str, Value]]:
@@ -163,7 +217,7 @@ def of_contents(
     codec: tuple[str, str] = ("utf-8", "strict"),
 ) -> bytes | None:
     """Content from the arguments; None when none of the three is given. `codec`: encoding, what is done with errors."""
-    if sum(one is not None for one in (contents, pillar, grains)) > 1:
+    if [contents, pillar, grains].count(None) < 2:
         raise StateFailed("Only one of 'contents', 'contents_pillar', and 'contents_grains' is permitted")
     if pillar is not None:
         contents = _looked_up(machine.pillar, pillar, "Pillar", delimiter)
@@ -174,12 +228,13 @@ def of_contents(
     if isinstance(contents, bytes):
         return contents
     parts = contents if isinstance(contents, list | tuple) else [contents]
-    if any(isinstance(part, Mapping | list | tuple) for part in parts):
+    if any([isinstance(part, Mapping | list | tuple) for part in parts]):  # noqa: C419  (a generator costs more)
         raise StateFailed(
             "Contents specified by contents/contents_pillar/contents_grains is not a string or list of strings, "
             "and is not binary data. SLS is likely malformed."
         )
-    text = "".join(line + "\n" for part in parts for line in str(part).splitlines())
+    lines = [line for part in parts for line in str(part).splitlines()]
+    text = "\n".join([*lines, ""])
     try:
         return (text if newline else text.rstrip("\r\n")).encode(*codec)
     except (LookupError, UnicodeEncodeError) as error:

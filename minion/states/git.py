@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from minion.states.file_paths import behind, checked
+from minion.states.git_present import present
 from minion.states.plan import Change, Completed, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
 _SHA = re.compile(r"[0-9a-f]{40}")
@@ -393,4 +394,5 @@ STATES: Mapping[str, StateFunction] = {
     "config_unset": config_unset,
     "detached": detached,
     "latest": latest,
+    "present": present,
 }

@@ -6,14 +6,18 @@ that a crash leaves the old file or the new one. It decides nothing about what o
 
 from __future__ import annotations
 
+import contextlib
 import os
-import secrets
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from minion.states.folder import held, replacing
 from minion.states.plan import Completed, FileStat, StateFailed, Value
+
+_PIECE = 1 << 20
+"""Bytes of a large file that are held at once."""
 
 
 class Sources(Protocol):
@@ -58,13 +62,23 @@ class LocalMachine:
         finally:
             os.close(descriptor)
 
+    def same(self, path: str, other: str) -> bool:
+        """Whether two files hold the same, compared piece by piece."""
+        with open(path, "rb") as one, open(other, "rb") as two:  # noqa: PTH123
+            while piece := one.read(_PIECE):
+                if piece != two.read(_PIECE):
+                    return False
+            return not two.read(1)
+
     def listdir(self, path: str) -> Sequence[str]:
         """Names in a directory, sorted."""
         return sorted(os.listdir(path))  # noqa: PTH208
 
-    def query(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> Completed:
+    def query(
+        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, stdin: str | None = None
+    ) -> Completed:
         """Run a command that only reads."""
-        return self.run(list(argv), env=env)
+        return self.run(list(argv), env=env, stdin=stdin)
 
     def source(self, path: str, saltenv: str = "base") -> bytes:
         """Content of `salt://path`."""
@@ -96,108 +110,116 @@ class LocalMachine:
 
     def write(self, path: str, data: bytes, *, mode: str | None = None) -> None:
         """Replace a file's content atomically, keeping owner and mode unless `mode` is given (new files: 0644)."""
-        folder, name = os.path.split(path)
-        temporary = os.path.join(folder, f".{name[:200]}.{secrets.token_hex(8)}")  # noqa: PTH118
+        self._replace(path, mode, lambda file: _write_all(file, data))
+
+    def copy(self, source: str, path: str, *, mode: str | None = None) -> None:
+        """Replace a file's content by that of another, piece by piece."""
+        with open(source, "rb") as origin:  # noqa: PTH123
+            self._replace(path, mode, lambda file: _copy_all(origin.fileno(), file))
+
+    def _replace(self, path: str, mode: str | None, fill: Callable[[int], None]) -> None:
         # O_EXCL makes a file of our own or fails: a symlink that somebody laid there is never written through.
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                self._dress(descriptor, path, mode)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with _named(path), held(path) as (folder, name), replacing(folder, name) as temporary:
+            descriptor = os.open(temporary, flags, 0o600, dir_fd=folder)
+            try:
+                fill(descriptor)
+                _dress(descriptor, folder, name, mode, path)
                 os.fsync(descriptor)
-            os.replace(temporary, path)  # noqa: PTH105
-        except BaseException:
-            os.unlink(temporary)  # noqa: PTH108
-            raise
-        _sync_folder(folder)
+            finally:
+                os.close(descriptor)
 
     def mkdir(self, path: str, *, parents: bool = False, mode: str | None = None) -> None:
         """Make a directory; with `parents`, those above it too, with the same mode. One that is there is let be."""
         if parents and not os.path.isdir(os.path.dirname(path)):  # noqa: PTH112, PTH120
             self.mkdir(os.path.dirname(path), parents=True, mode=mode)  # noqa: PTH120
-        try:
-            os.mkdir(path, 0o700 if mode else 0o755)  # noqa: PTH102
-        except FileExistsError:
-            if not os.path.isdir(path):  # noqa: PTH112
-                raise
-            return
+        with _named(path), held(path) as (folder, name):
+            try:
+                os.mkdir(name, 0o700 if mode else 0o755, dir_fd=folder)
+            except FileExistsError:
+                if not os.path.isdir(path):  # noqa: PTH112
+                    raise
+                return
         self.chmod(path, mode or "0755")
 
     def chmod(self, path: str, mode: str) -> None:
         """Set the mode of a file or directory; a symlink is never followed to something else's mode."""
-        descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            if stat.S_ISLNK(os.fstat(descriptor).st_mode):
-                raise StateFailed(f"{path} has become a symlink: its mode is not changed")
-            os.chmod(f"/proc/self/fd/{descriptor}", int(mode, 8))  # noqa: PTH101
-        finally:
-            os.close(descriptor)
+        with _named(path), held(path) as (folder, name):
+            descriptor = os.open(name or ".", os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+            try:
+                if stat.S_ISLNK(os.fstat(descriptor).st_mode):
+                    raise StateFailed(f"{path} has become a symlink: its mode is not changed")
+                os.chmod(f"/proc/self/fd/{descriptor}", int(mode, 8))  # noqa: PTH101
+            finally:
+                os.close(descriptor)
 
     def chown(self, path: str, user: str | int | None, group: str | int | None) -> None:
         """Set owner and group of the path itself, never of what a symlink points to; None leaves it."""
         uid, gid = _uid(user), _gid(group)
-        mode = stat.S_IMODE(os.lstat(path).st_mode)
-        try:
-            os.chown(path, uid, gid, follow_symlinks=False)
-        except PermissionError:
-            wanted = ":".join("" if one is None else str(one) for one in (user, group))
-            raise StateFailed(f"Failed to change the owner of {path} to {wanted}: the system refuses it") from None
-        if mode & 0o6000 and not os.path.islink(path):  # noqa: PTH114  (the kernel clears setuid and setgid)
-            self.chmod(path, f"{mode:04o}")
+        with _named(path), held(path) as (folder, name):
+            found = os.stat(name or ".", dir_fd=folder, follow_symlinks=False)
+            try:
+                os.chown(name or ".", uid, gid, dir_fd=folder, follow_symlinks=False)
+            except PermissionError:
+                wanted = ":".join("" if one is None else str(one) for one in (user, group))
+                raise StateFailed(f"Failed to change the owner of {path} to {wanted}: the system refuses it") from None
+        if found.st_mode & 0o6000 and not stat.S_ISLNK(found.st_mode):  # the kernel clears setuid and setgid
+            self.chmod(path, f"{stat.S_IMODE(found.st_mode):04o}")
 
     def symlink(self, target: str, path: str) -> None:
         """Make `path` a symlink to `target`, replacing a symlink that is there."""
-        folder, name = os.path.split(path)
-        temporary = os.path.join(folder, f".{name[:200]}.{secrets.token_hex(8)}")  # noqa: PTH118
         if os.path.lexists(path) and not os.path.islink(path):  # noqa: PTH114
             raise StateFailed(f"File or directory exists where the symlink {path} should be")
-        os.symlink(target, temporary)  # noqa: PTH211
-        try:
-            os.replace(temporary, path)  # noqa: PTH105
-        except BaseException:
-            os.unlink(temporary)  # noqa: PTH108
-            raise
-        _sync_folder(folder)
+        with _named(path), held(path) as (folder, name), replacing(folder, name) as temporary:
+            os.symlink(target, temporary, dir_fd=folder)
 
     def remove(self, path: str) -> None:
         """Remove a file, symlink or whole directory tree; symlinks are never followed."""
-        try:
-            if not stat.S_ISDIR(os.lstat(path).st_mode):
-                os.unlink(path)  # noqa: PTH108
-                return
-        except FileNotFoundError:
+        if not os.path.lexists(path):
             return
         import shutil
 
         if not shutil.rmtree.avoids_symlink_attacks:
             raise StateFailed(f"{path} is not removed: this system cannot walk a tree without following symlinks")
-        shutil.rmtree(path)
+        with _named(path), held(path) as (folder, name):
+            if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                shutil.rmtree(name, dir_fd=folder)
+            else:
+                os.unlink(name, dir_fd=folder)
 
     def link(self, target: str, path: str) -> None:
         """Make `path` a hard link of `target`, replacing a file that is there."""
-        folder, name = os.path.split(path)
-        temporary = os.path.join(folder, f".{name[:200]}.{secrets.token_hex(8)}")  # noqa: PTH118
-        os.link(target, temporary, follow_symlinks=False)
-        try:
-            os.replace(temporary, path)  # noqa: PTH105
-        except BaseException:
-            os.unlink(temporary)  # noqa: PTH108
-            raise
-        _sync_folder(folder)
+        with held(target) as (other, origin), _named(path), held(path) as (folder, name):  # noqa: SIM117  (too long)
+            with replacing(folder, name) as temporary:
+                os.link(origin, temporary, src_dir_fd=other, dst_dir_fd=folder, follow_symlinks=False)
+
+    def mknod(self, path: str, mode: int, device: tuple[int, int]) -> None:
+        """Make a pipe or a device node."""
+        with _named(path), held(path) as (folder, name):
+            os.mknod(name, mode, os.makedev(*device), dir_fd=folder)
 
     def rename(self, source: str, path: str) -> None:
         """Move a file or directory."""
+        import errno
+
+        with held(source) as (other, origin), _named(path), held(path) as (folder, name):
+            try:
+                os.rename(origin, name, src_dir_fd=other, dst_dir_fd=folder)
+                return
+            except OSError as error:
+                if error.errno != errno.EXDEV:
+                    raise
         import shutil
 
-        shutil.move(source, path)
+        shutil.move(source, path)  # to another file system there is no way but a copy
 
     def utime(self, path: str, atime: float | None, mtime: float | None) -> None:
         """Set times; None: now."""
         import time
 
         now = time.time()
-        os.utime(path, (now if atime is None else atime, now if mtime is None else mtime))
+        with held(path) as (folder, name):
+            os.utime(name, (now if atime is None else atime, now if mtime is None else mtime), dir_fd=folder)
 
     def run(
         self,
@@ -214,23 +236,33 @@ class LocalMachine:
 
         return run(argv, cwd=cwd, env=env, runas=runas, timeout=timeout, stdin=stdin)
 
-    def _dress(self, descriptor: int, path: str, mode: str | None) -> None:
-        """Give a new file the owner and mode of the one that it replaces, or the mode wanted."""
+
+@contextlib.contextmanager
+def _named(path: str) -> Iterator[None]:
+    """What the system refuses is told with the path that the state means, not with that of a temporary file."""
+    try:
+        yield
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, path) from error
+
+
+def _dress(descriptor: int, folder: int, name: str, mode: str | None, path: str) -> None:
+    """Give a new file the owner and mode of the one that it replaces, or the mode wanted."""
+    try:
+        old = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        os.fchmod(descriptor, int(mode or "0644", 8))
+        return
+    if (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
         try:
-            old = os.lstat(path)
-        except FileNotFoundError:
-            os.fchmod(descriptor, int(mode or "0644", 8))
-            return
-        if (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
-            try:
-                os.fchown(descriptor, old.st_uid, old.st_gid)
-            except PermissionError:
-                kept = FileStat(old)
-                raise StateFailed(
-                    f"{path} belongs to {kept.user}:{kept.group}, and the system does not let this minion, which runs "
-                    f"as uid {os.geteuid()}, keep it so"
-                ) from None
-        os.fchmod(descriptor, int(mode, 8) if mode else stat.S_IMODE(old.st_mode))
+            os.fchown(descriptor, old.st_uid, old.st_gid)
+        except PermissionError:
+            kept = FileStat(old)
+            raise StateFailed(
+                f"{path} belongs to {kept.user}:{kept.group}, and the system does not let this minion, which runs as "
+                f"uid {os.geteuid()}, keep it so"
+            ) from None
+    os.fchmod(descriptor, int(mode, 8) if mode else stat.S_IMODE(old.st_mode))
 
 
 def _all_of(descriptor: int, size: int) -> bytes:
@@ -239,16 +271,19 @@ def _all_of(descriptor: int, size: int) -> bytes:
     if size and len(parts[0]) == size:
         return parts[0]
     while parts[-1]:
-        parts.append(os.read(descriptor, 1 << 20))
+        parts.append(os.read(descriptor, _PIECE))
     return b"".join(parts)
 
 
-def _sync_folder(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _write_all(descriptor: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(descriptor, left) :]
+
+
+def _copy_all(origin: int, descriptor: int) -> None:
+    while piece := os.read(origin, _PIECE):
+        _write_all(descriptor, piece)
 
 
 def _uid(user: str | int | None) -> int:

@@ -9,9 +9,8 @@ import posixpath
 from collections.abc import Callable, Mapping
 
 from minion.states.file_paths import checked
+from minion.states.fstab import FSTAB, ended, entries, field_of, fstab_absent, fstab_present, options_of, whole, without
 from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
-
-FSTAB = "/etc/fstab"
 
 
 def mounted(
@@ -30,8 +29,8 @@ def mounted(
 ) -> Plan:
     """The device is mounted at `name` now (`mount`) and at boot (`persist`)."""
     path = checked(name, "mounted")
-    options = ",".join(str(one) for one in opts) if isinstance(opts, list) else str(opts)
-    entry = [_field(device), _field(path), _field(fstype), _field(options), str(dump), str(pass_num)]
+    options = options_of(opts)
+    entry = [field_of(device), field_of(path), field_of(fstype), field_of(options), str(dump), str(pass_num)]
     is_live = _mounts(machine).get(path) is not None
     old = _text(machine, config)
     new = _with(old, entry) if persist else old
@@ -55,7 +54,7 @@ def unmounted(
     """Nothing is mounted at `name`; with `persist`, fstab has no line for it."""
     path = checked(name, "unmounted")
     old = _text(machine, config)
-    new = _without(old, path) if persist else old
+    new = without(old, _entry(old, path)) if persist else old
     changes = []
     if _mounts(machine).get(path) is not None:
         changes.append(Change(key="umount", shown=True, act=lambda machine: _do(machine, "umount", path)))
@@ -76,7 +75,7 @@ def swap(machine: Reader, name: str, *, persist: bool = True, config: str = FSTA
     old = _text(machine, config)
     new = old
     if persist and not any(line.split()[:3:2] == [path, "swap"] for line in old.splitlines()):
-        new = _ended(old) + f"{path}\tnone\tswap\tdefaults\t0\t0\n"
+        new = ended(old) + f"{path}\tnone\tswap\tdefaults\t0\t0\n"
     changes = []
     if path not in [line.split()[0] for line in live if line]:
         changes.append(Change(key="swap", shown=name, act=lambda machine: _do(machine, "swapon", path)))
@@ -88,6 +87,34 @@ def swap(machine: Reader, name: str, *, persist: bool = True, config: str = FSTA
         pending=f"Swap {name} is set to be activated",
         done=f"Swap {name} activated",
     )
+
+
+def mod_watch(
+    machine: Reader,
+    name: str,
+    *,
+    sfun: str = "",
+    device: Value = None,
+    fstype: Value = None,
+    opts: Value = "defaults",
+    **arguments: Value,
+) -> Plan:
+    """A file system that is mounted is mounted again with its options."""
+    if sfun != "mounted":
+        return Plan(comment=f"Watch not supported in {sfun} at this time")
+    path = checked(name, "mounted")
+    options = ",".join(("remount", options_of(opts)))
+    act = _remount(path, str(device), str(fstype), options)
+    return Plan(
+        changes=(Change(key="", act=act),),
+        pending=f"{name} would be remounted",
+        done=f"{name} remounted",
+        converges=False,
+    )
+
+
+def _remount(path: str, device: str, fstype: str, options: str) -> Callable[[Machine], None]:
+    return lambda machine: _do(machine, "mount", "-t", fstype, "-o", options, device, path)
 
 
 def _mounts(machine: Reader) -> dict[str, str]:
@@ -121,32 +148,19 @@ def _text(machine: Reader, config: str) -> str:
 
 
 def _entry(text: str, path: str) -> list[str] | None:
-    for line in text.splitlines():
-        words = line.split()
-        if len(words) >= 3 and not line.lstrip().startswith("#") and posixpath.normpath(words[1]) == _field(path):
-            return words
-    return None
+    wanted = field_of(path)
+    return next((whole(fields) for fields in entries(text) if posixpath.normpath(fields[1]) == wanted), None)
 
 
 def _with(text: str, entry: list[str]) -> str:
     found = _entry(text, entry[1])
-    if found is not None and (found + ["defaults", "0", "0"][len(found) - 3 :])[:6] == entry:
-        return text
-    return _ended(_without(text, entry[1])) + "\t".join(entry) + "\n"
+    return text if found == entry else ended(without(text, found)) + "\t".join(entry) + "\n"
 
 
-def _without(text: str, path: str) -> str:
-    found = _entry(text, path)
-    return "".join(line for line in text.splitlines(keepends=True) if found is None or line.split() != found)
-
-
-def _ended(text: str) -> str:
-    return text + "\n" if text and not text.endswith("\n") else text
-
-
-def _field(value: Value) -> str:
-    """A field of fstab; a space is written as an octal escape."""
-    return str(value).replace(" ", "\\040")
-
-
-STATES: Mapping[str, StateFunction] = {"mounted": mounted, "swap": swap, "unmounted": unmounted}
+STATES: Mapping[str, StateFunction] = {
+    "fstab_absent": fstab_absent,
+    "fstab_present": fstab_present,
+    "mounted": mounted,
+    "swap": swap,
+    "unmounted": unmounted,
+}

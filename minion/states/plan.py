@@ -116,10 +116,15 @@ class Reader(Protocol):
     def read(self, path: str) -> bytes:
         """Content of a file on the machine."""
 
+    def same(self, path: str, other: str) -> bool:
+        """Whether two files hold the same, whatever their size."""
+
     def listdir(self, path: str) -> Sequence[str]:
         """Names in a directory, sorted."""
 
-    def query(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> Completed:
+    def query(
+        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, stdin: str | None = None
+    ) -> Completed:
         """Run a command that only reads (`dpkg-query`, `systemctl is-active`); never raises for its exit code."""
 
     def source(self, path: str, saltenv: str = "base") -> bytes:
@@ -144,6 +149,9 @@ class Machine(Reader, Protocol):
     def write(self, path: str, data: bytes, *, mode: str | None = None) -> None:
         """Replace a file's content atomically, keeping owner and mode unless `mode` is given (new files: 0644)."""
 
+    def copy(self, source: str, path: str, *, mode: str | None = None) -> None:
+        """Replace a file's content atomically by that of the file `source`, as `write` does."""
+
     def mkdir(self, path: str, *, parents: bool = False, mode: str | None = None) -> None:
         """Make a directory."""
 
@@ -161,6 +169,9 @@ class Machine(Reader, Protocol):
 
     def link(self, target: str, path: str) -> None:
         """Make `path` a hard link of the file `target`, replacing a file that is there."""
+
+    def mknod(self, path: str, mode: int, device: tuple[int, int]) -> None:
+        """Make a pipe or a device node; `mode` has the kind too, `device` is major and minor number."""
 
     def rename(self, source: str, path: str) -> None:
         """Move a file or directory; to another file system by copying."""
@@ -217,6 +228,8 @@ class Plan:
     changes: tuple[Change, ...] = ()
     comment: str = ""
     """When there is nothing to do."""
+    test_comment: str = ""
+    """Comment under test=True when there is nothing to do, where Salt has another one."""
     pending: str = ""
     """Comment under test=True when there are changes, in Salt's words."""
     done: str = ""

@@ -9,9 +9,10 @@ import functools
 import importlib
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 
+from minion.states.arguments import IGNORED, REFUSED, UNSUPPORTED
 from minion.states.plan import StateFunction
 
 MODULES = (
@@ -24,6 +25,7 @@ MODULES = (
     "event",
     "file",
     "git",
+    "grains",
     "group",
     "host",
     "http",
@@ -32,6 +34,7 @@ MODULES = (
     "locale",
     "module",
     "mount",
+    "network",
     "pip",
     "pkg",
     "pkgrepo",
@@ -63,6 +66,10 @@ class Function:
     """Whether it has `**arguments`."""
     required: tuple[str, ...] = ()
     """Parameters without a default."""
+    ignored: frozenset[str] = frozenset()
+    """Arguments of Salt's that mean nothing here."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Arguments of Salt's that are not supported → what to do instead."""
 
 
 def find(state: str, fun: str, sls: str) -> Function:
@@ -71,7 +78,12 @@ def find(state: str, fun: str, sls: str) -> Function:
     functions: Mapping[str, StateFunction] = getattr(module, "STATES", {}) if module else {}
     call = functions.get(fun)
     if call is not None:
-        return _function(call)
+        return _function(call, f"{state}.{fun}")
+    instead = UNSUPPORTED.get(f"{state}.{fun}")
+    if instead is not None:
+        raise UnknownState(
+            f"State '{state}.{fun}' was not found in SLS '{sls}'\nReason: '{state}.{fun}' is not supported: {instead}."
+        )
     known = [f"{state}.{name}" for name in functions] or [f"{name}.{fun}" for name in MODULES] + list(MODULES)
     raise UnknownState(
         f"State '{state}.{fun}' was not found in SLS '{sls}'\n"
@@ -82,7 +94,7 @@ def find(state: str, fun: str, sls: str) -> Function:
 def mod_watch(state: str) -> Function | None:
     """The module's `mod_watch`, None when it has none."""
     call = getattr(_module(state), "mod_watch", None)
-    return None if call is None else _function(call)
+    return None if call is None else _function(call, f"{state}.mod_watch")
 
 
 def names() -> list[str]:
@@ -95,7 +107,7 @@ def _module(state: str) -> ModuleType | None:
 
 
 @functools.cache
-def _function(call: StateFunction) -> Function:
+def _function(call: StateFunction, full: str = "") -> Function:
     """Kept: a signature takes longer to read than most states to plan."""
     parameters = dict(list(inspect.signature(call).parameters.items())[2:])
     plain = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -104,6 +116,8 @@ def _function(call: StateFunction) -> Function:
         parameters=parameters,
         takes_anything=any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()),
         required=tuple(n for n, p in parameters.items() if p.default is inspect.Parameter.empty and p.kind in plain),
+        ignored=frozenset(IGNORED.get(full, ())),
+        refused=REFUSED.get(full, {}),
     )
 
 

@@ -26,7 +26,7 @@ def succeed_without_changes(machine: Reader, name: str, comment: Value = None) -
 def fail_without_changes(machine: Reader, name: str, comment: Value = None) -> Plan:
     """Failure."""
     return Plan(
-        comment=str(comment or "Failure!"), pending="If we weren't testing, this would be a failure!", result=False
+        comment=str(comment or "Failure!"), test_comment="If we weren't testing, this would be a failure!", result=False
     )
 
 
@@ -41,7 +41,13 @@ def fail_with_changes(machine: Reader, name: str, comment: Value = None) -> Plan
 
 
 def configurable_test_state(
-    machine: Reader, name: str, changes: Value = True, result: Value = True, comment: Value = "", warnings: Value = None
+    machine: Reader,
+    name: str,
+    changes: Value = True,
+    result: Value = True,
+    comment: Value = "",
+    warnings: Value = None,
+    allow_test_mode_failure: bool = False,
 ) -> Plan:
     """Whatever the arguments say; "Random" is refused, since a plan must come out the same twice."""
     if not isinstance(changes, bool) or not isinstance(result, bool):
@@ -70,6 +76,7 @@ def check_pillar(
     string: Value = None,
     listing: Value = None,
     dictionary: Value = None,
+    verbose: bool = False,
 ) -> Plan:
     """Failure unless each of the pillar keys is there and of its kind."""
     kinds: list[tuple[str, Value, type | tuple[type, ...]]] = [
@@ -81,6 +88,7 @@ def check_pillar(
         ("a dictionary", dictionary, Mapping),
     ]
     wrong: list[str] = []
+    passed: list[str] = []
     for what, keys, kind in kinds:
         for key in keys if isinstance(keys, list) else [keys] if keys else []:
             value = lookup(machine.pillar, key)
@@ -88,7 +96,10 @@ def check_pillar(
                 wrong.append(f'Pillar key "{key}" is missing.\n')
             elif not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
                 wrong.append(f'Type of pillar key "{key}" is not {what}.\n')
-    return Plan(comment="".join(wrong), result=not wrong)
+            else:
+                passed.append(f"- {key}" + (f" ({what})\n" if what else "\n"))
+    listed = ["Those keys passed the check:\n", *passed] if verbose and passed else []
+    return Plan(comment="".join([*wrong, *listed]), result=not wrong)
 
 
 def mod_watch(machine: Reader, name: str, reqs: Value = (), **arguments: Value) -> Plan:

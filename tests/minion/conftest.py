@@ -293,6 +293,9 @@ def settles(tmp_path: Path) -> Callable[..., StateResult]:
             assert predicted.changes == result.changes
             again = once(machine, fun, str(name), arguments, test=False)
             assert (again.result, again.changes) == (True, {})
+            tested = once(machine, fun, str(name), arguments, test=True)
+            assert (tested.result, tested.changes) == (True, {})
+            assert again.comment in (tested.comment, tested.comment.replace("is already", "was already"))
         elif not result.changes:
             assert contents(tmp_path) == before
             # What shows only when it is tried (a check of the content, a server that is waited for) is not foreseen.
