@@ -1,9 +1,9 @@
 """Takes the wait out of libgit2's connections: 40 ms of each fetch over http or https.
 
 Called by `gitfs.mirror` around a connect. libgit2 sends a request's head and body apart and leaves Nagle's algorithm
-on, so the body waits for an acknowledgement that the other side holds back for 40 ms; it has no option for that, and tells
-nobody its socket. So the socket is looked for among the descriptors that came to be meanwhile. Where it is not found
-(another thread took the number, another system), the fetch is as slow as it would be anyway.
+on, so the body waits for an acknowledgement that the other side holds back for 40 ms; it has no option for that, and
+tells nobody its socket. So the socket is looked for among the descriptors that came to be meanwhile. Where it is not
+found (another thread took the number, another system), the fetch is as slow as it would be anyway.
 """
 
 from __future__ import annotations
