@@ -218,6 +218,8 @@ def _rename(data: dict[str, Value], sls: str) -> None:
         if full in data:
             raise BadStateconf(f"ID {sid!r} cannot become {full!r}: that is there already")
         for name, arguments in data[sid].items():
+            if not isinstance(arguments, list):
+                continue  # the compile says what is wrong with it
             named = any(isinstance(one, dict) and next(iter(one), None) == "name" for one in arguments)
             if _state(str(name)) != "stateconf" and not named:
                 arguments.insert(0, {"name": sid[1:]})

@@ -127,7 +127,7 @@ def _block(text: str) -> Block | None:
         if node.tag != _MAP:
             return None
         data, lines = _mapping(node, 1)
-    except (yaml.YAMLError, _NotPlain, ValueError, TypeError, RecursionError):
+    except (yaml.YAMLError, _NotPlain, ValueError, TypeError, IndexError, RecursionError):
         return None  # `yaml_loader` says what is wrong
     finally:
         parser.dispose()

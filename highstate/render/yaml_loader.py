@@ -34,6 +34,9 @@ _TAG = "tag:yaml.org,2002:"
 class SaltLoader(yaml.CSafeLoader):
     """libyaml's parser with Salt's constructors."""
 
+    last: yaml.Node | None = None
+    """The scalar that was read last: where a value is that cannot be read."""
+
     def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict[Hashable, Any]:
         """A mapping, or an error that shows both places of a key given twice."""
         if not isinstance(node, yaml.MappingNode):
@@ -57,6 +60,7 @@ class SaltLoader(yaml.CSafeLoader):
 
     def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> str:
         """The text of a scalar; integers lose their leading zeros, so that 0644 is 644."""
+        self.last = node
         text: str = super().construct_scalar(node)
         if node.tag == _TAG + "int" and text.startswith("0") and not text.startswith(("0b", "0x")):
             return text.lstrip("0") or "0"
@@ -71,7 +75,8 @@ class SaltLoader(yaml.CSafeLoader):
             return
         names = {key.value for key, _ in own if isinstance(key, yaml.ScalarNode)}
         merged = node.value[: len(node.value) - len(own)]
-        node.value = [pair for pair in merged if pair[0].value not in names] + own
+        kept = [pair for pair in merged if not isinstance(pair[0], yaml.ScalarNode) or pair[0].value not in names]
+        node.value = kept + own
 
     def construct_omap(self, node: yaml.Node) -> Iterator[dict[Hashable, Any]]:
         """`!!omap`: a plain mapping, which keeps its order. In two steps, so that an alias may point to it."""
@@ -118,8 +123,9 @@ def _load_whole(text: str, kind: type[SaltLoader]) -> Value:
         return loader.construct_document(node)
     except RecursionError:
         raise ConstructorError(None, None, "the document is nested too deeply") from None
-    except ValueError as error:  # e.g. `!!int abc`, or an integer of too many digits
-        raise ConstructorError(None, None, f"a value cannot be read: {error}") from error
+    except (ValueError, IndexError) as error:  # e.g. `!!int abc`, `0_`, or an integer of too many digits
+        mark = loader.last.start_mark if loader.last is not None else None
+        raise ConstructorError(None, None, f"a value cannot be read: {error}", mark) from error
     finally:
         loader.dispose()
 

@@ -45,6 +45,14 @@ def test_toml_with_dates_as_text():
 def test_yamlex_takes_the_later_list_where_nothing_is_marked():
     assert rendered("#!yamlex\nb: [1]\nb: [2]\n") == {"b": [2]}
     assert "cannot be a key" in failure("#!yamlex\n? [1]\n: 2\n").message
+    assert failure("#!yamlex\na: &a {x: 1}\nb: {<<: [*a], ? *a}\n").pos.line == 2
+
+
+@pytest.mark.parametrize("text", ["a: 1\nb: 0_\n", "a: 1\nb: !!int x\n", "a: 1\nb: [2, !!float x]\n"])
+def test_a_value_that_cannot_be_read_has_its_place(text):
+    problem = failure(text)
+    assert problem.pos.line == 2
+    assert "cannot be read" in problem.message
 
 
 class TestPython:
@@ -175,4 +183,5 @@ def test_stateconf_says_what_is_wrong():
     assert "no option -x" in failure("#!stateconf -x yaml . jinja\n.a: {cmd.run: []}\n").message
     assert "written as: yaml . jinja" in failure("#!stateconf yaml\n.a: {cmd.run: []}\n").message
     assert "did you mean 'jinja'" in failure("#!stateconf yaml . jinj\n.a: {cmd.run: []}\n").hint
+    assert rendered("#!stateconf -G\n.a: {cmd.run: text}\n") == {"pkg.sub.one::a": {"cmd.run": "text"}}
     assert "leads out of the tree" in failure("#!stateconf\ninclude: ['....x']\n.a: {cmd.run: []}\n").message
