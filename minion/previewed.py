@@ -18,28 +18,36 @@ from typing import Any
 
 from highstate.desired import Desired
 from highstate.types import Chunk, StateResult
-from minion.states.conditions import COMMAND_OPTIONS, ConditionUnknown, Functions
+from minion.states.conditions import ConditionUnknown, Functions, as_command
 from minion.states.machine import LocalMachine
 from minion.states.plan import Completed, StateFailed
 
 _LOOKERS = frozenset(
     [
         "alternatives",
+        "apk",
         "apt-cache",
         "apt-get",
         "crontab",
         "debconf-show",
+        "dnf",
+        "dnf5",
         "dpkg-query",
         "find",
         "getent",
         "id",
         "locale",
+        "pacman",
         "pgrep",
+        "pkg",
+        "rc-service",
+        "rpm",
         "service",
         "ssh-keygen",
         "sysctl",
         "systemctl",
         "update-alternatives",
+        "zypper",
     ]
 )
 """Programs that states look with; what they are asked is put together by our own code."""
@@ -73,8 +81,9 @@ class PreviewMachine(LocalMachine):
         stdin: str | None = None,
     ) -> Completed:
         """Run a condition that is live; ConditionUnknown for any other command."""
-        options = {"cwd": cwd, "env": env, "runas": runas, "timeout": timeout}
-        if not isinstance(argv, str) or _signature(argv, options) not in self.known:
+        given = {"cwd": cwd, "env": env, "runas": runas, "timeout": timeout}
+        options = {key: value for key, value in given.items() if value is not None}
+        if not isinstance(argv, str) or _text(argv, options) not in self.known:
             raise ConditionUnknown(f"not evaluated in a preview: {argv!r} is not in the live state")
         return super().run(argv, cwd=cwd, env=env, runas=runas, timeout=timeout, stdin=stdin)
 
@@ -133,10 +142,12 @@ class PreviewStates:
 
 
 def _signature(entry: Any, arguments: Mapping[str, Any]) -> str:
-    options = {key: arguments[key] for key in COMMAND_OPTIONS if arguments.get(key) is not None}
     if isinstance(entry, Mapping):
-        entry = {key: value for key, value in entry.items() if key != "get_return"}
-        options = {}
+        return _text({key: value for key, value in entry.items() if key != "get_return"}, {})
+    return _text(*as_command(entry, arguments)) if isinstance(entry, str) else _text(entry, {})
+
+
+def _text(entry: Any, options: Mapping[str, Any]) -> str:
     return json.dumps([entry, options], sort_keys=True, default=str)
 
 

@@ -98,7 +98,7 @@ def latest(
         comment = f"Package {name} is already up-to-date" if pkgs is None else _all_fresh(fresh)
         return Plan(comment=comment, warnings=warnings)
     options = InstallOptions(fromrepo=fromrepo or "", recommends=install_recommends, change_held=bool(update_holds))
-    wanted = tuple(Wanted(name=one) for one in old)
+    wanted = tuple(Wanted(name=one, version=offered[one].candidate) for one in old)
     request = _Request(manager=manager, wanted=wanted, options=options, refresh=False)
     listed = ", ".join(sorted(old))
     noted = ", ".join(f"{one} ({have[one].version})" for one in fresh)
@@ -176,9 +176,12 @@ class _Request:
         return [self._target(machine, one, strict) for one in self.wanted]
 
     def _target(self, machine: Reader, one: Wanted, strict: bool) -> Target:
-        if not one.version or one.version == "latest":
+        if not one.version:
             return Target(name=one.name)
         offered = self.manager.available(machine, [one.name], self.options.fromrepo).get(one.name)
+        if one.version == "latest":
+            # By its version: dnf is content with an older one that is there.
+            return Target(name=one.name, version=offered.candidate if offered else "")
         fitting = [v for v in (offered.versions if offered else ()) if one.fits(self.manager, v)]
         if fitting or one.exact:
             return Target(name=one.name, version=fitting[0] if fitting else one.version)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from minion.states.plan import Completed, Machine, Reader, StateFailed
 from minion.system import debversion
+from minion.system.commands import problem
 from minion.system.packages import Available, InstallOptions, Package, Step, Target
 
 LOCK_SECONDS = 300
@@ -100,29 +101,29 @@ class Apt:
         """`apt-get install`, after a look whether each of them can be had under its very name."""
         errors = self._missing(machine, targets, options)
         if errors:
-            raise StateFailed(_problem("installing", "\n".join(errors)))
+            raise StateFailed(problem("installing", "\n".join(errors)))
         done = machine.run(self._install_command(targets, options, simulate=False), env=_ENVIRONMENT)
         if done.returncode != 0:
-            raise StateFailed(_problem("installing", _errors(done)))
+            raise StateFailed(problem("installing", _errors(done)))
 
     def remove(self, machine: Machine, names: Sequence[str], *, purge: bool) -> None:
         """`apt-get remove` or `purge`."""
         done = machine.run(self._remove_command(names, purge=purge, simulate=False), env=_ENVIRONMENT)
         if done.returncode != 0:
-            raise StateFailed(_problem("removing", _errors(done)))
+            raise StateFailed(problem("removing", _errors(done)))
 
     def predict_upgrade(self, machine: Reader, names: Sequence[str], *, whole: bool) -> Sequence[Step]:
         """What `apt-get --simulate upgrade` says; StateFailed when it cannot tell."""
         simulated = machine.query(self._upgrade_command(names, whole, simulate=True), env=_ENVIRONMENT)
         if simulated.returncode != 0:
-            raise StateFailed(_problem("upgrading", _errors(simulated)))
+            raise StateFailed(problem("upgrading", _errors(simulated)))
         return parse_simulation(simulated.stdout)
 
     def upgrade(self, machine: Machine, names: Sequence[str], *, whole: bool) -> None:
         """`apt-get upgrade`, `dist-upgrade`, or `install --only-upgrade` of some."""
         done = machine.run(self._upgrade_command(names, whole, simulate=False), env=_ENVIRONMENT)
         if done.returncode != 0:
-            raise StateFailed(_problem("upgrading", _errors(done)))
+            raise StateFailed(problem("upgrading", _errors(done)))
 
     def install_files(self, machine: Machine, paths: Sequence[str]) -> None:
         """`apt-get install /path.deb`."""
@@ -130,7 +131,7 @@ class Apt:
             raise StateFailed("Package files need absolute paths")
         done = machine.run(["apt-get", *_OPTIONS, "install", "--", *paths], env=_ENVIRONMENT)
         if done.returncode != 0:
-            raise StateFailed(_problem("installing", _errors(done)))
+            raise StateFailed(problem("installing", _errors(done)))
 
     def _upgrade_command(self, names: Sequence[str], whole: bool, *, simulate: bool) -> list[str]:
         for name in names:
@@ -147,6 +148,10 @@ class Apt:
         done = machine.run(["apt-mark", verb, "--", *names], env=_ENVIRONMENT)
         if done.returncode != 0:
             raise StateFailed(f"Unable to {verb} package {', '.join(names)}: {_errors(done)}")
+
+    def groups(self, machine: Reader, name: str) -> Sequence[str] | None:
+        """Apt knows no groups."""
+        return None
 
     def check_name(self, name: str) -> None:
         """Debian's policy 5.6.1 (and `:arch`), with capital letters for those who have them."""
@@ -290,12 +295,6 @@ def _release(name: str) -> str:
     if not _RELEASE.fullmatch(name):
         raise StateFailed(f"Invalid fromrepo {name!r}: it is the name of a release, such as bookworm-backports")
     return name
-
-
-def _problem(doing: str, text: str) -> str:
-    lines = [line for line in text.splitlines() if line.strip()]
-    listed = "\n".join(f"    - {line}" for line in lines)
-    return f"Problem encountered {doing} package(s). Additional info follows:\n\nerrors:\n{listed}"
 
 
 def _errors(done: Completed) -> str:

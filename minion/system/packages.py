@@ -1,12 +1,13 @@
 """The port of package managers, and which one this machine has.
 
-Used by `minion.states.pkg` and `minion.modules.pkg`. `minion.system.apt` is the provider for Debian's family; another
-one comes beside it and into `package_manager`.
+Used by `minion.states.pkg` and `minion.modules.pkg`. Providers: `apt`, `dnf`, `zypper`, `apk`, `pacman` and `pkgng` in
+this package; another one comes beside them and into `package_manager`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -109,6 +110,9 @@ class PackageManager(Protocol):
     def hold(self, machine: Machine, names: Sequence[str], *, held: bool) -> None:
         """Keep packages at their version, or let them go again."""
 
+    def groups(self, machine: Reader, name: str) -> Sequence[str] | None:
+        """The packages that a group stands for; None when there is no such group, or when there are no groups."""
+
     def check_name(self, name: str) -> None:
         """StateFailed when this cannot be the name of a package."""
 
@@ -116,11 +120,43 @@ class PackageManager(Protocol):
         """StateFailed when this cannot be a version of a package."""
 
 
+def newest_first(versions: Iterable[str], compare: Callable[[str, str], int]) -> list[str]:
+    """Versions in the order of a package manager, each once."""
+    return sorted(set(versions), key=functools.cmp_to_key(compare), reverse=True)
+
+
 def package_manager(machine: Reader) -> PackageManager:
-    """The package manager of this machine; StateFailed when there is none that is known."""
+    """The package manager of this machine; StateFailed when there is none that is known.
+
+    Told by the programs that are there: a Debian on which somebody put rpm has still dpkg first.
+    """
     if machine.stat("/usr/bin/dpkg-query") and machine.stat("/usr/bin/apt-get"):
         from minion.system.apt import Apt
 
         return Apt()
+    for program in ("dnf5", "dnf"):
+        if machine.stat(f"/usr/bin/{program}"):
+            from minion.system.dnf import Dnf
+
+            return Dnf(program)
+    if machine.stat("/usr/bin/zypper"):
+        from minion.system.zypper import Zypper
+
+        return Zypper()
+    if machine.stat("/sbin/apk"):
+        from minion.system.apk import Apk
+
+        return Apk()
+    if machine.stat("/usr/bin/pacman"):
+        from minion.system.pacman import Pacman
+
+        return Pacman()
+    if machine.stat("/usr/local/sbin/pkg") or machine.stat("/usr/sbin/pkg"):
+        from minion.system.pkgng import PkgNg
+
+        return PkgNg()
     system = machine.grains.get("osfullname") or "this system"
-    raise StateFailed(f"No package manager that pkg states can use was found on {system}: apt is the only one so far")
+    raise StateFailed(
+        f"No package manager that pkg states can use was found on {system}: apt, dnf, zypper, apk, pacman and pkg are "
+        "known"
+    )

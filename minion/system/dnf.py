@@ -1,0 +1,249 @@
+"""The package manager of Fedora, RHEL and their kin: looks with rpm and `dnf repoquery`, acts with dnf.
+
+Called through the port `minion.system.packages.PackageManager`. Looking works on the metadata that is there
+(`--cacheonly` where a plan asks), so that a plan neither waits for a mirror nor writes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from minion.states.plan import Machine, Reader, StateFailed
+from minion.system import commands, rpm
+from minion.system.packages import Available, InstallOptions, Package, Step, Target, newest_first
+from minion.system.rpmversion import compare
+
+_QUERY = "%{name}\\t%{epoch}\\t%{version}\\t%{release}\\t%{arch}\\n"
+_LOCKS = (
+    "/etc/dnf/plugins/versionlock.list",
+    "/etc/dnf/versionlock.toml",
+    "/etc/yum/pluginconf.d/versionlock.list",
+)
+_METADATA = ("/var/cache/libdnf5", "/var/cache/dnf", "/var/cache/yum")
+_SECTIONS = {
+    "Installing": "new",
+    "Upgrading": "new",
+    "Downgrading": "new",
+    "Reinstalling": "",
+    "Removing": "gone",
+    "Skipping": "",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Dnf:
+    """`PackageManager` where dnf is; `program` is `dnf` or `dnf5`."""
+
+    program: str = "dnf"
+
+    def packages(self, machine: Reader) -> Mapping[str, Package]:
+        """What rpm knows."""
+        return rpm.packages(machine, _held(machine))
+
+    def available(self, machine: Reader, names: Sequence[str], fromrepo: str = "") -> Mapping[str, Available]:
+        """What `dnf repoquery` says of these names."""
+        for name in names:
+            commands.check_name(name)
+        if not names:
+            return {}
+        command = [self.program, "--quiet", "--cacheonly", *_repository(fromrepo), "repoquery", "--available"]
+        asked = machine.query([*command, "--queryformat", _QUERY, "--", *names])
+        if asked.returncode != 0:
+            raise StateFailed(f"{self.program} cannot tell what is available: {commands.complaint(asked)}")
+        return parse_available(asked.stdout, names)
+
+    def compare(self, left: str, right: str) -> int:
+        """Rpm's order."""
+        return compare(left, right)
+
+    def refresh(self, machine: Reader, *, older_than: int | None) -> str:
+        """`dnf makecache`."""
+        if older_than is not None and _metadata_is_younger(machine, older_than):
+            return ""
+        fresh = ["--setopt=*.metadata_expire=0"] if older_than is None else []
+        done = machine.query([self.program, "--quiet", "--assumeyes", *fresh, "makecache"])
+        return "" if done.returncode == 0 else commands.complaint(done)
+
+    def predict_install(
+        self, machine: Reader, targets: Sequence[Target], options: InstallOptions
+    ) -> Sequence[Step] | None:
+        """The table that `dnf install` shows before it asks; None when there is none."""
+        return self._predicted(machine, self._install(targets, options))
+
+    def predict_remove(self, machine: Reader, names: Sequence[str], *, purge: bool) -> Sequence[Step] | None:
+        """The table that `dnf remove` shows before it asks."""
+        return self._predicted(machine, self._remove(names))
+
+    def predict_upgrade(self, machine: Reader, names: Sequence[str], *, whole: bool) -> Sequence[Step]:
+        """The table that `dnf upgrade` shows before it asks."""
+        return self._predicted(machine, self._upgrade(names, whole)) or []
+
+    def install(self, machine: Machine, targets: Sequence[Target], options: InstallOptions) -> None:
+        """`dnf install`."""
+        commands.carry_out(machine, [self.program, "--assumeyes", *self._install(targets, options)], "installing")
+
+    def remove(self, machine: Machine, names: Sequence[str], *, purge: bool) -> None:
+        """`dnf remove`; rpm keeps no configuration that a purge could take besides."""
+        commands.carry_out(machine, [self.program, "--assumeyes", *self._remove(names)], "removing")
+
+    def upgrade(self, machine: Machine, names: Sequence[str], *, whole: bool) -> None:
+        """`dnf upgrade`; with `whole`, packages may be exchanged for it."""
+        commands.carry_out(machine, [self.program, "--assumeyes", *self._upgrade(names, whole)], "upgrading")
+
+    def install_files(self, machine: Machine, paths: Sequence[str]) -> None:
+        """`dnf install /path.rpm`."""
+        if any(not path.startswith("/") for path in paths):
+            raise StateFailed("Package files need absolute paths")
+        commands.carry_out(machine, [self.program, "--assumeyes", "install", "--", *paths], "installing")
+
+    def hold(self, machine: Machine, names: Sequence[str], *, held: bool) -> None:
+        """`dnf versionlock add` or `delete`."""
+        for name in names:
+            commands.check_name(name)
+        verb = "add" if held else "delete"
+        commands.carry_out(
+            machine, [self.program, "--quiet", "versionlock", verb, *names], "holding" if held else "unholding"
+        )
+
+    def groups(self, machine: Reader, name: str) -> Sequence[str] | None:
+        """The packages of a group: mandatory and default ones."""
+        commands.check_repository(name.replace(" ", "-"))
+        asked = machine.query([self.program, "--quiet", "--cacheonly", "group", "info", "--", name])
+        return parse_group(asked.stdout) if asked.returncode == 0 else None
+
+    def check_name(self, name: str) -> None:
+        """As rpm has them."""
+        commands.check_name(name)
+
+    def check_version(self, name: str, version: str) -> None:
+        """As rpm has them."""
+        commands.check_version(name, version)
+
+    def _predicted(self, machine: Reader, command: Sequence[str]) -> list[Step] | None:
+        shown = machine.query([self.program, "--assumeno", "--cacheonly", *command])
+        # To be answered with no is a failure to dnf.
+        return parse_transaction(shown.stdout, self.packages(machine)) if shown.returncode in (0, 1) else None
+
+    def _install(self, targets: Sequence[Target], options: InstallOptions) -> list[str]:
+        return [
+            *_repository(options.fromrepo),
+            *([] if options.recommends else ["--setopt=install_weak_deps=False"]),
+            *(["--disableplugin=versionlock"] if options.change_held else []),
+            "install",
+            "--",
+            *(self._spec(target) for target in targets),
+        ]
+
+    def _spec(self, target: Target) -> str:
+        self.check_name(target.name)
+        if not target.version:
+            return target.name
+        self.check_version(target.name, target.version)
+        return f"{target.name}-{target.version}"
+
+    def _remove(self, names: Sequence[str]) -> list[str]:
+        for name in names:
+            self.check_name(name)
+        return ["remove", "--", *names]
+
+    def _upgrade(self, names: Sequence[str], whole: bool) -> list[str]:
+        for name in names:
+            self.check_name(name)
+        return [*(["--allowerasing"] if whole else []), "upgrade", *(["--", *names] if names else [])]
+
+
+def parse_available(text: str, names: Sequence[str]) -> dict[str, Available]:
+    """What can be had under these names, from `repoquery` output in the format that `Dnf.available` asks for."""
+    versions: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        fields = line.split("\t")
+        if len(fields) != 5:
+            continue
+        name, epoch, version, release, arch = fields
+        for asked in {name, f"{name}.{arch}"} & set(names):
+            versions.setdefault(asked, []).append(rpm.evr(epoch, version, release))
+    return {
+        name: Available(candidate=listed[0], versions=tuple(listed))
+        for name, found in versions.items()
+        for listed in [newest_first(found, compare)]
+    }
+
+
+def parse_transaction(text: str, have: Mapping[str, Package]) -> list[Step]:
+    """The steps in the table that dnf shows, sorted by name; `have` knows the versions of now."""
+    steps: dict[str, Step] = {}
+    kind = ""
+    for words in _rows(text):
+        section = _SECTIONS.get(words[0].rstrip(":")) if words[0][:1].isalpha() and words[-1].endswith(":") else None
+        if section is not None:
+            kind = section
+        elif kind and len(words) >= 5:
+            name = words[0] if words[0] in have or f"{words[0]}.{words[1]}" not in have else f"{words[0]}.{words[1]}"
+            old = have[name].version if name in have else ""
+            version = words[2].removeprefix("0:")
+            steps[name] = Step(name=name, old=old, new=version if kind == "new" else "")
+    return [steps[name] for name in sorted(steps)]
+
+
+def _rows(text: str) -> Iterator[list[str]]:
+    """The lines of the table as words; a name too long for its column stands on a line of its own."""
+    waiting: list[str] = []
+    for line in text.splitlines():
+        words = line.split()
+        if not words or words[0] == "Transaction":
+            if words:
+                return
+            waiting = []
+        elif line.startswith(" ") and len(words) == 1 and not line.startswith("  "):
+            waiting = words
+        else:
+            yield [*waiting, *words]
+            waiting = []
+
+
+def parse_group(text: str) -> list[str]:
+    """The mandatory and the default packages in `dnf group info` output."""
+    found: list[str] = []
+    wanted = False
+    for line in text.splitlines():
+        heading, colon, rest = line.strip().partition(":")
+        if colon and heading.endswith("ackages"):
+            wanted = heading.lower().startswith(("mandatory", "default"))
+        if colon and rest and wanted:
+            found.append(rest.strip())
+        elif not colon and wanted and line.startswith(" "):
+            found.append(heading)
+    return sorted(set(found))
+
+
+def _repository(fromrepo: str) -> list[str]:
+    if not fromrepo:
+        return []
+    return [f"--repo={commands.check_repository(name.strip())}" for name in fromrepo.split(",")]
+
+
+def _held(machine: Reader) -> set[str]:
+    texts = (machine.read(path).decode(errors="replace") for path in _LOCKS if machine.stat(path))
+    return {name for text in texts for name in parse_locks(text)}
+
+
+def parse_locks(text: str) -> set[str]:
+    """The names of locked packages: `name-epoch:version-release.*` lines, or dnf5's TOML."""
+    names = set(re.findall(r'^\s*name\s*=\s*"([^"]+)"', text, re.MULTILINE))
+    for line in text.splitlines():
+        match = re.fullmatch(r"(?:\d+:)?([A-Za-z0-9_].*?)-(?:\d+:)?[^-\s=]+-[^-\s=]+", line.strip())
+        if match:
+            names.add(match[1])
+    return names
+
+
+def _metadata_is_younger(machine: Reader, minutes: int) -> bool:
+    for folder in _METADATA:
+        if machine.stat(folder) is None:
+            continue
+        command = ["find", folder, "-name", "repomd.xml", "-mmin", f"-{minutes}", "-print", "-quit"]
+        if machine.query(command).stdout.strip():
+            return True
+    return False

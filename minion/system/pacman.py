@@ -1,0 +1,175 @@
+"""Arch's package manager: looks with `pacman -Q` and `-Si`, acts with `pacman -S` and `-R`.
+
+Called through the port `minion.system.packages.PackageManager`. Arch has one version of a package at a time, and does
+without partial upgrades; another version than the one that is offered cannot be asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from minion.states.plan import Machine, Reader, StateFailed
+from minion.system import commands
+from minion.system.packages import Available, InstallOptions, Package, Step, Target
+from minion.system.rpmversion import compare_pacman
+
+_SETTINGS = "/etc/pacman.conf"
+_ACT = ("pacman", "--noprogressbar", "--noconfirm")
+_LOOK = ("--print", "--print-format", "%n %v")
+
+
+@dataclass(frozen=True, slots=True)
+class Pacman:
+    """`PackageManager` of Arch and its kin."""
+
+    def packages(self, machine: Reader) -> Mapping[str, Package]:
+        """What `pacman -Q` lists; those that pacman.conf has it ignore are held."""
+        settings = machine.read(_SETTINGS).decode(errors="replace") if machine.stat(_SETTINGS) else ""
+        ignored = parse_ignored(settings)
+        asked = machine.query(["pacman", "-Q"])
+        if asked.stderr.strip():  # without a package at all it fails and says nothing
+            raise StateFailed(f"pacman cannot list the packages: {commands.complaint(asked)}")
+        return {
+            name: Package(name=name, version=version, installed=True, held=name in ignored)
+            for name, version in parse_list(asked.stdout).items()
+        }
+
+    def available(self, machine: Reader, names: Sequence[str], fromrepo: str = "") -> Mapping[str, Available]:
+        """What `pacman -Si` says of these names; it fails, and tells of the others, when one is not there."""
+        for name in names:
+            commands.check_name(name)
+        repository = f"{commands.check_repository(fromrepo)}/" if fromrepo else ""
+        if not names:
+            return {}
+        asked = machine.query(["pacman", "-Si", "--", *(f"{repository}{name}" for name in names)])
+        return {
+            name: Available(candidate=version, versions=(version,))
+            for name, version in parse_info(asked.stdout).items()
+        }
+
+    def compare(self, left: str, right: str) -> int:
+        """Pacman's order."""
+        return compare_pacman(left, right)
+
+    def refresh(self, machine: Reader, *, older_than: int | None) -> str:
+        """`pacman -Sy`."""
+        if older_than is not None and _lists_are_younger(machine, older_than):
+            return ""
+        done = machine.query([*_ACT, "-Sy" if older_than is not None else "-Syy"])
+        return "" if done.returncode == 0 else commands.complaint(done)
+
+    def predict_install(
+        self, machine: Reader, targets: Sequence[Target], options: InstallOptions
+    ) -> Sequence[Step] | None:
+        """What `pacman -S --print` lists."""
+        return self._predicted(machine, self._install(targets, options), gone=False)
+
+    def predict_remove(self, machine: Reader, names: Sequence[str], *, purge: bool) -> Sequence[Step] | None:
+        """What `pacman -R --print` lists."""
+        return self._predicted(machine, self._remove(names, purge), gone=True)
+
+    def predict_upgrade(self, machine: Reader, names: Sequence[str], *, whole: bool) -> Sequence[Step]:
+        """What `pacman -Su --print` lists."""
+        return self._predicted(machine, self._upgrade(names), gone=False) or []
+
+    def install(self, machine: Machine, targets: Sequence[Target], options: InstallOptions) -> None:
+        """`pacman -S`."""
+        offered = self.available(machine, [one.name for one in targets if one.version], options.fromrepo)
+        for one in targets:
+            if one.version and (one.name not in offered or offered[one.name].candidate != one.version):
+                there = offered[one.name].candidate if one.name in offered else "none"
+                raise StateFailed(
+                    commands.problem("installing", f"version {one.version} of {one.name} is not offered ({there} is)")
+                )
+        commands.carry_out(machine, [*_ACT, *self._install(targets, options)], "installing")
+
+    def remove(self, machine: Machine, names: Sequence[str], *, purge: bool) -> None:
+        """`pacman -R`, and with their configuration `-Rn`."""
+        commands.carry_out(machine, [*_ACT, *self._remove(names, purge)], "removing")
+
+    def upgrade(self, machine: Machine, names: Sequence[str], *, whole: bool) -> None:
+        """`pacman -Su`."""
+        commands.carry_out(machine, [*_ACT, *self._upgrade(names)], "upgrading")
+
+    def install_files(self, machine: Machine, paths: Sequence[str]) -> None:
+        """`pacman -U`."""
+        if any(not path.startswith("/") for path in paths):
+            raise StateFailed("Package files need absolute paths")
+        commands.carry_out(machine, [*_ACT, "-U", "--", *paths], "installing")
+
+    def hold(self, machine: Machine, names: Sequence[str], *, held: bool) -> None:
+        """Pacman has no command for it."""
+        raise StateFailed("Packages are held by IgnorePkg in /etc/pacman.conf: manage that file (Arch has no command)")
+
+    def groups(self, machine: Reader, name: str) -> Sequence[str] | None:
+        """The members of a group."""
+        commands.check_name(name)
+        asked = machine.query(["pacman", "-Sgq", "--", name])
+        return sorted(asked.stdout.split()) if asked.returncode == 0 and asked.stdout.strip() else None
+
+    def check_name(self, name: str) -> None:
+        """As pacman has them."""
+        commands.check_name(name)
+
+    def check_version(self, name: str, version: str) -> None:
+        """As pacman has them."""
+        commands.check_version(name, version)
+
+    def _predicted(self, machine: Reader, command: Sequence[str], *, gone: bool) -> list[Step] | None:
+        shown = machine.query(["pacman", *command[:1], *_LOOK, *command[1:]])
+        if shown.returncode != 0:
+            return None
+        have = self.packages(machine)
+        steps = [
+            Step(name=name, old=have[name].version if name in have else "", new="" if gone else version)
+            for name, version in parse_list(shown.stdout).items()
+        ]
+        return sorted((step for step in steps if step.old != step.new), key=lambda step: step.name)
+
+    def _install(self, targets: Sequence[Target], options: InstallOptions) -> list[str]:
+        for target in targets:
+            self.check_name(target.name)
+        repository = f"{commands.check_repository(options.fromrepo)}/" if options.fromrepo else ""
+        return ["-S", "--needed", "--", *(f"{repository}{target.name}" for target in targets)]
+
+    def _remove(self, names: Sequence[str], purge: bool) -> list[str]:
+        for name in names:
+            self.check_name(name)
+        return ["-Rsn" if purge else "-R", "--", *names]
+
+    def _upgrade(self, names: Sequence[str]) -> list[str]:
+        for name in names:
+            self.check_name(name)
+        return ["-S", "--needed", "--", *names] if names else ["-Su"]
+
+
+def parse_list(text: str) -> dict[str, str]:
+    """Names and versions, one package a line."""
+    rows = (line.split() for line in text.splitlines())
+    return {row[0]: row[1] for row in rows if len(row) == 2}
+
+
+def parse_info(text: str) -> dict[str, str]:
+    """Names and versions in `pacman -Si` output; of several repositories the first counts."""
+    found: dict[str, str] = {}
+    for paragraph in text.split("\n\n"):
+        fields = dict(re.findall(r"^(Name|Version)\s*: (\S+)$", paragraph, re.MULTILINE))
+        if len(fields) == 2:
+            found.setdefault(fields["Name"], fields["Version"])
+    return found
+
+
+def parse_ignored(text: str) -> set[str]:
+    """The packages that pacman.conf has pacman ignore."""
+    lines = re.findall(r"^\s*IgnorePkg\s*=\s*(.*)$", text, re.MULTILINE)
+    return {name for line in lines for name in line.split()}
+
+
+def _lists_are_younger(machine: Reader, minutes: int) -> bool:
+    folder = "/var/lib/pacman/sync"
+    if machine.stat(folder) is None:
+        return False
+    command = ["find", folder, "-name", "*.db", "-mmin", f"-{minutes}", "-print", "-quit"]
+    return bool(machine.query(command).stdout.strip())
