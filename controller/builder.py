@@ -25,6 +25,9 @@ from reactors import Bus
 
 log = structlog.get_logger("saltern.builder")
 
+RETRY_SECONDS = 60.0
+"""Until a minion is compiled again whose external pillar or secrets could not be had."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Builder:
@@ -37,7 +40,11 @@ class Builder:
     clock: Callable[[], float]
     wake: Callable[[Iterable[str]], None]
     facts: LiveFacts
+    refresh_seconds: float = 0.0
+    """Until a document is made again that stands on more than trees: external pillars, secrets, programs. 0: never."""
     footprints: Footprints = field(default_factory=Footprints)
+    _expires: dict[str, float] = field(default_factory=dict)
+    """When these documents are to be made again."""
 
     async def build(self, request: Request, revision: Revision, due: Collection[str]) -> None:
         """Bring all minions of a request to its revision: compile those that it concerns and those that are `due`."""
@@ -53,6 +60,7 @@ class Builder:
         self.store.carry_over(spared, revision.digest)
         self.metrics.spared(len(spared))
         self.footprints.keep(set(ids))
+        self._expires = {minion: at for minion, at in self._expires.items() if minion in set(ids)}
 
     async def compile(self, request: Request, revision: Revision) -> None:
         """Compile all minions of a request. What is stored already when an error ends this stays stored."""
@@ -71,6 +79,14 @@ class Builder:
                     if answer.ok and known:
                         self.facts.used(answer.minion_id, answer.facts, known)
 
+    def expired(self) -> list[str]:
+        """Minions to compile again although no tree is new; each is told once."""
+        now = self.clock()
+        due = [minion for minion, at in self._expires.items() if at <= now]
+        for minion in due:
+            del self._expires[minion]
+        return due
+
     def _asks(self, answer: CompiledMinion) -> bool:
         """Whether the minion was asked what this compile could not know; it is compiled again with the answers."""
         return not answer.ok and bool(answer.unanswered) and self.facts.ask(answer.minion_id, answer.unanswered)
@@ -80,6 +96,10 @@ class Builder:
         self.store.put_compiled(records)
         for answer, record in zip(batch, records, strict=True):
             self._announce(answer, record, revision.id)
+            self._expires.pop(answer.minion_id, None)
+            if self.refresh_seconds and not answer.reads:
+                seconds = self.refresh_seconds if answer.ok else min(self.refresh_seconds, RETRY_SECONDS)
+                self._expires[answer.minion_id] = self.clock() + seconds
         self.wake(record.minion for record in records)
 
     def _record(self, answer: CompiledMinion, before: DesiredRecord | None, revision: Revision) -> DesiredRecord:

@@ -166,7 +166,14 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         ready=lambda minion: revisions.due(minion),
     )
     builder = Builder(
-        compiler=compiler, store=store, bus=bus, metrics=metrics, clock=clock, wake=loop.wake, facts=facts
+        compiler=compiler,
+        store=store,
+        bus=bus,
+        metrics=metrics,
+        clock=clock,
+        wake=loop.wake,
+        facts=facts,
+        refresh_seconds=settings.pillar_cache_ttl,
     )
     revisions = Revisions(
         source=source,
@@ -251,6 +258,7 @@ async def _keep_house(parts: _Parts, store: Store, settings: Settings) -> None:
     pruned = time.monotonic()
     while True:
         await asyncio.sleep(HOUSEKEEPING_SECONDS)
+        parts.revisions.refresh()
         parts.facts.ask_due(parts.loop.policy.drift.interval)
         parts.inbox.silence(time.time() - settings.minion_timeout)
         if time.monotonic() - pruned > PRUNE_SECONDS:

@@ -160,14 +160,21 @@ class Revisions:
         log.error("policy not readable; the last good revision stays", revision=record.label, error=error)
         self.bus.publish(f"saltern/revision/{record.label}/refused", {"error": error}, revision=record.label)
 
-    def stale(self, minion: str) -> None:
-        """This minion's grains are new, or it is back: compile it soon, with fresh facts where it stands on some."""
-        if not self.builder.facts.ask_again([minion], always=True):
-            self.due(minion)
+    def refresh(self) -> None:
+        """Compile those again whose external data is as old as it may be. To be called now and then."""
+        expired = self.builder.expired()
+        if expired:
+            self.stale(*expired)
 
-    def due(self, minion: str) -> None:
-        """Compile this minion soon, with what is known."""
-        self._stale.add(minion)
+    def stale(self, *minions: str) -> None:
+        """Their grains are new, or they are back: compile them soon, with fresh facts where they stand on some."""
+        known = set(minions) - self.builder.facts.ask_again(minions, always=True)
+        if known:
+            self.due(*known)
+
+    def due(self, *minions: str) -> None:
+        """Compile these minions soon, with what is known."""
+        self._stale.update(minions)
         task = asyncio.get_running_loop().create_task(self._take_live_or_retry())
         task.add_done_callback(_log_failure)
 

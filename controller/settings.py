@@ -54,6 +54,8 @@ class Settings:
     run_timeout: float = 3600.0
     compile_timeout: float = 60.0
     compile_workers: int = 1
+    pillar_cache_ttl: float = 3600.0
+    """Until external pillars and secrets are looked at again without a push; 0: never."""
     compile_check_rate: float = 0.001
     """Part of the compiles that is done once more without the memo, and compared."""
     preview_py_renderer: bool = False
@@ -218,6 +220,7 @@ _OWN: dict[str, read.Reader] = {
     "run_timeout": read.seconds,
     "compile_timeout": read.seconds,
     "compile_workers": read.count,
+    "pillar_cache_ttl": read.seconds_or_never,
     "compile_check_rate": read.part,
     "preview_py_renderer": read.flag,
     "keep_runs": read.count,

@@ -57,6 +57,13 @@ def seconds(value: Any) -> float:
     return float(value)
 
 
+def seconds_or_never(value: Any) -> float:
+    """A time above zero, or 0."""
+    if isinstance(value, bool) or value != 0:
+        return seconds(value)
+    return 0.0
+
+
 def part(value: Any) -> float:
     """A number from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:

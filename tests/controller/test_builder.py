@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
+import threading
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
@@ -39,6 +44,7 @@ def request(minions=MINIONS, **changed: str) -> Request:
 @pytest.fixture
 def rig(tmp_path):
     woken: list[str] = []
+    clock = SimpleNamespace(now=1.0)
     compiler = ProcessCompiler()
     with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
         for minion in MINIONS:
@@ -58,11 +64,12 @@ def rig(tmp_path):
             store=store,
             bus=Bus(lambda: 1.0),
             metrics=metrics,
-            clock=lambda: 1.0,
+            clock=lambda: clock.now,
             wake=woken.extend,
+            refresh_seconds=600.0,
             facts=facts,
         )
-        yield SimpleNamespace(builder=builder, store=store, woken=woken, metrics=metrics)
+        yield SimpleNamespace(builder=builder, store=store, woken=woken, metrics=metrics, clock=clock)
         compiler.close()
 
 
@@ -117,3 +124,65 @@ async def test_a_store_that_cannot_be_written_loses_nothing(rig):
     rig.store.put_compiled = failing
     await rig.builder.build(changed, revision("r2"), ())
     assert rig.store.desired("db1").generation == 2
+
+
+class Inventory(BaseHTTPRequestHandler):
+    """A web server that knows something of every minion; `None`: it is out of order."""
+
+    answer: ClassVar[dict[str, int] | None] = {"port": 1}
+
+    def do_GET(self):
+        data = json.dumps(self.answer).encode()
+        self.send_response(503 if self.answer is None else 200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *arguments):
+        """Quiet."""
+
+
+@pytest.fixture
+def inventory():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Inventory)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/%s"
+    Inventory.answer = {"port": 1}
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+async def test_external_data_is_looked_at_again_when_it_is_old(rig, inventory):
+    states = {"web.sls": "site: {test.nop: [{port: {{ pillar.port }}}]}\n", "top.sls": "base: {'*': [web]}\n"}
+    asked = replace(request(**states), language={"ext_pillar": ({"http_json": {"url": inventory}},)})
+    names = sorted(minion.id for minion in MINIONS)
+
+    async def again():
+        await rig.builder.compile(asked, revision("r1"))
+        return {record.generation for record in rig.store.desired_of(names).values()}
+
+    await rig.builder.build(asked, revision("r1"), ())
+    Inventory.answer = {"port": 2}
+    rig.clock.now += 599
+    assert rig.builder.expired() == []
+    rig.clock.now += 1
+    assert sorted(rig.builder.expired()) == names
+    assert rig.builder.expired() == [], "each is told once"
+    assert await again() == {2}
+    Inventory.answer = None
+    rig.clock.now += 600
+    assert sorted(rig.builder.expired()) == names
+    assert await again() == {2}, "what cannot be had changes nothing"
+    assert "503" in str(rig.store.desired("web1").errors[0])
+    rig.clock.now += 60
+    Inventory.answer = {"port": 3}
+    assert sorted(rig.builder.expired()) == names, "tried again sooner"
+    assert await again() == {3}
+
+
+async def test_what_stands_on_trees_alone_does_not_grow_old(rig):
+    await rig.builder.build(request(), revision("r1"), ())
+    rig.clock.now += 10_000
+    assert rig.builder.expired() == []

@@ -2,6 +2,8 @@
 
 import json
 
+import yaml
+
 FACTS = """
 {% set marker = salt['file.file_exists'](grains.root ~ '/marker') %}
 {% set where = salt['cmd.which']('sh') %}
@@ -83,3 +85,21 @@ def test_a_preview_asks_nothing(make_rig):
     done = rig.wait("the branch", lambda: (d := rig.saltern(*ask, "other", check=False)).stdout.startswith("{") and d)
     assert "has no answer of it yet" in done.stdout
     assert not mark.exists()
+
+
+def test_an_external_pillar_that_changes_is_applied_without_a_push(make_rig, tmp_path):
+    inventory = tmp_path / "inventory.json"
+    inventory.write_text('{"external": 1}')
+    rig = make_rig(minions={"web1": {}}, pillar_cache_ttl=1, ext_pillar_first=False)
+    settings = yaml.safe_load((rig.config / "controller").read_text())
+    settings["ext_pillar"].append({"cmd_json": f"cat {inventory}"})
+    rig.stop("controller")
+    (rig.config / "controller.d").mkdir()
+    (rig.config / "controller.d" / "external.conf").write_text(yaml.safe_dump({"ext_pillar": settings["ext_pillar"]}))
+    rig.start_controller()
+    where = "{name: {{ grains.root }}/asked}, {makedirs: True}"
+    with_facts(rig, "asked: {file.managed: [" + where + ", {contents: 'external {{ pillar.external }}'}]}")
+    rig.wait_applied(rig.push("external"))
+    assert asked(rig) == "external 1"
+    inventory.write_text('{"external": 2}')
+    rig.wait("the new value", lambda: asked(rig) == "external 2")
