@@ -216,6 +216,8 @@ class StateResult:
     """Its mod_watch is not called, whatever it watches: a condition kept it from running."""
     skip_req: bool = False
     """What watches it, or waits for its changes, is not to act on them (a user state's word)."""
+    parallel: bool = False
+    """It ran beside the others."""
 
     def as_salt(self, chunk: Chunk) -> dict[str, Value]:
         """The entry of Salt's running dictionary."""
@@ -237,6 +239,8 @@ class StateResult:
         for name in ("skip_watch", "skip_req"):
             if getattr(self, name):
                 entry[name] = True
+        if self.parallel:
+            entry["__parallel__"] = True
         return entry
 
     def with_(self, **fields: Value) -> StateResult:

@@ -53,29 +53,33 @@ class TriggerFile:
             log.error("event=triggers_not_kept error=%s", error)
 
 
-def in_thread(task: Task) -> Task:
-    """Begin a task in a thread of its own; what is given waits for its end. Commands run beside each other so."""
-    import threading
+class InThread:
+    """`highstate.run.Begun`: a task in a thread of its own. Commands run beside each other so."""
 
-    done: list[Any] = []
-    failed: list[BaseException] = []
+    def __init__(self, task: Task) -> None:
+        import threading
 
-    def work() -> None:
+        self._done: list[tuple[StateResult, float]] = []
+        self._failed: list[BaseException] = []
+        self._thread = threading.Thread(target=self._work, args=(task,), daemon=True)
+        self._thread.start()
+
+    def ready(self) -> bool:
+        """Whether it has ended."""
+        return not self._thread.is_alive()
+
+    def wait(self) -> tuple[StateResult, float]:
+        """Its result; what it raised is raised."""
+        self._thread.join()
+        if self._failed:
+            raise self._failed[0]
+        return self._done[0]
+
+    def _work(self, task: Task) -> None:
         try:
-            done.append(task())
+            self._done.append(task())
         except BaseException as error:  # handed to who waits
-            failed.append(error)
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-
-    def wait() -> Any:
-        thread.join()
-        if failed:
-            raise failed[0]
-        return done[0]
-
-    return wait
+            self._failed.append(error)
 
 
 class SentEvents:
@@ -122,9 +126,14 @@ def surroundings(
     """Those of a run on this minion."""
     aggregate = opts.get("state_aggregate")
     return Surroundings(
-        background=in_thread,
+        background=InThread,
+        most_parallel=_number(opts.get("state_max_parallel")),
         triggers=triggers,
         stopping=stopping or (lambda: False),
         told=told or (lambda key, chunk, result: None),
         aggregate=aggregate is True or (isinstance(aggregate, list) and "pkg" in aggregate),
     )
+
+
+def _number(given: Any) -> int:
+    return given if isinstance(given, int) and given > 0 else 0

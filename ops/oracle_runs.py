@@ -10,7 +10,6 @@ import json
 import re
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,6 +31,8 @@ class Case:
     text: str
     test: bool = False
     opts: Mapping[str, Any] = field(default_factory=dict)
+    unordered: bool = False
+    """Its states run beside each other: their order is left to chance."""
 
 
 Entry = Mapping[str, Any]
@@ -73,7 +74,7 @@ class SaltRuns:
             line = self._process.stdout.readline()
             if not line:
                 raise SystemExit(f"Salt's process ended in the middle of {case.name}")
-            return _answer(json.loads(line), root)
+            return _answer(case, json.loads(line), root)
 
     def _say(self, line: str) -> None:
         assert self._process.stdin is not None  # noqa: S101  (it was asked for)
@@ -107,7 +108,7 @@ def ours(case: Case) -> Answer:
             found = {"states": Modules(context).call("state.sls", ["case"], {"test": case.test})}
         except CompileFailed as error:
             found = {"errors": [str(problem) for problem in error.problems]}
-        return _answer(json.loads(json.dumps(found, default=str)), root)
+        return _answer(case, json.loads(json.dumps(found, default=str)), root)
 
 
 def difference(mine: Answer, salts: Answer) -> list[str]:
@@ -138,7 +139,7 @@ def _text(case: Case, root: Path) -> str:
     return case.text.replace("@ROOT@", str(root))
 
 
-def _answer(found: Mapping[str, Any], root: Path) -> Answer:
+def _answer(case: Case, found: Mapping[str, Any], root: Path) -> Answer:
     if "errors" in found:
         return {"errors": {"errors": found["errors"]}}
     log = root / "log"
@@ -146,6 +147,9 @@ def _answer(found: Mapping[str, Any], root: Path) -> Answer:
     states = {_steady(key, root): _steady(entry, root) for key, entry in found["states"].items()}
     ordered = sorted(states.items(), key=lambda item: item[1].get("__run_num__", -1))
     ranked = {key: {**entry, "__run_num__": rank} for rank, (key, entry) in enumerate(ordered)}
+    if case.unordered:
+        ranked = {key: {**entry, "__run_num__": 0} for key, entry in sorted(ranked.items())}
+        lines.sort()
     return {**ranked, "log": {"lines": lines}}
 
 
@@ -161,10 +165,3 @@ def _steady(value: Any, root: Path) -> Any:
             value = f"{head}{found}{', '.join(sorted(names.split(', ')))}"
         return re.sub(r"(?s)Traceback \(most recent call last\):.*", "Traceback", value.replace(str(root), "@ROOT@"))
     return value
-
-
-def seconds(call: Any) -> float:
-    """How long a call takes."""
-    started = time.perf_counter()
-    call()
-    return time.perf_counter() - started

@@ -5,6 +5,7 @@ which the caller brings; this package itself looks at nothing but its arguments.
 """
 
 from highstate.run.ports import (
+    Begun,
     Executor,
     Journal,
     MemoryJournal,
@@ -20,6 +21,7 @@ from highstate.run.requisites import Status, judge
 from highstate.run.runner import run
 
 __all__ = [
+    "Begun",
     "Executor",
     "Journal",
     "MemoryJournal",

@@ -67,10 +67,34 @@ Task = Callable[[], tuple[StateResult, float]]
 """Runs a chunk of `parallel: True`; the result and when it was there, in seconds since the epoch."""
 
 
-def at_once(task: Task) -> Task:
-    """The background of those who have none: in order, and done when this returns."""
-    done = task()
-    return lambda: done
+class Begun(Protocol):
+    """A task that goes on in the background."""
+
+    def ready(self) -> bool:
+        """Whether it has ended."""
+
+    def wait(self) -> tuple[StateResult, float]:
+        """What came of it, when it has ended; what it raised is raised."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtOnce:
+    """The background of those who have none: in order, and ended when this is made."""
+
+    ended: tuple[StateResult, float]
+
+    def ready(self) -> bool:
+        """Always."""
+        return True
+
+    def wait(self) -> tuple[StateResult, float]:
+        """At once."""
+        return self.ended
+
+
+def at_once(task: Task) -> Begun:
+    """Do it now."""
+    return AtOnce(task())
 
 
 def _nobody(key: str, chunk: Chunk, result: StateResult) -> None:
@@ -81,8 +105,10 @@ def _nobody(key: str, chunk: Chunk, result: StateResult) -> None:
 class Surroundings:
     """What a caller may bring to a run besides executor and journal."""
 
-    background: Callable[[Task], Task] = at_once
-    """Begins a task and gives what waits for its end."""
+    background: Callable[[Task], Begun] = at_once
+    """Begins a task."""
+    most_parallel: int = 0
+    """How many tasks go on at once (`state_max_parallel`); 0: all that may."""
     stopping: Callable[[], bool] = lambda: False
     """Asked before each chunk: whether to stop there. A stopped run is taken up again by its journal."""
     triggers: Triggers | None = None

@@ -24,7 +24,7 @@ from datetime import datetime
 from highstate.run import aggregation
 from highstate.run.attempt import Attempts
 from highstate.run.graph import Graph, Named
-from highstate.run.ports import Executor, Journal, MemoryJournal, Surroundings, Task
+from highstate.run.ports import Begun, Executor, Journal, MemoryJournal, Surroundings
 from highstate.run.requisites import Status, changed, items, judge
 from highstate.run.triggers import listener_key, owed_after
 from highstate.types import Chunk, StateResult, Value
@@ -97,12 +97,17 @@ class _Run:
     predictions: dict[str, StateResult] = field(default_factory=dict)
     in_progress: set[str] = field(default_factory=set)
     finished: Mapping[str, StateResult] = field(init=False)
-    pending: dict[str, Task] = field(default_factory=dict)
-    """Key → what waits for a chunk that runs beside the others."""
+    pending: dict[str, Begun] = field(default_factory=dict)
+    """Key → a chunk that runs beside the others."""
+    numbers: dict[str, int] = field(default_factory=dict)
+    """Key → place in the order in which chunks began."""
     starts: dict[str, float] = field(default_factory=dict)
     owed: frozenset[str] = frozenset()
     """Chunks that an earlier run triggered and that could not act."""
     stopped: bool = False
+    """`failhard`, or who started the run has it stop: no chunk is begun any more."""
+    halted: bool = False
+    """Who started the run has it stop."""
 
     def __post_init__(self) -> None:
         self.graph = Graph(self.chunks)
@@ -119,18 +124,46 @@ class _Run:
         )
 
     def all(self) -> dict[str, StateResult]:
+        later: list[str] = []
         for key in self.chunks:
-            self.ensure(key)
+            later = [one for one in later if not self.begun_now(one)]
+            if not self.begun_now(key):
+                later.append(key)
             if self.stopped:
                 break
+        while later and not self.stopped:
+            if self.pending:
+                self.wait(next(iter(self.pending)))
+            else:
+                self.ensure(later.pop(0))
+            later = [one for one in later if not self.begun_now(one)]
         for key in list(self.pending):
             self.wait(key)
-        if not self.stopped:
+        if not self.halted:
+            self.stopped = False  # listeners act after a failhard too (Salt)
             self.listeners()
         if not self.test and self.around.triggers is not None:
             index = self.graph.index
             self.around.triggers.settle(owed_after(self.chunks, self.results, self.known, self.owed, index))
-        return self.results
+        return dict(sorted(self.results.items(), key=lambda item: item[1].run_num)) if self.numbers else self.results
+
+    def begun_now(self, key: str) -> bool:
+        """Ensure a chunk, but one of `parallel` only when it has to wait for no other that still goes on."""
+        chunk = self.chunks[key]
+        if self.is_parallel(chunk):
+            first = [*self.graph.before(self.graph.named(key)[0]), *self.graph.followers.get(key, ())]
+            going = [one for one in self.pending.values() if not one.ready()]
+            if any(one in self.pending and not self.pending[one].ready() for one in first):
+                return False
+            if 0 < self.around.most_parallel <= len(going):
+                return False
+            if any(self.of(one) is None and self.is_parallel(self.chunks[one]) for one in first):
+                return False
+        self.ensure(key)
+        return True
+
+    def is_parallel(self, chunk: Chunk) -> bool:
+        return not self.test and chunk.arguments.get("parallel") is True
 
     def of(self, key: str) -> StateResult | None:
         return self.results.get(key) or self.known.get(key)
@@ -140,7 +173,7 @@ class _Run:
         if key in self.pending:
             self.wait(key)
         if not self.stopped and self.around.stopping():
-            self.stopped = True
+            self.stopped = self.halted = True
         if self.of(key) is not None or key in self.in_progress or self.stopped:
             return
         self.in_progress.add(key)
@@ -153,10 +186,16 @@ class _Run:
                 self.record(key, result, self.clock())
         self.in_progress.discard(key)
 
+    def finish(self, key: str) -> None:
+        """Ensure a chunk, and wait for its end."""
+        self.ensure(key)
+        if key in self.pending:
+            self.wait(key)
+
     def wait(self, key: str) -> None:
         """For the end of a chunk that runs beside the others."""
-        result, end = self.pending.pop(key)()
-        self.record(key, result, end)
+        result, end = self.pending.pop(key).wait()
+        self.record(key, replace(result, parallel=True), end)
 
     def record(self, key: str, result: StateResult, end: float) -> None:
         start = self.starts.get(key, end)
@@ -164,14 +203,13 @@ class _Run:
             result,
             start_time=datetime.fromtimestamp(start).time().isoformat(),
             duration=round((end - start) * 1000, 3),
-            run_num=len(self.results),
         )
         if not self.test:
             self.journal.done(key, stamped)
         self.keep(key, stamped)
 
     def keep(self, key: str, result: StateResult) -> None:
-        number = len(self.results)
+        number = self.numbers[key] if key in self.numbers else len(self.results) + len(self.pending)
         self.results[key] = result if result.run_num == number else replace(result, run_num=number)
         chunk = self.chunks.get(key)
         if chunk is not None:
@@ -188,7 +226,7 @@ class _Run:
             return _not_run(chunk, False, "The following requisites were not found:\n" + "\n".join(missing))
         followers = self.graph.followers.get(key, ())
         for first in [*self.graph.before(found), *followers]:
-            self.ensure(first)
+            self.finish(first)
         if self.stopped:
             return _not_run(chunk, False, "")
         prediction = self.predictions.get(key)
@@ -202,8 +240,10 @@ class _Run:
         status = self.with_owed(key, chunk, status)
         if status in _NOT_RUN:
             return _not_run(chunk, True, _NOT_RUN[status])
-        if self.test or chunk.arguments.get("parallel") is not True:
-            return self.attempted(key, chunk, status)
+        if not self.is_parallel(chunk):
+            result = self.attempted(key, chunk, status)
+            return replace(result, parallel=True) if chunk.arguments.get("parallel") is True else result
+        self.numbers[key] = len(self.results) + len(self.pending)
         self.pending[key] = self.around.background(lambda: (self.attempted(key, chunk, status), self.clock()))
         return None
 
@@ -251,7 +291,7 @@ class _Run:
         self.predictions[key] = _not_run(chunk, True, "No changes detected")
         found, _ = self.graph.named(key)
         for first in self.graph.before(found):
-            self.ensure(first)
+            self.finish(first)
         status, failed = self.judged(found)
         status = self.with_owed(key, chunk, status)
         if status is Status.FAIL or status in (Status.ONFAIL, Status.ONCHANGES, Status.SKIPPED):

@@ -51,7 +51,7 @@ def run_bg(context: Context, cmd: Any, cwd: str | None = None, env: Any = None) 
     """Start a command and leave it to itself; its process id."""
     import subprocess
 
-    from minion.states.cmd import environment
+    from minion.states.environment import environment
 
     words = [str(one) for one in cmd] if isinstance(cmd, list) else ["/bin/sh", "-c", str(cmd)]
     process = subprocess.Popen(
@@ -211,7 +211,7 @@ def _run(
     bg: bool = False,
 ) -> Completed:
     """Run it. What Salt takes and this has no use for (log levels, encodings) is taken and does nothing."""
-    from minion.states.cmd import environment
+    from minion.states.environment import environment
     from minion.states.process import run as run_process
 
     if group is not None or clean_env or template is not None or bg:

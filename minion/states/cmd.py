@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from minion.states.cmd_output import reread
 from minion.states.cmd_script import content, run_script, source_of
+from minion.states.environment import environment
 from minion.states.plan import Change, Completed, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
 
@@ -45,16 +46,18 @@ class _How:
         }
         if self.stateful:
             changes = reread(said)
-            if said["retcode"] not in self.codes:
+            if said["retcode"]:
                 comment = str(changes.pop("__comment__", ""))
                 raise StateFailed(comment or f'Command "{name}" run', changes)
             return changes
-        if said["retcode"] not in self.codes:
+        if said["retcode"]:
             raise StateFailed(f'Command "{name}" run', said)
         return said
 
     def _forgiven(self, done: Completed) -> bool:
-        """Whether its output makes a success of any exit code (`success_stdout`, `success_stderr`)."""
+        """Whether its exit code is one of `success_retcodes`, or its output makes a success of any."""
+        if done.returncode in self.codes:
+            return True
         return done.stdout.rstrip("\n") in self.stdout or done.stderr.rstrip("\n") in self.stderr
 
 
@@ -181,14 +184,9 @@ def mod_watch(machine: Reader, name: str, *, sfun: str = "run", **arguments: Val
 
 def _how(given: tuple[Value, ...], success: tuple[Value, Value, Value], prepend_path: Value = None) -> _How:
     cwd, env, runas, timeout, stdin, hide_output, stateful = given
-    variables = environment(env)
-    if prepend_path:
-        import os
-
-        variables = {**(variables or {}), "PATH": f"{prepend_path}:{os.environ.get('PATH', '')}"}
     return _How(
         cwd=None if cwd is None else str(cwd),
-        env=variables,
+        env=environment(env, prepend_path),
         runas=None if runas is None else str(runas),
         timeout=_seconds(timeout),
         stdin=None if stdin is None else str(stdin),
@@ -210,24 +208,6 @@ def _test_name(stateful: Value) -> str:
 
 def _texts(given: Value) -> tuple[str, ...]:
     return tuple(str(one) for one in given) if isinstance(given, list) else () if given is None else (str(given),)
-
-
-def environment(env: Value) -> dict[str, str] | None:
-    """`env` as Salt takes it: a mapping, or a list of mappings; values become text."""
-    if not env:
-        return None
-    parts = env if isinstance(env, list) else [env]
-    if not all(isinstance(part, Mapping) for part in parts):
-        raise StateFailed("env must be a mapping, or a list of mappings, of names to values")
-    return {str(key): _text(key, value) for part in parts for key, value in part.items()}
-
-
-def _text(key: Value, value: Value) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, Mapping | list):
-        raise StateFailed(f"env: {key} must be text, not {value!r}")
-    return str(value)
 
 
 def _seconds(timeout: Value) -> float | None:

@@ -8,13 +8,13 @@ Behaviour: doc/ref/states/requisites, "altering states".
 from __future__ import annotations
 
 import posixpath
+import shlex
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
+from minion.states.environment import environment
 from minion.states.plan import Machine, StateFailed, Value
-
-COMMAND_OPTIONS = ("cwd", "env", "runas", "timeout")
-"""Arguments of a state that its conditions' commands are run with too."""
+from minion.states.umask import umask_of
 
 
 class ConditionUnknown(Exception):
@@ -29,16 +29,23 @@ class Functions(Protocol):
 
 
 def condition(machine: Machine, functions: Functions | None, arguments: Mapping[str, Value]) -> str | None:
-    """Why the state is not to run, in Salt's words; None when nothing keeps it."""
+    """Why the state is not to run, in Salt's words; None when nothing keeps it. All of them are evaluated, as there."""
+    kept, said = False, list[str]()
     if "onlyif" in arguments:
         entries = _listed(arguments["onlyif"])
-        if not all(_holds(machine, functions, entry, arguments, "onlyif") for entry in entries):
-            return "onlyif condition is false"
+        holds = all(_holds(machine, functions, entry, arguments, "onlyif") for entry in entries)
+        kept = not holds
+        said.append(f"onlyif condition is {'true' if holds else 'false'}")
     if "unless" in arguments:
         entries = _listed(arguments["unless"])
-        if entries and all(_holds(machine, functions, entry, arguments, "unless") for entry in entries):
-            return "unless condition is true"
-    return _created(machine, arguments.get("creates"))
+        holds = bool(entries) and all(_holds(machine, functions, entry, arguments, "unless") for entry in entries)
+        kept = kept or holds
+        said.append(f"unless condition is {'true' if holds else 'false'}")
+    if "creates" in arguments:
+        found = _created(machine, arguments["creates"])
+        kept = kept or found is not None
+        said.append(found or "Creates files not found")
+    return "\n".join(said) if kept else None
 
 
 def checked(machine: Machine, arguments: Mapping[str, Value], comment: str) -> str:
@@ -76,10 +83,32 @@ def _holds(
         return _answer(functions, dict(entry), kind)
     if not isinstance(entry, str):
         raise StateFailed(f"{kind}: an entry must be a command, or a mapping with `fun`, not {entry!r}")
-    options = {key: arguments[key] for key in COMMAND_OPTIONS if arguments.get(key) is not None}
+    text, options = as_command(entry, arguments)
+    return machine.run(text, **options).returncode in (0, *_codes(arguments))
+
+
+def as_command(entry: str, arguments: Mapping[str, Value]) -> tuple[str, dict[str, Any]]:
+    """A condition's command as the arguments of its state have it run, for `Machine.run` (Salt's POSSIBLE_CMD_ARGS)."""
     excluded = arguments.get("cmd_opts_exclude") or ()
-    options = {key: value for key, value in options.items() if key not in excluded}
-    return machine.run(entry, **options).returncode == 0
+    given = {key: value for key, value in arguments.items() if value is not None and key not in excluded}
+    shell = str(given.get("shell", "/bin/sh"))
+    text = entry
+    if "root" in given:
+        text = shlex.join(["chroot", str(given["root"]), shell, "-c", entry])
+    elif "shell" in given:
+        text = shlex.join([shell, "-c", entry])
+    if "umask" in given:
+        text = f"umask {umask_of(given['umask']):04o}\n{text}"
+    options: dict[str, Any] = {key: given[key] for key in ("cwd", "runas", "timeout") if key in given}
+    variables = environment(given.get("env"), given.get("prepend_path"))
+    return text, {**options, "env": variables} if variables else options
+
+
+def _codes(arguments: Mapping[str, Value]) -> list[int]:
+    codes = arguments.get("success_retcodes")
+    if codes is None or "success_retcodes" in (arguments.get("cmd_opts_exclude") or ()):
+        return []
+    return [int(code) for code in _listed(codes)]
 
 
 def _answer(functions: Functions | None, entry: dict[str, Value], kind: str) -> bool:

@@ -1,6 +1,6 @@
 import threading
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,8 +94,18 @@ def test_what_is_owed_outside_a_run_stays_owed() -> None:
 def test_parallel_chunks_run_beside_each_other_and_are_waited_for() -> None:
     with ThreadPoolExecutor(2) as pool:
 
-        def background(task: Task) -> Task:
-            return pool.submit(task).result
+        @dataclass
+        class Submitted:
+            future: Future[tuple[StateResult, float]]
+
+            def ready(self) -> bool:
+                return self.future.done()
+
+            def wait(self) -> tuple[StateResult, float]:
+                return self.future.result()
+
+        def background(task: Task) -> Submitted:
+            return Submitted(pool.submit(task))
 
         machine = Machine(changing={"a", "b", "c"})
         machine.meeting = threading.Barrier(2, action=lambda: setattr(machine, "meeting", None))

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from highstate.types import StateResult
-from minion.run_surroundings import TriggerFile, in_thread, surroundings
+from minion.run_surroundings import InThread, TriggerFile, surroundings
 
 
 def test_triggers_outlive_the_process(tmp_path: Path) -> None:
@@ -37,9 +37,11 @@ def test_tasks_run_beside_the_others() -> None:
         assert go.wait(60)
         return result, 1.0
 
-    wait = in_thread(task)
+    begun = InThread(task)
+    assert not begun.ready()
     go.set()
-    assert wait() == (result, 1.0)
+    assert begun.wait() == (result, 1.0)
+    assert begun.ready()
 
 
 def test_what_a_task_raises_reaches_who_waits() -> None:
@@ -47,7 +49,7 @@ def test_what_a_task_raises_reaches_who_waits() -> None:
         raise SystemExit(3)
 
     with pytest.raises(SystemExit):
-        in_thread(task)()
+        InThread(task).wait()
 
 
 def test_state_aggregate() -> None:
