@@ -16,11 +16,14 @@ from highstate.compile.bounds import unbounded
 from highstate.compile.declare import read_excludes, read_extends, read_states
 from highstate.compile.extend import without_duplicates
 from highstate.compile.high import Body, High, first_key, states_of
-from highstate.compile.positions import Place, near, source_excerpt
+from highstate.compile.positions import Place, Sheet, near, source_excerpt
 from highstate.render import Context, RenderFailed, render_sls
 from highstate.types import Files, Pos, Problem, Stage, Value
 
 Taken = Callable[[str, str, str, dict[Value, Value]], dict[Value, Value]]
+
+Whence = Callable[[], Pos]
+"""Where an SLS is named, found when it is asked for: most never are."""
 
 NOTHING: dict[Value, Value] = {}
 """The data of an SLS that has none."""
@@ -97,24 +100,24 @@ class _Assembler:
         """Add the SLS that one entry of the top file names, or all those that it globs."""
         for sls in self._expand(name, saltenv):
             if (saltenv, sls) not in self.rendered:
-                self._merge(self.high.bodies, self._render(sls, saltenv, (), pos))
+                self._merge(self.high.bodies, self._render(sls, saltenv, (), lambda: pos))
 
     def _expand(self, name: str, saltenv: str) -> list[str]:
         if not any(char in name for char in "*?["):
             return [name]
         return fnmatch.filter(sls_names(self.files, saltenv), name) or [name]
 
-    def _render(self, sls: str, saltenv: str, chain: tuple[str, ...], whence: Pos) -> dict[str, Body]:
+    def _render(self, sls: str, saltenv: str, chain: tuple[str, ...], whence: Whence) -> dict[str, Body]:
         """Bodies of an SLS and of what it includes; `chain` are the SLS above it, `whence` says where it is named."""
         self.rendered.add((saltenv, sls))
         if len(chain) > _DEEPEST:
             message = f"SLS {sls!r} is included through more than {_DEEPEST} others"
-            shown = source_excerpt(self.files, whence)
-            self.high.problems.append(Problem(message=message, pos=whence, excerpt=shown))
+            shown = source_excerpt(self.files, whence())
+            self.high.problems.append(Problem(message=message, pos=whence(), excerpt=shown))
             return {}
         path = sls_path(self.files, sls, saltenv)
         if path is None:
-            self._not_found(sls, saltenv, chain, whence)
+            self._not_found(sls, saltenv, chain, whence())
             return {}
         through = (*chain, sls) if chain else ()
         try:
@@ -130,13 +133,15 @@ class _Assembler:
             self.high.problems.append(replace(error.problem, pos=pos))
             return {}
         place = Place(
-            file=path,
-            sls=sls,
-            saltenv=saltenv,
-            include_chain=through,
-            lines=rendered.lines,
-            text=rendered.text,
-            files=self.files,
+            Sheet(
+                file=path,
+                sls=sls,
+                saltenv=saltenv,
+                include_chain=through,
+                lines=rendered.lines,
+                text=rendered.text,
+                files=self.files,
+            )
         )
         if not rendered.data:
             self.taken(saltenv, path, sls, NOTHING)
@@ -163,12 +168,12 @@ class _Assembler:
         bodies = read_states(self.high, data, place)
         for index, entry in enumerate(includes):
             for target in self._include(entry, place, index):
-                self._merge(bodies, self._included(target, chain, place.below("include", index).pos()))
+                self._merge(bodies, self._included(target, chain, place.below("include", index).pos))
         if self.auto_order:
             self._number(bodies)
         return bodies
 
-    def _included(self, target: tuple[str, str], chain: tuple[str, ...], whence: Pos) -> dict[str, Body]:
+    def _included(self, target: tuple[str, str], chain: tuple[str, ...], whence: Whence) -> dict[str, Body]:
         saltenv, sls = target
         if target in self.rendered:
             return {}

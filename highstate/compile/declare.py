@@ -7,7 +7,6 @@ padded, and what has no place in high data becomes a problem. Source: salt/state
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from highstate.compile.high import REQUISITE_ARGUMENTS, Body, Extend, High, first_key
 from highstate.compile.positions import Place
@@ -18,7 +17,7 @@ def read_states(high: High, data: dict[Value, Value], place: Place) -> dict[str,
     """The bodies of an SLS by ID; `high.places` learns where each is."""
     bodies: dict[str, Body] = {}
     for id_, written in data.items():
-        own = replace(place, keys=(id_,), written={})
+        own = Place(place.sheet, (id_,))
         if not isinstance(id_, str):
             high.problems.append(
                 own.problem(
@@ -39,7 +38,7 @@ def read_extends(high: High, data: Value, place: Place) -> None:
         high.problems.append(place.problem(f"The extend of SLS {place.sls!r} is not a dictionary", "extend"))
         return
     for id_, written in data.items():
-        own = replace(place, keys=("extend", id_), written={})
+        own = Place(place.sheet, ("extend", id_))
         if not isinstance(id_, str) or not isinstance(written, dict):
             high.problems.append(own.problem(f"The extension of {id_!r} in SLS {place.sls!r} is not a dictionary"))
             continue

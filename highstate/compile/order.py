@@ -39,8 +39,10 @@ _EDGES = (
     "onchanges_any",
 )
 """The requisites that order chunks, in the order in which Salt looks at them; `listen` does not."""
+_EDGE_KINDS = frozenset(_EDGES)
 _LAST = 1_000_000
 _TEST = "_|-__prereq_test__"
+_GLOB = frozenset("*?[]")
 
 
 def ordered(
@@ -87,14 +89,28 @@ class _Graph:
         self.by_name: dict[tuple[str, Value], dict[str, None]] = {}
         self.by_sls: dict[str, dict[str, None]] = {}
         for draft in drafts:
-            self._add_node(draft.tag, draft)
-            for key in (draft.state, draft.name), (draft.state, draft.id), ("id", draft.id), ("id", draft.name):
-                self.by_name.setdefault(key, {})[draft.tag] = None
+            tag, state, id_, name = draft.tag, draft.state, draft.id, draft.name
+            self._add_node(tag, draft)
+            for key in (
+                ((state, name), (state, id_), ("id", id_), ("id", name))
+                if name != id_
+                else (
+                    (state, id_),
+                    ("id", id_),
+                )
+            ):
+                known = self.by_name.get(key)
+                if known is None:
+                    self.by_name[key] = {tag: None}
+                else:
+                    known[tag] = None
             for sls in (draft.sls, *draft.arguments.get("__sls_included_from__", ())):
-                self.by_sls.setdefault(sls, {})[draft.tag] = None
+                self.by_sls.setdefault(sls, {})[tag] = None
 
     def require(self, draft: Draft, disabled: Collection[str]) -> list[Problem]:
         """Add the edges of a chunk's requisites; the first that names nothing ends it, as in Salt."""
+        if _EDGE_KINDS.isdisjoint(draft.arguments):
+            return []
         for kind in _EDGES:
             if kind in disabled:
                 continue
@@ -136,21 +152,19 @@ class _Graph:
 
     def _named(self, state: str, name: str) -> list[str] | None:
         """Tags of the chunks that a requisite names; None when there are none and there must be."""
-        index: Mapping[Value, dict[str, None]]
-        if state == "sls":
-            index = self.by_sls
-        else:
-            index = {known: tags for (of, known), tags in self.by_name.items() if of == state} if _glob(name) else {}
-        if _glob(name):
-            found = {
-                tag: None
-                for known, tags in index.items()
-                if isinstance(known, str) and fnmatch.fnmatch(known, name)
-                for tag in tags
-            }
-            return list(found) if found or state == "sls" else None
-        tags = index.get(name) if state == "sls" else self.by_name.get((state, name))
-        return None if tags is None else list(tags)
+        if not _glob(name):
+            tags = self.by_sls.get(name) if state == "sls" else self.by_name.get((state, name))
+            return None if tags is None else list(tags)
+        index: Mapping[Value, dict[str, None]] = self.by_sls
+        if state != "sls":
+            index = {known: tags for (of, known), tags in self.by_name.items() if of == state}
+        found = {
+            tag: None
+            for known, tags in index.items()
+            if isinstance(known, str) and fnmatch.fnmatch(known, name)
+            for tag in tags
+        }
+        return list(found) if found or state == "sls" else None
 
     def _missing_hint(self, state: str, name: str) -> str:
         if state == "sls":
@@ -275,7 +289,7 @@ def _settle(draft: Draft, cap: int) -> float:
 
 
 def _glob(name: str) -> bool:
-    return any(char in name for char in "*?[]")
+    return not _GLOB.isdisjoint(name)
 
 
 def _label(draft: Draft) -> str:

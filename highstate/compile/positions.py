@@ -7,7 +7,7 @@ stage recorded; it never parses.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from highstate.render import problems
@@ -28,8 +28,8 @@ class Lines(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """A part of an SLS file: the whole, an ID in it, or an entry of its `extend`."""
+class Sheet:
+    """A rendered SLS file."""
 
     file: str
     sls: str
@@ -39,59 +39,83 @@ class Place:
     text: str = ""
     """The rendered text, for excerpts where the line of the template is not known."""
     files: Files | None = None
+
+
+@dataclass(slots=True)
+class Place:
+    """A part of an SLS file: the whole, an ID in it, or an entry of its `extend`."""
+
+    sheet: Sheet
     keys: tuple[Value, ...] = ()
     """Path of mapping keys down to this part."""
     written: dict[str, str] = field(default_factory=dict)
     """State -> the key as the author wrote it (`pkg` -> `pkg.installed`)."""
 
+    @property
+    def sls(self) -> str:
+        """Name of the SLS."""
+        return self.sheet.sls
+
+    @property
+    def saltenv(self) -> str:
+        """Its environment."""
+        return self.sheet.saltenv
+
+    @property
+    def file(self) -> str:
+        """Path of its template."""
+        return self.sheet.file
+
     def pos(self, *keys: Value) -> Pos:
         """Position of a path of keys below this part, or of the nearest thing around it whose line is known."""
-        line = self._line(*keys)
-        known = self.lines is not None and line
+        sheet, line = self.sheet, self._line(*keys)
         return Pos(
-            file=self.file,
-            saltenv=self.saltenv,
+            file=sheet.file,
+            saltenv=sheet.saltenv,
             line=line,
-            template_line=self.lines.template_line(line) if self.lines is not None and known else 0,
+            template_line=sheet.lines.template_line(line) if sheet.lines is not None and line else 0,
             stage=Stage.COMPILE,
-            include_chain=self.include_chain,
+            include_chain=sheet.include_chain,
         )
 
     def problem(self, message: str, *keys: Value, hint: str = "") -> Problem:
         """An error about this part, with its position and the lines around it, of the template where they are known."""
-        pos = self.pos(*keys)
-        shown = source_excerpt(self.files, pos) if self.files is not None else ""
-        return Problem(message=message, pos=pos, excerpt=shown or _excerpt(self.text, pos.line), hint=hint)
+        sheet, pos = self.sheet, self.pos(*keys)
+        shown = source_excerpt(sheet.files, pos) if sheet.files is not None else ""
+        return Problem(message=message, pos=pos, excerpt=shown or _excerpt(sheet.text, pos.line), hint=hint)
 
     def below(self, *keys: Value) -> Place:
         """The part of this one under a path of keys."""
-        return replace(self, keys=(*self.keys, *(self._key(key) for key in keys)), written={})
+        return Place(self.sheet, (*self.keys, *(self._key(key) for key in keys)))
 
     def _key(self, key: Value) -> Value:
         return self.written.get(key, key) if isinstance(key, str) else key
 
     def _line(self, *keys: Value) -> int:
         """Line of the deepest part of the path that is known; list items on the way need not be named."""
-        if self.lines is None:
+        lines = self.sheet.lines
+        if lines is None:
             return 0
+        if not keys and len(self.keys) == 1:  # an ID: most of all questions
+            return lines.find(self.keys[0])
         path: tuple[Value, ...] = ()
         for key in (*self.keys, *(self._key(key) for key in keys)):
-            deeper = self._step(path, key)
+            deeper = _step(lines, path, key)
             if not deeper:
                 break
             path = deeper
-        return self.lines.find(*path) if path else 0
+        return lines.find(*path) if path else 0
 
-    def _step(self, path: tuple[Value, ...], key: Value) -> tuple[Value, ...]:
-        assert self.lines is not None  # noqa: S101 - the caller looked
-        if self.lines.find(*path, key):
-            return (*path, key)
-        for index in range(_ITEMS):
-            if not self.lines.find(*path, index):
-                break
-            if self.lines.find(*path, index, key):
-                return (*path, index, key)
-        return ()
+
+def _step(lines: Lines, path: tuple[Value, ...], key: Value) -> tuple[Value, ...]:
+    if lines.find(*path, key):
+        return (*path, key)
+    for index in range(_ITEMS):
+        if not lines.find(*path, index):
+            break
+        if lines.find(*path, index, key):
+            return (*path, index, key)
+    return ()
 
 
 def source_excerpt(files: Files, pos: Pos) -> str:

@@ -15,6 +15,7 @@ from highstate.types import Value
 
 _IN = frozenset(("require_in", "watch_in", "onfail_in", "onchanges_in", "prereq_in"))
 _USES = frozenset(("use", "use_in"))
+_WORKED_IN = _IN | _USES
 _NOT_USED = _IN | _USES | {"require", "watch", "prereq", "onfail", "onfail_stop", "onchanges", "name", "names"}
 """Arguments that `use` does not copy."""
 
@@ -27,9 +28,10 @@ def requisites_in(high: High, disabled: Collection[str] = ()) -> None:
     extends: dict[str, Extend] = {}
     for id_, state, run in high.declarations():
         for argument in run:
-            key = first_key(argument)
-            if key not in disabled and (key in _IN or key in _USES):
-                _Statement(high, extends, id_, state, key).expand(argument[key])
+            if isinstance(argument, dict) and not _WORKED_IN.isdisjoint(argument):
+                key = first_key(argument)
+                if key in _WORKED_IN and key not in disabled:
+                    _Statement(high, extends, id_, state, key).expand(argument[key])
     high.extends = list(extends.values())
 
 
@@ -42,7 +44,11 @@ class _Statement:
         self.id = id_
         self.state = state
         self.key = key
-        self.place: Place = high.place(id_).below(state, key)
+
+    @property
+    def place(self) -> Place:
+        """Where it is written."""
+        return self.high.place(self.id).below(self.state, self.key)
 
     def expand(self, items: Value) -> None:
         """Add an extend for each target of the statement."""
@@ -138,7 +144,7 @@ class _Statement:
         arguments.append({requisite: [{self.state: self.id}]})
 
     def _copy(self, source: Target, user: Target) -> None:
-        has = {
+        kept = _NOT_USED | {
             first_key(argument)
             for argument in self.high.bodies[user[0]][user[1]]
             if isinstance(argument, dict) and len(argument) == 1
@@ -146,13 +152,15 @@ class _Statement:
         self._extension(user).extend(
             argument
             for argument in self.high.bodies[source[0]][source[1]]
-            if isinstance(argument, dict) and len(argument) == 1 and first_key(argument) not in _NOT_USED | has
+            if isinstance(argument, dict) and len(argument) == 1 and first_key(argument) not in kept
         )
 
     def _extension(self, target: Target) -> list[Value]:
         """The arguments that are being added to a target."""
         name, state = target
-        extend = self.extends.setdefault(name, Extend(id=name, body={}, place=self.place))
+        extend = self.extends.get(name)
+        if extend is None:
+            extend = self.extends[name] = Extend(id=name, body={}, place=self.place)
         body: Body = extend.body
         arguments: list[Value] = body.setdefault(state, [])
         return arguments

@@ -39,10 +39,8 @@ class Places:
     literal: frozenset[int] = frozenset()
     """Identities of the constants of the code: what stands in the template itself."""
 
-    def read(self, code: CodeType, debug_info: Sequence[tuple[int, int]]) -> None:
-        """Learn the lines of the template's main function."""
-        if self._starts:
-            return
+    def learn(self, code: CodeType, debug_info: Sequence[tuple[int, int]]) -> None:
+        """Read the lines of the template's main function."""
         in_code = [line for _, line in debug_info]
         starts, lines = [-1], [0]
         for start, _, line in code.co_lines():
@@ -52,6 +50,11 @@ class Places:
         self._lines, self.literal = lines, frozenset(map(id, code.co_consts))
         self._starts = starts  # last: another thread may look whether it is there
 
+    @property
+    def known(self) -> bool:
+        """Whether they were read."""
+        return bool(self._starts)
+
     def line(self, offset: int) -> int:
         """The template's line of an instruction; 0 when there is none."""
         return self._lines[bisect_right(self._starts, offset) - 1]
@@ -59,8 +62,8 @@ class Places:
 
 def collect(template: jinja2.Template, context: jinja2.runtime.Context, places: Places, *, newline: bool) -> Text:
     """Run a template. `newline`: put one behind the output, because Jinja took it from the source."""
-    code = template.root_render_func.__code__
-    places.read(code, template.debug_info)
+    if not places.known:
+        places.learn(template.root_render_func.__code__, template.debug_info)
     literal = places.literal
     parts: list[str] = []
     lines = array("I")

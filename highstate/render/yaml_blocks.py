@@ -11,10 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import is_
 from threading import Lock
 from typing import Any, TypeAlias
 
 import yaml
+from yaml._yaml import CParser
 from yaml.resolver import Resolver
 
 from highstate.types import Value
@@ -39,7 +41,7 @@ class _NotPlain(Exception):
     """A document of more than mappings, lists and plain scalars; or a wrong one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Block:
     """One top-level entry."""
 
@@ -47,7 +49,15 @@ class Block:
     value: Value
     written: str
     """The key as text."""
-    place: Line
+    _text: str
+    _place: Line | None = None
+
+    @property
+    def place(self) -> Line:
+        """The lines in it; read again on first use, because most are never asked for."""
+        if self._place is None:
+            self._place = _line_of(_composed(self._text))
+        return self._place
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +65,8 @@ class Blocks:
     """A document: its entries, and where each is."""
 
     blocks: tuple[Block, ...]
-    places: Mapping[str, tuple[int, Line]]
-    """Key as it is written -> the line (from 0) at which its block begins, and the lines in the block."""
+    places: Mapping[str, tuple[int, Block]]
+    """Key as it is written -> the line (from 0) at which its block begins, and the block."""
 
     def data(self) -> dict[Value, Value]:
         """The document as a mapping; its values are shared."""
@@ -66,7 +76,10 @@ class Blocks:
         """Line (from 1) of the key or index at the end of a path; 0 when it is not known."""
         if not path or path[0] not in self.places:
             return 0
-        start, (line, below) = self.places[path[0]]
+        start, block = self.places[path[0]]
+        if len(path) == 1:
+            return start + 1  # a block begins with its key
+        line, below = block.place
         for part in path[1:]:
             if isinstance(below, dict) and part in below:
                 line, below = below[part]
@@ -95,7 +108,7 @@ def read_blocks(text: str) -> Blocks | None:
             starts.append(cut)
     blocks: list[Block] = []
     keys: set[Value] = set()
-    places: dict[str, tuple[int, Line]] = {}
+    places: dict[str, tuple[int, Block]] = {}
     line, before = 0, 0
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         block = _block(text[start:end])
@@ -105,7 +118,7 @@ def read_blocks(text: str) -> Blocks | None:
         blocks.append(block)
         line += text.count("\n", before, start)
         before = start
-        places.setdefault(block.written, (line, block.place))
+        places.setdefault(block.written, (line, block))
     return Blocks(tuple(blocks), places)
 
 
@@ -113,27 +126,24 @@ def forget() -> None:
     """Drop all entries that are kept, for those who measure or need the memory."""
     with _lock:
         _known.clear()
+        _tags.clear()
 
 
 def _block(text: str) -> Block | None:
     found = _known.get(text)
     if found is not None:
         return found
-    parser = _Parser(text)
     try:
-        node = parser.get_single_node()
+        node = _composed(text)
         if not isinstance(node, yaml.MappingNode) or len(node.value) != 1 or node.start_mark.line:
             return None
-        if node.tag != _MAP:
+        if node.tag != _MAP or node.value[0][0].start_mark.line:
             return None
-        data, lines = _mapping(node, 1)
+        data = _mapping(node, 1)
     except (yaml.YAMLError, _NotPlain, ValueError, TypeError, IndexError, RecursionError):
         return None  # `yaml_loader` says what is wrong
-    finally:
-        parser.dispose()
     [(key, value)] = data.items()
-    [(written, place)] = lines.items()
-    block = Block(key, value, written, place)
+    block = Block(key, value, node.value[0][0].value, text)
     if len(text) <= _LONGEST:
         with _lock:
             _known[text] = block
@@ -142,37 +152,60 @@ def _block(text: str) -> Block | None:
     return block
 
 
-def _built(node: yaml.Node, depth: int) -> tuple[Any, Lines]:
-    """A node as data, and the lines in it."""
-    if isinstance(node, yaml.ScalarNode):
-        return (node.value if node.tag == _STR else _scalar(node)), None
+def _composed(text: str) -> Any:
+    """The one document in a text as nodes; None for an empty one."""
+    parser: Any = _Parser(text)
+    try:
+        return parser.get_single_node()
+    finally:
+        parser.dispose()
+
+
+def _value(node: Any, depth: int) -> Any:
+    """A node as data."""
+    kind = type(node)
+    if kind is yaml.ScalarNode:
+        return node.value if node.tag == _STR else _scalar(node)
     if depth > 100:
         raise _NotPlain
-    if isinstance(node, yaml.MappingNode) and node.tag == _MAP:
+    if kind is yaml.MappingNode and node.tag == _MAP:
         return _mapping(node, depth + 1)
-    if isinstance(node, yaml.SequenceNode) and node.tag == _SEQ:
-        items: list[Value] = []
-        places: list[Line] = []
-        for item in node.value:
-            value, lines = _built(item, depth + 1)
-            items.append(value)
-            places.append((item.start_mark.line, lines))
-        return items, places
+    if kind is yaml.SequenceNode and node.tag == _SEQ:
+        depth += 1
+        return [_value(item, depth) for item in node.value]
     raise _NotPlain
 
 
-def _mapping(node: yaml.MappingNode, depth: int) -> tuple[dict[Value, Value], dict[str, Line]]:
+def _mapping(node: yaml.MappingNode, depth: int) -> dict[Value, Value]:
     data: dict[Value, Value] = {}
-    places: dict[str, Line] = {}
     for key_node, value_node in node.value:
-        if not isinstance(key_node, yaml.ScalarNode):
+        if type(key_node) is not yaml.ScalarNode:
             raise _NotPlain
         key = key_node.value if key_node.tag == _STR else _scalar(key_node)
         if key in data:
             raise _NotPlain
-        data[key], lines = _built(value_node, depth)
-        places.setdefault(key_node.value, (key_node.start_mark.line, lines))
-    return data, places
+        if type(value_node) is yaml.ScalarNode and value_node.tag == _STR:
+            data[key] = value_node.value
+        else:
+            data[key] = _value(value_node, depth)
+    return data
+
+
+def _line_of(root: yaml.MappingNode) -> Line:
+    """Where the one key of a block is, and what is below it."""
+    [(key, value)] = root.value
+    return key.start_mark.line, _lines(value)
+
+
+def _lines(node: yaml.Node) -> Lines:
+    if isinstance(node, yaml.MappingNode):
+        places: dict[str, Line] = {}
+        for key, value in node.value:
+            places.setdefault(key.value, (key.start_mark.line, _lines(value)))
+        return places
+    if isinstance(node, yaml.SequenceNode):
+        return [(item.start_mark.line, _lines(item)) for item in node.value]
+    return None
 
 
 def _scalar(node: yaml.ScalarNode) -> Value:
@@ -197,20 +230,18 @@ _CONSTRUCTORS = {
 _RESOLVER = Resolver()
 
 
-class _Parser(yaml.CSafeLoader):
+class _Parser(CParser):
     """libyaml's parser; which tag a plain scalar gets is looked up once for each text."""
 
-    def descend_resolver(self, current_node: Any, current_index: Any) -> None:
-        """No tag follows from a path here."""
-
-    def ascend_resolver(self) -> None:
-        """No tag follows from a path here."""
+    # No tag follows from a path here. Called for each node; functions of C that do nothing cost least.
+    descend_resolver = is_
+    ascend_resolver = ().__len__
 
     def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:
         """The tag of a node that has none."""
         if kind is not yaml.ScalarNode:
             return _SEQ if kind is yaml.SequenceNode else _MAP
-        if not implicit[0]:
+        if not implicit[0] or value[:1] not in _FIRST:
             return _STR
         tag = _tags.get(value)
         if tag is None:
@@ -222,4 +253,6 @@ class _Parser(yaml.CSafeLoader):
         return tag
 
 
+_FIRST = frozenset(Resolver.yaml_implicit_resolvers)
+"""First characters of plain text that may be anything but text."""
 _tags: dict[str, str] = {}
