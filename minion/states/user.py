@@ -1,7 +1,7 @@
 """The user state: users with their attributes, groups, home and password hash, or gone.
 
 Called by the engine. Reading and the tools that change users are in `minion.system.accounts`, the checks of what an
-author wrote in `minion.states.user_wanted`. A password hash is compared and set, and nowhere shown.
+author wrote in `minion.states.user_wanted`. Passwords are in `minion.states.user_shadow`; none is shown anywhere.
 """
 
 from __future__ import annotations
@@ -10,12 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, Value
+from minion.states.user_shadow import WORDS, Password
 from minion.states.user_wanted import GECOS, Wanted
 from minion.system import accounts
-from minion.system.accounts import REDACTED, Group, User
-
-_UNSET = ("", "!", "!!", "*", "!*")
-"""Shadow fields of users who have no password yet."""
+from minion.system.accounts import Group, User
 
 
 def present(
@@ -30,9 +28,18 @@ def present(
     remove_groups: bool = True,
     home: Value = None,
     createhome: bool = True,
+    persist_home: bool = False,
     password: Value = None,
     hash_password: bool = False,
     enforce_password: bool = True,
+    empty_password: bool = False,
+    password_lock: bool | None = None,
+    date: Value = None,
+    mindays: Value = None,
+    maxdays: Value = None,
+    inactdays: Value = None,
+    warndays: Value = None,
+    expire: Value = None,
     shell: Value = None,
     unique: bool = True,
     system: bool = False,
@@ -41,38 +48,50 @@ def present(
     workphone: Value = None,
     homephone: Value = None,
     other: Value = None,
+    loginclass: Value = None,
+    nologinit: bool = False,
+    local: bool = False,
     allow_uid_change: bool = False,
     allow_gid_change: bool = False,
 ) -> Plan:
     """The user exists, with these attributes; what is left out stays as it is.
 
-    `password` is a hash as it stands in shadow. `groups` are all that the user is in besides the primary one, unless
-    `remove_groups` is False; `optional_groups` count as far as they exist.
+    `password` is a hash as it stands in shadow, or with `hash_password` the password itself. Days are counted since
+    1970 (`date`, the last change of the password, and `expire`) or from that change on. `groups` are all that the user
+    is in besides the primary one, unless `remove_groups` is False; `optional_groups` count as far as they exist.
     """
-    if hash_password:
-        raise StateFailed("hash_password is not supported: put the hash itself into 'password' (mkpasswd -m sha-512)")
+    if local:
+        raise StateFailed("local is not supported: users are made by useradd, which knows the local files alone")
+    days = {"date": date, "mindays": mindays, "maxdays": maxdays, "inactdays": inactdays, "warndays": warndays}
+    secret = Password.checked(
+        password=password,
+        plain=bool(hash_password),
+        empty=bool(empty_password),
+        locked=password_lock,
+        enforced=bool(enforce_password),
+        days={**days, "expire": expire or None},
+    )
     wanted = Wanted.checked(
         name,
         ids=(uid, gid),
         paths=(home, shell),
         groups=(groups, optional_groups),
-        password=password,
         gecos=(fullname, roomnumber, workphone, homephone, other),
     )
     known = {one.name: one for one in accounts.groups(machine)}
     missing = [one for one in wanted.groups or () if one not in known]
     found = accounts.user(machine, name)
     if found is None:
-        options = _creation_options(createhome, usergroup, unique, system)
-        return _creation(wanted, known, missing, options)
-    update = _Update(machine, found, wanted, known, bool(remove_groups), bool(createhome), bool(enforce_password))
+        options = [*_creation_options(createhome, usergroup, unique, system), *(["--no-log-init"] if nologinit else [])]
+        return _creation(wanted, secret, known, missing, options)
+    update = _Update(machine, found, wanted, secret, known, bool(remove_groups), bool(createhome), bool(persist_home))
     update.check_ids(bool(allow_uid_change), bool(allow_gid_change))
     if usergroup and wanted.gid is None and name in known:
         update.gid = known[name].gid
     return update.plan(missing, unique=bool(unique))
 
 
-def absent(machine: Reader, name: str, *, purge: bool = False, force: bool = False) -> Plan:
+def absent(machine: Reader, name: str, *, purge: bool = False, force: bool = False, local: bool = False) -> Plan:
     """There is no user of this name; `purge` takes the home with it, `force` does not mind running processes."""
     accounts.check_name("user", name)
     if accounts.user(machine, name) is None:
@@ -99,26 +118,26 @@ def _creation_options(createhome: bool, usergroup: bool | None, unique: bool, sy
     return [*options, *([] if unique else ["--non-unique"]), *(["--system"] if system else [])]
 
 
-def _creation(wanted: Wanted, known: Mapping[str, Group], missing: Sequence[str], options: Sequence[str]) -> Plan:
+def _creation(
+    wanted: Wanted, secret: Password, known: Mapping[str, Group], missing: Sequence[str], options: Sequence[str]
+) -> Plan:
     joined = [one for one in wanted.all_groups() if one in known]
 
     def act(machine: Machine) -> Mapping[str, Value]:
         _refuse_missing(machine, wanted)
         command = ["useradd", *options, *_new_attributes(wanted, joined), "--", wanted.name]
         accounts.change(machine, command, f"Failed to create new user {wanted.name}")
-        if wanted.password is not None:
-            accounts.set_password(machine, wanted.name, wanted.password)
         made = accounts.user(machine, wanted.name)
         return made.as_salt() if made else {}
 
     foreseen: dict[str, Value] = {"uid": wanted.uid, "home": wanted.home, "shell": wanted.shell}
     foreseen |= {key: text for key, text in zip(GECOS, wanted.gecos, strict=True) if text}
-    foreseen["password"] = REDACTED if wanted.password is not None else None
     pending = f"User {wanted.name} set to be added"
     return Plan(
         changes=(
             Change(key="name", shown=wanted.name, act=act),
             *(Change(key=key, shown=new, act=_with_the_user) for key, new in foreseen.items() if new is not None),
+            *secret.after_creation(wanted.name),
         ),
         pending=pending + (f" (pending groups: {','.join(missing)})" if missing else ""),
         done=f"New user {wanted.name} created",
@@ -158,10 +177,11 @@ class _Update:
     machine: Reader
     found: User
     wanted: Wanted
+    secret: Password
     known: Mapping[str, Group]
     remove_groups: bool
     createhome: bool
-    enforce_password: bool
+    persist_home: bool
     gid: int | None = None
 
     def check_ids(self, allow_uid: bool, allow_gid: bool) -> None:
@@ -183,12 +203,12 @@ class _Update:
 
     def plan(self, missing: Sequence[str], *, unique: bool) -> Plan:
         """Each attribute that differs, with the command that changes it."""
-        changes = [*self._attributes(unique), *self._password(), *self._groups()]
+        changes = [*self._attributes(unique), *self.secret.changes(self.machine, self.found.name), *self._groups()]
         if missing:
             changes.insert(0, Change(key="", act=lambda machine: _refuse_missing(machine, self.wanted)))
         if not changes:
             return Plan(comment=f"User {self.found.name} is present and up to date")
-        lines = [f"{one.key}: {one.shown}" for one in changes if one.key]
+        lines = [f"{WORDS.get(one.key, one.key)}: {one.shown}" for one in changes if one.key]
         if missing:
             lines.append(f"groups (pending creation): {','.join(missing)}")
         return Plan(
@@ -213,7 +233,8 @@ class _Update:
         if wanted.shell is not None and wanted.shell != found.shell:
             changes.append(self._usermod("shell", found.shell, wanted.shell, ["--shell", wanted.shell]))
         if wanted.home is not None and wanted.home != found.home:
-            changes.append(self._usermod("home", found.home, wanted.home, ["--home", wanted.home]))
+            move = ["--move-home"] if self.persist_home else []
+            changes.append(self._usermod("home", found.home, wanted.home, ["--home", wanted.home, *move]))
         return [*changes, *self._gecos(), *self._home_folder()]
 
     def _gecos(self) -> list[Change]:
@@ -232,7 +253,8 @@ class _Update:
 
     def _home_folder(self) -> list[Change]:
         home = self.wanted.home or self.found.home
-        if not self.createhome or self.machine.stat(home) is not None:
+        moved = self.persist_home and home != self.found.home and self.machine.stat(self.found.home) is not None
+        if not self.createhome or moved or self.machine.stat(home) is not None:
             return []
 
         def act(machine: Machine) -> None:
@@ -241,16 +263,6 @@ class _Update:
             machine.chown(home, now.uid, now.gid)
 
         return [Change(key="homeDoesNotExist", shown=home, act=act)]
-
-    def _password(self) -> list[Change]:
-        hashed = self.wanted.password
-        if hashed is None:
-            return []
-        now = accounts.password_hash(self.machine, self.found.name)
-        if now == hashed or (not self.enforce_password and now is not None and now not in _UNSET):
-            return []
-        name = self.found.name
-        return [Change(key="passwd", shown=REDACTED, act=lambda machine: accounts.set_password(machine, name, hashed))]
 
     def _groups(self) -> list[Change]:
         if self.wanted.groups is None and self.wanted.optional_groups is None:

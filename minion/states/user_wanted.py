@@ -1,11 +1,11 @@
 """What `user.present` asks for: its arguments, checked, as `Wanted`.
 
-Called by `minion.states.user`. It looks at no machine. Errors never quote a password.
+Called by `minion.states.user`. It looks at no machine. Passwords are the business of `minion.states.user_shadow`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from minion.states.plan import StateFailed, Value
 from minion.system import accounts
@@ -26,7 +26,6 @@ class Wanted:
     shell: str | None = None
     groups: tuple[str, ...] | None = None
     optional_groups: tuple[str, ...] | None = None
-    password: str | None = field(default=None, repr=False)
     gecos: tuple[str | None, ...] = (None,) * len(GECOS)
 
     @classmethod
@@ -37,7 +36,6 @@ class Wanted:
         ids: tuple[Value, Value],
         paths: tuple[Value, Value],
         groups: tuple[Value, Value],
-        password: Value,
         gecos: tuple[Value, ...],
     ) -> Wanted:
         """From the arguments as an author wrote them: (uid, gid), (home, shell), (groups, optional_groups)."""
@@ -50,7 +48,6 @@ class Wanted:
             shell=_path("shell", paths[1]),
             groups=_names("groups", groups[0]),
             optional_groups=_names("optional_groups", groups[1]),
-            password=_hash(password),
             gecos=tuple(_gecos(key, text) for key, text in zip(GECOS, gecos, strict=True)),
         )
 
@@ -95,17 +92,6 @@ def _names(argument: str, value: Value) -> tuple[str, ...] | None:
     for one in names:
         accounts.check_name("group", one)
     return names
-
-
-def _hash(value: Value) -> str | None:
-    if value is None:
-        return None
-    text = str(value)
-    if not text or any(letter in text for letter in ":\n\r\0"):
-        raise StateFailed(
-            "Invalid password: the hash as it stands in /etc/shadow is expected, without ':' or line ends"
-        )
-    return text
 
 
 def _gecos(key: str, value: Value) -> str | None:

@@ -7,8 +7,8 @@ never into a command line that every user of the machine could read.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from minion.states.plan import Completed, Machine, Reader, StateFailed
 
@@ -66,6 +66,19 @@ class Group:
         return {"name": self.name, "passwd": "x", "gid": self.gid, "members": list(self.members)}
 
 
+_SHADOW_DAYS = ("lstchg", "min", "max", "warn", "inact", "expire")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shadow:
+    """An entry of shadow."""
+
+    password: str = field(repr=False)
+    """The hash, with a `!` before it when it is locked."""
+    days: Mapping[str, int]
+    """By Salt's names; -1 stands for never."""
+
+
 def user(machine: Reader, name: str) -> User | None:
     """The user of this name."""
     fields = _entry(machine, "passwd", name, 7)
@@ -114,10 +127,13 @@ def groups(machine: Reader) -> list[Group]:
     return parse_groups(_database(machine, "group"))
 
 
-def password_hash(machine: Reader, name: str) -> str | None:
-    """The second field of the user's shadow entry; None when it cannot be read. It must not be shown to anybody."""
+def shadow(machine: Reader, name: str) -> Shadow | None:
+    """The user's shadow entry; None when it cannot be read. Its password must not be shown to anybody."""
     fields = _entry(machine, "shadow", name, 9)
-    return fields[1] if fields else None
+    if fields is None:
+        return None
+    days = dict(zip(_SHADOW_DAYS, fields[2:8], strict=True))
+    return Shadow(password=fields[1], days={key: int(value or -1) for key, value in days.items()})
 
 
 def set_password(machine: Machine, name: str, hashed: str) -> None:

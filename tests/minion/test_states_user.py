@@ -13,6 +13,7 @@ from highstate.types import Chunk, StateResult
 from minion.states.engine import StateEngine
 from minion.states.machine import LocalMachine
 from minion.system import accounts
+from minion.system.password import hash_of, matches
 
 USER, GROUP = "slttestuser", "slttestgroup"
 HASH = "$6$saltsalt$notahashofanything"
@@ -90,7 +91,7 @@ def test_a_user_is_made_changed_and_removed(nobody_yet: None, tmp_path: Path) ->
     assert set(foreseen.changes.items()) <= {(k, v) for k, v in made.changes.items() if not isinstance(v, list)}
     assert made.changes["groups"] == [GROUP, USER]
     assert made.changes["password"] == "XXX-REDACTED-XXX"
-    assert accounts.password_hash(_machine(), USER) == HASH
+    assert _shadow().password == HASH
     assert _run("user.present", USER, **wanted).comment == f"User {USER} is present and up to date"
 
     change = {"groups": [], "fullname": "Other", "roomnumber": 5, "shell": "/bin/sh", "home": str(tmp_path / "new")}
@@ -131,7 +132,67 @@ def test_passwords_change_only_when_enforced(nobody_yet: None, tmp_path: Path) -
     assert _run("user.present", USER, password=HASH, enforce_password=False).changes == {}
     changed = _run("user.present", USER, password=HASH)
     assert changed.changes == {"passwd": "XXX-REDACTED-XXX"}
-    assert accounts.password_hash(_machine(), USER) == HASH
+    assert _shadow().password == HASH
+
+
+def _shadow() -> accounts.Shadow:
+    found = accounts.shadow(_machine(), USER)
+    assert found is not None
+    return found
+
+
+@pytest.mark.e2e
+@as_root
+def test_passwords_age(nobody_yet: None, tmp_path: Path) -> None:
+    home = str(tmp_path / "home")
+    days = {"date": 19000, "mindays": 1, "maxdays": 90, "inactdays": 5, "warndays": 9, "expire": 30000}
+    foreseen = _run("user.present", USER, home=home, password=HASH, test=True, **days)
+    made = _run("user.present", USER, home=home, password=HASH, **days)
+    assert made.result is True
+    assert days.items() <= made.changes.items()
+    assert set(foreseen.changes) <= set(made.changes)
+    assert _shadow().days == {"lstchg": 19000, "min": 1, "max": 90, "inact": 5, "warn": 9, "expire": 30000}
+    assert _run("user.present", USER, **days).comment == f"User {USER} is present and up to date"
+    foreseen = _run("user.present", USER, mindays=0, inactdays=-1, test=True)
+    assert foreseen.comment == "The following user attributes are set to be changed:\nmindays: 0\ninactdays: -1\n"
+    assert _run("user.present", USER, mindays=0, inactdays=-1).changes == {"min": 0, "inact": -1} == foreseen.changes
+    again = _run("user.present", USER, password="$6$another$hash", date=19000)
+    assert (again.result, again.changes) == (True, {"passwd": "XXX-REDACTED-XXX", "lstchg": 19000})
+
+
+@pytest.mark.e2e
+@as_root
+def test_a_password_is_hashed_emptied_and_locked(nobody_yet: None, tmp_path: Path) -> None:
+    plain = {"password": "correct horse: battery", "hash_password": True}
+    made = _run("user.present", USER, home=str(tmp_path / "home"), **plain)
+    assert made.result is True
+    hashed = _shadow().password
+    assert matches("correct horse: battery", hashed)
+    assert not matches("another", hashed)
+    assert "horse" not in repr(made)
+    assert _run("user.present", USER, **plain).changes == {}
+    assert _run("user.present", USER, password_lock=True).changes == {"passwd": "XXX-REDACTED-XXX"}
+    assert _shadow().password == f"!{hashed}"
+    assert _run("user.present", USER, password_lock=True, **plain).changes == {}
+    assert _run("user.present", USER, password_lock=False).result is True
+    assert _shadow().password == hashed
+    changed = _run("user.present", USER, password=HASH, password_lock=True)
+    assert (changed.result, changed.changes) == (True, {"passwd": "XXX-REDACTED-XXX"})
+    assert _shadow().password == f"!{HASH}"
+    emptied = _run("user.present", USER, empty_password=True)
+    assert (emptied.result, _shadow().password) == (True, "")
+    assert _run("user.present", USER, empty_password=True).changes == {}
+
+
+@pytest.mark.e2e
+@as_root
+def test_a_home_moves_with_what_is_in_it(nobody_yet: None, tmp_path: Path) -> None:
+    _run("user.present", USER, home=str(tmp_path / "old"))
+    (tmp_path / "old/kept").write_text("x")
+    moved = _run("user.present", USER, home=str(tmp_path / "new"), persist_home=True)
+    assert moved.changes == {"home": str(tmp_path / "new")}
+    assert (tmp_path / "new/kept").read_text() == "x"
+    assert not (tmp_path / "old").exists()
 
 
 @pytest.mark.e2e
@@ -163,7 +224,9 @@ def test_names_that_cannot_be_are_refused(state: str, name: str) -> None:
         ({"groups": {"a": 1}}, "a list of group names"),
         ({"groups": ["-x"]}, "Invalid group name"),
         ({"password": f"{HASH}\nroot:x"}, "Invalid password"),
-        ({"password": "x", "hash_password": True}, "hash_password is not supported"),
+        ({"mindays": "soon"}, "Invalid mindays"),
+        ({"expire": True}, "Invalid expire"),
+        ({"local": True}, "local is not supported"),
     ],
 )
 def test_bad_arguments_of_a_user(arguments: dict[str, Any], message: str) -> None:
@@ -197,3 +260,12 @@ def test_what_execution_functions_show() -> None:
     assert group.as_salt()["gid"] == 0
     assert accounts.user(_machine(), "no-such-user") is None
     assert accounts.user(_machine(), "0") is None
+
+
+def test_hashes_are_those_of_the_system() -> None:
+    made = hash_of("a password")
+    assert made.startswith("$6$")
+    assert matches("a password", made)
+    assert not matches("a passwore", made)
+    assert not matches("a password", "!")
+    assert hash_of("a password") != made
