@@ -10,8 +10,8 @@ from minion.usermodules.store import KINDS
 
 # fmt: off
 _ELSEWHERE = (
-    "beacons", "clouds", "engines", "executors", "log_handlers", "matchers", "outputters", "pillar", "proxymodules",
-    "renderers", "returners", "sdb", "serializers", "tops",
+    "clouds", "engines", "executors", "log_handlers", "matchers", "outputters", "pillar", "proxymodules",
+    "renderers", "sdb", "serializers", "tops",
 )
 # fmt: on
 """Kinds that a minion does not load here: there is nothing to bring up to date."""

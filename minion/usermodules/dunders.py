@@ -32,6 +32,11 @@ def dunders_of(context: Context) -> dict[str, Any]:
             "test": context.opts.get("test", False),
         },
         "__env__": "base",
+        "__sdb__": {},
+        "__proxy__": {},
+        "__serializers__": {},
+        "__low__": {},
+        "__instance_id__": context.minion_id,
         "__running__": {},
         "__lowstate__": [],
     }

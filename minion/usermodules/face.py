@@ -8,33 +8,86 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 _HERE = "minion.usermodules.salt_names"
-_PACKAGES = ("salt", "salt.utils", "salt.ext", "salt.utils.decorators")
+_PACKAGES = {
+    "salt": "",
+    "salt.defaults": "small",
+    "salt.ext": "",
+    "salt.returners": "returning",
+    "salt.utils": "",
+    "salt.utils.decorators": "decorators",
+    "salt.utils.validate": "",
+}
 _MODULES = {
+    "salt._compat": "small",
+    "salt.defaults.exitcodes": "small",
     "salt.exceptions": "exceptions",
     "salt.ext.six": "six",
+    "salt.payload": "small",
+    "salt.syspaths": "small",
     "salt.utils.args": "args",
+    "salt.utils.atomicfile": "small",
+    "salt.utils.beacons": "small",
+    "salt.utils.compat": "small",
     "salt.utils.data": "data",
+    "salt.utils.dateutils": "small",
+    "salt.utils.decorators.jinja": "decorators",
     "salt.utils.decorators.path": "decorators_path",
     "salt.utils.dictdiffer": "dictdiffer",
     "salt.utils.dictupdate": "dictupdate",
+    "salt.utils.environment": "small",
+    "salt.utils.event": "small",
     "salt.utils.files": "files",
+    "salt.utils.functools": "functions",
     "salt.utils.hashutils": "hashutils",
+    "salt.utils.http": "urls",
+    "salt.utils.immutabletypes": "small",
+    "salt.utils.itertools": "small",
     "salt.utils.json": "json_text",
+    "salt.utils.locales": "small",
+    "salt.utils.network": "network",
+    "salt.utils.msgpack": "small",
     "salt.utils.odict": "odict",
     "salt.utils.path": "path",
     "salt.utils.platform": "platform",
+    "salt.utils.stringio": "small",
     "salt.utils.stringutils": "stringutils",
+    "salt.utils.systemd": "small",
+    "salt.utils.timeutil": "small",
+    "salt.utils.url": "urls",
+    "salt.utils.user": "users",
+    "salt.utils.validate.net": "network",
     "salt.utils.versions": "versions",
     "salt.utils.yaml": "yaml_text",
+    "salt.version": "small",
 }
+_KEPT = ("__version__", "__saltstack_version__")
+_INNER = """
+    auth cache channel channel.client client client.ssh config crypt fileclient fileserver grains grains.extra key
+    loader
+    loader.context log master minion modules output pillar runner runners serializers state states template transport
+    wheel utils.asynchronous utils.boto3mod utils.cache utils.cloud utils.configcomparer utils.configparser
+    utils.context
+    utils.crypt utils.dns utils.doc utils.dockermod utils.error utils.extmods utils.filebuffer utils.find utils.gitfs
+    utils.jid utils.jinja utils.job utils.kickstart utils.mac_utils utils.master utils.minion utils.minions utils.mount
+    utils.nacl utils.napalm utils.openstack utils.package utils.pkg utils.pkg.deb utils.pkg.rpm utils.powershell
+    utils.preseed utils.process utils.profile utils.psutil_compat utils.reactor utils.roster_matcher utils.schema
+    utils.sdb utils.secret utils.smb utils.ssdp utils.ssh utils.state utils.templates utils.thin utils.timed_subprocess
+    utils.vault utils.verify utils.virt utils.vmware utils.vt utils.win_dacl utils.win_functions utils.win_pwsh
+    utils.win_reg utils.win_runas utils.win_service utils.win_system utils.win_update utils.winapi utils.x509
+    utils.xmlutil utils.yamldumper utils.yamlencoder utils.yamlloader utils.zeromq modules.cmdmod modules.file
+    modules.network modules.virtualenv_mod states.file
+"""
+_HOLLOW = frozenset(f"salt.{name}" for name in _INNER.split())
+"""Salt's own workings: they can be imported, as they always can there; what is used of them says what is missing."""
 NAMES = tuple(sorted((*_PACKAGES, *_MODULES)))
-"""What can be imported."""
+"""What has something in it."""
 
 
 class _Face(MetaPathFinder, Loader):
@@ -43,7 +96,7 @@ class _Face(MetaPathFinder, Loader):
     ) -> ModuleSpec | None:
         if fullname.partition(".")[0] != "salt":
             return None
-        if fullname in _PACKAGES:
+        if fullname in _PACKAGES or fullname in _HOLLOW:
             return ModuleSpec(fullname, self, is_package=True)
         return ModuleSpec(fullname, self) if fullname in _MODULES else None
 
@@ -51,10 +104,22 @@ class _Face(MetaPathFinder, Loader):
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        source = _MODULES.get(module.__name__)
-        if source is not None:
+        name = module.__name__
+        source = _MODULES.get(name) or _PACKAGES.get(name)
+        if source:
             found = importlib.import_module(f"{_HERE}.{source}")
-            module.__dict__.update({key: value for key, value in vars(found).items() if not key.startswith("__")})
+            module.__dict__.update(
+                {key: value for key, value in vars(found).items() if not key.startswith("__") or key in _KEPT}
+            )
+        elif name in _HOLLOW:
+            module.__dict__["__getattr__"] = _missing_of(name)
+
+
+def _missing_of(name: str) -> Callable[[str], Any]:
+    def missing(attribute: str) -> Any:
+        raise AttributeError(f"{name}.{attribute} is a part of Salt's own workings that is not here")
+
+    return missing
 
 
 def install_face() -> None:

@@ -11,6 +11,7 @@ import inspect
 import logging
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -88,6 +89,13 @@ class UserModules:
         found = self.loaded("modules").get(module)
         return found.functions.get(name) if found else None
 
+    def outputter(self, fun: str) -> str:
+        """The outputter that a module asks for the values of one of its functions (`__outputter__`); or nothing."""
+        module, _, name = fun.partition(".")
+        found = self.loaded("modules").get(module)
+        asked = found.module.__dict__.get("__outputter__") if found else None
+        return str(asked.get(name, "")) if isinstance(asked, Mapping) else ""
+
     def names(self, kind: str) -> list[str]:
         """Full names of all functions of a kind, sorted."""
         return sorted(f"{name}.{fun}" for name, one in self.loaded(kind).items() for fun in one.functions)
@@ -105,12 +113,20 @@ class UserModules:
                 start(module.__dict__["__opts__"])
             name, refused = _virtual(module, file)
         except Exception as error:
-            name, refused = file, f"{type(error).__name__}: {error}"
+            name, refused = file, f"{type(error).__name__}: {error}{_place(error, module.__file__)}"
             log.exception("event=user_module_failed kind=%s module=%s", kind, file)
         if refused:
             self.failures[f"{kind}.{file}"] = refused
             return None
         return Loaded(name=name, module=module, functions=_functions(module))
+
+
+def _place(error: Exception, file: str) -> str:
+    """Where in the module it was, as far as the error tells."""
+    if isinstance(error, SyntaxError):
+        return ""  # its text has the line
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return f" ({file}, line {lines[-1]})" if lines else f" ({file})"
 
 
 def _virtual(module: ModuleType, file: str) -> tuple[str, str]:

@@ -70,5 +70,7 @@ def _result(chunk: Chunk, fun: str, returned: Any) -> StateResult:
         result=None if result is None else bool(result),
         comment="\n".join(str(line) for line in comment) if isinstance(comment, list | tuple) else str(comment),
         changes=changes if isinstance(changes, Mapping) else {"changes": changes},
+        skip_watch=bool(returned.get("skip_watch")),
+        skip_req=bool(returned.get("skip_req")),
         warnings=(warnings,) if isinstance(warnings, str) else tuple(str(one) for one in warnings),
     )

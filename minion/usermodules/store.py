@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from highstate.types import Files
 
-KINDS = ("grains", "modules", "states", "utils")
+KINDS = ("beacons", "grains", "modules", "returners", "states", "utils")
 """Those that a minion loads; folder `_KIND` of a tree."""
 
 Index = dict[str, dict[str, str]]

@@ -13,6 +13,7 @@ from highstate.types import Chunk, StateResult
 from minion.modules import CallFailed, Context, Modules
 from minion.modules.state import engine_of, sync_for
 from minion.usermodules import Store, user_grains
+from minion.usermodules.salt_names.exceptions import SaltException
 
 GREETER = b"""
 import logging
@@ -40,6 +41,11 @@ def fails():
 def count():
     __context__["n"] = __context__.get("n", 0) + 1
     return __context__["n"]
+
+def report():
+    return "as it is"
+
+__outputter__ = {"report": "txt"}
 
 def _private():
     return 1
@@ -246,3 +252,98 @@ def test_the_face_stands_back_and_says_what_it_has_not() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "No module named 'salt.cloud'"
+
+
+def test_an_outputter_that_a_module_asks_for(here: Context) -> None:
+    assert here.user_modules.outputter("greet.report") == "txt"
+    assert here.user_modules.outputter("greet.hello") == here.user_modules.outputter("test.ping") == ""
+
+
+def test_a_broken_module_says_where() -> None:
+    files = MemoryFiles({"base": {"_modules/one.py": b"a = 1\nb = a / 0\n", "_modules/two.py": b"def f(:\n"}})
+    context = Context(minion_id="m", make_files=lambda: files)
+    context.sync_user_modules(("modules",))
+    assert not context.user_modules.loaded("modules")
+    assert context.user_modules.failures == {
+        "modules.one": "ZeroDivisionError: division by zero (_modules/one.py, line 2)",
+        "modules.two": "SyntaxError: invalid syntax (two.py, line 1)",
+    }
+
+
+FACE = """
+import salt.loader
+import salt.utils.atomicfile
+import salt.utils.beacons
+import salt.utils.functools
+import salt.utils.network
+import salt.utils.url
+import salt.utils.user
+from salt.defaults.exitcodes import EX_USAGE
+from salt.returners import get_returner_options
+from salt.utils.decorators import depends, memoize, require_one_of
+from salt.utils.event import tagify
+
+__virtualname__ = "faced"
+
+def _source():
+    return __salt__["test.echo"](__virtualname__)
+
+named = salt.utils.functools.namespaced_function(_source, globals())
+
+@memoize
+def once(value, seen=[]):
+    seen.append(value)
+    return list(seen)
+
+@depends("not_bound")
+def needing():
+    return True
+
+@require_one_of("a", "b")
+def either(a=None, b=None):
+    return a or b
+
+def helpers(path):
+    with salt.utils.atomicfile.atomic_open(path) as file:
+        file.write("whole")
+    return {
+        "user": salt.utils.user.get_user(),
+        "ip": [salt.utils.network.is_ipv4("10.0.0.1"), salt.utils.network.in_subnet("10.0.0.0/8", "10.1.2.3")],
+        "url": list(salt.utils.url.parse("salt://a/b?saltenv=dev")),
+        "beacon": salt.utils.beacons.list_to_dict([{"a": 1}, {"b": 2}]),
+        "tag": tagify(["m", "x"], "minion"),
+        "returner": get_returner_options("r", {}, {"host": "host"}, __salt__={}, __opts__={"r.host": "h"}),
+        "code": EX_USAGE,
+    }
+
+def inner():
+    return salt.loader.minion_mods({})
+"""
+
+
+def test_what_salts_helpers_do(tmp_path: Path) -> None:
+    files = MemoryFiles({"base": {"_modules/faced.py": FACE.encode()}})
+    context = Context(minion_id="m", make_files=lambda: files)
+    context.sync_user_modules(("modules",))
+    modules = Modules(context)
+    assert modules.call("faced.named") == "faced"
+    assert modules.call("faced.once", [1]) == modules.call("faced.once", [1]) == [1]
+    assert modules.call("faced.either", [], {"b": 2}) == 2
+    found = modules.call("faced.helpers", [str(tmp_path / "file")])
+    assert (tmp_path / "file").read_text() == "whole"
+    assert found.pop("user")
+    assert found == {
+        "ip": [True, True],
+        "url": ["a/b", "dev"],
+        "beacon": {"a": 1, "b": 2},
+        "tag": "salt/minion/m/x",
+        "returner": {"host": "h"},
+        "code": 64,
+    }
+    for fun, says in (
+        ("faced.needing", "not_bound"),
+        ("faced.either", "One of these"),
+        ("faced.inner", "salt.loader.minion_mods is a part of Salt's own workings"),
+    ):
+        with pytest.raises((SaltException, AttributeError), match=says):
+            modules.call(fun)

@@ -25,3 +25,8 @@ def which(program: str) -> Callable[[Function], Function]:
         return checked
 
     return wrap
+
+
+def which_bin(programs: list[str]) -> Callable[[Function], Function]:
+    """The function fails when none of some programs is there."""
+    return which(next((one for one in programs if shutil.which(one)), programs[0]))

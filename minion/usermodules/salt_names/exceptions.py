@@ -78,3 +78,24 @@ class TimedProcTimeoutError(SaltException):
 
 class NotImplemented(SaltException):  # noqa: A001  (the name that user modules know)
     """Not available on this system."""
+
+
+class SaltClientError(SaltException):
+    """The master cannot be asked."""
+
+
+class SaltCloudConfigError(SaltException):
+    """A cloud provider that is not set up."""
+
+
+class PkgParseError(SaltException):
+    """A package manager's answer that cannot be read."""
+
+
+class TemplateError(SaltException):
+    """A template that cannot be rendered."""
+
+
+def get_error_message(error: Any) -> str:
+    """What an error says."""
+    return str(error.args[0]) if error.args else ""
