@@ -18,6 +18,7 @@ import subprocess
 import sys
 import venv
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 from oracle_client import Salt
@@ -35,6 +36,7 @@ def main() -> int:
     parser.add_argument("--random", type=int, metavar="N", help="compare N random trees, pillars and top files instead")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first random tree")
     parser.add_argument("--formulas", type=Path, default=formulas and Path(formulas), help="compare formulas instead")
+    parser.add_argument("--combined", type=int, default=60, metavar="N", help="N trees of several formulas each")
     parser.add_argument("--json", action="store_true", help="a JSON line a formula, or for all else")
     parser.add_argument("--verbose", action="store_true", help="also the errors that both have")
     parser.add_argument("names", nargs="*", help="names of goldens, or of formulas (default: all)")
@@ -59,7 +61,8 @@ def salt_venv(given: Path | None = None) -> Path:
         raise SystemExit(f"{named} has no Salt: pip install salt=={VERSION}")
     print(f"installing Salt {VERSION} into {folder} (once)", file=sys.stderr)  # noqa: T201
     venv.create(folder, with_pip=True)
-    subprocess.run([folder / "bin" / "pip", "install", "-q", f"salt=={VERSION}"], check=True)
+    # Mako is a renderer of Salt's that wants its package.
+    subprocess.run([folder / "bin" / "pip", "install", "-q", f"salt=={VERSION}", "mako"], check=True)
     return folder
 
 
@@ -78,13 +81,15 @@ def _random(salt: Salt, seed: int, count: int) -> int:
 
 
 def _formulas(salt: Salt, options: argparse.Namespace) -> int:
-    from oracle_formulas import COLUMNS, compare, formulas, line
+    from oracle_formulas import COLUMNS, compare, compare_combined, formulas, line
 
     total, wrong = dict.fromkeys(COLUMNS[1:], 0), []
     if not options.json:
         _told([line(dict(zip(COLUMNS, COLUMNS, strict=True)))])
-    for path in formulas(options.formulas, options.names):
-        outcome = compare(path, salt)
+    seeds = range(options.seed, options.seed + options.combined)
+    outcomes = (compare(path, salt) for path in formulas(options.formulas, options.names))
+    together = (compare_combined(options.formulas, options.names, seeds, salt) for _ in (1,))
+    for outcome in chain(outcomes, together):
         row = outcome.row()
         _told([json.dumps(row) if options.json else line(row)])
         total = {key: value + row[key] for key, value in total.items()}

@@ -62,6 +62,7 @@ class Salt:
     """Real Salt, in a process of its own, for as long as the `with` lasts."""
 
     def __init__(self, venv: Path) -> None:
+        self._venv = venv
         self._scratch = tempfile.TemporaryDirectory(prefix="oracle")
         self._folder = Path(self._scratch.name)
         self._written: dict[int, tuple[Trees, dict[str, list[str]]]] = {}
@@ -92,6 +93,10 @@ class Salt:
         self._process.kill()
         self._process.communicate()
         self._scratch.cleanup()
+
+    def has(self, package: str) -> bool:
+        """Whether its virtualenv has a package that a renderer wants; Salt takes the renderer for unknown without."""
+        return any(self._venv.glob(f"lib/python*/site-packages/{package}"))
 
     def ask(self, job: Job) -> Iterator[Answer]:
         """Salt's answers, one a run. It works while the caller does: take them when ours are ready."""

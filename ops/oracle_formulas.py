@@ -7,9 +7,10 @@ of theirs is kept here. Used by `ops/oracle.py`.
 from __future__ import annotations
 
 import contextlib
+import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -116,4 +117,50 @@ def compare(formula: Path, salt: Salt) -> Outcome:
         asked = salt.ask(job)
         for run, mine, salts in zip(job.runs, list(ours(job, memo)), asked, strict=True):
             outcome.take(f"{job.name}, {run[0]}", mine, salts)
+    return outcome
+
+
+def combined(folder: Path, names: Sequence[str], seeds: Sequence[int]) -> Iterator[Job]:
+    """Trees of two to five formulas, an SLS of each given by one top file, with all their example pillars."""
+    trees: dict[Path, dict[str, bytes]] = {path: read_tree(path) for path in formulas(folder, names)}
+    for seed in seeds:
+        rng = random.Random(seed)  # noqa: S311 - nothing secret about a test's tree
+        chosen = rng.sample(sorted(trees), min(rng.randint(2, 5), len(trees)))
+        grains = yaml.safe_load(rng.choice(sorted(GRAINS.glob("*.yaml"))).read_text())
+        job = Job(name="", minion=grains["id"], grains=grains, files={}, pillar={})
+        files: dict[str, bytes] = {}
+        pillar: dict[str, bytes] = {}
+        for path in chosen:
+            own = {file: text for file, text in trees[path].items() if not file.startswith(_NOT_STATES)}
+            files |= {file: text for file, text in own.items() if "/" in file}
+            if "pillar.example" in own:
+                text = own["pillar.example"]
+                pillar[f"{path.name}.sls".replace("-", "_")] = _mended(text) or text
+        pillar["top.sls"] = yaml.safe_dump(
+            {"base": {"*": sorted(name.removesuffix(".sls") for name in pillar)}}
+        ).encode()
+        whole = replace(job, files={"base": files}, pillar={"base": pillar})
+        given = [sls for path in chosen for sls in _one_that_compiles(rng, whole, trees[path])]
+        top = yaml.safe_dump({"base": {"*": given}}).encode()
+        shown = " + ".join(given)
+        yield replace(whole, name=f"combination {seed}: {shown}", files={"base": {**files, "top.sls": top}})
+
+
+def _one_that_compiles(rng: random.Random, job: Job, tree: dict[str, bytes]) -> list[str]:
+    """An SLS of a formula that has no error alone; none where there is none."""
+    names = sls_names(list(tree))
+    for sls in rng.sample(names, len(names))[:8]:
+        [answer] = ours(replace(job, runs=((sls,),)))
+        if not answer.errors and answer.low:
+            return [sls]
+    return []
+
+
+def compare_combined(folder: Path, names: Sequence[str], seeds: Sequence[int], salt: Salt) -> Outcome:
+    """Combinations through both."""
+    outcome = Outcome(formula="combined")
+    for job in combined(folder, names, seeds):
+        asked = salt.ask(job)
+        [mine], [salts] = list(ours(job)), asked
+        outcome.take(job.name, mine, salts)
     return outcome

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from oracle_client import Answer, difference, ours
-from oracle_formulas import GRAINS, jobs, line, sls_names
+from oracle_formulas import GRAINS, combined, jobs, line, sls_names
 from oracle_goldens import KINDS, job_of, random_case
 
 
@@ -59,3 +59,16 @@ def test_grains_are_whole():
 def test_a_row_of_the_table():
     row = {"formula": "web", "cases": 8, "seconds": 1.25}
     assert line(row).split() == ["web", "8", "1.2"]
+
+
+def test_formulas_are_combined(tmp_path):
+    for name in ("web", "mail", "base"):
+        folder = tmp_path / f"{name}-formula" / name
+        folder.mkdir(parents=True)
+        (folder / "init.sls").write_text(f"{name}:\n  test.nop: [{{v: {{{{ pillar.{name} }}}}}}]\n")
+        (folder / "broken.sls").write_text("{{ nothing }}")
+        (folder.parent / "pillar.example").write_text(f"{name}: 1\n")
+    made = list(combined(tmp_path, (), range(6)))
+    assert all("broken" not in job.name for job in made)
+    assert max(len(answer.low) for job in made for answer in ours(job)) > 1
+    assert all(not answer.errors for job in made for answer in ours(job))
