@@ -6,7 +6,6 @@ It keeps the memo and the parsed templates between requests. It must not talk to
 
 from __future__ import annotations
 
-import gc
 import os
 import pickle
 import random
@@ -25,6 +24,7 @@ from msgspec import structs
 from controller.compile_ports import MinionFacts, ports_of
 from controller.packing import Packer
 from highstate.compile import Settings, compile_minion
+from highstate.garbage import collect_seldom
 from highstate.memo import Memo
 from highstate.types import Compiled, Files, Minion, Pos, Problem, Stage
 from wire import patch
@@ -190,7 +190,7 @@ def main(descriptor: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the controller, which ends us
     os.nice(5)  # answering minions comes before compiling
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-    gc.set_threshold(50_000, 50, 100)  # what is kept from compile to compile is much, and has few cycles
+    collect_seldom()
     kept = Kept()
     with Connection(descriptor) as connection:
         while True:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from highstate.compile import Settings, compile_minion, compile_sls
     from highstate.desired import Desired, desired_of
     from highstate.files import MemoryFiles
+    from highstate.garbage import collect_seldom
     from highstate.match import match_minion
     from highstate.memo import Memo
     from highstate.types import (
@@ -43,6 +44,7 @@ __all__ = [
     "Stage",
     "StateResult",
     "Value",
+    "collect_seldom",
     "compile_minion",
     "compile_sls",
     "desired_of",
@@ -58,6 +60,7 @@ _HOMES = {
     "MemoryFiles": "highstate.files",
     "match_minion": "highstate.match",
     "Memo": "highstate.memo",
+    "collect_seldom": "highstate.garbage",
 }
 
 

@@ -12,7 +12,7 @@ import fnmatch
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qs
 
@@ -99,12 +99,15 @@ class _Reader:
 
     def read(self) -> None:
         """Fill `parts`."""
-        special: dict[tuple[str, str], Callable[[], None]] = {
-            ("file", "managed"): self._managed,
-            ("file", "recurse"): self._recurse,
-            ("cmd", "script"): self._script,
-        }
-        special.get((self.chunk.state, self.chunk.fun), self._mentioned)()
+        match self.chunk.state, self.chunk.fun:
+            case "file", "managed":
+                self._managed()
+            case "file", "recurse":
+                self._recurse()
+            case "cmd", "script":
+                self._script()
+            case _:
+                self._mentioned()
 
     def _managed(self) -> None:
         self._looked_up("contents_pillar", "pillar")
@@ -290,18 +293,23 @@ def _fits(path: str, pattern: Value) -> bool:
     return fnmatch.fnmatch(path, pattern)
 
 
-def _urls(value: Value) -> Iterator[str]:
+def _urls(value: Value) -> list[str]:
+    """The salt:// URLs anywhere in a value, in order."""
     if isinstance(value, str):
-        if value.startswith("salt://"):
-            yield value
-        return
+        return [value] if value.startswith("salt://") else []
     inside: Iterable[Value] = ()
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):
         inside = value.values()
     elif isinstance(value, (list, tuple)):
         inside = value
+    found: list[str] = []
     for one in inside:
-        yield from _urls(one)
+        if isinstance(one, str):
+            if one.startswith("salt://"):
+                found.append(one)
+        elif one is not None:
+            found += _urls(one)
+    return found
 
 
 def _plain_text(value: Value) -> str:

@@ -224,7 +224,10 @@ class _Assembler:
                 run = body[state]
                 if state.startswith("_") or not isinstance(run, list):
                     continue
-                if not any(first_key(argument) == "order" for argument in run):
+                for argument in run:
+                    if isinstance(argument, dict) and "order" in argument and first_key(argument) == "order":
+                        break
+                else:
                     run.append({"order": self.next_order})
                     self.next_order += 1
 

@@ -19,12 +19,13 @@ def unbounded(value: Value) -> str:
     level: list[Value] = [value]
     count = 0
     for _ in range(DEEPEST):
-        level = [
-            inner
-            for outer in level
-            if isinstance(outer, (dict, list, tuple))
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-        ]
+        below: list[Value] = []
+        for outer in level:
+            if isinstance(outer, dict):
+                below.extend(outer.values())
+            elif isinstance(outer, (list, tuple)):
+                below.extend(outer)
+        level = below
         count += len(level)
         if not level:
             return ""

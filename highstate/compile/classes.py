@@ -81,8 +81,28 @@ class Walk(Recorder):
     def take(self, saltenv: str, path: str, sls: str, data: dict[Value, Value]) -> dict[Value, Value]:
         """Told of an SLS by `assemble`."""
         self.data.append(data)
-        self.reads["shape", saltenv, path, sls] = shape_of(data).digest
+        self.reads["shape", saltenv, path, sls] = _NOT_YET
         return dict(data)
+
+    def first(self) -> First:
+        """What `begun` keeps of it."""
+        return First(reads=self.reads, data=tuple(self.data))
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """A compile whose shapes nobody has asked for."""
+
+    reads: Mapping[Read, bytes]
+    data: tuple[Data, ...]
+
+    def shaped(self) -> dict[Read, bytes]:
+        """Its reads with the shapes."""
+        data = iter(self.data)
+        return {read: shape_of(next(data)).digest if read[0] == "shape" else was for read, was in self.reads.items()}
+
+
+_NOT_YET = b""
 
 
 class _Shapes:
@@ -112,8 +132,22 @@ def find(
 ) -> tuple[Class, Sequence[Data]] | None:
     """The class of a minion and its SLS, in order; None when nobody like it was compiled yet."""
     shapes = _Shapes(contexts, recorder)
+    alone = memo.find(("first", key), shapes)
+    if alone is None:
+        return None
+    if alone.result is not None:  # it has company now
+        memo.store(key, alone.result.shaped(), Class())
+        memo.store(("first", key), {}, None)
     hit = memo.find(key, shapes)
     return None if hit is None else (hit.result, tuple(shapes.data))
+
+
+def begin(key: Hashable, memo: Memo, walk: Walk) -> None:
+    """Keep a compile whose class is new. The shapes of the very first are left for when another minion comes."""
+    if memo.find(("first", key), walk.sources) is None:
+        memo.store(("first", key), {}, walk.first())
+    else:
+        memo.store(key, walk.first().shaped(), Class())
 
 
 def planned(

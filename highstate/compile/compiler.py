@@ -246,7 +246,7 @@ class Bench:
             if known is not None:
                 self._plan(known[0], compiled, walk, top, contexts)
             elif compiled.ok:
-                self.memo.store(class_key, walk.reads, classes.Class())
+                classes.begin(class_key, self.memo, walk)
         return compiled
 
     def _plan(

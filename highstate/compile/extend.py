@@ -122,10 +122,11 @@ def _extend_argument(high: High, existing: list[Value], argument: Value, extend:
             existing[index] = argument
             found = True
         elif isinstance(argument, dict) and isinstance(value, dict):
-            if key == first_key(value):
+            first = first_key(value)
+            if key == first:
                 existing[index] = _joined(high, value, argument, extend) if key in REQUISITE_ARGUMENTS else argument
                 found = True
-            elif key == "name" and first_key(value) == "names":
+            elif key == "name" and first == "names":
                 existing[index] = argument
     return found
 

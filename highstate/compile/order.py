@@ -111,10 +111,11 @@ class _Graph:
         """Add the edges of a chunk's requisites; the first that names nothing ends it, as in Salt."""
         if _EDGE_KINDS.isdisjoint(draft.arguments):
             return []
+        arguments = draft.arguments
         for kind in _EDGES:
-            if kind in disabled:
+            if kind not in arguments or kind in disabled:
                 continue
-            for requisite in draft.arguments.get(kind) or ():
+            for requisite in arguments[kind] or ():
                 problem = self._require_one(draft, kind, requisite)
                 if problem is not None:
                     return [problem]
@@ -128,7 +129,8 @@ class _Graph:
                 f"{requisite!r} is not a requisite ({kind} of {_label(draft)})", draft.state, kind
             )
         state, name = next(iter(requisite.items()))
-        state = state.split(".", 1)[0]
+        if "." in state:
+            state = state.split(".", 1)[0]
         if name is None:
             return None
         if not isinstance(name, str):

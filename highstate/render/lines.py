@@ -24,7 +24,7 @@ class LineMap:
         if self._blocks is None and self._found is None:
             self._blocks = read_blocks(self._text)
             self._found = _compose(self._text) if self._blocks is None else {}
-        path = tuple(str(key) for key in keys)
+        path = tuple(map(str, keys))
         return self._blocks.find(path) if self._blocks is not None else (self._found or {}).get(path, 0)
 
     def template_line(self, rendered_line: int) -> int:

@@ -110,7 +110,7 @@ def _memoised(
     oid = recorder.oid(path, saltenv)
     if oid is None:
         raise _missing(path, context)
-    key = (*role, path, oid, saltenv, digest_value(dict(extra or {})), _settings_digest(context))
+    key = (*role, path, oid, saltenv, digest_value(dict(extra)) if extra else b"", _settings_digest(context))
     hit = memo.find(key, context.sources) if memo is not None else None
     if hit is not None:
         recorder.absorb(hit.reads)

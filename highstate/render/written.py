@@ -81,10 +81,10 @@ def collect(template: jinja2.Template, context: jinja2.runtime.Context, places: 
         if not (breaks or at_start):
             continue
         line = places.line(frame.f_lasti)
-        step = 1 if id(part) in literal else 0
         if at_start:
             lines.append(line)
-        lines.extend([line + step * number for number in range(1, breaks + 1)])
+        if breaks:
+            lines.extend(range(line + 1, line + breaks + 1) if id(part) in literal else [line] * breaks)
         at_start = part[-1] == "\n"
         if at_start:
             lines.pop()

@@ -28,7 +28,7 @@ Line: TypeAlias = "tuple[int, Lines]"
 _TAG = "tag:yaml.org,2002:"
 _STR, _MAP, _SEQ, _INT = _TAG + "str", _TAG + "map", _TAG + "seq", _TAG + "int"
 _SCALARS = frozenset(_TAG + name for name in ("null", "bool", "int", "float"))
-_EDGE = re.compile(r"^[^\s#]", re.MULTILINE)
+_EDGE = re.compile(r"\n[^\s#]")
 _EMPTY = re.compile(r"(?:[ ]*(?:#.*)?\n)*")
 _NEVER_CUT = frozenset("?:%.{[&*|>@`}],\\\ufeff")
 """First characters of lines that may belong to something that is more than one mapping entry."""
@@ -96,7 +96,9 @@ _lock = Lock()
 
 def read_blocks(text: str) -> Blocks | None:
     """The document in `text`; None when it is not a plain mapping, or is wrong."""
-    cuts = [match.start() for match in _EDGE.finditer(text)]
+    cuts = [match.start() + 1 for match in _EDGE.finditer(text)]
+    if text and not (text[0].isspace() or text[0] == "#"):
+        cuts.insert(0, 0)
     if not cuts or "&" in text or not _EMPTY.fullmatch(text, 0, cuts[0]):
         return None
     starts: list[int] = []
