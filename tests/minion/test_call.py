@@ -66,7 +66,7 @@ def data(tree: Path, fun: str, *args: str, **more: Any) -> Any:
 def test_a_masterless_run(tree: Path) -> None:
     pending = call(tree, "state.apply", "test=True")
     assert pending[0] == 2
-    assert "Succeeded: 2 (unchanged=2, changed=1)" in pending[1]
+    assert "Succeeded: 2 (unchanged=2, changed=2)" in pending[1]
     assert not (tree / "out").exists()
     code, out, err = call(tree, "state.apply")
     assert (code, err) == (0, "")
