@@ -15,6 +15,9 @@ from minion.states.file_perms import Perms, differing, put
 from minion.states.file_target import keep_copy
 from minion.states.plan import Change, FileStat, Machine, Plan, Reader, StateFailed, Value
 
+LARGEST = 64 * 1024 * 1024
+"""Bytes of a file that is edited: it is held several times over while that is done."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
@@ -55,6 +58,8 @@ def opened(machine: Reader, name: Value, what: str, *, create: bool = False) -> 
         return Opened(name=str(name), path=path, found=None, data=b"")
     if found.kind != "file":
         raise StateFailed(f"{name} is not a file but a {found.kind}: file.{what} edits files")
+    if found.size > LARGEST:
+        raise StateFailed(f"{name} has {found.size} bytes: file.{what} edits files of {LARGEST} bytes at most")
     data = machine.read(path)
     if b"\0" in data[:8192]:
         raise StateFailed(f"Cannot perform string replacements on a binary file: {name}")

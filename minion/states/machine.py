@@ -19,6 +19,8 @@ from minion.states.plan import Completed, FileStat, StateFailed, Value
 _PIECE = 1 << 20
 """Bytes of a large file that are held at once."""
 
+_NOTHING = bytes(_PIECE)
+
 
 class Sources(Protocol):
     """Where `salt://` files come from. For templates that import others it must be a whole `highstate.types.Files`."""
@@ -56,9 +58,15 @@ class LocalMachine:
 
     def read(self, path: str) -> bytes:
         """Content of a file on the machine."""
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        # A pipe that somebody laid there must not make the run wait for a writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            return _all_of(descriptor, os.fstat(descriptor).st_size)
+            found = os.fstat(descriptor)
+            if stat.S_ISDIR(found.st_mode):
+                raise IsADirectoryError(21, "Is a directory", path)
+            if not stat.S_ISREG(found.st_mode):
+                raise StateFailed(f"{path} is neither a file nor a symlink to one: it is not read")
+            return _all_of(descriptor, found.st_size)
         finally:
             os.close(descriptor)
 
@@ -282,8 +290,15 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def _copy_all(origin: int, descriptor: int) -> None:
+    """Piece by piece; what is empty in a sparse file stays so."""
+    size = 0
     while piece := os.read(origin, _PIECE):
-        _write_all(descriptor, piece)
+        size += len(piece)
+        if piece == _NOTHING[: len(piece)]:
+            os.lseek(descriptor, size, os.SEEK_SET)
+        else:
+            _write_all(descriptor, piece)
+    os.ftruncate(descriptor, size)
 
 
 def _uid(user: str | int | None) -> int:
