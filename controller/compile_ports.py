@@ -21,8 +21,8 @@ from highstate.types import Value
 from minion.facts import may_ask
 from wire.messages import FactAnswer, Question
 
-HERE = frozenset(["mine.get"])
-"""Functions of the live machine that the controller answers itself."""
+MOST_ASKED = 8192
+"""Characters of the arguments of one question."""
 
 
 def ports_of(options: Mapping[str, Any]) -> Ports:
@@ -64,8 +64,10 @@ class MinionFacts:
     def answer(self, fun: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Fact:
         """See `Facts`."""
         asked = Question(fun=fun, asked=question(args, kwargs))
-        if not (fun in HERE or may_ask(fun, self._allowed)):
+        if not may_ask(fun, self._allowed):
             return Fact(error="is not among the functions that may be asked of it (`facts` in saltern.yaml)")
+        if len(asked.asked) > MOST_ASKED:
+            return Fact(error=f"is asked with more than {MOST_ASKED} bytes")
         found = self._known.get(asked)
         if found is None:
             self.unanswered[asked] = None

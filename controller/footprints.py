@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass, field
+from hashlib import blake2b
+from sys import intern
 from typing import TypeAlias
 
 import msgspec
@@ -27,12 +29,12 @@ class Footprints:
 
     _shaping: Hashable = None
     _parts: dict[bytes, int] = field(default_factory=dict)
-    """A minion's reads come in parts (pillar, top file, states), which many minions share."""
+    """By digest. A minion's reads come in parts (pillar, top file, states), which many minions share."""
     _of_minion: dict[str, tuple[int, ...]] = field(default_factory=dict)
     _minions: dict[int, set[str]] = field(default_factory=dict)
     _answers: dict[_Asked, dict[str, set[int]]] = field(default_factory=dict)
     """Read -> digest of what was seen -> parts that saw it."""
-    _reads: dict[int, list[FileRead]] = field(default_factory=dict)
+    _reads: dict[int, tuple[tuple[_Asked, str], ...]] = field(default_factory=dict)
     _keys: dict[int, bytes] = field(default_factory=dict)
     _next: int = 0
 
@@ -77,15 +79,16 @@ class Footprints:
         return found & asked
 
     def _part(self, packed: bytes) -> int:
-        part = self._parts.get(packed)
+        key = blake2b(packed, digest_size=16).digest()
+        part = self._parts.get(key)
         if part is not None:
             return part
         self._next += 1
-        part = self._parts[packed] = self._next
-        self._keys[part], self._minions[part] = packed, set()
-        reads = self._reads[part] = _DECODER.decode(packed)
-        for read in reads:
-            self._answers.setdefault(_asked(read), {}).setdefault(read.digest, set()).add(part)
+        part = self._parts[key] = self._next
+        self._keys[part], self._minions[part] = key, set()
+        reads = self._reads[part] = tuple((_asked(read), read.digest) for read in _DECODER.decode(packed))
+        for asked, digest in reads:
+            self._answers.setdefault(asked, {}).setdefault(digest, set()).add(part)
         return part
 
     def _drop(self, minion: str) -> None:
@@ -96,13 +99,13 @@ class Footprints:
 
     def _drop_part(self, part: int) -> None:
         del self._minions[part], self._parts[self._keys.pop(part)]
-        for read in self._reads.pop(part):
-            seen = self._answers[_asked(read)]
-            seen[read.digest].discard(part)
-            if not seen[read.digest]:
-                del seen[read.digest]
+        for asked, digest in self._reads.pop(part):
+            seen = self._answers[asked]
+            seen[digest].discard(part)
+            if not seen[digest]:
+                del seen[digest]
             if not seen:
-                del self._answers[_asked(read)]
+                del self._answers[asked]
 
 
 def answer_of(tree: Files, kind: str, saltenv: str, path: str) -> str:
@@ -113,4 +116,5 @@ def answer_of(tree: Files, kind: str, saltenv: str, path: str) -> str:
 
 
 def _asked(read: FileRead) -> _Asked:
-    return (read.tree, read.kind, read.saltenv, read.path)
+    # Most are the same few words, and each read was decoded with words of its own.
+    return (intern(read.tree), intern(read.kind), intern(read.saltenv), read.path)

@@ -66,7 +66,8 @@ class LiveFacts:
 
     def ask(self, minion: str, questions: Sequence[Question]) -> bool:
         """Ask what a compile was left with; False when that is not possible now."""
-        if self._rounds[minion] >= MOST_ROUNDS or len(questions) > MOST_QUESTIONS:
+        known = self.store.facts([minion]).get(minion, [])
+        if self._rounds[minion] >= MOST_ROUNDS or len(known) + len(questions) > MOST_QUESTIONS:
             return False
         self._rounds[minion] += 1
         return self._send(minion, questions, always=True)
@@ -78,7 +79,7 @@ class LiveFacts:
         for minion, records in (self.store.facts(here) if here else {}).items():
             self._rounds.pop(minion, None)
             questions = [each.question for each in records if not _kept(each.question, each.answer)]
-            if questions and self._send(minion, questions[:MOST_QUESTIONS], always=always):
+            if questions and self._send(minion, questions, always=always):
                 asked.add(minion)
         return asked
 
