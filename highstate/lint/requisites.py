@@ -67,7 +67,7 @@ def check_requisites(high: High, own: Declared, tree: Declared) -> Iterator[Find
             kind = first_key(argument)
             if kind not in _KINDS:
                 continue
-            for module, name in _targets(argument[kind]):
+            for module, name in targets_of(argument[kind]):
                 if own.has(module, name):
                     continue
                 told = f"{kind} of {state} {id_!r} names {module + ': ' if module else ''}{name}"
@@ -82,7 +82,8 @@ def check_requisites(high: High, own: Declared, tree: Declared) -> Iterator[Find
                     yield Finding.of(place.problem(message, state, kind, hint=hint), "dangling-requisite")
 
 
-def _targets(items: Value) -> Iterator[tuple[str, str]]:
+def targets_of(items: Value) -> Iterator[tuple[str, str]]:
+    """(state module, name) of each requisite that is well formed; the module is empty for a bare name."""
     pairs = list(items.items()) if isinstance(items, dict) else []
     for item in items if isinstance(items, list) else []:
         if isinstance(item, str):

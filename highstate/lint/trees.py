@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from highstate.compile import Settings
 from highstate.compile.compiler import Bench
 from highstate.compile.high import High
+from highstate.lint.cycles import find_cycle
 from highstate.lint.findings import Finding, ignored_lines, kept
 from highstate.lint.names import KnownStates
 from highstate.lint.requisites import Declared, check_requisites
@@ -174,7 +175,7 @@ class _Work:
         yield from check_states(high, self.known)
         lacking = list(check_requisites(high, own, tree))
         yield from lacking
-        bench.low(high)
+        yield from _low(bench, high)
         for problem in high.problems:
             if (rule := rule_of(problem)) not in _OWN_CHECKS:
                 yield Finding.of(problem, rule)
@@ -194,10 +195,18 @@ class _Work:
         for problem in top.errors:
             yield Finding.of(problem, rule_of(problem))
         high = bench.high(top, pillar)
-        bench.low(high)
+        yield from _low(bench, high)
         for problem in high.problems:
             if (rule := rule_of(problem)) in ("duplicate-id", "cycle"):
                 yield Finding.of(problem, rule)
+
+
+def _low(bench: Bench, high: High) -> Iterator[Finding]:
+    """Compile on, for what that finds; a circle is found where another mistake keeps the compile from looking, too."""
+    cycle = find_cycle(high)
+    bench.low(high)
+    if cycle is not None and high.problems and all(rule_of(problem) != "cycle" for problem in high.problems):
+        yield cycle
 
 
 def _texts(files: Files) -> dict[tuple[str, str], str]:

@@ -140,6 +140,33 @@ def test_ids_that_clash_between_sls_of_one_minion():
     assert rules(states) == ["duplicate-id"]
 
 
+CIRCLE = "x:\n  test.nop: [{require: [{test: y}]}]\ny:\n  test.nop: [{%s}]\nz:\n  test.nop: []\n"
+
+
+@pytest.mark.parametrize(
+    ("back", "found"),
+    [
+        ("require: [x]", True),
+        ("watch_any: [{test: x}]", True),
+        ("onchanges: [{id: x}]", True),
+        ("require_in: [{test: x}]", False),
+        ("listen: [{test: x}]", False),
+    ],
+)
+def test_one_mistake_does_not_hide_another(back, found):
+    states = {
+        "top.sls": "base:\n  '*': [a, b, c]\n",
+        "a.sls": "include: [b, c, gone]\n" + CIRCLE.replace("%s", back),
+        "b.sls": "b:\n  pkg.instaled:\n    - require: [{pkg: nothing}]\n  test.nop:\n",
+        "c.sls": "{{ nothing }}",
+    }
+    expected = {"missing-sls", "render", "unknown-state", "dangling-requisite", "form"} | (
+        {"cycle"} if found else set()
+    )
+    assert set(rules(states)) == expected
+    assert rules({"a.sls": CIRCLE.replace("%s", back)}) == (["cycle"] if found else [])
+
+
 def test_only_for_some_samples():
     text = "a:\n  {% if grains.os_family == 'FreeBSD' %}\n  test.nop: [\n  {% else %}\n  test.nop: []\n  {% endif %}\n"
     [finding] = lint(text)
