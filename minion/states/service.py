@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from minion.states.plan import Change, Completed, Machine, Plan, Reader, StateFailed, Value
 from minion.system.services import Service, ServiceManager, Verb, service_manager
@@ -24,13 +25,20 @@ def running(
     reload: bool = False,
     force: bool = False,
     full_restart: bool = False,
+    no_block: bool = False,
+    unmask: bool = False,
+    unmask_runtime: bool = False,
     enabled: Value = None,
 ) -> Plan:
     """The service runs, and is (`enable: True`) or is not (`False`) started at boot.
 
-    `reload`, `force` and `full_restart` are for when something that it watches changes.
+    `reload`, `force` and `full_restart` are for when something that it watches changes. Under systemd, `no_block` asks
+    for the start and does not wait for it, and `unmask` first lets a masked service be started.
     """
-    return _kept(machine, name, run=True, enable=enable, sig=sig, init_delay=init_delay, mistaken=enabled)
+    _refuse_enabled(name, enabled)
+    wish = _wish(True, enable, sig, init_delay, no_block)
+    plan = _kept(machine, name, wish)
+    return _with_unmask(machine, name, plan, runtime=bool(unmask_runtime)) if unmask else plan
 
 
 def dead(
@@ -40,10 +48,12 @@ def dead(
     enable: Value = None,
     sig: str | None = None,
     init_delay: Value = None,
+    no_block: bool = False,
     enabled: Value = None,
 ) -> Plan:
     """The service does not run, and is (`enable: True`) or is not (`False`) started at boot."""
-    return _kept(machine, name, run=False, enable=enable, sig=sig, init_delay=init_delay, mistaken=enabled)
+    _refuse_enabled(name, enabled)
+    return _kept(machine, name, _wish(False, enable, sig, init_delay, no_block))
 
 
 def enabled(machine: Reader, name: str) -> Plan:
@@ -102,6 +112,7 @@ def mod_watch(
     force: bool = False,
     full_restart: bool = False,
     init_delay: Value = None,
+    no_block: bool = False,
 ) -> Plan:
     """What a service does when something that it watches has changed: restart, reload, start, or stop."""
     if sfun not in ("running", "dead"):
@@ -116,15 +127,17 @@ def mod_watch(
     runs = _runs(machine, found, sig)
     if sfun == "dead" and not runs:
         return Plan(comment="Service is already stopped")
-    verb = _watch_verb(sfun, runs=runs, reload=bool(reload))
-    past = "stopped" if verb == "stop" else f"{verb}ed"
+    verb = _watch_verb(sfun, runs=runs, reload=bool(reload), force=bool(force))
+    word = {"stop": "stop", "force-reload": "forcefully reload"}.get(verb, verb)
+    past = "stopped" if verb == "stop" else f"{word}ed"
 
     def act(machine: Machine) -> None:
         full = full_restart and verb == "restart"
         if verb == "start" or full:
             # What is left of a service that does not answer would be in the way of a new one.
             manager.control(machine, name, "stop")
-        _require(manager.control(machine, name, "start" if full else verb), f"Failed to {verb} the service")
+        done = manager.control(machine, name, "start" if full else verb, block=not no_block)
+        _require(done, f"Failed to {word} the service")
         time.sleep(delay)
 
     return Plan(
@@ -135,26 +148,65 @@ def mod_watch(
     )
 
 
-def _watch_verb(sfun: str, *, runs: bool, reload: bool) -> Verb:
+def _watch_verb(sfun: str, *, runs: bool, reload: bool, force: bool) -> Verb:
     if sfun == "dead":
         return "stop"
     if not runs:
         return "start"
-    return "reload" if reload else "restart"
+    if not reload:
+        return "restart"
+    return "force-reload" if force else "reload"
 
 
-def _kept(
-    machine: Reader, name: str, *, run: bool, enable: Value, sig: str | None, init_delay: Value, mistaken: Value
-) -> Plan:
-    """The plan of `running` and of `dead`."""
-    if mistaken is not None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wish:
+    """What `running` or `dead` asks for."""
+
+    run: bool
+    enable: bool | None
+    sig: str | None
+    delay: float
+    block: bool
+
+
+def _refuse_enabled(name: str, given: Value) -> None:
+    if given is not None:
         raise StateFailed(f'Service {name} uses non-existent option "enabled".  Perhaps "enable" option was intended?')
-    wanted, delay = _truth(enable), _delay(init_delay)
+
+
+def _wish(run: bool, enable: Value, sig: str | None, init_delay: Value, no_block: Value) -> _Wish:
+    return _Wish(run=run, enable=_truth(enable), sig=sig, delay=_delay(init_delay), block=not no_block)
+
+
+def _with_unmask(machine: Reader, name: str, plan: Plan, *, runtime: bool) -> Plan:
+    """The plan, after the service was unmasked; each comment has Salt's line about it."""
+    manager = service_manager(machine)
+    if manager.service(machine, name) is None:
+        return plan
+    first = _mask_plan(machine, name, wanted=False, runtime=runtime)
+    if not first.changes:
+        return replace(
+            plan,
+            comment=f"{plan.comment}\n{first.comment}",
+            pending=f"{plan.pending}\n{first.comment}",
+            done=f"{plan.done}\n{first.comment}",
+        )
+    return replace(
+        plan,
+        changes=(*first.changes, *plan.changes),
+        pending=f"{plan.pending or plan.comment}\n{first.pending}",
+        done=f"{plan.done or plan.comment}\n{first.done}",
+    )
+
+
+def _kept(machine: Reader, name: str, wish: _Wish) -> Plan:
+    """The plan of `running` and of `dead`."""
+    run, wanted = wish.run, wish.enable
     manager = service_manager(machine)
     found = manager.service(machine, name)
     if found is None:
         return _absent(manager, name, "started") if run else Plan(comment=_not_available(name))
-    if _runs(machine, found, sig) == run:
+    if _runs(machine, found, wish.sig) == run:
         there = f"The service {name} is already {'running' if run else 'dead'}"
         plan = None if wanted is None else _switch_plan(manager, found, wanted=wanted)
         return plan if plan is not None and plan.changes else Plan(comment=there)
@@ -163,9 +215,9 @@ def _kept(
     if wanted is not None:
         word = "enabled" if wanted else "disabled"
         done = f"Service {name} {'has been' if switch else 'is already'} {word}, and is {'running' if run else 'dead'}"
-    if delay and run:
-        done += f"\nDelayed return for {delay:g} seconds"
-    changes = [Change(key=name, shown=run, act=_toggle(manager, found, run=run, sig=sig, delay=delay))]
+    if wish.delay and run:
+        done += f"\nDelayed return for {wish.delay:g} seconds"
+    changes = [Change(key=name, shown=run, act=_toggle(manager, found, wish))]
     if switch:
         changes.append(
             Change(key="", act=_switch(manager, name, wanted=bool(wanted), state="running" if run else "dead"))
@@ -174,20 +226,21 @@ def _kept(
         changes=tuple(changes),
         pending=f"Service {name} is set to start" if run else f"Service {name} is set to be killed",
         done=done,
+        converges=wish.block,
     )
 
 
-def _toggle(
-    manager: ServiceManager, found: Service, *, run: bool, sig: str | None, delay: float
-) -> Callable[[Machine], None]:
+def _toggle(manager: ServiceManager, found: Service, wish: _Wish) -> Callable[[Machine], None]:
+    verb: Verb = "start" if wish.run else "stop"
+
     def act(machine: Machine) -> None:
-        failed = f"Service {found.name} failed to {'start' if run else 'die'}"
-        done = manager.control(machine, found.name, "start" if run else "stop")
+        failed = f"Service {found.name} failed to {'start' if wish.run else 'die'}"
+        done = manager.control(machine, found.name, verb, block=wish.block)
         _require(done, failed)
-        time.sleep(delay)
+        time.sleep(wish.delay)
         now = manager.service(machine, found.name)
-        if now is None or _runs(machine, now, sig) != run:
-            raise StateFailed(f"{failed}: the command to {'start' if run else 'stop'} it succeeded{_said(done)}")
+        if wish.block and (now is None or _runs(machine, now, wish.sig) != wish.run):
+            raise StateFailed(f"{failed}: the command to {verb} it succeeded{_said(done)}")
 
     return act
 

@@ -1,7 +1,8 @@
 """The port of service managers, and which one this machine has.
 
-Used by `minion.states.service` and `minion.modules.service`. Providers: `minion.system.systemd` where systemd runs the
-machine, `minion.system.sysv` where init scripts do (containers, and Debian without systemd).
+Used by `minion.states.service` and `minion.modules.service`. Providers, in this package: `systemd` where systemd runs
+the machine, `openrc` where OpenRC does, `rcd` on FreeBSD, `sysv` where there are init scripts and none of these
+(containers, and Debian without systemd).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Literal, Protocol
 
 from minion.states.plan import Completed, Machine, Reader, StateFailed
 
-Verb = Literal["start", "stop", "restart", "reload"]
+Verb = Literal["start", "stop", "restart", "reload", "force-reload"]
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@\\-]*")
 
@@ -39,8 +40,8 @@ class ServiceManager(Protocol):
     def services(self, machine: Reader) -> Sequence[str]:
         """Names of all services, sorted."""
 
-    def control(self, machine: Machine, name: str, verb: Verb) -> Completed:
-        """Start, stop, restart or reload."""
+    def control(self, machine: Machine, name: str, verb: Verb, *, block: bool = True) -> Completed:
+        """Start, stop, restart or reload; without `block` it is only asked for, where the manager can do that."""
 
     def enable(self, machine: Machine, name: str, *, enabled: bool) -> Completed:
         """Have it started at boot, or not."""
@@ -58,11 +59,39 @@ def service_manager(machine: Reader) -> ServiceManager:
         from minion.system.systemd import Systemd
 
         return Systemd()
+    if machine.stat("/sbin/openrc-run") and (machine.stat("/run/openrc") or not machine.stat("/usr/sbin/update-rc.d")):
+        from minion.system.openrc import OpenRC
+
+        return OpenRC()
+    if machine.stat("/etc/rc.subr") is not None:
+        from minion.system.rcd import RcD
+
+        return RcD()
     if machine.stat("/etc/init.d") is not None:
         from minion.system.sysv import SysV
 
         return SysV()
-    raise StateFailed("No service manager was found: there is neither /run/systemd/system nor /etc/init.d")
+    raise StateFailed(
+        "No service manager was found: there is neither /run/systemd/system (systemd runs the machine) nor "
+        "/sbin/openrc-run, nor FreeBSD's /etc/rc.subr, nor /etc/init.d"
+    )
+
+
+def scripts_in(machine: Reader, folder: str) -> list[str]:
+    """Names of the scripts in a folder, sorted: what can be run, and links."""
+    if machine.stat(folder) is None:
+        return []
+    return [
+        name for name in machine.listdir(folder) if not name.startswith(".") and is_script(machine, f"{folder}/{name}")
+    ]
+
+
+def is_script(machine: Reader, path: str) -> bool:
+    """Whether there is something that can be run, or a link."""
+    found = machine.stat(path)
+    if found is None or found.kind not in ("file", "symlink"):
+        return False
+    return found.kind == "symlink" or bool(int(found.mode, 8) & 0o111)
 
 
 def check_name(name: str) -> None:

@@ -57,14 +57,14 @@ class Systemd:
         )
         return parse_unit_files(asked.stdout)
 
-    def control(self, machine: Machine, name: str, verb: Verb) -> Completed:
+    def control(self, machine: Machine, name: str, verb: Verb, *, block: bool = True) -> Completed:
         """`systemctl VERB`, after a daemon-reload where a unit file has changed on disk."""
         check_name(name)
         if verb != "stop" and self._show(machine, name).get("NeedDaemonReload") == "yes":
             done = machine.run(["systemctl", "daemon-reload"])
             if done.returncode != 0:
                 return done
-        return machine.run(["systemctl", verb, "--", unit(name)])
+        return machine.run(["systemctl", *([] if block else ["--no-block"]), verb, "--", unit(name)])
 
     def enable(self, machine: Machine, name: str, *, enabled: bool) -> Completed:
         """`systemctl enable` or `disable`."""

@@ -1,4 +1,4 @@
-"""Services as init scripts, through `service` and `update-rc.d`.
+"""Services as init scripts, through `service`, and `update-rc.d` or `chkconfig`.
 
 Called through the port `minion.system.services.ServiceManager`, and by the systemd provider for the scripts that it
 wraps. A service is enabled when a start link stands in one of the multi-user run levels.
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from minion.states.plan import Completed, Machine, Reader, StateFailed
-from minion.system.services import Service, Verb, check_name
+from minion.system.services import Service, Verb, check_name, is_script, scripts_in
 
 _SCRIPTS = "/etc/init.d"
 _BOOT_FOLDERS = ("/etc/rc2.d", "/etc/rc3.d", "/etc/rc4.d", "/etc/rc5.d", "/etc/rcS.d")
@@ -24,23 +24,26 @@ class SysV:
     def service(self, machine: Reader, name: str) -> Service | None:
         """What `service NAME status` and the links say."""
         check_name(name)
-        if not _is_script(machine, name):
+        if not is_script(machine, f"{_SCRIPTS}/{name}"):
             return None
         asked = machine.query(["service", name, "status"])
         return Service(name=name, running=asked.returncode == 0, enabled=is_enabled(machine, name))
 
     def services(self, machine: Reader) -> Sequence[str]:
         """Names of the init scripts, sorted."""
-        return [name for name in machine.listdir(_SCRIPTS) if not name.startswith(".") and _is_script(machine, name)]
+        return scripts_in(machine, _SCRIPTS)
 
-    def control(self, machine: Machine, name: str, verb: Verb) -> Completed:
+    def control(self, machine: Machine, name: str, verb: Verb, *, block: bool = True) -> Completed:
         """`service NAME VERB`."""
         check_name(name)
         return machine.run(["service", name, verb])
 
     def enable(self, machine: Machine, name: str, *, enabled: bool) -> Completed:
-        """`update-rc.d NAME enable` or `disable`; the links are made first where there are none yet."""
+        """`update-rc.d NAME enable` or `disable`; the links are made first where there are none yet. Where there is no
+        update-rc.d (Red Hat's systems), `chkconfig NAME on` or `off`."""
         check_name(name)
+        if machine.stat("/usr/sbin/update-rc.d") is None and machine.stat("/sbin/chkconfig") is not None:
+            return machine.run(["chkconfig", name, "on" if enabled else "off"])
         if not _links(machine, name, _ALL_FOLDERS):
             made = machine.run(["update-rc.d", name, "defaults"])
             if made.returncode != 0:
@@ -65,10 +68,3 @@ def _links(machine: Reader, name: str, folders: Sequence[str]) -> list[str]:
     """Links of a script, `S01name` or `K01name`."""
     names = (link for folder in folders if machine.stat(folder) for link in machine.listdir(folder))
     return [link for link in names if link[:1] in "SK" and link[1:3].isdigit() and link[3:] == name]
-
-
-def _is_script(machine: Reader, name: str) -> bool:
-    found = machine.stat(f"{_SCRIPTS}/{name}")
-    if found is None or found.kind not in ("file", "symlink"):
-        return False
-    return found.kind == "symlink" or bool(int(found.mode, 8) & 0o111)

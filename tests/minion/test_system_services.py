@@ -1,14 +1,22 @@
 """Service managers: systemd on recorded output of systemctl, init scripts and their links in a machine in memory."""
 
 import os
+import shutil
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from highstate.files import MemoryFiles
+from highstate.types import Chunk, StateResult
+from minion.states.engine import StateEngine
+from minion.states.machine import LocalMachine
 from minion.states.plan import Completed, FileStat, StateFailed
+from minion.system.openrc import OpenRC
+from minion.system.rcd import RcD
 from minion.system.services import Service, check_name, service_manager
 from minion.system.systemd import Systemd, parse_show, parse_unit_files, service_of, unit
 from minion.system.sysv import SysV
@@ -176,3 +184,167 @@ def test_masks() -> None:
     ]
     with pytest.raises(StateFailed, match="not available on this minion"):
         SysV().masked(machine, "nginx", runtime=False)
+
+
+def _answered(*commands: str) -> dict[tuple[str, ...], Completed]:
+    return {tuple(command.split()): Completed(returncode=0, stdout="", stderr="") for command in commands}
+
+
+def test_openrc_is_asked_by_its_own_tools() -> None:
+    folders = {
+        "/run/openrc": [],
+        "/etc/init.d": ["crond", "functions.sh", "sshd"],
+        "/etc/runlevels": ["boot", "default"],
+    }
+    files = {
+        "/sbin/openrc-run": "0755",
+        "/etc/init.d/sshd": "0755",
+        "/etc/init.d/crond": "0755",
+        "/etc/init.d/functions.sh": "0644",
+    }
+    machine: Any = RecordedMachine(folders=folders, files={**files, "/etc/runlevels/default/sshd": "0777"})
+    machine.answers = _answered("rc-service --nocolor sshd status")
+    manager = service_manager(machine)
+    assert isinstance(manager, OpenRC)
+    assert manager.services(machine) == ["crond", "sshd"]
+    assert manager.service(machine, "sshd") == Service(name="sshd", running=True, enabled=True)
+    assert manager.service(machine, "crond") == Service(name="crond", running=False, enabled=False)
+    assert manager.service(machine, "functions.sh") is None
+    manager.control(machine, "sshd", "force-reload")
+    manager.enable(machine, "sshd", enabled=True)
+    manager.enable(machine, "sshd", enabled=False)
+    assert machine.ran == [
+        ("rc-service", "--nocolor", "sshd", "reload"),
+        ("rc-update", "--quiet", "add", "sshd", "default"),
+        ("rc-update", "--quiet", "--all", "delete", "sshd"),
+    ]
+    with pytest.raises(StateFailed, match="not available on this minion"):
+        manager.mask(machine, "sshd", masked=True, runtime=False)
+
+
+def test_freebsd_is_asked_by_service() -> None:
+    folders = {"/etc/rc.d": ["cron", "sshd"], "/usr/local/etc/rc.d": ["nginx"]}
+    files = {
+        "/etc/rc.subr": "0644",
+        "/etc/rc.d/cron": "0555",
+        "/etc/rc.d/sshd": "0555",
+        "/usr/local/etc/rc.d/nginx": "0555",
+    }
+    machine: Any = RecordedMachine(folders=folders, files=files)
+    machine.answers = _answered("service nginx onestatus", "service cron enabled")
+    manager = service_manager(machine)
+    assert isinstance(manager, RcD)
+    assert manager.services(machine) == ["cron", "nginx", "sshd"]
+    assert manager.service(machine, "nginx") == Service(name="nginx", running=True, enabled=False)
+    assert manager.service(machine, "cron") == Service(name="cron", running=False, enabled=True)
+    assert manager.service(machine, "nosuch") is None
+    manager.control(machine, "nginx", "restart")
+    manager.control(machine, "nginx", "force-reload")
+    manager.enable(machine, "nginx", enabled=True)
+    assert machine.ran == [
+        ("service", "nginx", "onerestart"),
+        ("service", "nginx", "onereload"),
+        ("service", "nginx", "enable"),
+    ]
+
+
+def test_chkconfig_stands_in_for_update_rc_d() -> None:
+    machine: Any = RecordedMachine(files={"/sbin/chkconfig": "0755", "/etc/init.d/web": "0755"})
+    SysV().enable(machine, "web", enabled=True)
+    assert machine.ran == [("chkconfig", "web", "on")]
+
+
+def test_a_start_need_not_be_waited_for() -> None:
+    machine = _under_systemd(ACTIVE)
+    Systemd().control(machine, "nginx", "start", block=False)
+    assert machine.ran == [("systemctl", "--no-block", "start", "--", "nginx.service")]
+
+
+class Rooted(LocalMachine):
+    """This machine, whose files are looked for below a folder."""
+
+    root: Path
+
+    def stat(self, path: str) -> FileStat | None:
+        return super().stat(f"{self.root}{path}")
+
+
+@pytest.fixture
+def rooted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rooted:
+    """A root with a unit, a real systemctl that works on it, and beside it one that plays the running systemd."""
+    program = shutil.which("systemctl")
+    if program is None:
+        pytest.skip("systemctl is not installed")
+    for folder in ("root/etc/systemd/system", "root/run/systemd/system", "root/usr/lib/systemd/system", "bin"):
+        (tmp_path / folder).mkdir(parents=True)
+    unit_text = "[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n"
+    (tmp_path / "root/usr/lib/systemd/system/web.service").write_text(unit_text)
+    (tmp_path / "bin/systemctl").write_text(
+        f"""#!/bin/sh
+echo "$*" >> {tmp_path}/log
+case "$1" in
+  show)
+    echo LoadState=loaded
+    echo NeedDaemonReload=no
+    if [ -e {tmp_path}/runs ]; then echo ActiveState=active; else echo ActiveState=inactive; fi
+    echo "UnitFileState=$({program} --root={tmp_path}/root is-enabled web.service)" ;;
+  start) touch {tmp_path}/runs ;;
+  stop) rm -f {tmp_path}/runs ;;
+  --no-block) if [ "$2" = stop ]; then rm -f {tmp_path}/runs; else touch {tmp_path}/runs; fi ;;
+  enable|disable|mask|unmask) exec {program} --root={tmp_path}/root "$@" ;;
+esac
+"""
+    )
+    (tmp_path / "bin/systemctl").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    machine = Rooted(sources_port=MemoryFiles({}))
+    machine.root = tmp_path / "root"
+    return machine
+
+
+def _run(machine: Rooted, fun: str, *, watched: bool = False, test: bool = False, **arguments: Any) -> StateResult:
+    chunk = Chunk(state="service", fun=fun, id="web", name="web", sls="web", arguments=arguments)
+    engine = StateEngine(machine, test=test)
+    prepared = engine.plan(chunk, arguments, watched=watched)
+    assert prepared is not None
+    return engine.act(prepared)
+
+
+def test_a_real_systemctl_enables_and_masks(rooted: Rooted) -> None:
+    system = rooted.root / "etc/systemd/system"
+    assert _run(rooted, "enabled").changes == {"web": True}
+    assert (system / "multi-user.target.wants/web.service").is_symlink()
+    assert _run(rooted, "enabled").changes == {}
+    assert _run(rooted, "disabled").changes == {"web": True}
+    assert not (system / "multi-user.target.wants/web.service").exists()
+    assert _run(rooted, "masked", test=True).comment == "Service web would be masked"
+    masked = _run(rooted, "masked")
+    assert (masked.comment, masked.changes) == ("Service web was masked", {"masked": {"old": False, "new": True}})
+    assert (system / "web.service").readlink() == Path("/dev/null")
+    assert _run(rooted, "masked").comment == "Service web is already masked"
+    foreseen = _run(rooted, "running", unmask=True, enable=True, test=True)
+    started = _run(rooted, "running", unmask=True, enable=True)
+    assert foreseen.comment == "Service web is set to start\nService web would be unmasked"
+    assert started.changes == foreseen.changes == {"masked": {"old": True, "new": False}, "web": True}
+    assert started.comment == "Service web has been enabled, and is running\nService web was unmasked"
+    assert not (system / "web.service").exists()
+    again = _run(rooted, "running", unmask=True, enable=True)
+    assert again.comment == "The service web is already running\nService web was already unmasked"
+
+
+def test_what_a_watch_asks_systemd_for(rooted: Rooted, tmp_path: Path) -> None:
+    assert _run(rooted, "running", no_block=True).result is True
+    assert _run(rooted, "running", watched=True).comment == "Service restarted"
+    assert _run(rooted, "running", watched=True, reload=True).comment == "Service reloaded"
+    assert _run(rooted, "running", watched=True, reload=True, force=True).comment == "Service forcefully reloaded"
+    assert _run(rooted, "running", watched=True, no_block=True).comment == "Service restarted"
+    assert _run(rooted, "dead", no_block=True).result is True
+    asked = [line for line in (tmp_path / "log").read_text().splitlines() if not line.startswith("show")]
+    assert asked == [
+        "--no-block start -- web.service",
+        "restart -- web.service",
+        "reload -- web.service",
+        "force-reload -- web.service",
+        "--no-block restart -- web.service",
+        "--no-block stop -- web.service",
+    ]
