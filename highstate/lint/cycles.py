@@ -1,7 +1,8 @@
 """Requisites that need each other, in high data that does not compile for another reason.
 
 A compile stops before it puts chunks in order when anything else is wrong; here the declarations alone are looked at,
-so that one mistake does not hide another. prereq is left to the compile: it has rules of its own. Called by `trees`, before the high data is reconciled.
+so that one mistake does not hide another. prereq is left to the compile: it has rules of its own. Called by `trees`,
+before the high data is reconciled.
 """
 
 from __future__ import annotations
