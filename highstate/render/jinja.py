@@ -26,7 +26,7 @@ from highstate.render.filters import FILTERS, GLOBALS, TESTS
 from highstate.render.sandbox import Environment, Options
 from highstate.render.serial import Printable
 from highstate.render.tags import SerializerTags
-from highstate.render.undefined import Missing
+from highstate.render.undefined import CAREFUL_FILTERS, CAREFUL_TESTS, Missing
 from highstate.render.written import Places, Text, collect
 from highstate.tracked import Recorder
 from highstate.types import Value
@@ -98,8 +98,8 @@ def _make(options: Options) -> Environment:
         cache_size=0,
         **given,
     )
-    made.filters.update({**FILTERS, **BOUNDED_FILTERS})
-    made.tests.update(TESTS)
+    made.filters.update({**FILTERS, **BOUNDED_FILTERS, **CAREFUL_FILTERS})
+    made.tests.update({**TESTS, **CAREFUL_TESTS})
     made.globals.update(GLOBALS)
     made.globals.pop("lipsum", None)  # it writes random text
     made.options = options

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jinja2
+from jinja2.filters import do_default
 from jinja2.utils import missing
 
-from highstate.functions import Functions, Module, catalog_of
+from highstate.functions import FunctionFailed, Functions, Module, catalog_of
 from highstate.tracked import View, place_of
 
 
@@ -51,3 +53,25 @@ class Missing(jinja2.StrictUndefined):
         elif obj is not missing:
             error.known = ()
         return error
+
+
+def is_defined(value: Any) -> bool:
+    """Jinja's test; FunctionFailed where only the live machine could tell: a guess would choose a branch."""
+    if isinstance(value, Missing) and isinstance(value._undefined_obj, Functions | Module):
+        catalog, full = catalog_of(value._undefined_obj, str(value._undefined_name))
+        if catalog.is_live(full):
+            raise FunctionFailed(catalog.why_missing(full), live=full)
+    return not isinstance(value, jinja2.Undefined)
+
+
+def default(value: Any, default_value: Any = "", boolean: bool = False) -> Any:
+    """Jinja's filter, with the same care."""
+    is_defined(value)
+    return do_default(value, default_value, boolean)
+
+
+CAREFUL_TESTS: Mapping[str, Callable[..., bool]] = {
+    "defined": is_defined,
+    "undefined": lambda value: not is_defined(value),
+}
+CAREFUL_FILTERS: Mapping[str, Callable[..., Any]] = {"default": default, "d": default}

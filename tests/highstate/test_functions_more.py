@@ -95,3 +95,16 @@ def test_a_secret_that_is_not_there_is_an_error():
     for path in ("'secret/db'", "'secret/web1', 'nope'"):
         with pytest.raises(RenderFailed, match=r"vault\.read_secret"):
             value(f"salt['vault.read_secret']({path})", ports=Ports(secrets=Vault()))
+
+
+@pytest.mark.parametrize("text", ["is defined", "is not defined", "is undefined", "| default('x')", "| d('x')"])
+def test_nobody_guesses_what_the_machine_has(text):
+    """A guess would quietly choose a branch."""
+    with pytest.raises(RenderFailed) as caught:
+        value(f"salt['cmd.run'] {text}")
+    assert caught.value.live == "cmd.run"
+    assert value(f"(salt['no.such'] {text}) in (false, true, 'x')") is True
+
+
+def test_with_facts_a_function_of_the_machine_is_there():
+    assert value("salt['cmd.run'] is defined", ports=Ports(facts=RecordedFacts([]))) is True
