@@ -199,17 +199,21 @@ class _Run:
 
     def record(self, key: str, result: StateResult, end: float) -> None:
         start = self.starts.get(key, end)
-        stamped = replace(
-            result,
+        stamped = result.with_(
             start_time=datetime.fromtimestamp(start).time().isoformat(),
             duration=round((end - start) * 1000, 3),
+            run_num=self.number(key),
         )
         if not self.test:
             self.journal.done(key, stamped)
         self.keep(key, stamped)
 
+    def number(self, key: str) -> int:
+        """Where a chunk stands among those that were run."""
+        return self.numbers[key] if key in self.numbers else len(self.results) + len(self.pending)
+
     def keep(self, key: str, result: StateResult) -> None:
-        number = self.numbers[key] if key in self.numbers else len(self.results) + len(self.pending)
+        number = self.number(key)
         self.results[key] = result if result.run_num == number else replace(result, run_num=number)
         chunk = self.chunks.get(key)
         if chunk is not None:
