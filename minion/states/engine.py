@@ -15,6 +15,7 @@ from highstate.run.ports import Prepared
 from highstate.types import Chunk, StateResult, Value
 from minion.states.conditions import ConditionUnknown, Functions, checked, condition
 from minion.states.functions import KnownFunctions
+from minion.states.legible import legible, legible_in
 from minion.states.plan import Change, Machine, Plan, StateFailed
 from minion.states.registry import Function, UnknownState, find, mod_watch
 
@@ -155,7 +156,13 @@ class StateEngine:
         comment = str(changes.pop("__comment__", work.plan.done))
         if left:
             return _failed(chunk, _not_convergent(comment, left), changes, work.warnings)
-        return StateResult(name=chunk.name, result=True, comment=comment, changes=changes, warnings=work.warnings)
+        return StateResult(
+            name=chunk.name,
+            result=True,
+            comment=legible(comment),
+            changes=legible_in(changes),
+            warnings=work.warnings,
+        )
 
     def _masked(self, chunk: Chunk) -> Machine:
         if "umask" not in chunk.arguments:
@@ -213,13 +220,19 @@ class StateEngine:
         warnings += plan.warnings
         if not plan.changes:
             comment = plan.test_comment if self._test and plan.test_comment else plan.comment
-            result = StateResult(name=chunk.name, result=plan.result, comment=comment, warnings=warnings)
+            result = StateResult(name=chunk.name, result=plan.result, comment=legible(comment), warnings=warnings)
             own_check = "check_cmd" in function.parameters
             return Prepared(chunk=chunk, predicted=result if own_check else self._checked(chunk, result))
         changes: dict[str, Value] = {}
         for change in plan.changes:
             _show(change, changes)
-        result = StateResult(name=chunk.name, result=None, comment=plan.pending, changes=changes, warnings=warnings)
+        result = StateResult(
+            name=chunk.name,
+            result=None,
+            comment=legible(plan.pending),
+            changes=legible_in(changes),
+            warnings=warnings,
+        )
         if watched:
             plan = replace(plan, converges=False)
         work = None if self._test else _Work(plan=plan, function=function, arguments=own, warnings=warnings)
@@ -289,7 +302,13 @@ def _not_convergent(comment: str, left: list[Change]) -> str:
 def _failed(
     chunk: Chunk, comment: str, changes: Mapping[str, Value] | None = None, warnings: tuple[str, ...] = ()
 ) -> StateResult:
-    return StateResult(name=chunk.name, result=False, comment=comment, changes=changes or {}, warnings=warnings)
+    return StateResult(
+        name=chunk.name,
+        result=False,
+        comment=legible(comment),
+        changes=legible_in(changes or {}),
+        warnings=warnings,
+    )
 
 
 def _system(error: OSError) -> str:

@@ -1,7 +1,7 @@
 """The state module `grains`: static grains of this minion.
 
-Behaviour: doc/ref/states/all/salt.states.grains. The execution module `grains` writes them; what is planned here is
-what they will be, and the rest of the run sees them so. The changes are told under test=True as they are made.
+Behaviour: doc/ref/states/all/salt.states.grains. The execution module `grains` writes them, and lets the rest of the
+run see them. The changes are told under test=True as they are made.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def absent(
     if isinstance(old, list | Mapping) and not force:
         raise StateFailed(f"The key '{name}' exists but is a dict or a list. Use 'force=True' to overwrite.")
     if destructive:
-        change = Change(key="deleted", shown=name, act=_delete(functions, name, delimiter, force=force))
+        change = Change(
+            key="deleted", shown=name, act=_set(functions, name, None, delimiter, force=force, destructive=True)
+        )
         return Plan(changes=(change,), pending=f"Grain {name} is set to be deleted", done=f"Grain {name} was deleted")
     if old is None:
         return Plan(comment=f"Value for grain {name} is already None")
@@ -172,35 +174,16 @@ def _nested(path: list[str], value: Value) -> Value:
     return value
 
 
-def _set(functions: KnownFunctions, name: str, value: Value, delimiter: str, *, force: bool) -> Act:
+def _set(
+    functions: KnownFunctions, name: str, value: Value, delimiter: str, *, force: bool, destructive: bool = False
+) -> Act:
     def act(machine: Machine) -> None:
-        functions.call("grains.set", [name, value], {"force": force, "delimiter": delimiter})
-        machine.grains = _with(machine.grains, name.split(delimiter), value)
+        given = {"force": force, "destructive": destructive, "delimiter": delimiter}
+        said = functions.call("grains.set", [name, value], given)
+        if isinstance(said, Mapping) and said.get("result") is False:
+            raise StateFailed(str(said.get("comment")))
 
     return act
-
-
-def _delete(functions: KnownFunctions, name: str, delimiter: str, *, force: bool) -> Act:
-    def act(machine: Machine) -> None:
-        given = {"force": force, "destructive": True, "delimiter": delimiter}
-        functions.call("grains.set", [name, None], given)
-        machine.grains = _without(machine.grains, name.split(delimiter))
-
-    return act
-
-
-def _with(grains: Mapping[str, Value], path: list[str], value: Value) -> dict[str, Value]:
-    if len(path) == 1:
-        return {**grains, path[0]: value}
-    inner = grains.get(path[0])
-    return {**grains, path[0]: _with(inner if isinstance(inner, Mapping) else {}, path[1:], value)}
-
-
-def _without(grains: Mapping[str, Value], path: list[str]) -> dict[str, Value]:
-    if len(path) == 1:
-        return {key: value for key, value in grains.items() if key != path[0]}
-    inner = grains.get(path[0])
-    return {**grains, path[0]: _without(inner, path[1:])} if isinstance(inner, Mapping) else dict(grains)
 
 
 STATES: Mapping[str, StateFunction] = {

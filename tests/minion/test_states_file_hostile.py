@@ -3,6 +3,7 @@
 Everything is below the test's folder. Root is wanted where two owners are: what root does is the question there.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -168,7 +169,10 @@ def test_names_that_are_no_text(house: Path) -> None:
     assert (house / "other" / odd).read_text() == "x"
     assert once("file.managed", top / odd, contents="new").result is True
     assert (top / odd).read_text() == "new\n"
-    assert once("file.directory", top, clean=True).result is True
+    cleaned = once("file.directory", top, clean=True)
+    assert cleaned.result is True
+    assert cleaned.changes == {f"{top}/a\\xff": {"removed": "Removed due to clean"}}
+    assert json.dumps(cleaned.changes, ensure_ascii=False).encode()
     assert list(top.iterdir()) == []
 
 
