@@ -103,6 +103,7 @@ class _Local:
             failhard=self.settings.failhard,
             backup_dir=str(self.settings.cachedir / "file_backup"),
             cachedir=str(self.settings.cachedir),
+            config_dir=str(self.settings.config_dir),
             make_surroundings=self.surroundings,
         )
 

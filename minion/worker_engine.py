@@ -161,6 +161,7 @@ def _context(
         failhard=order.settings.failhard,
         backup_dir=str(order.settings.cachedir / BACKUPS),
         cachedir=str(order.settings.cachedir),
+        config_dir=str(order.settings.config_dir),
         fire=events.fire,
         make_surroundings=surround,
     )

@@ -51,6 +51,8 @@ class Context:
     backup_dir: str = ""
     cachedir: str = ""
     """Where user modules are kept; empty: in memory."""
+    config_dir: str = ""
+    """Where the configuration lies: static grains and schedules are kept beside it. Empty: nowhere."""
     fire: Callable[[str, Mapping[str, Any]], bool] | None = None
     """Takes an event, tag and data; None: there is nobody to send it to."""
     make_surroundings: Callable[[], Surroundings] | None = None
@@ -86,7 +88,13 @@ class Context:
         if what == "modules":
             self.user_modules.forget()
             return
-        value = self.make_grains() if what == "grains" else self.make_pillar()
+        self._see(what, self.make_grains() if what == "grains" else self.make_pillar())
+
+    def see_grains(self, grains: Mapping[str, Any]) -> None:
+        """These are the grains, for whatever comes after in this process."""
+        self._see("grains", grains)
+
+    def _see(self, what: str, value: Mapping[str, Any]) -> None:
         self.__dict__[what] = value
         for machine in self._machines:
             setattr(machine, what, value)

@@ -28,6 +28,8 @@ _NAMES = """
 
 MODULES = tuple(_NAMES.split())
 
+_NOT_IN_TEMPLATES = ("system.halt", "system.init", "system.poweroff", "system.reboot", "system.shutdown")
+
 Function = Callable[..., Any]
 """`f(context, *arguments) -> value`, the value being what YAML and msgpack know."""
 
@@ -104,7 +106,7 @@ class _Callables(Mapping[str, Callable[..., Any]]):
         self._language = language
 
     def __getitem__(self, fun: str) -> Callable[..., Any]:
-        if not self._modules.has(fun) or (not self._language and _of_language(fun)):
+        if fun in _NOT_IN_TEMPLATES or not self._modules.has(fun) or (not self._language and _of_language(fun)):
             raise KeyError(fun)
         given = {"python_shell": False} if fun in _SHELLS else {}
         return lambda *args, **kwargs: self._modules.call(fun, args, {**given, **kwargs})

@@ -7,14 +7,17 @@ from typing import Any
 
 from minion.modules.context import Context
 from minion.modules.errors import CallFailed
-from minion.states.plan import Completed, StateFailed
+from minion.states.plan import Completed
 from minion.system.services import Service, ServiceManager, service_manager
 
 
-def status(context: Context, name: str) -> bool:
-    """Whether it runs."""
-    found = _service(context, name)
-    return found is not None and found.running
+def status(context: Context, name: str, sig: Any = None) -> Any:
+    """Whether it runs; of a glob, each service that fits."""
+    if any(sign in name for sign in "*?["):
+        import fnmatch
+
+        return {one: _runs(context, one) for one in get_all(context) if fnmatch.fnmatchcase(one, name)}
+    return _runs(context, name)
 
 
 def available(context: Context, name: str) -> bool:
@@ -27,76 +30,134 @@ def missing(context: Context, name: str) -> bool:
     return _service(context, name) is None
 
 
-def enabled(context: Context, name: str) -> bool:
+def enabled(context: Context, name: str, **options: Any) -> bool:
     """Whether it is started at boot."""
     found = _service(context, name)
     return found is not None and found.enabled
 
 
-def disabled(context: Context, name: str) -> bool:
+def disabled(context: Context, name: str, **options: Any) -> bool:
     """Whether it is there, and not started at boot."""
     found = _service(context, name)
     return found is not None and not found.enabled
 
 
-def get_all(context: Context) -> list[str]:
+def masked(context: Context, name: str, runtime: bool = False) -> bool:
+    """Whether it is masked, so that nobody can start it."""
+    return _manager(context).masked(context.machine, name, runtime=runtime)
+
+
+def get_all(context: Context, **options: Any) -> list[str]:
     """Names of all services."""
-    return list(_asked(lambda: _manager(context).services(context.machine)))
+    return list(_manager(context).services(context.machine))
 
 
-def start(context: Context, name: str) -> bool:
-    """Start it."""
-    return _done(context, name, lambda manager: manager.control(context.machine, name, "start"))
+def get_enabled(context: Context, **options: Any) -> list[str]:
+    """Names of the services that are started at boot."""
+    return [name for name in get_all(context) if (found := _service(context, name)) is not None and found.enabled]
 
 
-def stop(context: Context, name: str) -> bool:
-    """Stop it."""
-    return _done(context, name, lambda manager: manager.control(context.machine, name, "stop"))
+def get_disabled(context: Context, **options: Any) -> list[str]:
+    """Names of the services that are not started at boot, and could be."""
+    found = (_service(context, name) for name in get_all(context))
+    return [one.name for one in found if one is not None and not one.enabled and one.switchable]
 
 
-def restart(context: Context, name: str) -> bool:
-    """Stop it and start it again."""
-    return _done(context, name, lambda manager: manager.control(context.machine, name, "restart"))
+def get_static(context: Context, **options: Any) -> list[str]:
+    """Names of the services that cannot be enabled, since something else starts them."""
+    found = (_service(context, name) for name in get_all(context))
+    return [one.name for one in found if one is not None and not one.switchable]
 
 
-def reload(context: Context, name: str) -> bool:
-    """Have it read its configuration again."""
-    return _done(context, name, lambda manager: manager.control(context.machine, name, "reload"))
+def get_running(context: Context) -> list[str]:
+    """Names of the services that run."""
+    return [name for name in get_all(context) if _runs(context, name)]
 
 
-def enable(context: Context, name: str) -> bool:
+def show(context: Context, name: str) -> dict[str, Any]:
+    """The properties of a unit, as systemctl shows them."""
+    done = _systemctl(context, "show", name)
+    return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+
+
+def execs(context: Context, root: str | None = None) -> dict[str, str]:
+    """Of each unit of systemd, the program that it starts."""
+    done = _systemctl(context, "show", "--property=Id,ExecStart", "--type=service", "*")
+    found = {}
+    for block in done.stdout.split("\n\n"):
+        fields = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+        path = fields.get("ExecStart", "").partition("path=")[2].partition(" ;")[0]
+        if path:
+            found[fields.get("Id", "").removesuffix(".service")] = path
+    return found
+
+
+def systemctl_reload(context: Context) -> bool:
+    """Have systemd read its units again."""
+    _systemctl(context, "daemon-reload")
+    return True
+
+
+def mask(context: Context, name: str, runtime: bool = False, **options: Any) -> bool:
+    """Keep anybody from starting it."""
+    return _done(context, name, lambda one: one.mask(context.machine, name, masked=True, runtime=runtime))
+
+
+def unmask(context: Context, name: str, runtime: bool = False, **options: Any) -> bool:
+    """Let it be started again."""
+    _good(_manager(context).mask(context.machine, name, masked=False, runtime=runtime))
+    return True
+
+
+def enable(context: Context, name: str, **options: Any) -> bool:
     """Have it started at boot."""
     return _done(context, name, lambda manager: manager.enable(context.machine, name, enabled=True))
 
 
-def disable(context: Context, name: str) -> bool:
+def disable(context: Context, name: str, **options: Any) -> bool:
     """Have it not started at boot."""
     return _done(context, name, lambda manager: manager.enable(context.machine, name, enabled=False))
 
 
+def _controlling(verb: Any, doc: str) -> Callable[..., bool]:
+    def control(context: Context, name: str, no_block: bool = False, **options: Any) -> bool:
+        return _done(context, name, lambda manager: manager.control(context.machine, name, verb))
+
+    control.__doc__ = doc
+    return control
+
+
+def _runs(context: Context, name: str) -> bool:
+    found = _service(context, name)
+    return found is not None and found.running
+
+
 def _service(context: Context, name: str) -> Service | None:
-    found: Service | None = _asked(lambda: _manager(context).service(context.machine, name))
-    return found
+    return _manager(context).service(context.machine, name)
 
 
 def _done(context: Context, name: str, act: Callable[[ServiceManager], Completed]) -> bool:
     if _service(context, name) is None:
         raise CallFailed(f"The named service {name} is not available")
-    done: Completed = _asked(lambda: act(_manager(context)))
+    _good(act(_manager(context)))
+    return True
+
+
+def _good(done: Completed) -> None:
     if done.returncode != 0:
         raise CallFailed(done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}")
-    return True
+
+
+def _systemctl(context: Context, *words: str) -> Completed:
+    if context.machine.stat("/run/systemd/system") is None:
+        raise CallFailed("systemd does not run this machine")
+    done = context.machine.run(["systemctl", "--no-pager", *words])
+    _good(done)
+    return done
 
 
 def _manager(context: Context) -> ServiceManager:
     return service_manager(context.machine)
-
-
-def _asked(question: Callable[[], Any]) -> Any:
-    try:
-        return question()
-    except StateFailed as error:
-        raise CallFailed(str(error)) from error
 
 
 FUNCTIONS: Mapping[str, Any] = {
@@ -105,11 +166,22 @@ FUNCTIONS: Mapping[str, Any] = {
     "disabled": disabled,
     "enable": enable,
     "enabled": enabled,
+    "execs": execs,
+    "force_reload": _controlling("reload", "Have it read its configuration again."),
     "get_all": get_all,
+    "get_disabled": get_disabled,
+    "get_enabled": get_enabled,
+    "get_running": get_running,
+    "get_static": get_static,
+    "mask": mask,
+    "masked": masked,
     "missing": missing,
-    "reload": reload,
-    "restart": restart,
-    "start": start,
+    "reload": _controlling("reload", "Have it read its configuration again."),
+    "restart": _controlling("restart", "Stop it and start it again."),
+    "show": show,
+    "start": _controlling("start", "Start it."),
     "status": status,
-    "stop": stop,
+    "stop": _controlling("stop", "Stop it."),
+    "systemctl_reload": systemctl_reload,
+    "unmask": unmask,
 }

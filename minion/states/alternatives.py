@@ -15,7 +15,7 @@ def install(machine: Reader, name: str, *, link: Value, path: Value, priority: V
     """`path` is one of the alternatives for `name`."""
     if not str(priority).lstrip("-").isdigit():
         raise StateFailed(f"priority must be a number, not {priority!r}")
-    group = _group(machine, name)
+    group = group_of(machine, name)
     if str(path) in group.priorities and group.priorities[str(path)] == str(priority):
         return Plan(comment=f"Alternative {path} for {name} is already registered")
     shown = {"name": name, "link": link, "path": path, "priority": priority}
@@ -29,7 +29,7 @@ def install(machine: Reader, name: str, *, link: Value, path: Value, priority: V
 
 def remove(machine: Reader, name: str, *, path: Value) -> Plan:
     """`path` is none of the alternatives for `name`."""
-    if str(path) not in _group(machine, name).priorities:
+    if str(path) not in group_of(machine, name).priorities:
         return Plan(comment=f"Alternative for {name} doesn't exist")
     return Plan(
         changes=(Change(key="path", shown=path, act=_run("--remove", name, str(path))),),
@@ -40,7 +40,7 @@ def remove(machine: Reader, name: str, *, path: Value) -> Plan:
 
 def set_(machine: Reader, name: str, *, path: Value) -> Plan:
     """`name` stands for `path`, whatever the priorities say."""
-    group = _group(machine, name)
+    group = group_of(machine, name)
     if group.value == str(path):
         return Plan(comment=f"Alternative for {name} already set to {path}")
     if str(path) not in group.priorities:
@@ -54,7 +54,7 @@ def set_(machine: Reader, name: str, *, path: Value) -> Plan:
 
 def auto(machine: Reader, name: str) -> Plan:
     """`name` stands for the alternative of the highest priority."""
-    group = _group(machine, name)
+    group = group_of(machine, name)
     if not group.priorities:
         raise StateFailed(f"There are no alternatives for {name}")
     if group.is_auto:
@@ -66,7 +66,7 @@ def auto(machine: Reader, name: str) -> Plan:
     )
 
 
-class _Group:
+class Group:
     """What `update-alternatives --query` says of a name."""
 
     def __init__(self, text: str) -> None:
@@ -84,23 +84,25 @@ class _Group:
                 self.priorities[last] = value
 
 
-def _group(machine: Reader, name: str) -> _Group:
-    asked = machine.query([_program(), "--query", name])
+def group_of(machine: Reader, name: str) -> Group:
+    """The alternatives of a name; none when there is no such name."""
+    asked = machine.query([program(), "--query", name])
     if asked.returncode == 127:
         raise StateFailed("There is no update-alternatives program on this machine")
-    return _Group(asked.stdout if asked.returncode == 0 else "")
+    return Group(asked.stdout if asked.returncode == 0 else "")
 
 
 def _run(*words: str) -> Callable[[Machine], None]:
     def act(machine: Machine) -> None:
-        done = machine.run([_program(), *words])
+        done = machine.run([program(), *words])
         if done.returncode != 0:
             raise StateFailed(f"update-alternatives: {done.stderr.strip() or done.stdout.strip()}")
 
     return act
 
 
-def _program() -> str:
+def program() -> str:
+    """The program that keeps alternatives here."""
     return shutil.which("update-alternatives") or "alternatives"
 
 

@@ -20,7 +20,7 @@ def set_(machine: Reader, name: str, *, data: Value) -> Plan:
     """The questions of the package `name` are answered: `{question: {type: string, value: x}}`."""
     if not isinstance(data, Mapping) or not all(isinstance(one, Mapping) for one in data.values()):
         raise StateFailed("data must be a mapping of questions to mappings with type and value")
-    have = _answers(machine, name)
+    have = answers(machine, name)
     lines, shown = [], dict[str, str]()
     for question, answer in data.items():
         kind, value = str(answer.get("type", "string")), _value(answer.get("value"))
@@ -61,7 +61,7 @@ def set_file(
         if len(fields) < 3:
             raise StateFailed(f"{source}, line {number}: package, question, type and value are wanted")
         wanted[fields[0], fields[1]] = f"{line}\n"
-    have = {package: _answers(machine, package) for package in {package for package, _ in wanted}}
+    have = {package: answers(machine, package) for package in {package for package, _ in wanted}}
     lines = [line for (package, question), line in wanted.items() if _differs(have[package].get(question), line)]
     if not lines:
         return Plan(comment="All specified answers are already set")
@@ -86,7 +86,8 @@ def _shown(line: str) -> str:
     )
 
 
-def _answers(machine: Reader, name: str) -> dict[str, str]:
+def answers(machine: Reader, name: str) -> dict[str, str]:
+    """Question → answer of a package."""
     asked = machine.query(["debconf-show", name])
     if asked.returncode == 127:
         raise StateFailed("There is no debconf-show program: debconf is for Debian and its kin")

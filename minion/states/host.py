@@ -16,7 +16,7 @@ HOSTS = "/etc/hosts"
 def present(machine: Reader, name: str, *, ip: Value, comment: Value = "", clean: bool = False) -> Plan:
     """The name stands beside each address; with `clean`, beside no other."""
     wanted = _addresses(ip)
-    lines = _lines(machine)
+    lines = host_lines(machine)
     have = {address: names for address, names, _ in lines}
     added = [address for address in wanted if name not in have.get(address, ())]
     noted = [address for address in wanted if comment and _comment(lines, address) != str(comment)]
@@ -53,7 +53,7 @@ def present(machine: Reader, name: str, *, ip: Value, comment: Value = "", clean
 
 def absent(machine: Reader, name: str, *, ip: Value) -> Plan:
     """The name does not stand beside these addresses."""
-    lines = _lines(machine)
+    lines = host_lines(machine)
     have = {address: names for address, names, _ in lines}
     addresses = _addresses(ip)
     there = [address for address in addresses if name in have.get(address, ())]
@@ -72,7 +72,7 @@ def only(machine: Reader, name: str, *, hostnames: Value) -> Plan:
     """The address `name` has these names and no other."""
     _addresses(name)
     wanted = [str(one).strip() for one in (hostnames if isinstance(hostnames, list) else [hostnames])]
-    lines = _lines(machine)
+    lines = host_lines(machine)
     old = next((list(names) for address, names, _ in lines if address == name), [])
     texts = " ".join(old), " ".join(wanted)
     if old == wanted:
@@ -91,7 +91,8 @@ _Line = tuple[str, tuple[str, ...], str]
 """Address, names, comment. A line without an address is kept whole in the comment."""
 
 
-def _lines(machine: Reader) -> list[_Line]:
+def host_lines(machine: Reader) -> list[_Line]:
+    """The lines of the hosts file."""
     text = machine.read(HOSTS).decode("utf-8", "surrogateescape") if machine.stat(HOSTS) else ""
     lines: list[_Line] = []
     for line in text.splitlines():

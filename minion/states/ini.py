@@ -86,7 +86,7 @@ def options_present(
     no_spaces: bool = False,
 ) -> Plan:
     """The options have these values; with `strict` there are no others."""
-    ini = _read(machine, name, separator, make=True)
+    ini = read_ini(machine, name, separator, make=True)
     joint = separator if no_spaces else f" {separator} "
     wanted, changes = _sections(sections), dict[str, Value]()
     have = ini.sections()
@@ -111,7 +111,7 @@ def options_absent(
     machine: Reader, name: str, *, sections: Value = None, separator: str = "=", encoding: Value = None
 ) -> Plan:
     """The options are not there."""
-    ini = _read(machine, name, separator)
+    ini = read_ini(machine, name, separator)
     have, changes = ini.sections(), dict[str, Value]()
     if not isinstance(sections, Mapping):
         raise StateFailed("sections must be a mapping of sections to lists of options")
@@ -130,7 +130,7 @@ def sections_present(
     machine: Reader, name: str, *, sections: Value = None, separator: str = "=", encoding: Value = None
 ) -> Plan:
     """The sections are there."""
-    ini = _read(machine, name, separator, make=True)
+    ini = read_ini(machine, name, separator, make=True)
     have, changes = ini.sections(), dict[str, Value]()
     for section in (str(one) for one in sections or ()):
         if section not in have:
@@ -143,7 +143,7 @@ def sections_absent(
     machine: Reader, name: str, *, sections: Value = None, separator: str = "=", encoding: Value = None
 ) -> Plan:
     """The sections are not there, and what was in them is gone."""
-    ini = _read(machine, name, separator)
+    ini = read_ini(machine, name, separator)
     have, changes = ini.sections(), dict[str, Value]()
     for section in (str(one) for one in sections or ()):
         if section in have:
@@ -152,7 +152,8 @@ def sections_absent(
     return _plan(name, ini, changes)
 
 
-def _read(machine: Reader, name: str, separator: str, *, make: bool = False) -> Ini:
+def read_ini(machine: Reader, name: str, separator: str, *, make: bool = False) -> Ini:
+    """The file, line by line; StateFailed when there is none, unless it is to be made."""
     path, found = behind(machine, checked(name, "ini"))
     if found is None:
         if not make:

@@ -16,7 +16,7 @@ CONFIG = "/etc/modules-load.d/salt_managed.conf"
 def present(machine: Reader, name: str, *, persist: bool = False, mods: Value = None) -> Plan:
     """The modules are loaded, and with `persist` at every boot."""
     names = _names(name, mods)
-    live, kept = _loaded(machine), _persistent(machine)
+    live, kept = loaded(machine), persistent(machine)
     load = [one for one in names if one.replace("-", "_") not in live]
     keep = [one for one in names if persist and one not in kept]
     fresh = [one for one in names if one in load or one in keep]
@@ -43,7 +43,7 @@ def present(machine: Reader, name: str, *, persist: bool = False, mods: Value = 
 def absent(machine: Reader, name: str, *, persist: bool = False, comment: Value = True, mods: Value = None) -> Plan:
     """The modules are not loaded, and with `persist` not at boot either."""
     names = _names(name, mods)
-    live, kept = _loaded(machine), _persistent(machine)
+    live, kept = loaded(machine), persistent(machine)
     unload = [one for one in names if one.replace("-", "_") in live]
     forget = [one for one in names if persist and one in kept]
     gone = [one for one in names if one in unload or one in forget]
@@ -75,13 +75,15 @@ def _names(name: str, mods: Value) -> list[str]:
     return names
 
 
-def _loaded(machine: Reader) -> set[str]:
+def loaded(machine: Reader) -> set[str]:
+    """The modules of the running kernel, with underscores; StateFailed where the kernel has none."""
     if machine.stat("/proc/modules") is None:
         raise StateFailed("This kernel has no modules (/proc/modules is not there)")
     return {line.split()[0] for line in machine.read("/proc/modules").decode().splitlines() if line}
 
 
-def _persistent(machine: Reader) -> list[str]:
+def persistent(machine: Reader) -> list[str]:
+    """The modules that are loaded at boot."""
     if machine.stat(CONFIG) is None:
         return []
     return [line.strip() for line in machine.read(CONFIG).decode().splitlines() if line.strip()]

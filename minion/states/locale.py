@@ -16,7 +16,7 @@ GENERATED, DEFAULT = "/etc/locale.gen", "/etc/default/locale"
 def present(machine: Reader, name: str) -> Plan:
     """The locale is generated."""
     _checked(name)
-    if _normal(name) in {_normal(one) for one in machine.query(["locale", "-a"]).stdout.split()}:
+    if normal_locale(name) in {normal_locale(one) for one in machine.query(["locale", "-a"]).stdout.split()}:
         return Plan(comment=f"Locale {name} is already present")
     if machine.stat(GENERATED) is None:
         raise StateFailed(f"There is no {GENERATED}: install the package locales")
@@ -61,7 +61,7 @@ def _checked(name: str) -> None:
         raise StateFailed(f"{name!r} is no name of a locale: write en_US.UTF-8")
 
 
-def _normal(name: str) -> str:
+def normal_locale(name: str) -> str:
     """`en_US.UTF-8` and `en_US.utf8` are the same."""
     language, dot, charset = name.split()[0].partition(".")
     return language + dot + charset.replace("-", "").lower()

@@ -31,7 +31,7 @@ def mounted(
     path = checked(name, "mounted")
     options = options_of(opts)
     entry = [field_of(device), field_of(path), field_of(fstype), field_of(options), str(dump), str(pass_num)]
-    is_live = _mounts(machine).get(path) is not None
+    is_live = mounts(machine).get(path) is not None
     old = _text(machine, config)
     new = _with(old, entry) if persist else old
     changes = []
@@ -56,7 +56,7 @@ def unmounted(
     old = _text(machine, config)
     new = without(old, _entry(old, path)) if persist else old
     changes = []
-    if _mounts(machine).get(path) is not None:
+    if mounts(machine).get(path) is not None:
         changes.append(Change(key="umount", shown=True, act=lambda machine: _do(machine, "umount", path)))
     if new != old:
         changes.append(Change(key="persist", shown="purged", act=lambda machine: machine.write(config, new.encode())))
@@ -117,7 +117,7 @@ def _remount(path: str, device: str, fstype: str, options: str) -> Callable[[Mac
     return lambda machine: _do(machine, "mount", "-t", fstype, "-o", options, device, path)
 
 
-def _mounts(machine: Reader) -> dict[str, str]:
+def mounts(machine: Reader) -> dict[str, str]:
     """Mount point → file system, of what is mounted now (proc(5), mountinfo)."""
     found = {}
     for line in machine.read("/proc/self/mountinfo").decode("utf-8", "surrogateescape").splitlines():

@@ -58,7 +58,7 @@ def present(
     file = _file(machine, str(user), config)
     lines, shown = list(file.lines), dict[str, str]()
     for key in keys:
-        index = next((i for i, line in enumerate(lines) if (old := _parse(line)) and old.key == key.key), None)
+        index = next((i for i, line in enumerate(lines) if (old := parse(line)) and old.key == key.key), None)
         if index is None:
             lines.append(key.text())
             shown[_said(name, key, source)] = "New"
@@ -89,7 +89,7 @@ def absent(
     file = _file(machine, str(user), config)
     kept, shown = [], dict[str, str]()
     for line in file.lines:
-        key = _parse(line)
+        key = parse(line)
         if key is not None and key.key in gone:
             shown[gone[key.key]] = "Removed"
         else:
@@ -107,10 +107,10 @@ def manage(
     keys = [_key(str(one), enc, comment, options) for one in ssh_keys]
     file = _file(machine, str(user), config)
     wanted = {key.key for key in keys}
-    shown = {old.key: "Removed" for line in file.lines if (old := _parse(line)) and old.key not in wanted}
-    have = {old.key for line in file.lines if (old := _parse(line))}
+    shown = {old.key: "Removed" for line in file.lines if (old := parse(line)) and old.key not in wanted}
+    have = {old.key for line in file.lines if (old := parse(line))}
     shown |= {key.key: "New" for key in keys if key.key not in have}
-    notes = [line for line in file.lines if _parse(line) is None]
+    notes = [line for line in file.lines if parse(line) is None]
     if not shown:
         return Plan(comment=f"The authorized keys of {user} are in the correct state")
     lines = [*notes, *(key.text() for key in keys)]
@@ -128,7 +128,7 @@ def _keys(
 
 
 def _key(name: str, enc: str, comment: Value, options: Value) -> Key:
-    key = _parse(name.strip())
+    key = parse(name.strip())
     listed = ",".join(str(one) for one in options) if isinstance(options, list) else str(options or "")
     if key is None:
         if not re.fullmatch(r"[A-Za-z0-9+/]+=*", name.strip()):
@@ -140,7 +140,8 @@ def _key(name: str, enc: str, comment: Value, options: Value) -> Key:
     return Key(kind=key.kind, key=key.key, options=key.options or listed, comment=key.comment or str(comment or ""))
 
 
-def _parse(line: str) -> Key | None:
+def parse(line: str) -> Key | None:
+    """A line of authorized_keys; None when it is none."""
     found = None if line.lstrip().startswith("#") else _LINE.match(line.strip())
     if found is None:
         return None

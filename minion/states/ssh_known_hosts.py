@@ -32,20 +32,22 @@ def present(
     fingerprint_hash_type: Value = "sha256",
 ) -> Plan:
     """ssh of `user`, or of everybody, knows the host by this key. `hash_known_hosts` is Salt's: names stay readable."""
-    path = _path(machine, user, config)
+    path = known_hosts_path(machine, user, config)
     kind = str(enc or "ssh-ed25519")
-    host = _host(name, port)
+    host = known_name(name, port)
     if key is not None:
         wanted = str(key).split()[-1] if " " in str(key) else str(key)
     elif fingerprint is not None:
-        have = [one for _, one in _known(machine, path, host) if _fits(one, str(fingerprint), fingerprint_hash_type)]
+        have = [
+            one for _, one in known_keys(machine, path, host) if _fits(one, str(fingerprint), fingerprint_hash_type)
+        ]
         wanted = (
             have[0] if have else _scanned(machine, name, port, kind, str(fingerprint), fingerprint_hash_type, timeout)
         )
     else:
         raise StateFailed("Either 'fingerprint' or 'key' is needed: a host that answers is not yet the right one")
     lines = _lines(machine, path)
-    known = _known(machine, path, host)
+    known = known_keys(machine, path, host)
     if (kind, wanted) in known or (enc is None and wanted in [one for _, one in known]):
         return Plan(comment=f"{name} already exists in {path}")
     kept = [line for line in lines if not (_names(line, host) and line.split()[1:2] == [kind])]
@@ -64,8 +66,8 @@ def present(
 
 def absent(machine: Reader, name: str, *, user: Value = None, port: Value = None, config: Value = None) -> Plan:
     """ssh does not know the host."""
-    path, host = _path(machine, user, config), _host(name, port)
-    known = _known(machine, path, host)
+    path, host = known_hosts_path(machine, user, config), known_name(name, port)
+    known = known_keys(machine, path, host)
     if not known:
         return Plan(comment="Host is already absent")
     text = "".join(f"{line}\n" for line in _lines(machine, path) if not _names(line, host))
@@ -80,7 +82,8 @@ def absent(machine: Reader, name: str, *, user: Value = None, port: Value = None
     )
 
 
-def _path(machine: Reader, user: Value, config: Value) -> str:
+def known_hosts_path(machine: Reader, user: Value, config: Value) -> str:
+    """The file of a user, or of the system; StateFailed when a symlink stands in its way."""
     if user is None:
         if config and not posixpath.isabs(str(config)):
             raise StateFailed('If not specifying a "user", specify an absolute path as "config"')
@@ -97,7 +100,8 @@ def _path(machine: Reader, user: Value, config: Value) -> str:
     return path
 
 
-def _host(name: str, port: Value) -> str:
+def known_name(name: str, port: Value) -> str:
+    """The host as the file names it, with its port where that is another."""
     if not name or any(c.isspace() or c in ",|" for c in name):
         raise StateFailed(f"{name!r} is no name of a host")
     return name if port in (None, 22, "22") else f"[{name}]:{port}"
@@ -107,7 +111,8 @@ def _lines(machine: Reader, path: str) -> list[str]:
     return machine.read(path).decode("utf-8", "surrogateescape").splitlines() if machine.stat(path) else []
 
 
-def _known(machine: Reader, path: str, host: str) -> list[tuple[str, str]]:
+def known_keys(machine: Reader, path: str, host: str) -> list[tuple[str, str]]:
+    """Kind and key of each line about the host."""
     found = (line.split() for line in _lines(machine, path) if _names(line, host))
     return [(words[1], words[2]) for words in found if len(words) >= 3]
 

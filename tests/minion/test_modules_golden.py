@@ -36,6 +36,7 @@ def test_answers_are_salts(case: dict[str, Any], tmp_path: Path) -> None:
             make_grains=lambda: collect({}),
             make_pillar=lambda: {"a": {"b": 1}},
             cachedir=str(tmp_path / "cache"),
+            config_dir=str(tmp_path / "etc"),
         )
     )
     wrong = []

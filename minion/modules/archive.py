@@ -1,0 +1,174 @@
+"""The execution module `archive`: archives, unpacked by the code of the states, packed by tar(1) and gzip(1)."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from minion.modules.context import Context
+from minion.modules.errors import CallFailed
+
+
+def list_(
+    context: Context,
+    name: str,
+    archive_format: str | None = None,
+    options: Any = None,
+    strip_components: int | None = None,
+    clean: bool = False,
+    verbose: bool = False,
+    saltenv: str = "base",
+    source_hash: str | None = None,
+) -> Any:
+    """What is in an archive; with `verbose` sorted by what it is."""
+    from minion.states.archive import read_members
+    from minion.states.file_sources import Template, of_source
+
+    url = name if "://" in name else f"file://{name}"
+    data = of_source(context.machine, url, saltenv, Template(variables={}), source_hash)
+    found = [(one.path, one.kind) for one in read_members(data, archive_format)]
+    if strip_components:
+        cut = [(path.split("/", int(strip_components)), kind) for path, kind in found]
+        found = [(parts[-1], kind) for parts, kind in cut if len(parts) > int(strip_components)]
+    above = {path.rsplit("/", n)[0] for path, _ in found for n in range(1, path.count("/") + 1)}
+    kinds = dict(found) | dict.fromkeys(above, "directory")
+    names = {"directory": "dirs", "file": "files", "symlink": "links"}
+    sorted_by: dict[str, list[str]] = {"dirs": [], "files": [], "links": []}
+    for path, kind in sorted(kinds.items()):
+        sorted_by[names[kind]].append(f"{path}/" if kind == "directory" else path)
+    if not verbose:
+        return sorted(path for paths in sorted_by.values() for path in paths)
+    tops = {
+        f"top_level_{key}": [one for one in paths if "/" not in one.rstrip("/")] for key, paths in sorted_by.items()
+    }
+    return {**sorted_by, **tops}
+
+
+def unzip(
+    context: Context, zip_file: str, dest: str, excludes: Any = None, options: Any = None, trim_output: Any = False,
+    password: str | None = None, extract_perms: bool = True, runas: str | None = None, **more: Any,
+) -> list[str]:  # fmt: skip
+    """Unpack a zip archive; what was unpacked."""
+    from minion.states.archive import read_members
+    from minion.states.file_paths import make_parents
+    from minion.states.file_perms import Perms
+
+    left_out = excludes.split(",") if isinstance(excludes, str) else excludes or []
+    members = [one for one in read_members(context.machine.read(zip_file), "zip", password) if one.path not in left_out]
+    machine, done = context.machine, []
+    for one in members:
+        path = f"{dest.rstrip('/')}/{one.path}"
+        if one.kind == "directory":
+            machine.mkdir(path, parents=True)
+            done.append(f"{one.path}/")
+            continue
+        make_parents(machine, path, Perms())
+        if one.kind == "symlink":
+            machine.symlink(one.target, path)
+        else:
+            machine.write(path, one.data, mode=one.mode)
+        done.append(one.path)
+    return done
+
+
+def is_encrypted(context: Context, name: str, clean: bool = False, saltenv: str = "base", **more: Any) -> bool:
+    """Whether a zip archive wants a password."""
+    import io
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(io.BytesIO(context.machine.read(name))) as archive:
+            return any(one.flag_bits & 1 for one in archive.infolist())
+    except zipfile.BadZipFile as error:
+        raise CallFailed(f"{name} is no zip archive: {error}") from error
+
+
+def tar(
+    context: Context, options: str, tarfile: str, sources: Any = None, dest: str | None = None, cwd: str | None = None,
+    template: Any = None, runas: str | None = None,
+) -> list[str]:  # fmt: skip
+    """Run tar(1): options such as `cjf` or `tf`, the archive, what goes in. What it says, line by line."""
+    first = options if options.startswith("-") else f"-{options}"
+    where = ["-C", dest] if dest else []
+    return _run(context, ["tar", *shlex.split(first), tarfile, *where, *_listed(sources)], cwd, runas)
+
+
+def zip_(
+    context: Context,
+    zip_file: str,
+    sources: Any,
+    template: Any = None,
+    cwd: str | None = None,
+    runas: str | None = None,
+    zip64: bool = False,
+) -> list[str]:
+    """Pack files and directories into a zip archive; what was packed."""
+    import io
+    import zipfile
+    from pathlib import Path
+
+    if runas is not None:
+        raise CallFailed("runas is not supported by archive.zip: see archive.cmd_zip")
+    buffer, names = io.BytesIO(), []
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for one in _listed(sources):
+            top = Path(cwd or "/", one)
+            for path in [top, *sorted(top.rglob("*"))] if top.is_dir() else [top]:
+                name = str(path.relative_to(cwd) if cwd and path.is_relative_to(cwd) else path).lstrip("/")
+                archive.write(path, name)
+                names.append(f"{name}/" if path.is_dir() else name)
+    context.machine.write(str(zip_file), buffer.getvalue())
+    return names
+
+
+def _program(*first: str) -> Callable[..., list[str]]:
+    def run(context: Context, target: str, sources: Any = None, options: str = "", cwd: str | None = None,
+            template: Any = None, runas: str | None = None, **more: Any) -> list[str]:  # fmt: skip
+        return _run(context, [*first, *shlex.split(options or ""), target, *_listed(sources)], cwd, runas)
+
+    run.__doc__ = f"Run `{' '.join(first)}`; what it says, line by line."
+    return run
+
+
+def cmd_unzip(
+    context: Context,
+    zip_file: str,
+    dest: str,
+    excludes: Any = None,
+    options: str = "",
+    template: Any = None,
+    runas: str | None = None,
+    trim_output: Any = False,
+    password: str | None = None,
+) -> list[str]:
+    """Run unzip(1); what it says, line by line."""
+    secret = ["-P", password] if password else []
+    left_out = ["-x", *_listed(excludes)] if excludes else []
+    return _run(context, ["unzip", *secret, *shlex.split(options or ""), zip_file, "-d", dest, *left_out], None, runas)
+
+
+def _run(context: Context, argv: list[str], cwd: str | None, runas: str | None) -> list[str]:
+    done = context.machine.run(argv, cwd=cwd, runas=runas)
+    if done.returncode == 127:
+        raise CallFailed(f"There is no {argv[0]} program on this machine")
+    if done.returncode != 0:
+        raise CallFailed(f"{argv[0]} failed: {done.stderr.strip() or done.stdout.strip()}")
+    return (done.stdout + done.stderr).splitlines()
+
+
+def _listed(sources: Any) -> list[str]:
+    return [str(one) for one in (sources if isinstance(sources, list) else str(sources).split(",") if sources else [])]
+
+
+FUNCTIONS: Mapping[str, Any] = {
+    "cmd_unzip": cmd_unzip,
+    "cmd_zip": _program("zip", "-r"),
+    "gunzip": _program("gunzip"),
+    "gzip": _program("gzip"),
+    "is_encrypted": is_encrypted,
+    "list": list_,
+    "tar": tar,
+    "unzip": unzip,
+    "zip": zip_,
+}

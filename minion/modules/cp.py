@@ -1,0 +1,232 @@
+"""The execution module `cp`: files of the tree and of the web, onto the machine. The rest is the language's.
+
+There is no `cp.push`: a minion sends no files to the controller (docs/security.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from minion.modules.context import Context
+from minion.modules.errors import CallFailed
+
+
+def get_file(
+    context: Context,
+    path: str,
+    dest: str,
+    saltenv: str = "base",
+    makedirs: bool = False,
+    template: str | None = None,
+    gzip: Any = None,
+    **variables: Any,
+) -> Any:
+    """Copy a file of the tree to the machine, rendered if `template` says so. Its place; empty without such a file."""
+    data = _source(context, path, saltenv, template, variables)
+    if data is None:
+        return ""
+    target = Path(dest)
+    target = target / posixpath.basename(path) if dest.endswith("/") or target.is_dir() else target
+    return _put(context, target, data, makedirs)
+
+
+def get_template(
+    context: Context, path: str, dest: str, template: str = "jinja", saltenv: str = "base", makedirs: bool = False,
+    **variables: Any,
+) -> Any:  # fmt: skip
+    """Render a file of the tree to the machine. Its place, or nothing when there is none."""
+    return get_file(context, path, dest, saltenv, makedirs, template, **variables)
+
+
+def get_dir(
+    context: Context,
+    path: str,
+    dest: str,
+    saltenv: str = "base",
+    template: str | None = None,
+    gzip: Any = None,
+    **variables: Any,
+) -> list[str]:
+    """Copy a folder of the tree below a directory of the machine. The places of its files."""
+    folder, env = _place(path, saltenv)
+    inside = folder if path.endswith("/") else posixpath.dirname(folder)
+    done = []
+    for name in context.files.list(folder, env):
+        data = _source(context, f"salt://{name}", env, template, variables)
+        if data is not None:
+            relative = posixpath.relpath(name, inside or ".")
+            done.append(str(_put(context, Path(dest, relative), data, True)))
+    return done
+
+
+def get_url(context: Context, path: str, dest: Any = "", saltenv: str = "base", makedirs: bool = False,
+            source_hash: str | None = None) -> Any:  # fmt: skip
+    """Copy `salt://`, a path or a URL to the machine; without `dest` to the cache, with null give its text."""
+    from minion.states.file_sources import Template, of_source
+
+    if path.startswith("salt://"):
+        data = _source(context, path, saltenv, None, {})
+        if data is None:
+            return False
+    else:
+        url = path if "://" in path else f"file://{path}"
+        data = of_source(context.machine, url, saltenv, Template(variables={}), source_hash)
+    if dest is None:
+        return data.decode("utf-8", "replace")
+    if dest == "" and path.startswith("file://"):
+        return path.removeprefix("file://")
+    if dest == "":
+        return str(_put(context, _cache(context, path, saltenv), data, True))
+    return _put(context, Path(dest), data, makedirs)
+
+
+def hash_file(context: Context, path: str, saltenv: str = "base") -> Any:
+    """Digest of a file of the tree or of the machine; empty when there is none."""
+    if path.startswith("salt://"):
+        data = _source(context, path, saltenv, None, {})
+    else:
+        data = Path(path).read_bytes() if Path(path).is_file() else None
+    return "" if data is None else {"hsum": hashlib.sha256(data).hexdigest(), "hash_type": "sha256"}
+
+
+def stat_file(context: Context, path: str, saltenv: str = "base", octal: bool = True) -> Any:
+    """Mode of a file of the tree; empty when there is none."""
+    if _source(context, path, saltenv, None, {}) is None:
+        return ""
+    return "0644" if octal else 0o100644
+
+
+def cache_file(context: Context, path: str, saltenv: str = "base", source_hash: str | None = None, **more: Any) -> Any:
+    """Keep a file of the tree or the web in the cache; its place there, false when there is none."""
+    return get_url(context, path, "", saltenv, True, source_hash)
+
+
+def cache_files(context: Context, paths: Any, saltenv: str = "base") -> list[Any]:
+    """Keep several files of the tree in the cache; their places."""
+    return [cache_file(context, one, saltenv) for one in (paths.split(",") if isinstance(paths, str) else paths)]
+
+
+def cache_dir(context: Context, path: str, saltenv: str = "base", **more: Any) -> list[Any]:
+    """Keep a folder of the tree in the cache; the places of its files."""
+    folder, env = _place(path, saltenv)
+    return [cache_file(context, f"salt://{name}", env) for name in context.files.list(folder, env)]
+
+
+def cache_master(context: Context, saltenv: str = "base") -> list[Any]:
+    """Keep the whole tree in the cache; the places of its files."""
+    return cache_dir(context, "salt://", saltenv)
+
+
+def cache_local_file(context: Context, path: str) -> str:
+    """Keep a file of the machine in the cache; its place there, empty when there is none."""
+    source = Path(path)
+    if not source.is_file():
+        return ""
+    place = Path(_folder(context), "localfiles", str(source.absolute()).lstrip("/"))
+    return str(_put(context, place, source.read_bytes(), True))
+
+
+def cache_dest(context: Context, url: str, saltenv: str = "base") -> str:
+    """The place in the cache that a file of the tree or the web would have."""
+    return str(_cache(context, url, saltenv))
+
+
+def is_cached(context: Context, path: str, saltenv: str = "base") -> str:
+    """The place in the cache of a file of the tree; empty when it is not there."""
+    place = _cache(context, path, saltenv)
+    return str(place) if place.is_file() else ""
+
+
+def list_minion(context: Context, saltenv: str = "base") -> list[str]:
+    """The files in the cache."""
+    top = Path(_folder(context), "files", saltenv)
+    return sorted(str(one) for one in top.rglob("*") if one.is_file())
+
+
+def list_master_symlinks(context: Context, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
+    """Symlinks of the tree: none, since files are read as what they lead to."""
+    return {}
+
+
+def envs(context: Context) -> list[str]:
+    """The environments of the tree."""
+    found = getattr(context.files, "envs", None)
+    return list(found() if callable(found) else found or ["base"])
+
+
+def _source(
+    context: Context, path: str, saltenv: str, template: str | None, variables: Mapping[str, Any]
+) -> bytes | None:
+    folder, env = _place(path, saltenv)
+    try:
+        data = context.machine.source(folder, env)
+    except FileNotFoundError:
+        return None
+    if not template:
+        return data
+    return context.machine.render_text(data.decode("utf-8", "surrogateescape"), template, env, variables)
+
+
+def _place(path: str, saltenv: str) -> tuple[str, str]:
+    inner, _, query = path.removeprefix("salt://").partition("?saltenv=")
+    return inner.strip("/"), query or saltenv or "base"
+
+
+def _put(context: Context, target: Path, data: bytes, makedirs: bool) -> Any:
+    from minion.states.file_paths import make_parents
+    from minion.states.file_perms import Perms
+
+    if not target.is_absolute():
+        raise CallFailed(f"{target} is no absolute path")
+    if not target.parent.is_dir():
+        if not makedirs:
+            return False
+        make_parents(context.machine, str(target), Perms())
+    context.machine.write(str(target), data)
+    return str(target)
+
+
+def _cache(context: Context, url: str, saltenv: str) -> Path:
+    if url.startswith("salt://"):
+        inner, env = _place(url, saltenv)
+        return Path(_folder(context), "files", env, _inside(inner))
+    _, _, rest = url.partition("://")
+    return Path(_folder(context), "extrn_files", saltenv, _inside(rest.replace("?", "-")))
+
+
+def _inside(path: str) -> str:
+    """The path, unless it leads out of the cache."""
+    clean = posixpath.normpath(path.lstrip("/"))
+    if clean.startswith(".."):
+        raise CallFailed(f"{path} leads out of the cache")
+    return clean
+
+
+def _folder(context: Context) -> str:
+    if not context.cachedir:
+        raise CallFailed("this minion has no cache directory")
+    return context.cachedir
+
+
+FUNCTIONS: Mapping[str, Any] = {
+    "cache_dest": cache_dest,
+    "cache_dir": cache_dir,
+    "cache_file": cache_file,
+    "cache_files": cache_files,
+    "cache_local_file": cache_local_file,
+    "cache_master": cache_master,
+    "envs": envs,
+    "get_dir": get_dir,
+    "get_file": get_file,
+    "get_template": get_template,
+    "get_url": get_url,
+    "hash_file": hash_file,
+    "is_cached": is_cached,
+    "list_master_symlinks": list_master_symlinks,
+    "list_minion": list_minion,
+    "stat_file": stat_file,
+}
