@@ -244,7 +244,7 @@ class StateResult:
         return entry
 
     def with_(self, **given: Value) -> StateResult:
-        """A copy with some fields replaced: of each state there is one, and `dataclasses.replace` takes twice as long."""
+        """A copy with some fields replaced; `dataclasses.replace` takes twice as long, and each state has one."""
         return StateResult(**{name: getattr(self, name) for name in _RESULT_FIELDS if name not in given}, **given)
 
 
