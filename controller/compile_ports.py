@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from controller.pillar_sources import CommandSource, FileTree, HttpSource
+from controller.top_sources import ExtNodes
 from highstate.ports import Fact, PillarSource, Ports, question
 from highstate.render.yaml_loader import load_yaml
 from highstate.types import Value
@@ -49,7 +50,7 @@ def _made(options: str) -> Ports:
         "http_json": HttpSource(json.loads),
         "file_tree": FileTree(given.get("nodegroups")),
     }
-    return Ports(decrypt=keyring, secrets=vault, pillar_sources=sources)
+    return Ports(decrypt=keyring, secrets=vault, pillar_sources=sources, top_sources={"ext_nodes": ExtNodes()})
 
 
 class MinionFacts:

@@ -246,6 +246,8 @@ _LANGUAGE: dict[str, read.Reader] = {
     "pillar_merge_lists": read.flag,
     "pillar_includes_override_sls": read.flag,
     "ext_pillar_first": read.flag,
+    "master_tops": read.mapping,
+    "master_tops_first": read.flag,
     "pillar_opts": read.flag,
     "decrypt_pillar": read.decrypted_keys,
     "decrypt_pillar_delimiter": read.text,

@@ -55,7 +55,7 @@ class Secrets(Protocol):
 
 
 class SourceFailed(Exception):
-    """An external pillar gave nothing that can be used; the text says why."""
+    """An external pillar, or top, gave nothing that can be used; the text says why."""
 
 
 class PillarSource(Protocol):
@@ -63,6 +63,13 @@ class PillarSource(Protocol):
 
     def pillar(self, minion: Minion, pillar: Mapping[str, Value], arguments: Value) -> Mapping[str, Value]:
         """What it knows of the minion, whose pillar so far is `pillar`. `arguments` are the entry's; SourceFailed."""
+
+
+class TopSource(Protocol):
+    """One kind of external top (an entry of `master_tops`)."""
+
+    def tops(self, minion: Minion, arguments: Value) -> Mapping[str, list[str]]:
+        """Saltenv -> SLS that the minion shall have. `arguments` are the entry's; SourceFailed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +81,8 @@ class Ports:
     secrets: Secrets | None = None
     pillar_sources: Mapping[str, PillarSource] = field(default_factory=dict)
     """Name in `ext_pillar` -> source."""
+    top_sources: Mapping[str, TopSource] = field(default_factory=dict)
+    """Name in `master_tops` -> source."""
 
 
 NO_PORTS = Ports()

@@ -10,7 +10,7 @@ import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from highstate.ports import SourceFailed
 from highstate.types import Minion, Value
@@ -36,32 +36,10 @@ class CommandSource:
         command = arguments.get("command") if isinstance(arguments, Mapping) else arguments
         if not isinstance(command, str) or not command:
             raise SourceFailed("it takes a command as its only argument")
-        data = self._read(self._run(command.replace("%s", shlex.quote(minion.id))))
+        data = self._read(output_of(["/bin/sh", "-c", command.replace("%s", shlex.quote(minion.id))], self._timeout))
         if not isinstance(data, Mapping):
             raise SourceFailed(f"the output is a {type(data).__name__}, not a mapping")
         return data
-
-    def _run(self, command: str) -> bytes:
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", command],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-        try:
-            output, said = process.communicate(timeout=self._timeout)
-        except subprocess.TimeoutExpired as error:
-            # All that it started: one of them may hold the pipe open.
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-            raise SourceFailed(f"the command took more than {self._timeout:g} s") from error
-        if process.returncode:
-            last = said.decode(errors="replace").strip().splitlines()[-1:]
-            raise SourceFailed(f"the command ended with {': '.join([str(process.returncode), *last])}")
-        if len(output) > MAX_OUTPUT:
-            raise SourceFailed(f"the command writes more than {MAX_OUTPUT} bytes")
-        return output
 
     def _read(self, output: bytes) -> Value:
         try:
@@ -69,3 +47,30 @@ class CommandSource:
         except ValueError as error:
             raise SourceFailed(f"the output cannot be read: {error}") from error
         return {} if data is None else data
+
+
+def output_of(command: Sequence[str], timeout: float) -> bytes:
+    """What a program writes; SourceFailed when it fails, writes too much, or takes more than `timeout` seconds."""
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise SourceFailed(f"the command cannot be started: {error}") from error
+    try:
+        output, said = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired as error:
+        # All that it started: one of them may hold the pipe open.
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise SourceFailed(f"the command took more than {timeout:g} s") from error
+    if process.returncode:
+        last = said.decode(errors="replace").strip().splitlines()[-1:]
+        raise SourceFailed(f"the command ended with {': '.join([str(process.returncode), *last])}")
+    if len(output) > MAX_OUTPUT:
+        raise SourceFailed(f"the command writes more than {MAX_OUTPUT} bytes")
+    return output

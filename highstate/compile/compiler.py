@@ -17,6 +17,7 @@ from highstate.compile.settings import Settings
 from highstate.compile.verify import verify
 from highstate.content import contents_of
 from highstate.ext_pillar import Decryption, External
+from highstate.ext_top import with_sources
 from highstate.memo import Memo
 from highstate.pillar import PillarResult, compile_pillar
 from highstate.ports import NO_PORTS, Ports
@@ -171,7 +172,7 @@ class Bench:
     def top(self, pillar: Mapping[str, Value]) -> TopResult:
         """What the top file gives the minion."""
         settings = self.settings
-        return top_matches(
+        top = top_matches(
             self._recorded("top", self.context(self.files, pillar, "base")),
             top_file=settings.state_top,
             strategy=settings.top_file_merging_strategy,
@@ -181,6 +182,10 @@ class Bench:
             saltenv=settings.saltenv,
             top_saltenv=settings.state_top_saltenv,
         )
+        if not settings.master_tops:
+            return top
+        reads, first = self.recorders["top"], settings.master_tops_first
+        return with_sources(top, settings.master_tops, self.minion, self.ports, reads, first=first)
 
     def high(self, top: TopResult, pillar: Mapping[str, Value]) -> High:
         """The high data as rendered: before extend, requisites and exclude."""

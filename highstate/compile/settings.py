@@ -30,6 +30,9 @@ class Settings:
     ext_pillar: tuple[Value, ...] = ()
     """External pillars as in Salt's option: `{name: arguments}`, served by `Ports.pillar_sources`."""
     ext_pillar_first: bool = False
+    master_tops: Mapping[str, Value] = field(default_factory=dict)
+    """External tops as in Salt's option: name -> arguments, served by `Ports.top_sources`."""
+    master_tops_first: bool = False
     pillar_opts: bool = False
     """Put the options into the pillar as `master`."""
     decrypt_pillar: tuple[Value, ...] = ()
