@@ -36,4 +36,4 @@ class Flow:
 
 def plain_text(text: str) -> Text:
     """Text whose lines are those of the template."""
-    return Text(text, tuple(range(1, text.count("\n") + 2)))
+    return Text(text, range(1, text.count("\n") + 2))
