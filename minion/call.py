@@ -69,7 +69,8 @@ def main(options: Options, stdout: TextIO | None = None, stderr: TextIO | None =
         return _refuse(err, str(error))
     _log_to(err, options.log_level or settings.log_level, settings.warnings)
     try:
-        value = Modules(_Local(options, settings).context()).call(options.fun, args, kwargs)
+        context = _Local(options, settings).context()
+        value = Modules(context).call(options.fun, args, kwargs)
     except CompileFailed as error:
         _print(options, settings, [str(problem) for problem in error.problems], out)
         return 4
@@ -79,7 +80,8 @@ def main(options: Options, stdout: TextIO | None = None, stderr: TextIO | None =
         return 130
     except Exception as error:
         return _refuse(err, f"{options.fun} failed: {_said(error)}")
-    _print(options, settings, value, out)
+    asked = context.user_modules.outputter(options.fun) if context.has_user_modules() else ""
+    _print(options, settings, value, out, asked)
     return _exit_code(options, value)
 
 
@@ -225,11 +227,13 @@ def _log_to(err: TextIO, level: str, warnings: Sequence[str]) -> None:
         logging.basicConfig(stream=err, level=chosen, format="%(levelname)s %(name)s %(message)s", force=True)
 
 
-def _print(options: Options, settings: Settings, value: Any, out: TextIO) -> None:
+def _print(options: Options, settings: Settings, value: Any, out: TextIO, asked: str = "") -> None:
+    """Print a value; `asked`: the outputter that its function asks for."""
     from minion.output import render
 
     is_run = is_running(value)
-    outputter = options.out or ("highstate" if is_run else "nested")
+    known = asked if asked in OUTPUTTERS else ""
+    outputter = options.out or known or ("highstate" if is_run else "nested")
     text = render(
         value,
         outputter if is_run or outputter != "highstate" else "nested",
@@ -243,23 +247,14 @@ def _print(options: Options, settings: Settings, value: Any, out: TextIO) -> Non
 
 def _shown(options: Options, settings: Settings) -> Shown:
     """How much of a run is shown, as options and configuration say."""
-    from minion.output_highstate import Shown
+    from dataclasses import replace
 
-    opts = settings.opts
-    verbose = opts.get("state_verbose", True) if options.state_verbose is None else options.state_verbose
-    return Shown(
-        state_output=options.state_output or settings.state_output,
-        verbose=bool(verbose),
-        profile=options.profile or bool(opts.get("state_output_profile_table")),
-        exclude=_words(opts.get("state_output_exclude")),
-        terse=_words(opts.get("state_output_terse")),
-        percent=bool(opts.get("state_output_pct")),
-    )
+    from minion.output_highstate import shown_of
 
-
-def _words(given: Any) -> tuple[str, ...]:
-    listed = given if isinstance(given, list) else [] if given is None else str(given).split(",")
-    return tuple(str(one).strip() for one in listed)
+    shown = shown_of(settings.opts)
+    verbose = shown.verbose if options.state_verbose is None else options.state_verbose
+    output = options.state_output or settings.state_output
+    return replace(shown, state_output=output, verbose=verbose, profile=options.profile or shown.profile)
 
 
 def _colored(out: TextIO) -> bool:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from minion.output_highstate import Shown, highstate, nested
+from minion.output_highstate import Shown, highstate
+from minion.output_nested import nested
 
 
 def render(value: Any, outputter: str, *, minion_id: str, shown: Shown | None = None, color: bool = False) -> str:

@@ -5,15 +5,18 @@ Called by `minion.output`; pure. `Shown` says how much of each state is shown, b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from minion.output_compressed import compressed
+from minion.output_nested import nested, paint, plain
 
 STATE_OUTPUTS = tuple(
     f"{mode}{suffix}" for mode in ("full", "terse", "mixed", "changes", "filter") for suffix in ("", "_id")
 )
-
-_COLORS = {"green": "32", "red": "31", "cyan": "36", "yellow": "33", "blue": "34"}
+Entry = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,11 +24,13 @@ class Shown:
     """How much is shown."""
 
     state_output: str = "full"
-    """full: all; terse: a line each; mixed: a line for those that succeeded; changes: a line for those without changes;
-    filter: as `exclude` and `terse` say. With `_id` at its end the id stands where the name would.
+    """full: all; terse: a line each; mixed: a line for those that did not fail; changes: a line for those that have
+    nothing to change; filter: as `exclude` and `terse` say. With `_id` at its end the id stands where the name would.
     """
     verbose: bool = True
     """False: states that succeeded without changes are left out."""
+    times: bool = True
+    """When each began and how long it took (`state_output_profile`)."""
     profile: bool = False
     """After the summary, where the time went."""
     exclude: tuple[str, ...] = ()
@@ -34,69 +39,71 @@ class Shown:
     """Results that `filter` shows in a line."""
     percent: bool = False
     """Shares in the summary (`state_output_pct`)."""
+    compress: bool = False
+    """The states of one ID and one result are one (`state_compress_ids`)."""
 
-    def mode(self, entry: Mapping[str, Any]) -> str:
+    def mode(self, entry: Entry) -> str:
         """`full`, `terse`, or nothing."""
         result = str(entry["result"])
         if not self.verbose and entry["result"] is True and not entry["changes"]:
             return ""
         match self.state_output.removesuffix("_id"):
             case "mixed":
-                return "terse" if entry["result"] is True else "full"
+                return "full" if entry["result"] is False else "terse"
             case "changes":
                 return "full" if entry["changes"] or entry["result"] is not True else "terse"
-            case "filter" if result in self.exclude:
-                return ""
             case "filter" if result in self.terse:
                 return "terse"
+            case "filter" if result in self.exclude:
+                return ""
             case "filter":
                 return "full"
             case other:
                 return other
 
 
-def highstate(running: Mapping[str, Any], minion_id: str, shown: Shown, color: bool) -> Iterator[str]:
+def shown_of(opts: Mapping[str, Any]) -> Shown:
+    """As a configuration asks for it, by Salt's options."""
+    return Shown(
+        state_output=str(opts.get("state_output") or "full").lower(),
+        verbose=bool(opts.get("state_verbose", True)) and not opts.get("state_output_diff"),
+        times=bool(opts.get("state_output_profile", True)),
+        profile=bool(opts.get("state_output_profile_table")),
+        exclude=_words(opts.get("state_output_exclude")),
+        terse=_words(opts.get("state_output_terse")),
+        percent=bool(opts.get("state_output_pct")),
+        compress=bool(opts.get("state_compress_ids")),
+    )
+
+
+def highstate(running: Mapping[str, Entry], minion_id: str, shown: Shown, color: bool) -> Iterator[str]:
     """Lines of all states in the order in which they ran, then the summary."""
-    yield paint(f"{minion_id}:", "cyan", color)
-    entries = sorted(running.items(), key=lambda item: item[1].get("__run_num__", 0))
+    found, counts = compressed(running) if shown.compress else (dict(running), {})
+    entries = sorted(found.items(), key=lambda item: item[1].get("__run_num__", 0))
+    yield paint(f"{plain(minion_id)}:", _head_shade([entry for _, entry in entries], shown), color)
     for key, entry in entries:
         match shown.mode(entry):
             case "terse":
-                yield from _terse(key, entry, shown, color)
+                yield _terse(key, entry, shown, color)
             case "full":
-                yield from _full(key, entry, color)
-    yield from _summary([entry for _, entry in entries], minion_id, shown, color)
+                yield from _full(key, entry, shown, color)
+    yield from _summary(entries, counts, minion_id, shown, color)
     if shown.profile:
         yield from _profile(entries, color)
 
 
-def paint(text: str, name: str, color: bool) -> str:
-    """Text in a colour of the terminal."""
-    return f"\x1b[{_COLORS[name]}m{text}\x1b[0m" if color else text
+def _words(given: Any) -> tuple[str, ...]:
+    listed = given if isinstance(given, list | tuple) else [] if given is None else str(given).split(",")
+    return tuple(str(one).strip() for one in listed)
 
 
-def nested(value: Any, indent: int, color: bool) -> Iterator[str]:
-    """A value as Salt's nested outputter has it, keys sorted."""
-    pad = " " * indent
-    if isinstance(value, Mapping):
-        if value and indent:
-            yield pad + paint("----------", "cyan", color)
-        for key in sorted(value, key=str):
-            yield pad + paint(f"{key}:", "cyan", color)
-            yield from nested(value[key], indent + 4, color)
-    elif isinstance(value, list | tuple | set | frozenset):
-        for inner in value:
-            lines = list(nested(inner, indent + 2, color)) or [pad]
-            yield f"{pad}- {lines[0].strip()}"
-            yield from lines[1:]
-    else:
-        text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-        name = "yellow" if isinstance(value, bool | int | float) or value is None else "green"
-        for line in text.splitlines() or [""]:
-            yield pad + paint(line, name, color)
+def _head_shade(entries: Sequence[Entry], shown: Shown) -> str:
+    """That of the last state that did not succeed."""
+    told = [entry["result"] for entry in entries if shown.mode(entry) and entry["result"] is not True]
+    return "green" if not told else "red" if told[-1] is False else "yellow"
 
 
-def _shade(entry: Mapping[str, Any]) -> str:
+def _shade(entry: Entry) -> str:
     if entry["result"] is None:
         return "yellow"
     return "red" if entry["result"] is False else "cyan" if entry["changes"] else "green"
@@ -105,61 +112,85 @@ def _shade(entry: Mapping[str, Any]) -> str:
 def _names(key: str) -> tuple[str, str, str]:
     """State and function, id, and name, out of a chunk key."""
     state, own_id, name, fun = ([*key.split("_|-"), "", "", "", ""])[:4]
-    return f"{state}.{fun.partition('#')[0]}", own_id, name
+    return f"{state}.{fun.partition('#')[0]}", plain(own_id), plain(name)
 
 
-def _terse(key: str, entry: Mapping[str, Any], shown: Shown, color: bool) -> Iterator[str]:
+def _terse(key: str, entry: Entry, shown: Shown, color: bool) -> str:
     function, own_id, name = _names(key)
     word = {True: "Changed" if entry["changes"] else "Clean", False: "Failed", None: "Differs"}[entry["result"]]
     label = own_id if shown.state_output.endswith("_id") else name
-    took = f"Started: {entry.get('start_time', '')} - Duration: {entry.get('duration', 0)} ms"
-    yield paint(f"  Name: {label} - Function: {function} - Result: {word} - {took}", _shade(entry), color)
-    for warning in entry.get("warnings", ()):
-        yield paint(f"    Warning: {warning}", "yellow", color)
+    line = f" Name: {label} - Function: {function} - Result: {word}"
+    if shown.times and "start_time" in entry:
+        line += f" - Started: {entry['start_time']} - Duration: {entry['duration']} ms"
+    warned = "\n".join(map(str, entry.get("warnings", ())))
+    return (
+        (paint(f"Warnings:\n{warned}", "light red", color) if warned else "") + " " + paint(line, _shade(entry), color)
+    )
 
 
-def _full(key: str, entry: Mapping[str, Any], color: bool) -> Iterator[str]:
+def _full(key: str, entry: Entry, shown: Shown, color: bool) -> Iterator[str]:
     function, own_id, name = _names(key)
-    lines = [("ID", own_id), ("Function", function)]
-    if name != own_id:
-        lines.append(("Name", name))
-    lines += [("Result", entry["result"]), ("Comment", entry["comment"])]
-    lines += [("Started", entry.get("start_time", "")), ("Duration", f"{entry.get('duration', 0)} ms")]
+    comment = plain(str(entry["comment"]).strip()).replace("\n", "\n" + " " * 14)
+    lines = [("      ID", own_id), ("Function", function), ("  Result", entry["result"]), (" Comment", comment)]
+    if name != own_id and not shown.state_output.endswith("_id"):
+        lines.insert(2, ("    Name", name))
+    if shown.times and "start_time" in entry:
+        lines += [(" Started", entry["start_time"]), ("Duration", f"{entry['duration']} ms")]
     shade = _shade(entry)
     yield paint("----------", shade, color)
     for label, value in lines:
-        first, *rest = str(value).splitlines() or [""]
-        yield paint(f"{label:>12}: {first}", shade, color)
-        for line in rest:
-            yield paint(" " * 14 + line, shade, color)
-    yield paint(f"{'Changes':>12}:   ", shade, color)
-    for line in nested(entry["changes"], 14, False):
-        yield paint(line, shade, color)
-    for warning in entry.get("warnings", ()):
-        yield paint(f"{'Warnings':>12}: {warning}", "yellow", color)
+        yield "    " + paint(f"{label}: {value}", shade, color)
+    changes = "\n".join(["", *nested(entry["changes"], 14, color)]) if entry["changes"] else ""
+    yield paint(f"     Changes:   {changes}", shade, color)
+    if entry.get("warnings"):
+        text = textwrap.fill(
+            "\n".join(map(str, entry["warnings"])), 80, initial_indent=" " * 14, subsequent_indent=" " * 14
+        )
+        yield "   " + paint(f" Warnings: {text.lstrip()}", "light red", color)
 
 
-def _summary(entries: list[Mapping[str, Any]], minion_id: str, shown: Shown, color: bool) -> Iterator[str]:
-    failed = sum(entry["result"] is False for entry in entries)
-    pending = sum(entry["result"] is None for entry in entries)
-    changed = sum(bool(entry["changes"]) for entry in entries)
-    good = len(entries) - failed
-    counts = [f"changed={changed}"] if changed else []
-    counts = [f"unchanged={pending}", *counts] if pending else counts
-    yield ""
-    yield paint(f"Summary for {minion_id}", "cyan", color)
-    yield "------------"
-    yield paint(f"Succeeded: {good}", "green", color) + (f" ({', '.join(counts)})" if counts else "")
-    yield paint(f"Failed:    {failed}", "red" if failed else "cyan", color)
-    warnings = sum(len(entry.get("warnings", ())) for entry in entries)
-    if warnings:
-        yield paint(f"Warnings:  {warnings}", "yellow", color)
-    if shown.percent and entries:
-        yield f"Success %: {100 * good / len(entries):.2f}"
-        yield f"Failure %: {100 * failed / len(entries):.2f}"
-    yield "------------"
-    yield f"Total states run:     {len(entries)}"
-    yield f"Total run time: {sum(entry.get('duration', 0) for entry in entries):9.3f} ms"
+def _summary(
+    entries: Sequence[tuple[str, Entry]], counts: Mapping[str, int], minion_id: str, shown: Shown, color: bool
+) -> Iterator[str]:
+    total = sum(counts.get(key, 1) for key, _ in entries)
+    failed = sum(counts.get(key, 1) for key, entry in entries if entry["result"] is False)
+    pending = sum(counts.get(key, 1) for key, entry in entries if entry["result"] is None)
+    warned = sum(bool(entry.get("warnings")) and shown.mode(entry) == "full" for _, entry in entries)
+    changed = sum(_changed(entry, counts.get(key, 1)) for key, entry in entries)
+    width = 11 + max(len(str(number)) for number in (failed, pending, total - failed - pending, warned))
+
+    def line(label: str, count: Any, shade: str) -> str:
+        return paint(f"{label}: {count:>{width - len(label) - 2}}", shade, color)
+
+    stats = [paint(f"unchanged={pending}", "yellow", color)] if pending else []
+    stats += [paint(f"changed={changed}", "green", color)] if changed else []
+    yield paint(f"\nSummary for {plain(minion_id)}\n{'-' * width}", "cyan", color)
+    yield line("Succeeded", total - failed, "green") + (f" ({', '.join(stats)})" if stats else "")
+    bad = "red" if failed else "cyan"
+    yield line("Failed", failed, bad)
+    if shown.percent and total:
+        yield line("Success %", round(100 * (total - failed) / total, 2), "green")
+        yield line("Failure %", round(100 * failed / total, 2), bad)
+    if warned:
+        yield line("Warnings", warned, "light red")
+    yield paint(f"{'-' * width}\nTotal states run: {total:>{width - 7}}", "cyan", color)
+    if shown.times:
+        yield paint(f"Total run time: {_took([entry for _, entry in entries], width)}", "cyan", color)
+
+
+def _changed(entry: Entry, count: int) -> int:
+    if not entry["changes"]:
+        return 0
+    return (len(entry["changes"].get("compressed changes", ())) or 1) if count > 1 else 1
+
+
+def _took(entries: Sequence[Entry], width: int) -> str:
+    """All durations; of those that ran beside each other the longest."""
+    beside = [float(entry.get("duration", 0)) for entry in entries if "__parallel__" in entry]
+    spent = sum(float(entry.get("duration", 0)) for entry in entries if "__parallel__" not in entry)
+    spent += max(beside, default=0)
+    number, unit = (spent / 1000, "s") if spent > 999 else (spent, "ms")
+    return f"{f'{number:.3f}'.rjust(width - 5)} {unit}"
 
 
 def _profile(entries: list[tuple[str, Mapping[str, Any]]], color: bool) -> Iterator[str]:

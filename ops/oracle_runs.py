@@ -76,6 +76,13 @@ class SaltRuns:
                 raise SystemExit(f"Salt's process ended in the middle of {case.name}")
             return _answer(case, json.loads(line), root)
 
+    def show(self, running: Mapping[str, Any], opts: Mapping[str, Any], color: bool) -> str:
+        """Salt's text for a running dictionary, by its outputter `highstate`."""
+        assert self._process.stdout is not None  # noqa: S101  (it was asked for)
+        self._say(json.dumps({"show": running, "opts": dict(opts), "color": color}))
+        answer = json.loads(self._process.stdout.readline())
+        return str(answer["text"]) if "text" in answer else "".join(answer["errors"])
+
     def _say(self, line: str) -> None:
         assert self._process.stdin is not None  # noqa: S101  (it was asked for)
         self._process.stdin.write(line + "\n")

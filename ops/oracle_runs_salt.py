@@ -23,7 +23,8 @@ def main() -> None:
     base = _options(Path(sys.stdin.readline().strip()))
     for line in sys.stdin:
         try:
-            answer = _run(copy.deepcopy(base), json.loads(line))
+            job = json.loads(line)
+            answer = _shown(copy.deepcopy(base), job) if "show" in job else _run(copy.deepcopy(base), job)
         except Exception:
             answer = {"errors": [traceback.format_exc()]}
         answers.write(json.dumps(answer, default=str) + "\n")
@@ -55,6 +56,14 @@ def _run(opts: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
         finally:
             state.pop_active()
     return {"errors": found} if isinstance(found, list) else {"states": found}
+
+
+def _shown(opts: dict[str, Any], job: dict[str, Any]) -> dict[str, Any]:
+    """The highstate outputter's text for a running dictionary."""
+    import salt.loader
+
+    opts |= {"state_verbose": True, "state_output": "full", "color": job["color"], **job["opts"]}
+    return {"text": salt.loader.outputters(opts)["highstate"]({"local": job["show"]})}
 
 
 if __name__ == "__main__":

@@ -20,9 +20,15 @@ from pathlib import Path
 from oracle import salt_venv
 from oracle_runs import Answer, Case, SaltRuns, ours
 from run_cases import all_cases, drawn
+from shown_cases import shown_cases
+
+from minion.output_highstate import highstate, shown_of
 
 RECORDED = Path(__file__).resolve().parent.parent / "tests" / "oracle" / "recorded"
+SHOWN = RECORDED.with_name("shown")
 _HERE = "  here "
+_PREREQ = "- prereq:"
+"""Salt has a place in its order where a state is looked at for its prereq; here that is done when somebody asks."""
 Lines = dict[str, str]
 """Chunk key -> all that is compared of its result, in a line."""
 
@@ -116,7 +122,7 @@ def unexplained(case: Case, mine: Lines, salts: Lines) -> list[str]:
     order = any(mine.get(key, "")[3:] != salts.get(key, "")[3:] for key in salts)
     for key in dict.fromkeys((*salts, *mine)):
         one, other = mine.get(key, "nothing"), salts.get(key, "nothing")
-        if one == other or (order and one[3:] == other[3:]):
+        if one == other or ((order or _PREREQ in case.text) and one[3:] == other[3:]):
             continue
         if not any(_covers(deviation, case, key, one) for deviation in DEVIATIONS):
             found.append(f"{case.name} {key}\n    ours {one}\n    Salt {other}")
@@ -155,6 +161,25 @@ def _there(found: Mapping[str, str]) -> Lines:
     return {key: text for key, text in found.items() if text != "nothing"}
 
 
+def our_text(name: str) -> str:
+    """Ours, for one of `shown_cases`."""
+    [(running, opts, color)] = [(running, opts, color) for case, running, opts, color in shown_cases() if case == name]
+    return "\n".join(highstate(running, "local", shown_of(opts), color)) + "\n"
+
+
+def _shown(salt: SaltRuns, *, record: bool) -> list[str]:
+    """The names of those that Salt shows in another way."""
+    different = []
+    for name, running, opts, color in shown_cases():
+        text = salt.show(running, opts, color) + "\n"
+        if record:
+            SHOWN.mkdir(exist_ok=True)
+            (SHOWN / f"{name}.txt").write_text(text)
+        if text != our_text(name):
+            different.append(f"the text of {name}")
+    return different
+
+
 def main() -> int:
     """Compare, and record when asked to."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -174,6 +199,8 @@ def main() -> int:
             if options.record:
                 RECORDED.mkdir(exist_ok=True)
                 (RECORDED / f"{case.name}.txt").write_text(written(mine, salts))
+        if not options.names and options.drawn is None:
+            different += _shown(salt, record=options.record)
     for one in different:
         print(f"DIFFERS: {one}")  # noqa: T201
     print(f"{len(chosen)} cases, {len(different)} differences without a reason")  # noqa: T201

@@ -255,7 +255,7 @@ def test_results_are_filtered_as_configured(tree: Path) -> None:
     out = call(tree, "state.apply")[1]
     assert "ID: fails" in out
     assert "ID: same" not in out
-    assert "Success %: 75.00" in out
+    assert "Success %: 75.0" in out
 
 
 def test_values_in_columns(tree: Path) -> None:

@@ -275,6 +275,7 @@ import salt.loader
 import salt.utils.atomicfile
 import salt.utils.beacons
 import salt.utils.functools
+import salt.utils.http
 import salt.utils.network
 import salt.utils.url
 import salt.utils.user
@@ -314,6 +315,7 @@ def helpers(path):
         "tag": tagify(["m", "x"], "minion"),
         "returner": get_returner_options("r", {}, {"host": "host"}, __salt__={}, __opts__={"r.host": "h"}),
         "code": EX_USAGE,
+        "asked": salt.utils.http.query("file:///etc/passwd", status=True, opts=__opts__),
     }
 
 def inner():
@@ -339,6 +341,7 @@ def test_what_salts_helpers_do(tmp_path: Path) -> None:
         "tag": "salt/minion/m/x",
         "returner": {"host": "h"},
         "code": 64,
+        "asked": {"error": "file:///etc/passwd is no http:// or https:// URL"},
     }
     for fun, says in (
         ("faced.needing", "not_bound"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import inspect
+import re
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -42,43 +43,18 @@ def strip_proto(url: str) -> str:
 
 def redact_http_basic_auth(output: str) -> str:
     """Without the passwords in addresses."""
-    import re
-
     return re.sub(r"(https?://)[^@/]*@", r"\1<redacted>@", output)
 
 
-def query(url: str, method: str = "GET", params: Any = None, data: Any = None, **options: Any) -> dict[str, Any]:
-    """Ask over HTTP, as `salt.utils.http.query`: `body`, `status`, `headers`, `dict` as far as they are asked for.
+def query(url: str, method: str = "GET", **options: Any) -> dict[str, Any]:
+    """Ask over HTTP, as the execution function `http.query`; what that does not take is not looked at."""
+    from minion.modules.context import Context
+    from minion.modules.errors import CallFailed
+    from minion.modules.http import query as ask
 
-    Besides: decode, decode_type, header_dict, username, password, status, headers, text, timeout, verify_ssl,
-    raise_error. What else Salt takes is not looked at.
-    """
-    import httpx
-
-    auth = (options["username"], options.get("password") or "") if options.get("username") else None
+    known = inspect.signature(ask).parameters
+    given = {name: value for name, value in options.items() if name in known and value is not None}
     try:
-        answer = httpx.request(
-            method,
-            url,
-            params=params,
-            content=data if isinstance(data, str | bytes) else None,
-            data=data if isinstance(data, dict) else None,
-            headers=options.get("header_dict"),
-            auth=auth,
-            timeout=options.get("timeout") or 30,
-            verify=options.get("verify_ssl") is not False,
-            follow_redirects=True,
-        )
-    except httpx.HTTPError as error:
+        return ask(Context(minion_id=""), url, method, **given)
+    except CallFailed as error:
         return {"error": str(error)}
-    given: dict[str, Any] = {"body": answer.text}
-    if options.get("status"):
-        given["status"] = answer.status_code
-    if options.get("headers"):
-        given["headers"] = dict(answer.headers)
-    if options.get("decode") and options.get("decode_type", "json") in ("json", "auto"):
-        given["dict"] = json.loads(answer.text or "null")
-    if answer.is_error and options.get("raise_error", True):
-        given["error"] = f"HTTP {answer.status_code}: {answer.reason_phrase}"
-        given["status"] = answer.status_code
-    return given
