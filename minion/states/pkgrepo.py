@@ -1,7 +1,8 @@
 """The pkgrepo state: repositories of packages, with their keys.
 
-Called by the engine. Apt's files are read and written by `minion.system.apt_sources`. A key is trusted for its own
-repository alone: it goes into a file that `signed-by` names, never into the keyring of all repositories.
+Called by the engine. Apt's files are read and written by `minion.system.apt_sources`; dnf and zypper are the business
+of `minion.states.pkgrepo_rpm`. A key of apt is trusted for its own repository alone: it goes into a file that
+`signed-by` names, never into the keyring of all repositories.
 Behaviour: doc/ref/states/all/salt.states.pkgrepo.
 """
 
@@ -17,7 +18,7 @@ from minion.system import apt_sources
 from minion.system.apt_sources import Source
 from minion.system.packages import package_manager
 
-_TEST_NOTE = (
+TEST_NOTE = (
     "This may cause pkg states to behave differently than stated if this action is repeated without test=True, due to "
     "the differences in the configured repositories."
 )
@@ -56,9 +57,18 @@ def managed(
     aptkey: bool = True,
     allow_insecure_key: bool = True,
     saltenv: str = "base",
+    **options: Value,
 ) -> Plan:
-    """The repository of the line `name` is there, with this key; its lists are fetched when it changes."""
-    _only_apt(machine)
+    """The repository of the line `name` is there, with this key; its lists are fetched when it changes.
+
+    Where dnf or zypper is, `name` is the id of the repository, and `options` are those of a `.repo` file.
+    """
+    if not _has_apt(machine):
+        from minion.states import pkgrepo_rpm
+
+        switches = {"enabled": enabled, "disabled": disabled, "humanname": humanname, "comments": comments}
+        given = {**options, **switches, "refresh": refresh, "refresh_db": refresh_db}
+        return pkgrepo_rpm.managed(machine, name, given)
     if ppa:
         raise StateFailed("ppa is not supported: write the archive's line and its key_url")
     off = not _truth(enabled) if enabled is not None else _truth(disabled)
@@ -73,12 +83,17 @@ def managed(
     elif signedby:
         source = replace(source, options={**source.options, "signed-by": str(signedby)})
     place = _place(machine, source, None if file is None else str(file))
-    return _plan(machine, name, source, place, key, clean=bool(clean_file), fetch=bool(refresh and refresh_db))
+    plan = _plan(machine, name, source, place, key, clean=bool(clean_file), fetch=bool(refresh and refresh_db))
+    strange = tuple(f"'{key}' is no option of apt's repositories, and is ignored" for key in options)
+    return replace(plan, warnings=(*plan.warnings, *strange))
 
 
 def absent(machine: Reader, name: str, *, ppa: Value = None, keyid: Value = None, **more: Value) -> Plan:
-    """No file has the repository of this line."""
-    _only_apt(machine)
+    """No file has the repository of this line; where dnf or zypper is, `name` is the id of the repository."""
+    if not _has_apt(machine):
+        from minion.states import pkgrepo_rpm
+
+        return pkgrepo_rpm.absent(machine, name)
     source = apt_sources.wanted_line(name)
     found = [place for place in _places(machine, source) if place.there is not None]
     arches = source.options.get("arch", "")
@@ -96,7 +111,7 @@ def absent(machine: Reader, name: str, *, ppa: Value = None, keyid: Value = None
 
     return Plan(
         changes=(Change(key="repo", shown=name, act=act),),
-        pending=f"Package repo '{name}' will be removed. {_TEST_NOTE}",
+        pending=f"Package repo '{name}' will be removed. {TEST_NOTE}",
         done=f"Removed repo {name}",
     )
 
@@ -134,15 +149,15 @@ def _plan(
     if not changes:
         return Plan(comment=f"Package repo '{name}' already configured")
     if fetch:
-        changes.append(Change(key="", act=lambda machine: _fetch(machine, name)))
+        changes.append(Change(key="", act=lambda machine: fetch_lists(machine, name)))
     return Plan(
         changes=tuple(changes),
-        pending=f"Package repo '{name}' would be configured. {_TEST_NOTE}",
+        pending=f"Package repo '{name}' would be configured. {TEST_NOTE}",
         done=f"Configured package repo '{name}'",
     )
 
 
-def _fetch(machine: Machine, name: str) -> Mapping[str, Value]:
+def fetch_lists(machine: Machine, name: str) -> Mapping[str, Value]:
     """The lists of the new repository. A server that does not answer leaves it configured, and is named."""
     trouble = package_manager(machine).refresh(machine, older_than=None)
     if not trouble:
@@ -181,9 +196,13 @@ def _places(machine: Reader, source: Source) -> list[_Place]:
     return found
 
 
-def _only_apt(machine: Reader) -> None:
-    if machine.stat("/usr/bin/apt-get") is None:
-        raise StateFailed("pkgrepo knows the repositories of apt alone so far")
+def _has_apt(machine: Reader) -> bool:
+    """Whether the repositories are apt's; StateFailed where they are nobody's."""
+    if machine.stat("/usr/bin/apt-get") is not None:
+        return True
+    if not any(machine.stat(f"/usr/bin/{program}") for program in ("dnf", "dnf5", "zypper")):
+        raise StateFailed("Repo management not implemented on this platform: apt, dnf and zypper are known")
+    return False
 
 
 def _truth(value: Value) -> bool:
