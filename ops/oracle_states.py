@@ -3,7 +3,8 @@
     python ops/oracle_states.py VENV [FILE ...]
 
 VENV is a virtualenv with Salt 3008; without files all are recorded. A case is read by
-tests/minion/test_states_golden.py too; `{top}` in it is a folder of its own. Every case must write below that folder only: Salt runs it for real.
+tests/minion/test_states_golden.py too; `{top}` in it is a folder of its own. Every case must write below that folder
+only: Salt runs it for real.
 """
 
 from __future__ import annotations
