@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo test check lint types contracts e2e bench oracle lock clean
+.PHONY: fuzz help demo test check lint types contracts e2e bench oracle lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this
@@ -44,6 +44,9 @@ bench: $(READY) ## benchmarks; ONLY=path for one of them
 
 oracle: $(READY) ## compare the goldens with real Salt, in an environment of its own
 	@$(BIN)/python ops/oracle.py
+
+fuzz: $(READY) ## any bytes through the language; SECS=600 TARGET=yaml
+	@$(BIN)/python ops/fuzz.py --seconds $(or $(SECS),60) $(if $(TARGET),--target $(TARGET))
 
 lock: ## renew requirements.lock from pyproject.toml (hashes, no index addresses)
 	@$(PYTHON) -m venv .cache/lock && .cache/lock/bin/pip install -q pip-tools
