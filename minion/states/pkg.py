@@ -7,14 +7,16 @@ simulation, so that the plan shows what the act does. The work on the system is 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from minion.states.pkg_holds import hold_changes, hold_notes
 from minion.states.pkg_steps import difference, shown, transaction, version_in, with_its_neighbour
 from minion.states.pkg_upkeep import downloaded_sources, held, unheld, uptodate
-from minion.states.pkg_wanted import Wanted, names_of, wanted_of
+from minion.states.pkg_wanted import Wanted, names_of, plain, wanted_of
 from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, Value
 from minion.system.packages import InstallOptions, Package, PackageManager, Step, Target, package_manager
 
+_NONE_GIVEN = "No packages to install provided"
 LISTS_MINUTES = 60
 """Lists of packages are fetched anew before an installation when they are older, unless `refresh` is False."""
 
@@ -31,32 +33,45 @@ def installed(
     update_holds: bool = False,
     allow_updates: bool = False,
     install_recommends: bool = True,
+    only_upgrade: bool = False,
     skip_verify: bool = False,
     sources: Value = None,
     saltenv: str = "base",
     normalize: bool = True,
-    ignore_epoch: Value = None,
+    ignore_epoch: bool | None = None,
     cache_valid_time: Value = None,
 ) -> Plan:
     """Packages are there, at the version asked for, on hold or not.
 
     `version` is a version, `latest`, a pattern (`1.2*`) or comparisons (`>=1.2,<2`); `pkgs` a list of names and of
-    `{name: version}`. With `allow_updates` a newer version than the one asked for is right too.
+    `{name: version}`. With `allow_updates` a newer version than the one asked for is right too. Epochs count as far
+    as both versions have one, unless `ignore_epoch` says otherwise. `normalize` takes the machine's own architecture
+    off the names, and `cache_valid_time` is how many seconds old the lists of packages may be.
     """
     manager = package_manager(machine)
     if sources:
         return downloaded_sources(machine, manager, sources, saltenv)
-    wanted = wanted_of(manager, name, version, pkgs, allow_updates=allow_updates)
+    wanted = wanted_of(manager, name, version, pkgs, allow_updates=allow_updates, ignore_epoch=ignore_epoch)
+    if not wanted:
+        return Plan(comment=_NONE_GIVEN)
+    if normalize:
+        wanted = tuple(replace(one, name=plain(one.name, machine.grains.get("osarch"))) for one in wanted)
     have = manager.packages(machine)
     missing = [one for one in wanted if not _is_there(machine, manager, have, one)]
-    options = InstallOptions(fromrepo=fromrepo or "", recommends=install_recommends, change_held=bool(update_holds))
-    request = _Request(manager=manager, wanted=tuple(missing), options=options, refresh=refresh)
+    options = InstallOptions(
+        fromrepo=fromrepo or "",
+        recommends=install_recommends,
+        change_held=bool(update_holds),
+        only_upgrade=bool(only_upgrade),
+    )
+    minutes = _minutes(refresh, cache_valid_time)
+    request = _Request(manager=manager, wanted=tuple(missing), options=options, minutes=minutes)
     warnings = ("skip_verify is ignored: packages are installed only when apt can verify them",) if skip_verify else ()
-    changes = [*_install_changes(machine, request, have), *_hold_changes(manager, wanted, missing, have, hold)]
+    changes = [*_install_changes(machine, request, have), *hold_changes(manager, wanted, missing, have, hold)]
     if not changes:
         comment = "All specified packages are already installed"
         comment += " and are at the desired version" if any(one.version for one in wanted) else ""
-        return Plan(comment=_sentences(comment, _hold_notes(wanted, have, hold, "already")), warnings=warnings)
+        return Plan(comment=_sentences(comment, hold_notes(wanted, have, hold, "already")), warnings=warnings)
     there = [one for one in wanted if one not in missing]
     return Plan(
         changes=tuple(changes),
@@ -76,6 +91,7 @@ def latest(
     update_holds: bool = False,
     install_recommends: bool = True,
     skip_verify: bool = False,
+    cache_valid_time: Value = None,
 ) -> Plan:
     """Packages are there, at the newest version that the repositories offer.
 
@@ -84,7 +100,9 @@ def latest(
     """
     manager = package_manager(machine)
     names = names_of(manager, name, pkgs)
-    trouble = _refresh(manager, machine, refresh)
+    if not names:
+        return Plan(comment=_NONE_GIVEN)
+    trouble = _refresh(manager, machine, _minutes(refresh, cache_valid_time))
     have, offered = manager.packages(machine), manager.available(machine, names, fromrepo or "")
     unknown = [one for one in names if one not in offered]
     if unknown:
@@ -99,7 +117,7 @@ def latest(
         return Plan(comment=comment, warnings=warnings)
     options = InstallOptions(fromrepo=fromrepo or "", recommends=install_recommends, change_held=bool(update_holds))
     wanted = tuple(Wanted(name=one, version=offered[one].candidate) for one in old)
-    request = _Request(manager=manager, wanted=wanted, options=options, refresh=False)
+    request = _Request(manager=manager, wanted=wanted, options=options, minutes=None)
     listed = ", ".join(sorted(old))
     noted = ", ".join(f"{one} ({have[one].version})" for one in fresh)
     return Plan(
@@ -109,6 +127,36 @@ def latest(
         done=f"The following packages were successfully installed/upgraded: {listed}"
         + (f" The following packages were already up-to-date: {', '.join(fresh)}" if fresh else ""),
         warnings=warnings,
+    )
+
+
+def group_installed(
+    machine: Reader,
+    name: str,
+    *,
+    skip: Value = None,
+    include: Value = None,
+    refresh: bool | None = None,
+    fromrepo: str | None = None,
+) -> Plan:
+    """All that a group of packages stands for is there, but for what `skip` names, and what `include` names besides."""
+    manager = package_manager(machine)
+    for option, value in (("skip", skip), ("include", include)):
+        if value is not None and not isinstance(value, list):
+            raise StateFailed(f"{option} must be formatted as a list")
+    members = manager.groups(machine, name)
+    if members is None:
+        raise StateFailed(f"There is no group {name}, as far as this machine's package manager knows groups")
+    left_out = {str(one) for one in skip or ()}
+    names = [one for one in dict.fromkeys([*members, *map(str, include or ())]) if one not in left_out]
+    plan = installed(machine, name, pkgs=names, refresh=refresh, fromrepo=fromrepo)
+    if not plan.changes:
+        return replace(plan, comment=f"Group '{name}' is already installed")
+    have = manager.packages(machine)
+    partly = any(one in have and have[one].installed for one in names)
+    will = "is partially installed and will be updated" if partly else "will be installed"
+    return replace(
+        plan, pending=f"Group '{name}' {will}", done=f"Group '{name}' was {'updated' if partly else 'installed'}"
     )
 
 
@@ -169,7 +217,8 @@ class _Request:
     manager: PackageManager
     wanted: tuple[Wanted, ...]
     options: InstallOptions
-    refresh: bool | None
+    minutes: int | None
+    """How old the lists of packages may be; None: as old as they are."""
 
     def targets(self, machine: Reader, *, strict: bool) -> list[Target]:
         """What to ask the package manager for; a version that is not to be had is an error when `strict`."""
@@ -202,7 +251,7 @@ def _install_changes(machine: Reader, request: _Request, have: Mapping[str, Pack
 
     def act(machine: Machine) -> Mapping[str, Value]:
         before = manager.packages(machine)
-        trouble = _refresh(manager, machine, request.refresh)
+        trouble = _refresh(manager, machine, request.minutes)
         try:
             manager.install(machine, request.targets(machine, strict=True), request.options)
         except StateFailed as error:
@@ -237,71 +286,36 @@ def _is_older(manager: PackageManager, found: Package | None, candidate: str) ->
     return found is None or not found.installed or manager.compare(found.version, candidate) < 0
 
 
-def _refresh(manager: PackageManager, machine: Reader, refresh: bool | None) -> list[str]:
-    """Fetch the lists where it is called for; what went wrong."""
+def _refresh(manager: PackageManager, machine: Reader, minutes: int | None) -> list[str]:
+    """Fetch the lists when they are older; what went wrong."""
+    return [] if minutes is None else manager.refresh(machine, older_than=minutes).splitlines()
+
+
+def _minutes(refresh: bool | None, cache_valid_time: Value) -> int | None:
+    """How old the lists of packages may be; None: as old as they are."""
     if refresh is False:
-        return []
+        return None
+    if cache_valid_time is not None:
+        if isinstance(cache_valid_time, bool) or not str(cache_valid_time).isdigit():
+            raise StateFailed(f"cache_valid_time is {cache_valid_time!r}: it is a number of seconds")
+        return max(1, int(cache_valid_time) // 60)
     # Asked for by name: anew, but not once more for the second plan of the same run.
-    return manager.refresh(machine, older_than=1 if refresh else LISTS_MINUTES).splitlines()
-
-
-def _hold_changes(
-    manager: PackageManager,
-    wanted: Sequence[Wanted],
-    missing: Sequence[Wanted],
-    have: Mapping[str, Package],
-    hold: bool | None,
-) -> list[Change]:
-    if hold is None:
-        return []
-    new = {one.name for one in missing}
-    held = bool(hold)
-    words = ("install", "hold") if held else ("hold", "install")
-
-    def change(name: str) -> Change:
-        return Change(
-            key="" if name in new else name,
-            old=words[0],
-            new=words[1],
-            act=lambda machine: manager.hold(machine, [name], held=held),
-        )
-
-    return [change(one.name) for one in wanted if _held(have, one.name) != held]
-
-
-def _held(have: Mapping[str, Package], name: str) -> bool:
-    return name in have and have[name].held
-
-
-def _hold_notes(wanted: Sequence[Wanted], have: Mapping[str, Package], hold: bool | None, tense: str) -> list[str]:
-    """Salt's lines about holds; `tense` is `already`, `would be` or `were`."""
-    if hold is None:
-        return []
-    notes = []
-    for one in wanted:
-        if _held(have, one.name) == bool(hold):
-            word = "is already set to be held" if hold else "is already not held"
-        elif tense == "would be":
-            word = "is set to be held" if hold else "is set not to be held"
-        else:
-            word = "is now being held" if hold else "is no longer being held"
-        notes.append(f"Package {one.name} {word}.")
-    return notes
+    return 1 if refresh else LISTS_MINUTES
 
 
 def _installed_comment(
     tense: str, missing: Sequence[Wanted], there: Sequence[Wanted], have: Mapping[str, Package], hold: bool | None
 ) -> str:
     if not missing:
-        return _sentences("All specified packages are already installed", _hold_notes(there, have, hold, tense))
+        return _sentences("All specified packages are already installed", hold_notes(there, have, hold, tense))
     done = tense == "were"
     listed = ", ".join(sorted(one.label if done else one.name for one in missing))
     lines = [f"The following packages {tense} installed/updated: {listed}"]
-    lines += _hold_notes(missing, have, hold, tense)
+    lines += hold_notes(missing, have, hold, tense)
     if there and done:
         lines.append(f"The following packages were already installed: {', '.join(sorted(one.label for one in there))}")
     if done or hold is not None:
-        lines += _hold_notes(there, have, hold, tense)
+        lines += hold_notes(there, have, hold, tense)
     return "\n".join(lines)
 
 
@@ -337,6 +351,7 @@ def _purge_shown(steps: Sequence[Step], before: Mapping[str, Package]) -> dict[s
 
 
 STATES = {
+    "group_installed": group_installed,
     "held": held,
     "installed": installed,
     "latest": latest,

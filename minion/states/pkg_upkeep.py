@@ -25,6 +25,8 @@ def uptodate(
         raise StateFailed("refresh must be either True or False")
     manager = package_manager(machine)
     names = names_of(manager, name, pkgs) if pkgs is not None else []
+    if pkgs is not None and not names:
+        return Plan(comment="System is already up-to-date")
     if refresh:
         trouble = manager.refresh(machine, older_than=1)
         if trouble:
@@ -47,6 +49,8 @@ def held(machine: Reader, name: str, *, version: Value = None, pkgs: Value = Non
     """Packages stay at their version; with `replace` no others do."""
     manager = package_manager(machine)
     names = names_of(manager, name, pkgs)
+    if not names:
+        return Plan(comment="No packages to be held provided")
     have = manager.packages(machine)
     to_hold = [one for one in names if not (one in have and have[one].held)]
     to_free = [one for one in have if have[one].held and one not in names] if replace else []

@@ -24,6 +24,8 @@ class Wanted:
     version: str = ""
     newer_too: bool = False
     """Whether a newer version than an exact one will do."""
+    ignore_epoch: bool | None = None
+    """Whether epochs count; None: where both versions have one, and in `<` and `>`."""
 
     @property
     def exact(self) -> bool:
@@ -38,23 +40,64 @@ class Wanted:
     def fits(self, manager: PackageManager, version: str) -> bool:
         """Whether this version is what was asked for."""
         if self.exact:
-            order = manager.compare(version, self.version)
+            order = self._order(manager, "==", version, self.version)
             return order == 0 or (self.newer_too and order > 0)
-        return all(_fits_part(manager, version, part.strip()) for part in self.version.split(","))
+        return all(self._fits_part(manager, version, part.strip()) for part in self.version.split(","))
+
+    def _fits_part(self, manager: PackageManager, version: str, part: str) -> bool:
+        comparison = _COMPARISON.fullmatch(part)
+        if comparison is None:
+            return fnmatch.fnmatchcase(version, part)
+        sign, other = comparison[1], comparison[2].strip()
+        order = self._order(manager, sign, version, other)
+        return {
+            ">=": order >= 0,
+            "<=": order <= 0,
+            ">": order > 0,
+            ">>": order > 0,
+            "<": order < 0,
+            "<<": order < 0,
+            "!=": order != 0,
+        }.get(sign, order == 0)
+
+    def _order(self, manager: PackageManager, sign: str, version: str, other: str) -> int:
+        ignored = self.ignore_epoch
+        if ignored is None:
+            ignored = "<" not in sign and ">" not in sign and ":" not in other
+        return (
+            manager.compare(_without_epoch(version), _without_epoch(other))
+            if ignored
+            else manager.compare(version, other)
+        )
 
 
 def wanted_of(
-    manager: PackageManager, name: str, version: Value, pkgs: Value, *, allow_updates: bool
+    manager: PackageManager,
+    name: str,
+    version: Value,
+    pkgs: Value,
+    *,
+    allow_updates: bool,
+    ignore_epoch: bool | None = None,
 ) -> tuple[Wanted, ...]:
     """The packages of `pkg.installed`, each name once; StateFailed about what cannot be a package or a version."""
     pairs = [(name, version)] if pkgs is None else list(_pairs(pkgs))
-    if not pairs:
-        raise StateFailed("'pkgs' is empty: name the packages, or leave it out to use the name of the state")
     chosen = {str(one): "" if given is None else str(given).strip() for one, given in pairs}
     for one, given in chosen.items():
         manager.check_name(one)
         _check_version(manager, one, given)
-    return tuple(Wanted(name=one, version=given, newer_too=allow_updates) for one, given in chosen.items())
+    return tuple(
+        Wanted(name=one, version=given, newer_too=allow_updates, ignore_epoch=ignore_epoch)
+        for one, given in chosen.items()
+    )
+
+
+def plain(name: str, architecture: Value) -> str:
+    """The name without the machine's own architecture: it is written so in public trees, and listed without it."""
+    for sign in (":", "."):
+        if architecture and name.endswith(f"{sign}{architecture}"):
+            return name.removesuffix(f"{sign}{architecture}")
+    return name
 
 
 def names_of(manager: PackageManager, name: str, pkgs: Value) -> list[str]:
@@ -63,7 +106,7 @@ def names_of(manager: PackageManager, name: str, pkgs: Value) -> list[str]:
 
 
 def _pairs(pkgs: Value) -> Iterator[tuple[Value, Value]]:
-    if isinstance(pkgs, dict):
+    if isinstance(pkgs, dict) and pkgs:
         yield from pkgs.items()
         return
     if not isinstance(pkgs, list | tuple):
@@ -89,18 +132,6 @@ def _check_version(manager: PackageManager, name: str, version: str) -> None:
         manager.check_version(name, text.strip())
 
 
-def _fits_part(manager: PackageManager, version: str, part: str) -> bool:
-    comparison = _COMPARISON.fullmatch(part)
-    if comparison is None:
-        return fnmatch.fnmatchcase(version, part)
-    sign, other = comparison[1], comparison[2].strip()
-    order = manager.compare(version, other)
-    return {
-        ">=": order >= 0,
-        "<=": order <= 0,
-        ">": order > 0,
-        ">>": order > 0,
-        "<": order < 0,
-        "<<": order < 0,
-        "!=": order != 0,
-    }.get(sign, order == 0)
+def _without_epoch(version: str) -> str:
+    epoch, colon, rest = version.partition(":")
+    return rest if colon and epoch.isdigit() else version

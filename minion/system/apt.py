@@ -175,6 +175,8 @@ class Apt:
             command.append("--simulate")
         if not options.recommends:
             command.append("--no-install-recommends")
+        if options.only_upgrade:
+            command.append("--only-upgrade")
         if options.change_held:
             command.append("--allow-change-held-packages")
         if any(target.version for target in targets):

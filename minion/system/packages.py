@@ -64,6 +64,8 @@ class InstallOptions:
     recommends: bool = True
     change_held: bool = False
     """Whether packages on hold may be changed too."""
+    only_upgrade: bool = False
+    """Whether packages that are not there stay away (apt's alone)."""
 
 
 class PackageManager(Protocol):

@@ -13,7 +13,7 @@ from highstate.files import MemoryFiles
 from highstate.types import Chunk, StateResult
 from minion.states.engine import StateEngine
 from minion.states.machine import LocalMachine
-from minion.states.pkg_wanted import wanted_of
+from minion.states.pkg_wanted import plain, wanted_of
 from minion.states.plan import StateFailed
 from minion.system.apt import Apt
 
@@ -165,7 +165,7 @@ def test_installed_packages_need_nothing(run: Callable[..., StateResult]) -> Non
     assert "skip_verify is ignored" in ignored.warnings[0]
 
 
-@pytest.mark.parametrize("pkgs", [[], "hello", [["hello"]], [None], {}, [{}], 5])
+@pytest.mark.parametrize("pkgs", ["hello", [["hello"]], [None], {}, [{}], 5])
 def test_pkgs_that_are_no_list_of_packages_are_an_error(pkgs: Any) -> None:
     with pytest.raises(StateFailed, match="pkgs"):
         wanted_of(Apt(), "x", None, pkgs, allow_updates=False)
@@ -183,4 +183,53 @@ def test_versions_fit_as_they_are_written() -> None:
     assert fits(">=2.9, <3", "2.10-3")
     assert not fits(">=2.9,<2.10", "2.10-3")
     assert fits("!=2.9", "2.10-3")
+    assert fits("2.10-3", "1:2.10-3")
+    assert not fits("0:2.10-3", "1:2.10-3")
+    assert not fits("<3", "1:2.10-3")
     assert not fits("=2.9", "2.10-3")
+
+
+def test_epochs_may_be_left_aside() -> None:
+    ignored = wanted_of(Apt(), "hello", "<3", None, allow_updates=False, ignore_epoch=True)[0]
+    strict = wanted_of(Apt(), "hello", "2.10-3", None, allow_updates=False, ignore_epoch=False)[0]
+    assert ignored.fits(Apt(), "1:2.10-3")
+    assert not strict.fits(Apt(), "1:2.10-3")
+
+
+@pytest.mark.parametrize(
+    ("fun", "comment"),
+    [
+        ("installed", "No packages to install provided"),
+        ("latest", "No packages to install provided"),
+        ("removed", "All specified packages are already absent"),
+        ("purged", "None of the targeted packages are installed or partially installed"),
+        ("held", "No packages to be held provided"),
+        ("unheld", "No packages to be unheld provided"),
+        ("uptodate", "System is already up-to-date"),
+    ],
+)
+def test_an_empty_list_of_packages_asks_for_nothing(run: Callable[..., StateResult], fun: str, comment: str) -> None:
+    result = run(fun, "x", pkgs=[])
+    assert (result.result, result.comment, dict(result.changes)) == (True, comment, {})
+
+
+def test_names_with_the_machines_architecture_are_plain_names() -> None:
+    assert plain("dpkg:amd64", "amd64") == "dpkg"
+    assert plain("bash.x86_64", "x86_64") == "bash"
+    assert plain("libc6:i386", "amd64") == "libc6:i386"
+    assert plain("dpkg", None) == "dpkg"
+
+
+def test_groups_and_ages_that_cannot_be(run: Callable[..., StateResult]) -> None:
+    assert "There is no group base" in run("group_installed", "base").comment
+    assert "skip must be formatted as a list" in run("group_installed", "base", skip="a").comment
+    assert "cache_valid_time" in run("installed", "no-such-package-at-all", cache_valid_time="soon").comment
+
+
+@pytest.mark.e2e
+@as_root
+def test_packages_that_are_not_there_may_stay_away(run: Callable[..., StateResult]) -> None:
+    result = run(
+        "installed", "figlet" if shutil.which("figlet") is None else "toilet", only_upgrade=True, refresh=False
+    )
+    assert result.result is False
