@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from highstate.aggregation import Joinable, unmarked
+from highstate.bounds import unbounded
 from highstate.match import Nodegroups
 from highstate.render import SHAPING, Context, RenderFailed, excerpt, near, render_sls
 from highstate.render.lines import LineMap
@@ -28,6 +29,8 @@ class PillarResult:
 
     pillar: Mapping[str, Value]
     errors: tuple[Problem, ...] = ()
+    bounded: bool = False
+    """Whether it is known to hold no more than a tree may hold (`highstate.bounds`)."""
 
 
 def compile_pillar(
@@ -70,6 +73,7 @@ def compile_pillar(
         )
         merging = _Merging(strategy=strategy, merge_lists=merge_lists, includes_override_sls=includes_override_sls)
         done = _render_all(work, top, merging, override or {})
+        done = replace(done, bounded=not unbounded(done.pillar))
         if context.memo is not None and not recorder.live:
             context.memo.store(key, recorder.reads, done)
     if context.reads is not None:

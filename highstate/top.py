@@ -7,6 +7,7 @@ broken top file and so remove everything, this is an error.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -40,6 +41,15 @@ class TopResult:
     """Saltenvs that have a top file."""
     places: Mapping[tuple[str, str], Pos] = field(default_factory=dict)
     """(saltenv, SLS name) -> where a top file names it first, for errors about it."""
+    _digest: list[bytes] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @property
+    def digest(self) -> bytes:
+        """Names what a compile takes from this: matches in their order, and places. Made once; minions share it."""
+        if not self._digest:
+            known = repr((list(self.matches.items()), sorted(self.places.items(), key=repr)))
+            self._digest.append(hashlib.blake2b(known.encode(errors="surrogatepass"), digest_size=16).digest())
+        return self._digest[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,7 +58,7 @@ class Sources:
         """The value at a path through mappings, or the private mark of a missing one."""
         value: Value = self.roots[root]
         for key in path:
-            if not isinstance(value, Mapping) or key not in value:
+            if not isinstance(value, (dict, Mapping)) or key not in value:
                 return _MISSING
             value = value[key]
         return value
@@ -89,13 +89,13 @@ class Sources:
                 return digest_value(self.at(root, path))
             case ("peek", root, path):
                 value = self.at(root, path)
-                return _A_MAPPING if isinstance(value, Mapping) else digest_value(value)
+                return _A_MAPPING if isinstance(value, (dict, Mapping)) else digest_value(value)
             case ("keys", root, path):
                 value = self.at(root, path)
-                return digest_value(list(value)) if isinstance(value, Mapping) else b"-"
+                return digest_value(list(value)) if isinstance(value, (dict, Mapping)) else b"-"
             case ("has", root, path, key):
                 value = self.at(root, path)
-                return b"1" if isinstance(value, Mapping) and key in value else b"0"
+                return b"1" if isinstance(value, (dict, Mapping)) and key in value else b"0"
             case ("id", matcher, pattern):
                 return b"1" if id_matches(matcher, pattern, self.minion_id) else b"0"
             case ("file", saltenv, path):

@@ -106,7 +106,7 @@ def _parsed(text: str, what: str) -> Any:
     """Salt's YAML, which JSON is a part of; bounded, since the file may be anybody's."""
     import yaml
 
-    from highstate.compile.bounds import unbounded
+    from highstate.bounds import unbounded
     from highstate.render.yaml_loader import load_yaml
 
     try:

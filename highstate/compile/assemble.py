@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from highstate.compile.bounds import unbounded
+from highstate.bounds import unbounded
 from highstate.compile.declare import read_excludes, read_extends, read_states
 from highstate.compile.extend import without_duplicates
 from highstate.compile.high import Body, High, first_key, states_of

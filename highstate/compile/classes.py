@@ -16,8 +16,8 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from highstate.bounds import unbounded
 from highstate.compile.assemble import NOTHING
-from highstate.compile.bounds import unbounded
 from highstate.compile.high import High
 from highstate.compile.shapes import Hole, holed, shape_of
 from highstate.content import content_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from highstate.bounds import unbounded
 from highstate.compile import classes
 from highstate.compile.assemble import Taken, assemble
-from highstate.compile.bounds import unbounded
 from highstate.compile.chunks import drafts_of
 from highstate.compile.extend import apply_exclude, reconcile
 from highstate.compile.high import High
@@ -21,7 +21,7 @@ from highstate.ext_top import with_sources
 from highstate.memo import Memo
 from highstate.pillar import PillarResult, compile_pillar
 from highstate.ports import NO_PORTS, Ports
-from highstate.render import Context
+from highstate.render import Context, shaping
 from highstate.top import TopResult, top_matches
 from highstate.tracked import ReadFiles, Recorder, digest_value
 from highstate.traverse import merge
@@ -117,10 +117,10 @@ class Bench:
             result = self._pillar({})
             if override and not result.errors:
                 again = self._pillar(result.pillar, override)
-                result = replace(again, pillar=self._merged(result.pillar, again.pillar))
+                result = PillarResult(pillar=self._merged(result.pillar, again.pillar), errors=again.errors)
         except RecursionError:
             return PillarResult(pillar={}, errors=(_pillar_problem("is nested too deeply to be read"),))
-        too_much = "" if result.errors else unbounded(result.pillar)
+        too_much = "" if result.errors or result.bounded else unbounded(result.pillar)
         return PillarResult(pillar={}, errors=(_pillar_problem(too_much),)) if too_much else result
 
     def _pillar(self, seen: Mapping[str, Value], override: Mapping[str, Value] | None = None) -> PillarResult:
@@ -135,12 +135,13 @@ class Bench:
         if settings.ext_pillar and settings.ext_pillar_first:
             first = external.with_sources(override or {}, settings.ext_pillar)
             rendered = self._rendered_pillar({**seen, **first}, override)
-            pillar = self._merged(first, rendered.pillar)
+            pillar: Mapping[str, Value] = self._merged(first, rendered.pillar)
         else:
             rendered = self._rendered_pillar(seen, override)
-            pillar = external.with_sources(rendered.pillar, settings.ext_pillar)
-            if settings.ext_pillar and override:
-                pillar = self._merged(pillar, override)
+            pillar = rendered.pillar
+            if settings.ext_pillar:
+                pillar = external.with_sources(pillar, settings.ext_pillar)
+                pillar = self._merged(pillar, override) if override else pillar
         if settings.pillar_opts:
             pillar = {**pillar, "master": dict(settings.opts)}
         if settings.decrypt_pillar:
@@ -148,7 +149,8 @@ class Bench:
             pillar = external.with_plain_text(pillar, decryption)
         # What they know may be another thing at any time.
         self.recorders["pillar"].live.update(dict.fromkeys(external.asked))
-        return PillarResult(pillar=pillar, errors=(*rendered.errors, *external.errors))
+        bounded = rendered.bounded and pillar is rendered.pillar
+        return PillarResult(pillar=pillar, errors=(*rendered.errors, *external.errors), bounded=bounded)
 
     def _rendered_pillar(self, seen: Mapping[str, Value], override: Mapping[str, Value] | None) -> PillarResult:
         settings = self.settings
@@ -172,8 +174,39 @@ class Bench:
     def top(self, pillar: Mapping[str, Value]) -> TopResult:
         """What the top file gives the minion."""
         settings = self.settings
-        top = top_matches(
-            self._recorded("top", self.context(self.files, pillar, "base")),
+        context = self._recorded("top", self.context(self.files, pillar, "base"))
+        reads = self.recorders["top"]
+        top = self._remembered_top(context) if self.memo is not None else self._matched(context)
+        if not settings.master_tops:
+            return top
+        first = settings.master_tops_first
+        return with_sources(top, settings.master_tops, self.minion, self.ports, reads, first=first)
+
+    def _remembered_top(self, context: Context) -> TopResult:
+        """What the top file gives a minion for which it reads the same."""
+        assert self.memo is not None  # noqa: S101  (the caller looked)
+        settings, reads = self.settings, self.recorders["top"]
+        key = (
+            "top",
+            tuple(self.files.saltenvs()),
+            (settings.state_top, settings.top_file_merging_strategy, settings.default_top, tuple(settings.env_order)),
+            (settings.saltenv, settings.state_top_saltenv, digest_value(settings.nodegroups)),
+            shaping(context),
+        )
+        hit = self.memo.find(key, reads.sources)
+        if hit is not None:
+            reads.absorb(hit.reads)
+            known: TopResult = hit.result
+            return known
+        top = self._matched(context)
+        if not reads.live:
+            self.memo.store(key, reads.reads, top)
+        return top
+
+    def _matched(self, context: Context) -> TopResult:
+        settings = self.settings
+        return top_matches(
+            context,
             top_file=settings.state_top,
             strategy=settings.top_file_merging_strategy,
             default_top=settings.default_top,
@@ -182,10 +215,6 @@ class Bench:
             saltenv=settings.saltenv,
             top_saltenv=settings.state_top_saltenv,
         )
-        if not settings.master_tops:
-            return top
-        reads, first = self.recorders["top"], settings.master_tops_first
-        return with_sources(top, settings.master_tops, self.minion, self.ports, reads, first=first)
 
     def high(self, top: TopResult, pillar: Mapping[str, Value]) -> High:
         """The high data as rendered: before extend, requisites and exclude."""
@@ -232,7 +261,7 @@ class Bench:
         if self.memo is None or not contexts:
             return self._compile(top, contexts, pillar)
         recorder = self.recorders["states"]
-        key = self._memo_key(top)
+        key = self._memo_key(top, contexts)
         hit = self.memo.find(key, recorder.sources)
         if hit is not None:
             recorder.absorb(hit.reads)
@@ -290,7 +319,7 @@ class Bench:
         order = self.settings.state_auto_order
         return assemble(top.matches, contexts, files, auto_order=order, places=top.places, taken=taken)
 
-    def _memo_key(self, top: TopResult) -> tuple[Hashable, ...]:
+    def _memo_key(self, top: TopResult, contexts: Mapping[str, Context]) -> tuple[Hashable, ...]:
         """What shapes the compile besides the minion's data, which is recorded as it is read."""
         settings = self.settings
         return (
@@ -298,9 +327,8 @@ class Bench:
             tuple(self.files.saltenvs()),
             settings.state_auto_order,
             tuple(settings.disabled_requisites),
-            digest_value([settings.jinja_env, settings.jinja_sls_env]),
-            tuple(top.matches.items()),
-            frozenset(top.places.items()),
+            shaping(next(iter(contexts.values()))),
+            top.digest,
         )
 
     def _compile(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from highstate.render.context import Context, Rendered, RenderedText, RenderFailed
 from highstate.render.lines import LineMap
-from highstate.render.pipeline import SHAPING, render_sls, render_template
+from highstate.render.pipeline import SHAPING, render_sls, render_template, shaping
 from highstate.render.problems import excerpt, near
 
 __all__ = [
@@ -22,4 +22,5 @@ __all__ = [
     "near",
     "render_sls",
     "render_template",
+    "shaping",
 ]

@@ -110,7 +110,7 @@ def _memoised(
     oid = recorder.oid(path, saltenv)
     if oid is None:
         raise _missing(path, context)
-    key = (*role, path, oid, saltenv, digest_value(dict(extra)) if extra else b"", _settings_digest(context))
+    key = (*role, path, oid, saltenv, digest_value(dict(extra)) if extra else b"", shaping(context))
     hit = memo.find(key, context.sources) if memo is not None else None
     if hit is not None:
         recorder.absorb(hit.reads)
@@ -142,8 +142,8 @@ def _fresh(path: str, context: Context, recorder: Recorder, oid: str, role: tupl
     return done
 
 
-def _settings_digest(context: Context) -> bytes:
-    """What shapes a render besides what it reads."""
+def shaping(context: Context) -> bytes:
+    """A digest of what shapes every render besides what it reads: part of the key of all that is remembered."""
     known = context.sources.shaping
     if not known:
         settings = [context.opts.get(name) for name in SHAPING]

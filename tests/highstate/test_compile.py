@@ -296,3 +296,15 @@ def test_a_warning_for_what_is_ignored():
     (warning,) = done.warnings
     assert done.ok
     assert "'alpha'" in warning.hint
+
+
+@pytest.mark.parametrize("opts", [{"allow_undefined": True}, {"jinja_env": {}, "jinja_trim_blocks": True}])
+def test_a_memo_tells_settings_apart_that_shape_every_render(opts):
+    sls = "a:\n  test.nop:\n    - v: '{% if true %}\n{% endif %}[{{ nothing | default('') }}{{ nothing }}]'\n"
+    top = "base:\n  '*':\n    - a\n"
+    files = MemoryFiles({"base": {"top.sls": top.encode(), "a.sls": sls.encode()}})
+    memo, minion = Memo(), Minion(id="m", grains={"id": "m"})
+    for settings in Settings(), Settings(opts=opts), Settings():
+        remembered = compile_minion(files, MemoryFiles({}), minion, settings, memo)
+        fresh = compile_minion(files, MemoryFiles({}), minion, settings)
+        assert (remembered.lowstate, remembered.errors) == (fresh.lowstate, fresh.errors)
