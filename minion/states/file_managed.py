@@ -62,9 +62,10 @@ def managed(
     warnings: list[str] = []
     path = checked(name, "managed")
     found = machine.stat(path)
-    if follow_symlinks and found is not None and found.kind == "symlink":
-        path, found = behind(machine, path)
-    _replaceable(name, found)
+    if found is not None and found.kind != "file":
+        if follow_symlinks and found.kind == "symlink":
+            path, found = behind(machine, path)
+        _replaceable(name, found)
     if found is None and not create:
         return Plan(comment=f"File {name} is not present and is not set for creation")
     if mode == "keep":

@@ -56,6 +56,8 @@ def check_of(command: object, folder: str, suffix: str) -> Check | None:
 def file_changes(machine: Reader, wanted: Wanted, found: FileStat | None) -> tuple[Change, ...]:
     """What it takes to make a file (or the symlink that `found` is) as it is wanted."""
     content = _content_change(machine, wanted, found)
+    if content is None and found is not None and wanted.perms == Perms() and wanted.attrs is None:
+        return ()
     fresh = found is None or (found.kind == "symlink" and content is not None)
     changes = [] if content is None else [content]
     for key, value in differing(None if fresh else found, wanted.perms).items():

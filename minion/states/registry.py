@@ -102,7 +102,9 @@ def names() -> list[str]:
     return sorted(f"{state}.{fun}" for state in MODULES for fun in getattr(_module(state), "STATES", {}))
 
 
+@functools.cache
 def _module(state: str) -> ModuleType | None:
+    """Kept: the import system takes longer to find a module again than most states to plan."""
     return importlib.import_module(f"minion.states.{state}") if state in MODULES else None
 
 

@@ -91,6 +91,7 @@ def _once(case: Mapping[str, Any], folder: Path, *, test: bool) -> Any:
         make_files=lambda: MemoryFiles({"base": tree}),
         backup_dir=str(folder / "cache/file_backup"),
         cachedir=str(folder / "cache"),
+        config_dir=str(folder / "etc"),
     )
     state, _, fun = case["state"].partition(".")
     arguments = {key: value for key, value in case["arguments"].items() if key != "name"}

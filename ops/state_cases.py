@@ -1,0 +1,261 @@
+"""A case for each state function: what it is called with on a real machine, in what surroundings, and what goes after.
+
+Called by `states_table`. `{top}` in a case is a folder of its own. Names of users, services and the like are the
+cases' own; files of the system are put back as they were. What no case can do is in `WITHOUT`, with the reason.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+USER = "saltern-case"
+SERVICE = "saltern-case"
+PACKAGE = "hello"
+APT = "apt-get -o DPkg::Lock::Timeout=300 -qq -y"
+"""Somebody else may be at it."""
+KEY = "AAAAC3NzaC1lZDI1NTE5AAAAIDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEy"
+_PLAIN = {"one": "1\n2\n3\n"}
+_DIFF = "--- f\n+++ f\n@@ -1 +1 @@\n-one\n+two\n"
+_INIT = f"""#!/bin/sh
+### BEGIN INIT INFO
+# Provides: {SERVICE}
+# Required-Start:
+# Required-Stop:
+# Default-Start: 2 3 4 5
+# Default-Stop: 0 1 6
+# Short-Description: a service of the cases
+### END INIT INFO
+pid=/run/{SERVICE}.pid
+case "$1" in
+  start) setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $! >$pid ;;
+  stop) [ ! -f $pid ] || kill $(cat $pid) 2>/dev/null; rm -f $pid ;;
+  restart) $0 stop; $0 start ;;
+  status) [ -f $pid ] && kill -0 $(cat $pid) 2>/dev/null || exit 3 ;;
+esac
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One call of a state function."""
+
+    fun: str
+    name: str = "{top}/f"
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Below `{top}`; a name that ends with / is a folder."""
+    tree: Mapping[str, str] = field(default_factory=dict)
+    """Files of `salt://`."""
+    grains: Mapping[str, Any] = field(default_factory=dict)
+    before: Sequence[str] = ()
+    """Commands that make the surroundings."""
+    after: Sequence[str] = ()
+    """Commands that take away what is left."""
+    restores: Sequence[str] = ()
+    """Files of the system that are put back."""
+    acts_always: bool = False
+    """Whether the function acts each time it runs, by its nature."""
+    fails: bool = False
+    """Whether it is there to fail."""
+    needs: Sequence[str] = ()
+    """Debian packages that have to be there; they are installed for the cases, and removed afterwards."""
+
+
+def _repository(*more: str) -> tuple[str, ...]:
+    git = "git -c user.name=x -c user.email=x@example.org"
+    return (
+        f"git init -q -b main {{top}}/origin && {git} -C {{top}}/origin commit -q --allow-empty -m one "
+        f"&& {git} -C {{top}}/origin tag v1",
+        *more,
+    )
+
+
+_AS_USER = {"before": (f"useradd -m {USER}",), "after": (f"userdel -rf {USER}",)}
+_AS_SERVICE = {
+    "before": (
+        f"cp {{top}}/init /etc/init.d/{SERVICE} && chmod 755 /etc/init.d/{SERVICE}",
+        f"update-rc.d {SERVICE} defaults",
+    ),
+    "after": (f"/etc/init.d/{SERVICE} stop; update-rc.d -f {SERVICE} remove; rm -f /etc/init.d/{SERVICE}",),
+    "files": {"init": _INIT},
+    "name": SERVICE,
+}
+_ALTERNATIVE = f"update-alternatives --install {{top}}/link {SERVICE} {{top}}/one 10"
+_NO_ALTERNATIVE = (f"update-alternatives --remove-all {SERVICE} 2>/dev/null || true",)
+_KEYED = f"mkdir -m 700 ~{USER}/.ssh && echo 'ssh-ed25519 {KEY} c' > ~{USER}/.ssh/authorized_keys"
+_HOSTS = {"restores": ("/etc/hosts",)}
+_HELLO = {"name": PACKAGE, "after": (f"apt-mark unhold {PACKAGE}; {APT} purge {PACKAGE}",)}
+_HAS_HELLO = f"{APT} install {PACKAGE}"
+_SOURCE = "/etc/apt/sources.list.d/saltern-case.list"
+_LINE = "deb [trusted=yes] file:{top}/repo ./"
+_CRON = {"needs": ("cron",), "after": ("crontab -r || true",), "name": "/bin/true"}
+_MARK = "# Lines below here are managed by Salt, do not edit"
+_VENV = "python3 -m venv {top}/venv"
+
+CASES: tuple[Case, ...] = (
+    Case(fun="alternatives.install", name=SERVICE, files={"one": ""}, after=_NO_ALTERNATIVE,
+         arguments={"link": "{top}/link", "path": "{top}/one", "priority": 5}),
+    Case(fun="alternatives.remove", name=SERVICE, files={"one": ""}, before=(_ALTERNATIVE,), after=_NO_ALTERNATIVE,
+         arguments={"path": "{top}/one"}),
+    Case(fun="alternatives.set", name=SERVICE, files={"one": "", "two": ""}, after=_NO_ALTERNATIVE,
+         before=(_ALTERNATIVE, _ALTERNATIVE.replace("one 10", "two 5")), arguments={"path": "{top}/two"}),
+    Case(fun="alternatives.auto", name=SERVICE, files={"one": "", "two": ""}, after=_NO_ALTERNATIVE,
+         before=(_ALTERNATIVE, _ALTERNATIVE.replace("one 10", "two 5"),
+                 f"update-alternatives --set {SERVICE} {{top}}/two")),
+    Case(fun="archive.extracted", name="{top}/out", files={"in/a/b": "text"},
+         before=("tar -C {top}/in -czf {top}/a.tgz a",), arguments={"source": "{top}/a.tgz"}),
+    Case(fun="cmd.run", name="echo text > {top}/f", acts_always=True),
+    Case(fun="cmd.script", name="{top}/s.sh", files={"s.sh": "#!/bin/sh\necho text\n"}, acts_always=True),
+    Case(fun="cmd.wait", name="true"),
+    Case(fun="cmd.watch", name="true"),
+    Case(fun="cmd.wait_script", name="true"),
+    Case(fun="cron.present", arguments={"minute": 5}, **_CRON),
+    Case(fun="cron.absent", before=(f"printf '{_MARK}\\n* * * * * /bin/true\\n' | crontab -",), **_CRON),
+    Case(fun="cron.env_present", arguments={"value": "x"}, **{**_CRON, "name": "MAILTO"}),
+    Case(fun="cron.env_absent", before=(f"printf '{_MARK}\\nMAILTO=x\\n' | crontab -",),
+         **{**_CRON, "name": "MAILTO"}),
+    Case(fun="cron.file", files={"tab": "5 4 * * * /bin/true\n"}, **{**_CRON, "name": "{top}/tab"}),
+    Case(fun="debconf.set", name="saltern-case", after=("echo PURGE | debconf-communicate saltern-case",),
+         before=("printf 'saltern-case saltern-case/q string old\\n' | debconf-set-selections",),
+         arguments={"data": {"saltern-case/q": {"type": "string", "value": "new"}}}),
+    Case(fun="debconf.set_file", name="x", files={"sel": "saltern-case saltern-case/q string new\n"},
+         before=("printf 'saltern-case saltern-case/q string old\\n' | debconf-set-selections",),
+         after=("echo PURGE | debconf-communicate saltern-case",), arguments={"source": "{top}/sel"}),
+    Case(fun="environ.setenv", name="SALTERN_CASE", arguments={"value": "x"}),
+    Case(fun="event.fire_master", name="a/tag", arguments={"data": {}}, acts_always=True),
+    Case(fun="event.send", name="a/tag", acts_always=True),
+    Case(fun="event.wait", name="a/tag"),
+    Case(fun="file.absent", files={"f": "x"}),
+    Case(fun="file.accumulated", name="acc", arguments={"filename": "{top}/f", "text": "x"}),
+    Case(fun="file.append", files={"f": "a\n"}, arguments={"text": "b"}),
+    Case(fun="file.blockreplace", files={"f": "# S\n# E\n"},
+         arguments={"marker_start": "# S", "marker_end": "# E", "content": "x"}),
+    Case(fun="file.cached", name="salt://one", tree=_PLAIN),
+    Case(fun="file.comment", files={"f": "a\n"}, arguments={"regex": "^a"}),
+    Case(fun="file.copy", files={"s": "x"}, arguments={"source": "{top}/s"}),
+    Case(fun="file.decode", arguments={"encoded_data": base64.b64encode(b"text").decode()}),
+    Case(fun="file.directory", name="{top}/d", arguments={"mode": "0750", "user": "daemon"}),
+    Case(fun="file.exists", files={"f": ""}),
+    Case(fun="file.hardlink", files={"t": "x"}, arguments={"target": "{top}/t"}),
+    Case(fun="file.keyvalue", files={"f": "a=1\n"}, arguments={"key": "a", "value": "2"}),
+    Case(fun="file.line", files={"f": "a\n"}, arguments={"content": "b", "mode": "insert", "location": "end"}),
+    Case(fun="file.managed", files={"f": "old\n"},
+         arguments={"contents": "new", "mode": "0640", "user": "daemon", "group": "daemon"}),
+    Case(fun="file.missing"),
+    Case(fun="file.mknod", arguments={"ntype": "c", "major": 1, "minor": 3, "mode": "0666"}),
+    Case(fun="file.not_cached", name="salt://one"),
+    Case(fun="file.patch", files={"f": "one\n", "p": _DIFF}, arguments={"source": "{top}/p"}, needs=("patch",)),
+    Case(fun="file.prepend", files={"f": "a\n"}, arguments={"text": "b"}),
+    Case(fun="file.pruned", name="{top}/d", files={"d/": ""}),
+    Case(fun="file.recurse", name="{top}/d", tree={"t/a": "1", "t/b/c": "2"}, arguments={"source": "salt://t"}),
+    Case(fun="file.rename", files={"s": "x"}, arguments={"source": "{top}/s"}),
+    Case(fun="file.replace", files={"f": "a\n"}, arguments={"pattern": "a", "repl": "b"}),
+    Case(fun="file.serialize", arguments={"dataset": {"a": 1}, "serializer": "json"}),
+    Case(fun="file.symlink", files={"t": ""}, arguments={"target": "{top}/t"}),
+    Case(fun="file.tidied", name="{top}/d", files={"d/a": "x"}),
+    Case(fun="file.touch"),
+    Case(fun="file.uncomment", files={"f": "# a\n"}, arguments={"regex": "a"}),
+    Case(fun="git.cloned", name="file://{top}/origin", before=_repository(), arguments={"target": "{top}/clone"}),
+    Case(fun="git.config_set", name="user.name", before=_repository(),
+         arguments={"value": "x", "repo": "{top}/origin"}),
+    Case(fun="git.config_unset", name="a.b", before=_repository("git -C {top}/origin config a.b c"),
+         arguments={"repo": "{top}/origin"}),
+    Case(fun="git.detached", name="file://{top}/origin", before=_repository(),
+         arguments={"target": "{top}/clone", "rev": "v1"}),
+    Case(fun="git.latest", name="file://{top}/origin", before=_repository(),
+         arguments={"target": "{top}/clone", "rev": "main"}),
+    Case(fun="git.present", name="{top}/repo"),
+    Case(fun="grains.absent", name="role", grains={"role": "web"}, arguments={"destructive": True}),
+    Case(fun="grains.append", name="roles", grains={"roles": ["a"]}, arguments={"value": "b"}),
+    Case(fun="grains.exists", name="role", grains={"role": "web"}),
+    Case(fun="grains.list_absent", name="roles", grains={"roles": ["a", "b"]}, arguments={"value": "b"}),
+    Case(fun="grains.list_present", name="roles", grains={"roles": ["a"]}, arguments={"value": "b"}),
+    Case(fun="grains.present", name="role", arguments={"value": "web"}),
+    Case(fun="group.present", name=USER, after=(f"groupdel {USER}",)),
+    Case(fun="group.absent", name=USER, before=(f"groupadd {USER}",), after=(f"groupdel {USER} 2>/dev/null || true",)),
+    Case(fun="host.present", name="case.example.org", arguments={"ip": "192.0.2.7"}, **_HOSTS),
+    Case(fun="host.absent", name="case.example.org", arguments={"ip": "192.0.2.7"},
+         before=("echo '192.0.2.7 case.example.org' >> /etc/hosts",), **_HOSTS),
+    Case(fun="host.only", name="192.0.2.7", arguments={"hostnames": ["case.example.org"]}, **_HOSTS),
+    Case(fun="http.query", name="{url}", arguments={"status": 200}),
+    Case(fun="http.wait_for_successful_query", name="{url}", arguments={"status": 200}),
+    Case(fun="ini.options_present", files={"f": "[a]\nx = 1\n"}, arguments={"sections": {"a": {"x": "2"}}}),
+    Case(fun="ini.options_absent", files={"f": "[a]\nx = 1\n"}, arguments={"sections": {"a": ["x"]}}),
+    Case(fun="ini.sections_present", files={"f": "[a]\nx = 1\n"}, arguments={"sections": {"b": {"y": "2"}}}),
+    Case(fun="ini.sections_absent", files={"f": "[a]\nx = 1\n"}, arguments={"sections": ["a"]}),
+    Case(fun="locale.system", name="C.UTF-8", restores=("/etc/default/locale",), before=("rm -f /etc/default/locale",)),
+    Case(fun="locale.present", name="C.UTF-8"),
+    Case(fun="module.run", name="test.ping", acts_always=True),
+    Case(fun="module.wait", name="test.ping"),
+    Case(fun="module.watch", name="test.ping"),
+    Case(fun="mount.fstab_present", name="/dev/sdz1", files={"fstab": "# none\n"},
+         arguments={"fs_file": "/mnt/x", "fs_vfstype": "ext4", "config": "{top}/fstab"}),
+    Case(fun="mount.fstab_absent", name="/dev/sdz1", files={"fstab": "/dev/sdz1 /mnt/x ext4 defaults 0 0\n"},
+         arguments={"fs_file": "/mnt/x", "config": "{top}/fstab"}),
+    Case(fun="mount.mounted", name="{top}/m", files={"m/": "", "fstab": ""}, after=("umount {top}/m",),
+         arguments={"device": "tmpfs", "fstype": "tmpfs", "opts": "size=64k", "config": "{top}/fstab"}),
+    Case(fun="mount.unmounted", name="{top}/m", files={"m/": "", "fstab": "tmpfs {top}/m tmpfs defaults 0 0\n"},
+         before=("mount -t tmpfs -o size=64k tmpfs {top}/m",), after=("umount {top}/m 2>/dev/null || true",),
+         arguments={"config": "{top}/fstab", "persist": True}),
+    Case(fun="network.system", name="x", arguments={"hostname": "case.example.org"}, restores=("/etc/hostname",)),
+    Case(fun="pip.installed", name="iniconfig==2.0.0", before=(_VENV,), arguments={"bin_env": "{top}/venv"}),
+    Case(fun="pip.removed", name="iniconfig", before=(_VENV, "{top}/venv/bin/pip -q install iniconfig==2.0.0"),
+         arguments={"bin_env": "{top}/venv"}),
+    Case(fun="pkg.installed", **_HELLO),
+    Case(fun="pkg.latest", **_HELLO),
+    Case(fun="pkg.removed", before=(_HAS_HELLO,), **_HELLO),
+    Case(fun="pkg.purged", before=(_HAS_HELLO,), **_HELLO),
+    Case(fun="pkg.held", before=(_HAS_HELLO,), **_HELLO),
+    Case(fun="pkg.unheld", before=(_HAS_HELLO, f"apt-mark hold {PACKAGE}"), **_HELLO),
+    Case(fun="pkgrepo.managed", name=_LINE, after=(f"rm -f {_SOURCE}",), arguments={"file": _SOURCE, "refresh": False}),
+    Case(fun="pkgrepo.absent", name=_LINE, before=(f"echo '{_LINE}' > {_SOURCE}",), after=(f"rm -f {_SOURCE}",)),
+    *(Case(fun=f"saltutil.sync_{kind}", name="x", acts_always=True) for kind in (
+        "all", "beacons", "grains", "modules", "outputters", "pillar", "renderers", "returners", "states", "tops",
+        "utils")),
+    Case(fun="service.running", **_AS_SERVICE),
+    Case(fun="service.dead", **{**_AS_SERVICE, "before": (*_AS_SERVICE["before"], f"/etc/init.d/{SERVICE} start")}),
+    Case(fun="service.enabled",
+         **{**_AS_SERVICE, "before": (*_AS_SERVICE["before"], f"update-rc.d {SERVICE} disable")}),
+    Case(fun="service.disabled", **_AS_SERVICE),
+    Case(fun="ssh_auth.present", name=KEY, arguments={"user": USER, "enc": "ssh-ed25519"}, **_AS_USER),
+    Case(fun="ssh_auth.absent", name=KEY, arguments={"user": USER, "enc": "ssh-ed25519"},
+         **{**_AS_USER, "before": (*_AS_USER["before"], _KEYED)}),
+    Case(fun="ssh_auth.manage", name="x", arguments={"user": USER, "ssh_keys": [f"ssh-ed25519 {KEY[:-4]}0000"]},
+         **{**_AS_USER, "before": (*_AS_USER["before"], _KEYED)}),
+    Case(fun="ssh_known_hosts.present", name="case.example.org",
+         arguments={"key": KEY, "enc": "ed25519", "config": "{top}/known"}),
+    Case(fun="ssh_known_hosts.absent", name="case.example.org", arguments={"config": "{top}/known"},
+         files={"known": f"case.example.org ssh-ed25519 {KEY}\n"}),
+    Case(fun="sysctl.present", name="kernel.hostname",
+         arguments={"value": "{hostname}", "config": "{top}/sysctl.conf"}),
+    Case(fun="test.check_pillar", name="x"),
+    Case(fun="test.configurable_test_state", name="x", acts_always=True),
+    Case(fun="test.fail_with_changes", name="x", fails=True, acts_always=True),
+    Case(fun="test.fail_without_changes", name="x", fails=True),
+    Case(fun="test.nop", name="x"),
+    Case(fun="test.show_notification", name="x", arguments={"text": "x"}),
+    Case(fun="test.succeed_with_changes", name="x", acts_always=True),
+    Case(fun="test.succeed_without_changes", name="x"),
+    Case(fun="timezone.system", name="Etc/GMT+1", restores=("/etc/localtime", "/etc/timezone")),
+    Case(fun="user.present", name=USER, after=(f"userdel -rf {USER}",),
+         arguments={"fullname": "A Case", "shell": "/bin/sh", "groups": ["daemon"]}),
+    Case(fun="user.absent", name=USER, before=(f"useradd {USER}",), after=(f"userdel -rf {USER} 2>/dev/null || true",),
+         arguments={"purge": True}),
+    Case(fun="virtualenv.managed", name="{top}/v"),
+    Case(fun="virtualenv.manage", name="{top}/v"),
+)  # fmt: skip
+
+WITHOUT: Mapping[str, str] = {
+    "cmd.call": "refused: a function of Python cannot be named in an SLS",
+    "cmd.wait_call": "refused: a function of Python cannot be named in an SLS",
+    "kmod.absent": "a kernel of the cases' own would be needed; tested on recorded output",
+    "kmod.present": "a kernel of the cases' own would be needed; tested on recorded output",
+    "mount.swap": "swap is the whole machine's; tested on recorded output",
+    "pkg.uptodate": "would upgrade the machine that runs the cases; tested on recorded output",
+    "service.masked": "needs systemd; tested on recorded output",
+    "service.unmasked": "needs systemd; tested on recorded output",
+}
+"""State functions that no case can run, and why."""
