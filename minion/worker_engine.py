@@ -38,7 +38,7 @@ def run_chunks(
     """Run the chunks that are asked for; the others count as done, so that requisites on them are satisfied."""
     from highstate.run import as_running, outcome, run
     from highstate.types import StateResult
-    from minion.modules.state import engine_of, sync_for
+    from minion.modules.state_runs import engine_of, sync_for
     from minion.run_surroundings import SentEvents, TriggerFile, stop_on_sigterm, surroundings
 
     test = isinstance(request, Preview) or request.test

@@ -23,7 +23,7 @@ from highstate.files import MemoryFiles
 from highstate.run import Surroundings, run
 from highstate.types import Chunk
 from minion.modules import Context
-from minion.modules.state import engine_of
+from minion.modules.state_runs import engine_of
 
 STATES = 1000
 SALTERN = (str(Path(sys.executable).parent / "saltern"),)

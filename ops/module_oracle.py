@@ -2,10 +2,11 @@
 
     python -m ops.module_oracle SALT_VENV [NAME ...]
 
-A golden is a list of cases; each has the files of a folder of its own, which is `{tmp}` in arguments and answers, and
-calls that are made one after the other. An answer is `value`, or `error` where Salt raises. A call with `like: true` is
-compared by the shape of its answer, since the answer is of this machine. `deviates` says why the answer here is another
-one: it is recorded all the same, and not compared. Only functions that keep to `{tmp}` belong into a golden.
+A golden is a list of cases; each has the files of a folder of its own, which is `{tmp}` in arguments and answers, the
+files of `salt://` (`tree`), and calls that are made one after the other. An answer is `value`, or `error` where Salt
+raises. A call with `like: true` is compared by the shape of its answer, since the answer is of this machine. `deviates`
+says why the answer here is another one: it is recorded all the same, and not compared. Only functions that keep to
+`{tmp}` belong into a golden.
 """
 
 from __future__ import annotations
@@ -44,6 +45,10 @@ for case in cases:
     folder = tempfile.mkdtemp()
     for name, text in case.get("files", {}).items():
         path = pathlib.Path(folder, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    for name, text in case.get("tree", {}).items():
+        path = pathlib.Path(home, "tree", name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     for call in case["calls"]:

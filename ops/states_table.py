@@ -33,7 +33,7 @@ from highstate.run import run
 from highstate.types import Chunk, StateResult
 from minion.grains import collect
 from minion.modules import Context
-from minion.modules.state import engine_of
+from minion.modules.state_runs import engine_of
 from minion.states.arguments import IGNORED, REFUSED, UNSUPPORTED
 from minion.states.registry import names
 

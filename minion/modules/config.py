@@ -34,4 +34,39 @@ def items(context: Context) -> dict[str, Any]:
     return dict(context.opts)
 
 
-FUNCTIONS: Mapping[str, Any] = {"get": get, "items": items, "option": option}
+def merge(context: Context, value: str, default: Any = "", **options: Any) -> Any:
+    """A value of the configuration, or the mappings and lists of configuration and pillar under this name together."""
+    found = [one for name in ("pillar", "opts") if (one := lookup(getattr(context, name), value)) is not MISSING]
+    if not found:
+        return default
+    if all(isinstance(one, Mapping) for one in found):
+        return {key: inner for one in found for key, inner in one.items()}
+    if all(isinstance(one, list) for one in found):
+        return [inner for one in found[::-1] for inner in one]
+    return found[-1]
+
+
+def manage_mode(context: Context, mode: Any) -> Any:
+    """A mode as files have it: four octal digits; null for none."""
+    return None if mode is None else str(mode).removeprefix("0o").lstrip("0").rjust(3, "0").rjust(4, "0")
+
+
+def valid_fileproto(context: Context, uri: str) -> bool:
+    """Whether a source has a scheme that is known: salt, file, http, https or ftp."""
+    return str(uri).partition("://")[0] in ("salt", "file", "http", "https", "ftp") and "://" in str(uri)
+
+
+def backup_mode(context: Context, backup: str = "") -> str:
+    """How replaced files are kept: as given, or as configured."""
+    return backup or str(option(context, "backup_mode"))
+
+
+FUNCTIONS: Mapping[str, Any] = {
+    "backup_mode": backup_mode,
+    "get": get,
+    "items": items,
+    "manage_mode": manage_mode,
+    "merge": merge,
+    "option": option,
+    "valid_fileproto": valid_fileproto,
+}

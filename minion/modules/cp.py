@@ -25,13 +25,10 @@ def get_file(
     gzip: Any = None,
     **variables: Any,
 ) -> Any:
-    """Copy a file of the tree to the machine, rendered if `template` says so. Its place; empty without such a file."""
-    data = _source(context, path, saltenv, template, variables)
-    if data is None:
-        return ""
-    target = Path(dest)
-    target = target / posixpath.basename(path) if dest.endswith("/") or target.is_dir() else target
-    return _put(context, target, data, makedirs)
+    """Copy a file of the tree to the machine. Its place; empty without such a file. `template`: of both names."""
+    if template:
+        path, dest = (_rendered(context, one.encode(), template, saltenv, variables).decode() for one in (path, dest))
+    return _copied(context, path, dest, makedirs, _source(context, path, saltenv))
 
 
 def get_template(
@@ -39,7 +36,9 @@ def get_template(
     **variables: Any,
 ) -> Any:  # fmt: skip
     """Render a file of the tree to the machine. Its place, or nothing when there is none."""
-    return get_file(context, path, dest, saltenv, makedirs, template, **variables)
+    data = _source(context, path, saltenv)
+    made = None if data is None else _rendered(context, data, template, saltenv, variables)
+    return _copied(context, path, dest, makedirs, made)
 
 
 def get_dir(
@@ -56,7 +55,7 @@ def get_dir(
     inside = folder if path.endswith("/") else posixpath.dirname(folder)
     done = []
     for name in context.files.list(folder, env):
-        data = _source(context, f"salt://{name}", env, template, variables)
+        data = _source(context, f"salt://{name}", env)
         if data is not None:
             relative = posixpath.relpath(name, inside or ".")
             done.append(str(_put(context, Path(dest, relative), data, True)))
@@ -69,7 +68,7 @@ def get_url(context: Context, path: str, dest: Any = "", saltenv: str = "base", 
     from minion.states.file_sources import Template, of_source
 
     if path.startswith("salt://"):
-        data = _source(context, path, saltenv, None, {})
+        data = _source(context, path, saltenv)
         if data is None:
             return False
     else:
@@ -87,7 +86,7 @@ def get_url(context: Context, path: str, dest: Any = "", saltenv: str = "base", 
 def hash_file(context: Context, path: str, saltenv: str = "base") -> Any:
     """Digest of a file of the tree or of the machine; empty when there is none."""
     if path.startswith("salt://"):
-        data = _source(context, path, saltenv, None, {})
+        data = _source(context, path, saltenv)
     else:
         data = Path(path).read_bytes() if Path(path).is_file() else None
     return "" if data is None else {"hsum": hashlib.sha256(data).hexdigest(), "hash_type": "sha256"}
@@ -95,7 +94,7 @@ def hash_file(context: Context, path: str, saltenv: str = "base") -> Any:
 
 def stat_file(context: Context, path: str, saltenv: str = "base", octal: bool = True) -> Any:
     """Mode of a file of the tree; empty when there is none."""
-    if _source(context, path, saltenv, None, {}) is None:
+    if _source(context, path, saltenv) is None:
         return ""
     return "0644" if octal else 0o100644
 
@@ -154,21 +153,27 @@ def list_master_symlinks(context: Context, saltenv: str = "base", prefix: str = 
 
 def envs(context: Context) -> list[str]:
     """The environments of the tree."""
-    found = getattr(context.files, "envs", None)
-    return list(found() if callable(found) else found or ["base"])
+    return list(context.files.saltenvs()) or ["base"]
 
 
-def _source(
-    context: Context, path: str, saltenv: str, template: str | None, variables: Mapping[str, Any]
-) -> bytes | None:
+def _source(context: Context, path: str, saltenv: str) -> bytes | None:
     folder, env = _place(path, saltenv)
     try:
-        data = context.machine.source(folder, env)
+        return context.machine.source(folder, env)
     except FileNotFoundError:
         return None
-    if not template:
-        return data
-    return context.machine.render_text(data.decode("utf-8", "surrogateescape"), template, env, variables)
+
+
+def _rendered(context: Context, data: bytes, template: str, saltenv: str, variables: Mapping[str, Any]) -> bytes:
+    return context.machine.render_text(data.decode("utf-8", "surrogateescape"), template, saltenv, variables)
+
+
+def _copied(context: Context, path: str, dest: str, makedirs: bool, data: bytes | None) -> Any:
+    if data is None:
+        return ""
+    target = Path(dest)
+    target = target / posixpath.basename(path) if dest.endswith("/") or target.is_dir() else target
+    return _put(context, target, data, makedirs)
 
 
 def _place(path: str, saltenv: str) -> tuple[str, str]:

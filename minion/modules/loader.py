@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _NAMES = """
     alternatives archive cmd config cp cron data debconf defaults disk dnsutil environ event file git grains group
-    hashutil hosts http ini jinja kmod locale log match mount network pillar pip pkg ps random saltutil schedule
-    service shadow slsutil ssh state status sys sysctl system test timezone user virtualenv
+    hashutil hosts http ini jinja kmod locale log match mount network pillar pip pkg ps random saltutil service
+    shadow slsutil ssh state status sys sysctl system test timezone user virtualenv
 """
 
 MODULES = tuple(_NAMES.split())
@@ -183,6 +183,10 @@ def _check(fun: str, function: Function, args: Sequence[Any], kwargs: Mapping[st
 def _near(fun: str, module: str) -> str:
     import difflib
 
+    from minion.modules.not_built import NOT_BUILT
+
+    if fun in NOT_BUILT:
+        return f" It is not built: {NOT_BUILT[fun]}."
     if module not in MODULES:
         near = difflib.get_close_matches(module, MODULES, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""

@@ -47,4 +47,24 @@ def ls(context: Context) -> list[Any]:
     return list(context.pillar)
 
 
-FUNCTIONS: Mapping[str, Any] = {"data": items, "get": get, "item": item, "items": items, "keys": keys, "ls": ls}
+def obfuscate(context: Context) -> dict[str, Any]:
+    """The pillar with the kind of each value in its place."""
+    hidden: dict[str, Any] = _hidden(context.pillar)
+    return hidden
+
+
+def _hidden(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _hidden(inner) for key, inner in value.items()}
+    return [_hidden(one) for one in value] if isinstance(value, list) else f"<{type(value).__name__}>"
+
+
+FUNCTIONS: Mapping[str, Any] = {
+    "obfuscate": obfuscate,
+    "data": items,
+    "get": get,
+    "item": item,
+    "items": items,
+    "keys": keys,
+    "ls": ls,
+}

@@ -95,9 +95,9 @@ def top(context: Context, num_processes: int = 5, interval: float = 3) -> list[d
 
     import psutil
 
-    before = {one.pid: sum(one.cpu_times()[:2]) for one in _alive()}
+    before = dict(_times())
     time.sleep(float(interval))
-    used = [(sum(one.cpu_times()[:2]) - before[one.pid], one) for one in _alive() if one.pid in before]
+    used = [(spent - before[one], one) for one, spent in _times() if one in before]
     found = []
     for _, one in sorted(used, key=lambda pair: -pair[0])[: int(num_processes)]:
         try:
@@ -204,8 +204,15 @@ def get_users(context: Context) -> list[dict[str, Any]]:
     return [one._asdict() for one in psutil.users()]
 
 
-def _alive() -> list[psutil.Process]:
-    return [one for one in _processes() if one.is_running()]
+def _times() -> Iterator[tuple[psutil.Process, float]]:
+    """Processes with the seconds that they used; one that ends meanwhile is left out."""
+    import contextlib
+
+    import psutil
+
+    for one in _processes():
+        with contextlib.suppress(psutil.Error):
+            yield one, sum(one.cpu_times()[:2])
 
 
 def _processes(*attrs: str) -> Iterator[psutil.Process]:

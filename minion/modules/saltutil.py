@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from minion.modules.context import Context
+from minion.modules.saltutil_jobs import FUNCTIONS as JOBS
 from minion.usermodules.store import KINDS
 
 # fmt: off
@@ -57,6 +58,9 @@ def _sync(kind: str) -> Callable[..., list[str]]:
 
 
 FUNCTIONS: Mapping[str, Any] = {
+    **JOBS,
+    "pillar_refresh": refresh_pillar,
+    "sync_output": _sync("outputters"),
     "list_extmods": list_extmods,
     "refresh_grains": refresh_grains,
     "refresh_modules": refresh_modules,

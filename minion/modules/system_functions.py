@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Signature
 from typing import Any
 
@@ -13,12 +13,12 @@ def list_functions(context: Context, *modules: str) -> list[str]:
     """Full names of all functions, or of those of some modules."""
     from minion.modules.loader import names
 
-    return [name for name in names() if not modules or name.partition(".")[0] in modules or name in modules]
+    return _chosen(names(), modules)
 
 
-def list_modules(context: Context) -> list[str]:
-    """Names of the modules."""
-    return sorted({name.partition(".")[0] for name in list_functions(context)})
+def list_modules(context: Context, *modules: str) -> list[str]:
+    """Names of the modules, or of those that a glob fits."""
+    return _fitting(sorted({name.partition(".")[0] for name in list_functions(context)}), modules)
 
 
 def doc(context: Context, *modules: str) -> dict[str, str]:
@@ -29,7 +29,7 @@ def doc(context: Context, *modules: str) -> dict[str, str]:
     user = context.user_modules if context.has_user_modules() else None
     for name in user.names("modules") if user else ():
         found = user.function(name) if user else None
-        if found is not None and (not modules or name in modules or name.partition(".")[0] in modules):
+        if found is not None and _chosen([name], modules):
             built_in[name] = usage(name, found.call, own=0)
     return dict(sorted(built_in.items()))
 
@@ -47,7 +47,7 @@ def _argspec(signature: Signature) -> dict[str, Any]:
     defaults = [one.default for one in plain if one.default is not one.empty]
     stars = {one.kind: one.name for one in signature.parameters.values()}
     return {
-        "args": [one.name for one in plain],
+        "args": [one.name for one in plain] or None,
         "defaults": defaults or None,
         "varargs": True if any(kind.name == "VAR_POSITIONAL" for kind in stars) else None,
         "kwargs": True if any(kind.name == "VAR_KEYWORD" for kind in stars) else None,
@@ -58,7 +58,59 @@ def list_state_functions(context: Context, *modules: str) -> list[str]:
     """Full names of all state functions, or of those of some modules."""
     from minion.states.registry import names
 
-    return [name for name in names() if not modules or name.partition(".")[0] in modules]
+    return _chosen(names(), modules)
+
+
+def list_state_modules(context: Context, *modules: str) -> list[str]:
+    """Names of the state modules, or of those that a glob fits."""
+    from minion.states.registry import MODULES
+
+    return _fitting(sorted(MODULES), modules)
+
+
+def state_doc(context: Context, *modules: str) -> dict[str, str]:
+    """Signature and description of state functions."""
+    from minion.modules.loader import usage
+
+    return {name: usage(name, _state(name)) for name in list_state_functions(context, *modules)}
+
+
+def state_argspec(context: Context, *modules: str) -> dict[str, Any]:
+    """What state functions take: names, defaults, and whether they take more."""
+    import inspect
+
+    found = {}
+    for name in list_state_functions(context, *modules):
+        whole = inspect.signature(_state(name))
+        found[name] = _argspec(whole.replace(parameters=list(whole.parameters.values())[1:]))
+    return found
+
+
+def _state(name: str) -> Callable[..., Any]:
+    from minion.states.registry import find
+
+    module, _, fun = name.partition(".")
+    return find(module, fun, "").call
+
+
+def reload_modules(context: Context) -> bool:
+    """Load user modules anew."""
+    context.reload("modules")
+    return True
+
+
+def _chosen(names: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    """The functions of modules, or those that a glob fits; all when nothing is wanted."""
+    import fnmatch
+
+    patterns = [one if "." in one or "*" in one else f"{one.rstrip('.')}.*" for one in wanted] or ["*"]
+    return [name for name in names if any(fnmatch.fnmatchcase(name, one) for one in patterns)]
+
+
+def _fitting(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
+    import fnmatch
+
+    return [name for name in names if not patterns or any(fnmatch.fnmatchcase(name, one) for one in patterns)]
 
 
 FUNCTIONS: Mapping[str, Any] = {
@@ -67,4 +119,8 @@ FUNCTIONS: Mapping[str, Any] = {
     "list_functions": list_functions,
     "list_modules": list_modules,
     "list_state_functions": list_state_functions,
+    "list_state_modules": list_state_modules,
+    "reload_modules": reload_modules,
+    "state_argspec": state_argspec,
+    "state_doc": state_doc,
 }

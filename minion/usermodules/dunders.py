@@ -84,7 +84,7 @@ class _States(Mapping[str, Callable[..., Any]]):
     def _call(self, fun: str, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         from highstate.run import run
         from highstate.types import Chunk
-        from minion.modules.state import engine_of
+        from minion.modules.state_runs import engine_of
 
         state, _, function = fun.partition(".")
         test = bool(arguments.get("test", self._context.testing))

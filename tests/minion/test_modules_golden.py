@@ -6,6 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
+from highstate.files import MemoryFiles
+from highstate.types import Minion
+from minion.compilers import RootsCompiler
 from minion.modules import CallFailed, Context, Modules
 
 GOLDENS = sorted(Path(__file__).parent.parent.joinpath("golden", "modules").glob("*.yaml"))
@@ -29,9 +32,13 @@ def test_answers_are_salts(case: dict[str, Any], tmp_path: Path) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+    tree = MemoryFiles({"base": {name: text.encode() for name, text in case.get("tree", {}).items()}})
+    minion = Minion(id="web1", grains={"id": "web1"})
     modules = Modules(
         Context(
             minion_id="web1",
+            make_files=lambda: tree,
+            make_compiler=lambda: RootsCompiler(files=tree, pillar_files=MemoryFiles({}), minion=minion, opts={}),
             opts={"root_dir": str(tmp_path / "root"), "conf_file": str(tmp_path / "etc/minion")},
             make_grains=lambda: collect({}),
             make_pillar=lambda: {"a": {"b": 1}},

@@ -19,7 +19,7 @@ from highstate.run import run
 from highstate.types import Chunk
 from minion.modules import Context
 from minion.modules.loader import Modules
-from minion.modules.state import engine_of
+from minion.modules.state_runs import engine_of
 
 KEPT = ("SALTERN_GOLDEN", "SALTERN_A", "SALTERN_B")
 

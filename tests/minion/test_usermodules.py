@@ -11,7 +11,7 @@ from highstate.files import MemoryFiles
 from highstate.run import Surroundings, run
 from highstate.types import Chunk, StateResult
 from minion.modules import CallFailed, Context, Modules
-from minion.modules.state import engine_of, sync_for
+from minion.modules.state_runs import engine_of, sync_for
 from minion.usermodules import Store, user_grains
 from minion.usermodules.salt_names.exceptions import SaltException
 

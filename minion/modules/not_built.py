@@ -1,0 +1,75 @@
+"""Execution functions of Salt's modules that are here, which are not: why, and what to do instead.
+
+Called by the loader for the error of a function that is not there, and by `ops.modules_table` for docs/modules.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_TABLE = """
+archive.rar archive.unrar: use cmd.run
+cmd.powershell cmd.powershell_all: for Windows
+cmd.run_chroot: Salt's ends every process below the new root when it is done; use cmd.run with chroot(8)
+cmd.shell_info: use cmd.run
+config.gather_bootstrap_script: it fetches a program of Salt's
+cp.cache_file_ssh cp.hash_file_ssh cp.recv cp.recv_chunked: inner parts of Salt's
+cp.push cp.push_dir: a minion sends no files to the controller
+disk.format disk.resize2fs disk.tune disk.wipe: too much is lost by a wrong word; use cmd.run
+disk.hdparms disk.hpa disk.iostat disk.smart_attributes: use cmd.run
+dnsutil.parse_zone: read zones with the tools of the name server
+file.check_file_meta file.extract_hash file.get_managed: inner parts of Salt's; use file.check_managed_changes
+file.get_selinux_context file.restorecon file.set_selinux_context: SELinux is not supported yet
+file.list_backup file.list_backups_dir: use file.list_backups
+file.psed: use file.replace
+git.merge_tree: use cmd.run
+http.update_ca_bundle: the system's authorities are trusted; use pkg
+match.data: it looks at what data.load holds; use match.grain or match.pillar
+mount.automaster mount.filesystems mount.rm_automaster mount.rm_filesystems mount.rm_vfstab: for other systems
+mount.set_automaster mount.set_filesystems mount.set_vfstab mount.vfstab: for other systems
+mount.delete_mount_cache mount.read_mount_cache mount.write_mount_cache: inner parts of Salt's
+network.mod_bufsize: use cmd.run with ethtool
+pillar.ext: external pillars are the controller's
+pip.upgrade: use pip.install with upgrade
+pkg.add_repo_key pkg.del_repo_key pkg.get_repo_keys: keys belong to repositories: use pkg.mod_repo with key_url
+pkg.list_downloaded pkg.services_need_restart: use cmd.run
+pkg.set_selections: use pkg.hold and pkg.unhold
+ps.netstat: use ps.ss or network.netstat
+saltutil.clear_job_cache saltutil.find_cached_job: the minion keeps no results once the controller has them
+saltutil.cmd saltutil.cmd_iter saltutil.mmodule saltutil.runner: a minion gives the controller no orders
+saltutil.wheel: a minion gives the controller no orders
+saltutil.refresh_beacons saltutil.refresh_matchers saltutil.refresh_resources: there are no such modules here
+saltutil.regen_keys saltutil.revoke_auth: use saltern key on the controller
+saltutil.sync_resources saltutil.sync_thorium saltutil.sync_wrapper: there are no such modules here
+saltutil.update: use the system's packages
+schedule.add schedule.delete schedule.list: the agent has no schedule of its own yet; use cron.set_job
+schedule.modify schedule.purge: the agent has no schedule of its own yet; use cron.set_job
+schedule.build_schedule_item schedule.copy schedule.disable: the agent has no schedule of its own yet
+schedule.disable_job schedule.enable schedule.enable_job: the agent has no schedule of its own yet
+schedule.is_enabled schedule.job_status schedule.move: the agent has no schedule of its own yet
+schedule.postpone_job schedule.reload schedule.run_job schedule.save: the agent has no schedule of its own yet
+schedule.show_next_fire_time schedule.skip_job: the agent has no schedule of its own yet
+service.firstboot service.offline: for systems that are not running
+slsutil.banner: write it into the template
+ssh.hash_known_hosts: use cmd.run with ssh-keygen
+state.event: use saltern events
+state.get_pauses state.pause state.resume state.soft_kill: a run cannot be paused; saltutil.term_job ends it
+state.graph state.graph_highstate: use state.show_lowstate
+state.orchestrate: orchestration belongs to the controller
+state.pkg: for salt-ssh
+status.master status.ping_master status.proxy_reconnect: use saltern status on the controller
+sys.list_returner_functions sys.list_returners sys.returner_argspec sys.returner_doc: there are no returners yet
+sys.list_runner_functions sys.list_runners sys.runner_argspec sys.runner_doc: runners are the controller's
+sys.list_renderers sys.renderer_doc sys.state_schema: see docs/salt-compatibility.md and sys.state_doc
+test.arg_clean test.attr_call test.cross_test test.deprecation_warning: tests of Salt's own loader
+test.module_report test.not_loaded test.providers test.retcode test.stack test.try: tests of Salt's own loader
+test.tty: use cmd.tty
+virtualenv.get_resource_content virtualenv.get_resource_path virtualenv.virtualenv_ver: use cmd.run
+"""
+
+NOT_BUILT: Mapping[str, str] = {
+    name: reason
+    for names, _, reason in (line.partition(": ") for line in _TABLE.strip().splitlines())
+    for name in names.split()
+}
+"""Full name → what to tell."""

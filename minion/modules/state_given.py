@@ -1,0 +1,108 @@
+"""state.high, template, template_str and top: states that are given with the call, compiled as an SLS of the tree is.
+
+They compile here (`--local`): the controller's document has only what the controller compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minion.modules.context import Context
+from minion.modules.errors import CallFailed
+from minion.modules.state_runs import compiler_of, good, run_chunks
+
+if TYPE_CHECKING:
+    from highstate.types import Files
+    from minion.compilers import RootsCompiler
+
+_NAME = "given_with_the_call"
+
+
+def high(
+    context: Context, data: Mapping[str, Any], test: bool = False, pillar: Any = None, **more: Any
+) -> dict[str, Any]:
+    """Run high data: `{id: {file.absent: [{name: /tmp/x}]}}`."""
+    import yaml
+
+    if not isinstance(data, Mapping):
+        raise CallFailed("high data is a mapping of IDs to states")
+    return _run(context, "#!yaml\n" + yaml.safe_dump(dict(data), sort_keys=False), test)
+
+
+def template_str(context: Context, tem: str, test: bool = False, **more: Any) -> dict[str, Any]:
+    """Run the text of an SLS."""
+    return _run(context, str(tem), test)
+
+
+def template(context: Context, tem: str, test: bool = False, **more: Any) -> dict[str, Any]:
+    """Run an SLS file of this machine."""
+    place = Path(tem if tem.endswith(".sls") else f"{tem}.sls")
+    if not place.is_file():
+        raise CallFailed(f"Specified SLS {tem} on local filesystem cannot be found.")
+    return _run(context, place.read_text(), test)
+
+
+def top(context: Context, topfn: str, test: bool = False, saltenv: str | None = None, **more: Any) -> dict[str, Any]:
+    """Run what another top file of the tree gives this minion."""
+    compiler = _roots(context)
+    path = topfn.removeprefix("salt://")
+    compiled = replace(compiler, opts={**compiler.opts, "state_top": path}).highstate(None)
+    return run_chunks(context, good(compiled), compiled.pillar, bool(test))
+
+
+def _run(context: Context, text: str, test: Any) -> dict[str, Any]:
+    compiler = _roots(context)
+    files: Files = _With(compiler.files, f"{_NAME}.sls", text.encode())
+    compiled = replace(compiler, files=files).sls([_NAME], "base", None)
+    chunks = [replace(chunk, sls="") for chunk in good(compiled)]
+    return run_chunks(context, chunks, compiled.pillar, bool(test))
+
+
+def _roots(context: Context) -> RootsCompiler:
+    from minion.compilers import RootsCompiler
+
+    compiler = compiler_of(context)
+    if not isinstance(compiler, RootsCompiler):
+        raise CallFailed("the controller compiles for this minion: states given with the call need --local")
+    return compiler
+
+
+@dataclass(frozen=True)
+class _With:
+    """A tree with one file more, in every environment."""
+
+    files: Files
+    path: str
+    data: bytes
+
+    @property
+    def digest(self) -> str:
+        """Names this tree."""
+        from highstate.files import blob_id
+
+        return f"{self.files.digest}+{blob_id(self.data)}"
+
+    def saltenvs(self) -> Sequence[str]:
+        """Those of the tree; base in any case."""
+        return self.files.saltenvs() or ["base"]
+
+    def read(self, path: str, saltenv: str = "base") -> bytes:
+        """Content of a file."""
+        return self.data if path == self.path else self.files.read(path, saltenv)
+
+    def oid(self, path: str, saltenv: str = "base") -> str | None:
+        """Content id of a file."""
+        from highstate.files import blob_id
+
+        return blob_id(self.data) if path == self.path else self.files.oid(path, saltenv)
+
+    def list(self, prefix: str = "", saltenv: str = "base") -> Sequence[str]:
+        """Paths at or below a folder."""
+        found = self.files.list(prefix, saltenv)
+        return sorted([*found, self.path]) if not prefix or prefix == self.path else found
+
+
+FUNCTIONS: Mapping[str, Any] = {"high": high, "template": template, "template_str": template_str, "top": top}

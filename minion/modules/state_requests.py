@@ -1,0 +1,119 @@
+"""state.request and state.disable: runs that wait for a person's word, and SLS that may not run.
+
+Requests are kept in the cache, what is disabled in the static grain `state_runs_disabled`, as Salt has it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from minion.modules.context import Context
+from minion.modules.errors import CallFailed
+
+FILE = "requests.json"
+_GRAIN = "state_runs_disabled"
+
+
+def request(context: Context, mods: Any = None, name: str = "default", **options: Any) -> dict[str, Any]:
+    """Do a test run, and keep the request until somebody runs it; the test run."""
+    from minion.modules.state import apply
+
+    options = {key: value for key, value in options.items() if key != "test"}
+    tried = apply(context, mods, **{**options, "test": True})
+    _keep(context, {**_kept(context), name: {"test_run": tried, "mods": mods, "kwargs": {**options, "test": True}}})
+    return tried
+
+
+def check_request(context: Context, name: str | None = None) -> dict[str, Any]:
+    """The requests that wait, or the one of this name."""
+    kept = _kept(context)
+    return dict(kept.get(name, {})) if name else kept
+
+
+def run_request(context: Context, name: str = "default", **options: Any) -> dict[str, Any]:
+    """Run a request, and forget it; empty when there is none."""
+    from minion.modules.state import apply
+
+    kept = _kept(context)
+    if name not in kept:
+        return {}
+    found = kept.pop(name)
+    given = {key: value for key, value in {**found["kwargs"], **options}.items() if key != "test"}
+    ran = apply(context, found["mods"], **given)
+    _keep(context, kept)
+    return ran
+
+
+def clear_request(context: Context, name: str | None = None) -> bool:
+    """Forget all requests, or the one of this name."""
+    kept = _kept(context)
+    if name and name not in kept:
+        return False
+    _keep(context, {key: value for key, value in kept.items() if name and key != name})
+    return True
+
+
+def list_disabled(context: Context) -> Any:
+    """What may not run: `highstate`, names of SLS, patterns of names. Empty text when nothing was ever disabled."""
+    return context.grains.get(_GRAIN, "")
+
+
+def disable(context: Context, states: Any) -> dict[str, Any]:
+    """Do not let these run: names with commas; `highstate` for the highstate."""
+    return _switch(context, states, disabled=True)
+
+
+def enable(context: Context, states: Any) -> dict[str, Any]:
+    """Let these run again."""
+    return _switch(context, states, disabled=False)
+
+
+def _switch(context: Context, states: Any, *, disabled: bool) -> dict[str, Any]:
+    from minion.modules.grains import write
+
+    names = [one.strip() for one in (states if isinstance(states, list) else str(states).split(","))]
+    now, said = list(list_disabled(context) or ()), []
+    for name in names:
+        word = "disabled" if disabled else "enabled"
+        if (name in now) is disabled:
+            said.append(f"Info: {name} state already {word}.")
+            continue
+        said.append(f"Info: {name} state {word}.")
+        now = [*now, name] if disabled else [one for one in now if one != name]
+    write(context, {_GRAIN: now}, gone=[])
+    return {"res": True, "msg": "\n".join(said)}
+
+
+def _kept(context: Context) -> dict[str, Any]:
+    place = _place(context)
+    try:
+        found: dict[str, Any] = json.loads(place.read_text()) if place.exists() else {}
+    except ValueError as error:
+        raise CallFailed(f"{place} cannot be read: {error}") from error
+    return found
+
+
+def _keep(context: Context, requests: Mapping[str, Any]) -> None:
+    place = _place(context)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    context.machine.write(str(place), json.dumps(requests, default=str).encode(), mode="0600")
+
+
+def _place(context: Context) -> Path:
+    if not context.cachedir:
+        raise CallFailed("this minion has no cache directory to keep requests in")
+    return Path(context.cachedir) / FILE
+
+
+FUNCTIONS: Mapping[str, Any] = {
+    "check_request": check_request,
+    "clear_request": clear_request,
+    "disable": disable,
+    "enable": enable,
+    "list_disabled": list_disabled,
+    "request": request,
+    "run_request": run_request,
+}
