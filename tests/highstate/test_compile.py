@@ -304,7 +304,7 @@ def test_a_memo_tells_settings_apart_that_shape_every_render(opts):
     top = "base:\n  '*':\n    - a\n"
     files = MemoryFiles({"base": {"top.sls": top.encode(), "a.sls": sls.encode()}})
     memo, minion = Memo(), Minion(id="m", grains={"id": "m"})
-    for settings in Settings(), Settings(opts=opts), Settings():
-        remembered = compile_minion(files, MemoryFiles({}), minion, settings, memo)
-        fresh = compile_minion(files, MemoryFiles({}), minion, settings)
+    for chosen in Settings(), Settings(opts=opts), Settings():
+        remembered = compile_minion(files, MemoryFiles({}), minion, chosen, memo)
+        fresh = compile_minion(files, MemoryFiles({}), minion, chosen)
         assert (remembered.lowstate, remembered.errors) == (fresh.lowstate, fresh.errors)
