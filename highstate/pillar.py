@@ -29,7 +29,7 @@ class PillarResult:
 
     pillar: Mapping[str, Value]
     errors: tuple[Problem, ...] = ()
-    bounded: bool = False
+    bounded: bool = field(default=False, compare=False)
     """Whether it is known to hold no more than a tree may hold (`highstate.bounds`)."""
 
 
