@@ -36,7 +36,7 @@ class Graph:
             for item in items(chunk, kind):
                 keys = self.index.find(item, key)
                 if keys:
-                    found.setdefault(kind, []).extend(keys)
+                    found[kind] = list(dict.fromkeys([*found.get(kind, ()), *keys]))
                 elif not may_be_empty(item):
                     missing.append(said(kind, item))
         return found, missing
