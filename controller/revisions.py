@@ -57,6 +57,7 @@ class Revisions:
     _compiling: asyncio.Lock = field(default_factory=asyncio.Lock)
     _followed: Policy = field(default_factory=Policy)
     """The policy under which everyone was looked at."""
+    _tidying: asyncio.Task[list[str]] | None = None
     _stale: set[str] = field(default_factory=set)
     """Minions to compile although the trees are the same."""
 
@@ -77,6 +78,13 @@ class Revisions:
                 (changes.fetched if ok else changes.failed)(outcome.remote)
                 self._note(outcome)
             await self._take_live_or_retry()
+            self._tidy()
+
+    def _tidy(self) -> None:
+        """Have mirrors drop what nobody needs; the next push does not wait for it."""
+        if self._tidying is None or self._tidying.done():
+            self._tidying = asyncio.create_task(asyncio.to_thread(self.source.tidy))
+            self._tidying.add_done_callback(_log_tidied)
 
     async def _take_live_or_retry(self) -> None:
         """`take_live`, again and again while the store cannot be written (a full disk): nothing newer is taken."""
@@ -215,3 +223,12 @@ def _revision_record(revision: Revision, now: float) -> RevisionRecord:
 def _log_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and task.exception() is not None:
         log.error("compile failed", exc_info=task.exception())
+
+
+def _log_tidied(task: asyncio.Task[list[str]]) -> None:
+    if task.cancelled():
+        return
+    if task.exception() is not None:
+        log.error("mirrors could not be tidied", exc_info=task.exception())
+    elif task.result():
+        log.info("mirrors tidied", remotes=task.result())

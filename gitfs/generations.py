@@ -23,6 +23,7 @@ from pathlib import Path
 
 import pygit2
 
+from gitfs import expiry
 from gitfs.reffiles import RefFiles
 
 LOCK_PATIENCE = 60.0
@@ -30,6 +31,8 @@ LOCK_PATIENCE = 60.0
 
 MOST_PACKS = 50
 """Packs until they are made one."""
+SPARE_BYTES = 64 * 1024 * 1024
+"""Bytes that a mirror may hold beside twice what is needed, until what is not needed is looked for."""
 MOST_LOOSE_REFS = 32
 """Files of refs until they are packed into one."""
 
@@ -75,6 +78,7 @@ class Generations:
                 path.unlink(missing_ok=True)
         if used is None or not used.is_dir():
             return
+        expiry.finish(used)
         for path in (*used.glob("*.lock"), *(used / "refs").rglob("*.lock")):
             path.unlink(missing_ok=True)
         for path in (used / "objects").rglob("*"):
@@ -146,22 +150,22 @@ class Generations:
         """Remove one that is not to be used after all."""
         shutil.rmtree(repository.path, ignore_errors=True)
 
-    def compact(self) -> None:
-        """One pack in place of many: each fetch brings one, and every look-up would ask them all.
+    def is_untidy(self) -> bool:
+        """Whether there are many packs, or more bytes than twice what was needed at the last tidying."""
+        sizes = _pack_sizes(self.current)
+        if len(sizes) >= MOST_PACKS:
+            return True
+        try:
+            needed = int((self._directory / "tidied").read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            needed = 0
+        return sum(sizes) > 2 * needed + SPARE_BYTES
 
-        Objects that no branch reaches any more stay: an older snapshot may still be read.
-        """
-        folder = self.current.resolve() / "objects" / "pack"
-        old = sorted(folder.glob("*.idx"))
-        if len(old) < MOST_PACKS:
-            return
-        repository = pygit2.Repository(str(self.current))
-        repository.pack(pack_delegate=lambda builder: _add_all(repository, builder))
-        fresh = set(folder.glob("*.idx")) - set(old)
-        if fresh:
-            for index in old:
-                index.unlink(missing_ok=True)  # first: a pack without an index is no pack, the reverse is an error
-                index.with_suffix(".pack").unlink(missing_ok=True)
+    def tidied(self) -> None:
+        """What there is now is needed."""
+        fresh = self._directory / "tidied.new"
+        fresh.write_text(str(sum(_pack_sizes(self.current))), encoding="ascii")
+        fresh.replace(self._directory / "tidied")
 
     @property
     def damaged(self) -> bool:
@@ -177,9 +181,14 @@ def _is_id(value: str) -> bool:
     return len(value) in (40, 64) and not set(value) - set("0123456789abcdef")
 
 
-def _add_all(repository: pygit2.Repository, builder: pygit2.PackBuilder) -> None:
-    for oid in repository.odb:
-        builder.add(oid)
+def _pack_sizes(repository: Path) -> list[int]:
+    sizes = []
+    with suppress(FileNotFoundError), os.scandir(repository / "objects" / "pack") as entries:
+        for entry in entries:
+            if entry.name.endswith(".pack"):
+                with suppress(FileNotFoundError):
+                    sizes.append(entry.stat().st_size)
+    return sizes
 
 
 def report_damage(current: str) -> None:

@@ -16,8 +16,9 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import FileMode
 
+from gitfs.lfs_contents import keep_lfs_contents, lfs_contents
 from gitfs.lfs_server import Directory, LfsFailed, Server, Transfer
-from gitfs.objects import LFS_FILE, declares_lfs_in, lfs_contents
+from gitfs.objects import declares_lfs_in
 from gitfs.settings import RemoteSettings
 from gitfs.urls import local_path
 
@@ -91,7 +92,7 @@ class Lfs:
                 fresh[pointer.blob] = str(repository.create_blob_fromdisk(str(received)))
         finally:
             received.unlink(missing_ok=True)
-            _remember(Path(repository.path), fresh)
+            keep_lfs_contents(Path(repository.path), {**lfs_contents(repository.path), **fresh})
 
 
 def _pointer(repository: pygit2.Repository, oid: pygit2.Oid) -> Pointer | None:
@@ -107,13 +108,3 @@ def _check(path: Path, pointer: Pointer) -> None:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != pointer.sha256:
         raise LfsFailed(f"object {pointer.sha256[:12]} has another content than the pointer says")
-
-
-def _remember(repository: Path, fresh: dict[str, str]) -> None:
-    """Write the file of contents anew, whole or not at all."""
-    if not fresh:
-        return
-    both = {**lfs_contents(str(repository)), **fresh}
-    new = repository / f"{LFS_FILE}.new"
-    new.write_text("".join(f"{pointer} {content}\n" for pointer, content in sorted(both.items())), encoding="ascii")
-    new.replace(repository / LFS_FILE)

@@ -25,6 +25,7 @@ from gitfs import refspecs
 from gitfs.acceptance import FETCHED, LIVE, UNREADABLE, Acceptance, Completion, Refused, commit_at, refs_below
 from gitfs.environments import Refs, base_branch
 from gitfs.errors import DamagedMirror, FetchFailed, UnknownRef
+from gitfs.expiry import expire
 from gitfs.generations import Busy, Generations, report_damage
 from gitfs.nearby import Nearby
 from gitfs.promptness import prompt_connections
@@ -106,9 +107,25 @@ class Mirror:
     def fetch(self) -> Fetched:
         """Bring the mirror up to date; FetchFailed, with nothing changed, when the remote gives nothing usable."""
         with self._writing():
-            fetched = self._fetch()
-            self._generations.compact()
-            return fetched
+            return self._fetch()
+
+    def tidy(self, in_use: Callable[[], Collection[str]]) -> bool:
+        """Make one pack of many and drop what nobody needs, once that is worth it; whether it was done.
+
+        Args:
+            in_use: asked when it is to be done, for the commits that snapshots in use show. What refs reach stays.
+        """
+        if not self._generations.is_untidy():
+            return False
+        with self._writing():
+            repository = self._generations.open()
+            if repository is None:
+                return False
+            (refs,) = self._generations.refs_of(repository).below("")
+            expire(repository, set(refs.values()), in_use())
+            self._generations.tidied()
+            self._acceptance.forget()
+        return True
 
     def bring(self, commit: str) -> None:
         """Have this commit with all that it needs, live or not; FetchFailed when the remote does not give it."""

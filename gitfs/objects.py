@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import TypeVar
 
 import pygit2
@@ -20,6 +19,7 @@ from pygit2.enums import FileMode
 
 from gitfs.errors import DamagedMirror
 from gitfs.generations import report_damage
+from gitfs.lfs_contents import lfs_contents
 
 _T = TypeVar("_T")
 _LINKS_FOLLOWED = 40
@@ -60,19 +60,6 @@ def listing(mirror: str, tree: str, lfs: bool = False) -> Listing:
         contents = lfs_contents(mirror)
         files = {path: contents.get(oid, oid) for path, oid in files.items()}
     return resolve_links(files, links)
-
-
-LFS_FILE = "saltern-lfs"
-"""File of a repository: which blob is the content that a pointer's blob stands for."""
-
-
-def lfs_contents(repository: str) -> dict[str, str]:
-    """Blob id of each pointer whose content was fetched -> blob id of the content."""
-    try:
-        lines = Path(repository, LFS_FILE).read_text(encoding="ascii").splitlines()
-    except (OSError, UnicodeDecodeError):
-        return {}
-    return {line[:40]: line[41:] for line in lines if len(line) == 81}
 
 
 @lru_cache(maxsize=65536)

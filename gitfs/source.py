@@ -9,10 +9,13 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
+import threading
 import time
+import weakref
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -120,6 +123,9 @@ class Source:
             max_workers=min(max(len(self._mirrors), 1), _MOST_THREADS), thread_name_prefix="gitfs"
         )
         self._running: dict[str, Future[Fetched]] = {}
+        self._lent: list[weakref.ref[Snapshot]] = []
+        """Snapshots that somebody may still read."""
+        self._lending = threading.Lock()
 
     @property
     def remotes(self) -> tuple[RemoteSettings, ...]:
@@ -173,6 +179,35 @@ class Source:
         except FetchFailed as error:
             return error
 
+    def tidy(self) -> list[str]:
+        """Drop what no ref reaches and no snapshot in use shows, where that is worth it; names of those tidied.
+
+        Takes seconds for a large mirror. Readers go on meanwhile; a fetch of the same mirror waits.
+        """
+        done = []
+        for mirror in self._mirrors.values():
+            with suppress(FetchFailed):  # the next fetch says what is wrong with it
+                if mirror.tidy(lambda path=mirror.path: self._in_use(path)):  # type: ignore[misc]
+                    done.append(mirror.settings.name)
+        return done
+
+    def _in_use(self, mirror: str) -> set[str]:
+        """Commits of a mirror that are shown by snapshots somewhere in this process."""
+        snapshots = [found for each in self._lent if (found := each()) is not None]
+        return {
+            layer.commit
+            for snapshot in snapshots
+            for layers in snapshot.environments.values()
+            for layer in layers
+            if isinstance(layer, GitLayer) and layer.mirror == mirror
+        }
+
+    def _lend(self, snapshot: Snapshot) -> None:
+        with self._lending:
+            self._lent = [each for each in self._lent if each() is not None]
+            if all(each() is not snapshot for each in self._lent):
+                self._lent.append(weakref.ref(snapshot))
+
     def live(self) -> Trees:
         """What is accepted of every remote, and the local folders as they are now.
 
@@ -216,6 +251,8 @@ class Source:
         files = self._shown(self._files, refs, ref, asked, places)
         first = next(iter(places.values()), None)
         pillar = self._shown(self._pillar, refs, ref, asked, places)
+        for each in (files, pillar):
+            self._lend(each.snapshot)
         whole = hashlib.sha256(f"{files.snapshot.digest}\0{pillar.snapshot.digest}".encode())
         for name, place in places.items():
             whole.update(f"\0{name}\0{place.commit}".encode())

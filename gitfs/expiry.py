@@ -1,0 +1,116 @@
+"""Makes one pack of what is still needed of a mirror, and lets the rest go.
+
+Called by `gitfs.mirror` with the right to write. Needed is what a ref reaches, with its whole history, and what a
+snapshot in use shows; of the contents of Git LFS, those that the trees of these commits point to, and none of their
+history. Readers go on: an object is in the new pack before it leaves the old ones.
+
+1. What is needed is looked for, and the list of LFS contents is shortened to it.
+2. The new pack is written beside the old ones.
+3. `<repository>/saltern-expired` names it: from here on, whoever comes after a kill finishes the rest.
+4. The old packs and single objects go, then the name.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+import pygit2
+from pygit2.enums import FileMode, ObjectType
+
+from gitfs.lfs_contents import keep_lfs_contents, lfs_contents
+
+_MARK = "saltern-expired"
+
+
+def expire(repository: pygit2.Repository, refs: Iterable[str], in_use: Iterable[str]) -> None:
+    """Drop what neither a ref (by the id that it holds) nor a commit in use reaches.
+
+    GitError, KeyError or OSError when something that is needed cannot be read or the disk is full: nothing is dropped.
+    """
+    folder = Path(repository.path)
+    kept = {pygit2.Oid(hex=oid) for oid in (*refs, *(oid for oid in in_use if oid in repository))}
+    shown, needed = _reached(repository, kept)
+    contents = {
+        pointer: oid for pointer, oid in lfs_contents(repository.path).items() if pygit2.Oid(hex=pointer) in shown
+    }
+    keep_lfs_contents(folder, contents)
+    needed.update(pygit2.Oid(hex=oid) for oid in contents.values())
+    (folder / _MARK).write_text(_repack(repository, needed), encoding="ascii")
+    finish(folder)
+
+
+def _repack(repository: pygit2.Repository, needed: Collection[pygit2.Oid]) -> str:
+    """One pack of these objects, put beside the others; its name, which it may have had before."""
+    folder = Path(repository.path)
+    beside = folder / "saltern-pack"
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir()
+    repository.pack(str(beside), pack_delegate=lambda builder: _add(builder, needed))
+    (pack,) = beside.glob("*.pack")
+    for path in (pack, pack.with_suffix(".idx")):  # in this order, as a pack without an index is no pack yet
+        path.replace(folder / "objects" / "pack" / path.name)
+    beside.rmdir()
+    return pack.stem
+
+
+def finish(folder: Path) -> None:
+    """Step 4, in a repository where somebody may have died in it."""
+    mark = folder / _MARK
+    with suppress(FileNotFoundError):
+        kept = mark.read_text(encoding="ascii")
+        packs = folder / "objects" / "pack"
+        if kept and all((packs / f"{kept}{suffix}").exists() for suffix in (".pack", ".idx")):
+            for index in packs.glob("*.idx"):
+                if index.stem != kept:
+                    index.unlink(missing_ok=True)  # first: a pack without an index is no pack, the reverse is an error
+                    index.with_suffix(".pack").unlink(missing_ok=True)
+            for single in (folder / "objects").glob("[0-9a-f][0-9a-f]/*"):
+                single.unlink(missing_ok=True)
+        mark.unlink()
+
+
+def _add(builder: pygit2.PackBuilder, needed: Iterable[pygit2.Oid]) -> None:
+    for oid in needed:
+        builder.add(oid)
+
+
+def _reached(repository: pygit2.Repository, roots: Collection[pygit2.Oid]) -> tuple[set[pygit2.Oid], set[pygit2.Oid]]:
+    """(what the roots' own trees hold, that and all that their history holds)."""
+    commits: list[pygit2.Oid] = []
+    found: set[pygit2.Oid] = set()
+    for oid in roots:
+        while repository.odb.read_header(oid)[0] == ObjectType.TAG:
+            found.add(oid)
+            oid = pygit2.Oid(hex=str(repository[oid].peel(pygit2.Tag).target))
+        if repository.odb.read_header(oid)[0] == ObjectType.COMMIT:
+            commits.append(oid)
+            _add_tree(repository, repository[oid].peel(pygit2.Commit).tree_id, found)
+        else:
+            found.add(oid)
+    shown = set(found)
+    while commits:
+        oid = commits.pop()
+        if oid not in found:
+            found.add(oid)
+            commit = repository[oid].peel(pygit2.Commit)
+            _add_tree(repository, commit.tree_id, found)
+            commits.extend(parent for parent in commit.parent_ids if parent in repository)  # a shallow remote's end
+    return shown, found
+
+
+def _add_tree(repository: pygit2.Repository, tree: pygit2.Oid, found: set[pygit2.Oid]) -> None:
+    """A tree and all below it; costs nothing for what was seen before."""
+    waiting = [tree]
+    while waiting:
+        oid = waiting.pop()
+        if oid in found:
+            continue
+        found.add(oid)
+        for entry in repository[oid].peel(pygit2.Tree):
+            if entry.filemode == FileMode.TREE:
+                waiting.append(entry.id)
+            elif entry.filemode != FileMode.COMMIT:
+                found.add(entry.id)
