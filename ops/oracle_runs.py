@@ -58,9 +58,7 @@ class SaltRuns:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        assert self._process.stdin is not None  # noqa: S101  (it was asked for)
-        self._process.stdin.close()
-        self._process.wait()
+        self._process.communicate()  # it ends with its questions
         self._scratch.cleanup()
 
     def run(self, case: Case) -> Answer:
