@@ -53,6 +53,12 @@ class Options:
     log_level: str = ""
     retcode_passthrough: bool = False
     """cmd.retcode and cmd.run_all: exit with the command's code."""
+    out_file: Path | None = None
+    """Where the value goes instead of stdout."""
+    out_append: bool = False
+    """Put it at the end of that file."""
+    out_indent: int | None = 4
+    """Of JSON; None: all in one line."""
     color: bool | None = None
     """None: when stdout is a terminal and NO_COLOR is not set."""
 
@@ -81,7 +87,10 @@ def main(options: Options, stdout: TextIO | None = None, stderr: TextIO | None =
     except Exception as error:
         return _refuse(err, f"{options.fun} failed: {_said(error)}")
     asked = context.user_modules.outputter(options.fun) if context.has_user_modules() else ""
-    _print(options, settings, value, out, asked)
+    try:
+        _print(options, settings, value, out, asked)
+    except OSError as error:
+        return _refuse(err, f"--out-file {options.out_file}: {error.strerror}")
     return _exit_code(options, value)
 
 
@@ -239,10 +248,16 @@ def _print(options: Options, settings: Settings, value: Any, out: TextIO, asked:
         outputter if is_run or outputter != "highstate" else "nested",
         minion_id="local",
         shown=_shown(options, settings),
-        color=_colored(out) if options.color is None else options.color,
+        color=options.out_file is None and _colored(out) if options.color is None else options.color,
+        indent=options.out_indent,
     )
-    if text:
+    if not text:
+        return
+    if options.out_file is None:
         print(text, file=out)
+        return
+    with options.out_file.open("a" if options.out_append else "w") as file:
+        print(text, file=file)
 
 
 def _shown(options: Options, settings: Settings) -> Shown:

@@ -12,23 +12,32 @@ from minion.output_highstate import Shown, highstate
 from minion.output_nested import nested
 
 
-def render(value: Any, outputter: str, *, minion_id: str, shown: Shown | None = None, color: bool = False) -> str:
-    """The text, without a newline at its end; empty for `quiet`."""
+def render(
+    value: Any,
+    outputter: str,
+    *,
+    minion_id: str,
+    shown: Shown | None = None,
+    color: bool = False,
+    indent: int | None = 4,
+) -> str:
+    """The text, without a newline at its end; empty for `quiet`. `indent`: of JSON; None puts it in one line."""
     match outputter:
         case "quiet":
             return ""
         case "json":
-            return _json({minion_id: value})
+            return _json({minion_id: value}, indent)
         case "yaml":
             return _yaml({minion_id: value})
         case "txt":
-            return f"{minion_id}: {value if isinstance(value, str) else _json(value, indent=None)}"
+            lines = value.splitlines() or [""] if isinstance(value, str) else [str(_as_dict(value))]
+            return "\n".join(f"{minion_id}: {line}" for line in lines)
         case "highstate":
             return "\n".join(highstate(value, minion_id, shown or Shown(), color))
         case "raw":
             return repr({minion_id: value})
         case "table":
-            return "\n".join([f"{minion_id}:", *_table(value)])
+            return "\n".join(_table({minion_id: value}, 0))
         case _:
             return "\n".join(nested({minion_id: value}, 0, color))
 
@@ -54,25 +63,43 @@ def _yaml(value: Any) -> str:
     import yaml
 
     plain = json.loads(_json(value))
-    text: str = yaml.safe_dump(plain, default_flow_style=False, sort_keys=False, allow_unicode=True)
+    text: str = yaml.safe_dump(plain, default_flow_style=False, allow_unicode=True)
     return text.rstrip("\n")
 
 
-def _table(value: Any) -> list[str]:
-    """A mapping or a list of mappings in columns."""
-    rows = value if isinstance(value, list) else [{"key": k, "value": v} for k, v in value.items()]
-    if not isinstance(value, Mapping | list) or not all(isinstance(row, Mapping) for row in rows):
-        rows = [{"value": one} for one in (value if isinstance(value, list) else [value])]
-    names = list(dict.fromkeys(str(name) for row in rows for name in row))
-    cells = [[str(_short(row.get(name, ""))) for name in names] for row in rows]
-    widths = [max(len(line[column]) for line in [names, *cells]) for column in range(len(names))]
-    rule = "-" * (sum(widths) + 3 * len(widths) + 1)
-    lines = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in cells
-    ]
-    head = "| " + " | ".join(name.ljust(width) for name, width in zip(names, widths, strict=True)) + " |"
-    return [rule, head, rule, *lines, rule]
+def _as_dict(value: Any) -> Any:
+    """The value as Python shows it; a mapping of another kind as a dict."""
+    return dict(value) if isinstance(value, Mapping) else value
 
 
-def _short(value: Any) -> Any:
-    return _json(value, indent=None) if isinstance(value, Mapping | list | tuple) else value
+def _table(value: Any, indent: int) -> list[str]:
+    """Lists in columns, below the names that lead to them; a value that is neither in a line of its own."""
+    pad = " " * indent
+    if isinstance(value, Mapping):
+        below = ((key, _table(inner, indent + 4)) for key, inner in value.items())
+        return [line for key, lines in below for line in (f"{pad}{key}:", f"{pad}----------", *lines)]
+    if not isinstance(value, list | tuple):
+        return [pad + line for line in str(value).splitlines()]
+    if not value:
+        return []
+    if all(isinstance(row, Mapping) for row in value):
+        names = sorted({str(name) for row in value for name in row})
+        rows = [[name.title() for name in names], *([_cell(row.get(name, "")) for name in names] for row in value)]
+    elif all(isinstance(row, list | tuple) for row in value):
+        rows = [[_cell(one) for one in row] for row in value]
+    else:
+        rows = [[_cell(one)] for one in value]
+    return [pad + line for line in _columns(rows)]
+
+
+def _columns(rows: list[list[str]]) -> list[str]:
+    many = max(map(len, rows))
+    whole = [row + [""] * (many - len(row)) for row in rows]
+    widths = [max(len(row[column]) for row in whole) for column in range(many)]
+    lines = [f"| {' | '.join(cell.center(width) for cell, width in zip(row, widths, strict=True))} |" for row in whole]
+    rule = "-" * len(lines[0])
+    return [rule, *(one for line in lines for one in (line, rule))]
+
+
+def _cell(value: Any) -> str:
+    return _json(value, indent=None) if isinstance(value, Mapping | list | tuple) else str(value)

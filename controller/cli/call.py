@@ -20,10 +20,18 @@ from minion.settings import LOG_LEVELS
 @click.option("--pillar-root", multiple=True, metavar="DIR", help="Folder of pillar, instead of pillar_roots.")
 @click.option("--id", "minion_id", default="", help="Id of the minion, instead of the configured one.")
 @click.option("--out", "--output", "out", type=click.Choice(OUTPUTTERS), help="Default: what suits the value.")
-@click.option("--state-output", type=click.Choice(STATE_OUTPUTS), help="How much of each state is shown.")
+@click.option("--out-file", "--output-file", type=click.Path(path_type=Path, dir_okay=False), help="Write there.")
+@click.option("--out-file-append", "--output-file-append", is_flag=True, help="Write to the end of that file.")
+@click.option("--out-indent", "--output-indent", type=int, default=4, help="Of JSON; negative: all in one line.")
+@click.option("--force-color/--no-color", "--force-colour/--no-colour", "color", default=None, help="Colours, or not.")
+@click.option(
+    "--state-output", "--state_output", type=click.Choice(STATE_OUTPUTS), help="How much of each state is shown."
+)
 @click.option("--state-verbose/--no-state-verbose", default=None, help="Show states that had nothing to do, or not.")
 @click.option("-g", "--grains", is_flag=True, help="Show the grains: the same as FUNCTION grains.items.")
-@click.option("-d", "--doc", is_flag=True, help="Show what FUNCTION, or all of a module, takes and does.")
+@click.option(
+    "-d", "--doc", "--documentation", is_flag=True, help="Show what FUNCTION, or all of a module, takes and does."
+)
 @click.option("--profile", is_flag=True, help="Show where the time of a run of states went.")
 @click.option("-l", "--log-level", type=click.Choice(LOG_LEVELS), help="Of the log on stderr.")
 @click.option("--retcode-passthrough", is_flag=True, help="Exit with the code of the command that was run.")
@@ -36,6 +44,10 @@ def call_command(
     pillar_root: tuple[str, ...],
     minion_id: str,
     out: str | None,
+    out_file: Path | None,
+    out_file_append: bool,
+    out_indent: int,
+    color: bool | None,
     state_output: str | None,
     state_verbose: bool | None,
     grains: bool,
@@ -65,6 +77,10 @@ def call_command(
             pillar_root=pillar_root,
             id=minion_id,
             out=out or "",
+            out_file=out_file,
+            out_append=out_file_append,
+            out_indent=out_indent if out_indent >= 0 else None,
+            color=color,
             state_output=state_output or "",
             state_verbose=state_verbose,
             profile=profile,

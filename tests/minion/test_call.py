@@ -140,7 +140,7 @@ def test_what_is_refused(tree: Path, fun: str, args: Any, more: Any, said: str) 
             '{\n    "local": {\n        "args": [],\n        "kwargs": {\n            "a": "ü"\n        }\n    }\n}\n',
         ),
         ("yaml", "local:\n  args: []\n  kwargs:\n    a: ü\n"),
-        ("txt", 'local: {"args": [], "kwargs": {"a": "ü"}}\n'),
+        ("txt", "local: {'args': [], 'kwargs': {'a': 'ü'}}\n"),
         ("nested", "local:\n    ----------\n    args:\n    kwargs:\n        ----------\n        a:\n            ü\n"),
         ("raw", "{'local': {'args': [], 'kwargs': {'a': 'ü'}}}\n"),
         ("quiet", ""),
@@ -259,6 +259,37 @@ def test_results_are_filtered_as_configured(tree: Path) -> None:
 
 
 def test_values_in_columns(tree: Path) -> None:
-    out = call(tree, "test.arg", "a=1", out="table")[1]
-    assert "| key    | value    |" in out
-    assert '| kwargs | {"a": 1} |' in out
+    """As Salt's table has them; a value that it drops is shown."""
+    out = call(tree, "test.echo", "[{name: a, n: 1}, {name: bb, n: 22}]", out="table")[1]
+    assert out.splitlines() == [
+        "local:",
+        "----------",
+        "    -------------",
+        "    | N  | Name |",
+        "    -------------",
+        "    | 1  |  a   |",
+        "    -------------",
+        "    | 22 |  bb  |",
+        "    -------------",
+    ]
+    assert call(tree, "test.echo", "x", out="table")[1] == "local:\n----------\n    x\n"
+    assert call(tree, "test.echo", "{k: {a: [1, 2]}}", out="table")[1].splitlines()[2:6] == [
+        "    k:",
+        "    ----------",
+        "        a:",
+        "        ----------",
+    ]
+
+
+def test_text_line_by_line(tree: Path) -> None:
+    assert call(tree, "test.echo", "a\nb", out="txt")[1] == "local: a\nlocal: b\n"
+
+
+def test_values_go_into_a_file(tree: Path, tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    for again in (False, True):
+        assert call(tree, "test.ping", out="json", out_file=file, out_append=again, out_indent=None)[:2] == (0, "")
+    assert file.read_text() == '{"local": true}\n' * 2
+    code, _, err = call(tree, "test.ping", out_file=tmp_path / "none" / "out")
+    assert code == 1
+    assert "No such file" in err
