@@ -206,12 +206,14 @@ class _Graph:
 
     def _add_node(self, node: str, draft: Draft) -> None:
         self.drafts[node] = draft
-        self.into.setdefault(node, {})
-        self.out.setdefault(node, {})
+        if node not in self.into:
+            self.into[node], self.out[node] = {}, {}
 
     def _add_edge(self, source: str, target: str, kind: str) -> None:
-        self.out[source].setdefault(target, {})[kind] = None
-        self.into[target].setdefault(source, {})[kind] = None
+        kinds = self.out[source].get(target)
+        if kinds is None:  # both sides hold the same kinds
+            kinds = self.out[source][target] = self.into[target][source] = {}
+        kinds[kind] = None
 
     def sorted(self, cap: int) -> list[str]:
         """Nodes in running order; those of cycles, and what hangs on them, are left out. Settles every order."""

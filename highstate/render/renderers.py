@@ -91,7 +91,7 @@ def data_variables(job: Job) -> dict[str, Any]:
 
 
 def _jinja(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
-    return replace(flow, text=run_jinja(job, flow.text.text, variables))
+    return Flow(text=run_jinja(job, flow.text.text, variables), data=flow.data, loaded=flow.loaded)
 
 
 def _mako(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
@@ -133,7 +133,7 @@ def _yamlex(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
 
 def _loaded_yaml(job: Job, flow: Flow, load: Callable[[str], Value]) -> Flow:
     try:
-        return replace(flow, data=load(flow.text.text), loaded=True)
+        return Flow(text=flow.text, data=load(flow.text.text), loaded=True)
     except yaml.YAMLError as error:
         text = flow.text.text
         raise blame.yaml_failed(error, job.path, job.context.saltenv, text, _lines(flow)) from error

@@ -36,6 +36,8 @@ class Places:
     _starts: list[int] = field(default_factory=list)
     """Offsets in the code where another line begins."""
     _lines: list[int] = field(default_factory=list)
+    found: dict[int, int] = field(default_factory=dict)
+    """Those that were asked for: a template yields from few places, again and again."""
     literal: frozenset[int] = frozenset()
     """Identities of the constants of the code: what stands in the template itself."""
 
@@ -57,14 +59,15 @@ class Places:
 
     def line(self, offset: int) -> int:
         """The template's line of an instruction; 0 when there is none."""
-        return self._lines[bisect_right(self._starts, offset) - 1]
+        line = self.found[offset] = self._lines[bisect_right(self._starts, offset) - 1]
+        return line
 
 
 def collect(template: jinja2.Template, context: jinja2.runtime.Context, places: Places, *, newline: bool) -> Text:
     """Run a template. `newline`: put one behind the output, because Jinja took it from the source."""
     if not places.known:
         places.learn(template.root_render_func.__code__, template.debug_info)
-    literal = places.literal
+    literal, found = places.literal, places.found
     parts: list[str] = []
     lines = array("I")
     size, at_start = 0, True
@@ -80,7 +83,8 @@ def collect(template: jinja2.Template, context: jinja2.runtime.Context, places: 
         breaks = part.count("\n")
         if not (breaks or at_start):
             continue
-        line = places.line(frame.f_lasti)
+        offset = frame.f_lasti
+        line = found[offset] if offset in found else places.line(offset)
         if at_start:
             lines.append(line)
         if breaks:
