@@ -44,6 +44,8 @@ bench: $(READY) ## benchmarks; ONLY=path for one of them
 
 oracle: $(READY) ## compare the goldens with real Salt, in an environment of its own
 	@$(BIN)/python ops/oracle.py
+	@$(BIN)/python ops/run_goldens.py
+	@$(BIN)/python ops/run_goldens.py --drawn 200
 
 fuzz: $(READY) ## any bytes through the language; SECS=600 TARGET=yaml
 	@$(BIN)/python ops/fuzz.py --seconds $(or $(SECS),60) $(if $(TARGET),--target $(TARGET))
