@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from minion.states.plan import Machine, Reader, StateFailed
 from minion.system import commands
-from minion.system.packages import Available, InstallOptions, Package, Step, Target, newest_first
+from minion.system.packages import Available, InstallOptions, Package, Step, Target
+from minion.system.transactions import Transactions, offers
 
 _DATABASE = "/lib/apk/db/installed"
 _STEP = re.compile(r"\(\d+/\d+\) (?P<verb>[A-Z]\w+) (?P<name>\S+) \((?P<from>[^ )]+)(?: -> (?P<to>[^ )]+))?\)")
@@ -23,7 +24,7 @@ _SUFFIXES = ("alpha", "beta", "pre", "rc", "", "cvs", "svn", "git", "hg", "p")
 
 
 @dataclass(frozen=True, slots=True)
-class Apk:
+class Apk(Transactions):
     """`PackageManager` of Alpine."""
 
     def packages(self, machine: Reader) -> Mapping[str, Package]:
@@ -46,38 +47,6 @@ class Apk:
         done = machine.query(["apk", "update", *age])
         return "" if done.returncode == 0 else commands.complaint(done)
 
-    def predict_install(
-        self, machine: Reader, targets: Sequence[Target], options: InstallOptions
-    ) -> Sequence[Step] | None:
-        """What `apk add --simulate` says."""
-        return self._predicted(machine, self._install(targets, options))
-
-    def predict_remove(self, machine: Reader, names: Sequence[str], *, purge: bool) -> Sequence[Step] | None:
-        """What `apk del --simulate` says."""
-        return self._predicted(machine, self._remove(names, purge))
-
-    def predict_upgrade(self, machine: Reader, names: Sequence[str], *, whole: bool) -> Sequence[Step]:
-        """What `apk upgrade --simulate` says."""
-        return self._predicted(machine, self._upgrade(names)) or []
-
-    def install(self, machine: Machine, targets: Sequence[Target], options: InstallOptions) -> None:
-        """`apk add`."""
-        commands.carry_out(machine, ["apk", *self._install(targets, options)], "installing")
-
-    def remove(self, machine: Machine, names: Sequence[str], *, purge: bool) -> None:
-        """`apk del`."""
-        commands.carry_out(machine, ["apk", *self._remove(names, purge)], "removing")
-
-    def upgrade(self, machine: Machine, names: Sequence[str], *, whole: bool) -> None:
-        """`apk upgrade`."""
-        commands.carry_out(machine, ["apk", *self._upgrade(names)], "upgrading")
-
-    def install_files(self, machine: Machine, paths: Sequence[str]) -> None:
-        """`apk add /path.apk`."""
-        if any(not path.startswith("/") for path in paths):
-            raise StateFailed("Package files need absolute paths")
-        commands.carry_out(machine, ["apk", "add", *paths], "installing")
-
     def hold(self, machine: Machine, names: Sequence[str], *, held: bool) -> None:
         """Apk cannot."""
         raise StateFailed("Packages cannot be held by apk: ask for a version (`name: 1.2-r0`), which apk keeps to")
@@ -86,36 +55,30 @@ class Apk:
         """Apk knows no groups."""
         return None
 
-    def check_name(self, name: str) -> None:
-        """As apk has them."""
-        commands.check_name(name)
-
     def check_version(self, name: str, version: str) -> None:
         """As apk has them."""
         if not _VERSION.fullmatch(version):
             raise StateFailed(f"Invalid version {version!r} of package {name}: apk's look like 1.2.3_rc1-r0")
 
-    def _predicted(self, machine: Reader, command: Sequence[str]) -> list[Step] | None:
+    def _predicted(self, machine: Reader, command: Sequence[str], *, gone: bool = False) -> list[Step] | None:
         verb, *rest = command
         shown = machine.query(["apk", verb, "--simulate", *rest])
         return parse_steps(shown.stdout) if shown.returncode == 0 else None
 
+    def _carried_out(self, machine: Machine, command: Sequence[str], doing: str) -> None:
+        commands.carry_out(machine, ["apk", *command], doing)
+
+    def _files(self, paths: Sequence[str]) -> list[str]:
+        return ["add", *paths]
+
     def _install(self, targets: Sequence[Target], options: InstallOptions) -> list[str]:
-        for target in targets:
-            self.check_name(target.name)
-            if target.version:
-                self.check_version(target.name, target.version)
         tag = f"@{commands.check_repository(options.fromrepo)}" if options.fromrepo else ""
         return ["add", *(f"{one.name}{tag}={one.version}" if one.version else f"{one.name}{tag}" for one in targets)]
 
     def _remove(self, names: Sequence[str], purge: bool) -> list[str]:
-        for name in names:
-            self.check_name(name)
         return ["del", *(["--purge"] if purge else []), *names]
 
-    def _upgrade(self, names: Sequence[str]) -> list[str]:
-        for name in names:
-            self.check_name(name)
+    def _upgrade(self, names: Sequence[str], whole: bool) -> list[str]:
         return ["add", "--upgrade", *names] if names else ["upgrade"]
 
 
@@ -134,12 +97,10 @@ def parse_database(text: str) -> dict[str, Package]:
 
 def parse_policy(text: str) -> dict[str, Available]:
     """What can be had, from `apk policy`; a version that only the machine itself has is left out."""
-    found: dict[str, Available] = {}
-    for name, versions in _policies(text):
-        listed = newest_first((version for version, places in versions.items() if places), compare)
-        if listed:
-            found[name] = Available(candidate=listed[0], versions=tuple(listed))
-    return found
+    policies = dict(_policies(text))
+    return offers(
+        {name: [one for one, places in versions.items() if places] for name, versions in policies.items()}, compare
+    )
 
 
 def _policies(text: str) -> Iterator[tuple[str, dict[str, list[str]]]]:

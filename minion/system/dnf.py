@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from minion.states.plan import Machine, Reader, StateFailed
 from minion.system import commands, rpm
-from minion.system.packages import Available, InstallOptions, Package, Step, Target, newest_first
+from minion.system.packages import Available, InstallOptions, Package, Step, Target
 from minion.system.rpmversion import compare
+from minion.system.transactions import Transactions, offers
 
 _QUERY = "%{name}\\t%{epoch}\\t%{version}\\t%{release}\\t%{arch}\\n"
 _LOCKS = (
@@ -33,7 +34,7 @@ _SECTIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Dnf:
+class Dnf(Transactions):
     """`PackageManager` where dnf is; `program` is `dnf` or `dnf5`."""
 
     program: str = "dnf"
@@ -66,38 +67,6 @@ class Dnf:
         done = machine.query([self.program, "--quiet", "--assumeyes", *fresh, "makecache"])
         return "" if done.returncode == 0 else commands.complaint(done)
 
-    def predict_install(
-        self, machine: Reader, targets: Sequence[Target], options: InstallOptions
-    ) -> Sequence[Step] | None:
-        """The table that `dnf install` shows before it asks; None when there is none."""
-        return self._predicted(machine, self._install(targets, options))
-
-    def predict_remove(self, machine: Reader, names: Sequence[str], *, purge: bool) -> Sequence[Step] | None:
-        """The table that `dnf remove` shows before it asks."""
-        return self._predicted(machine, self._remove(names))
-
-    def predict_upgrade(self, machine: Reader, names: Sequence[str], *, whole: bool) -> Sequence[Step]:
-        """The table that `dnf upgrade` shows before it asks."""
-        return self._predicted(machine, self._upgrade(names, whole)) or []
-
-    def install(self, machine: Machine, targets: Sequence[Target], options: InstallOptions) -> None:
-        """`dnf install`."""
-        commands.carry_out(machine, [self.program, "--assumeyes", *self._install(targets, options)], "installing")
-
-    def remove(self, machine: Machine, names: Sequence[str], *, purge: bool) -> None:
-        """`dnf remove`; rpm keeps no configuration that a purge could take besides."""
-        commands.carry_out(machine, [self.program, "--assumeyes", *self._remove(names)], "removing")
-
-    def upgrade(self, machine: Machine, names: Sequence[str], *, whole: bool) -> None:
-        """`dnf upgrade`; with `whole`, packages may be exchanged for it."""
-        commands.carry_out(machine, [self.program, "--assumeyes", *self._upgrade(names, whole)], "upgrading")
-
-    def install_files(self, machine: Machine, paths: Sequence[str]) -> None:
-        """`dnf install /path.rpm`."""
-        if any(not path.startswith("/") for path in paths):
-            raise StateFailed("Package files need absolute paths")
-        commands.carry_out(machine, [self.program, "--assumeyes", "install", "--", *paths], "installing")
-
     def hold(self, machine: Machine, names: Sequence[str], *, held: bool) -> None:
         """`dnf versionlock add` or `delete`."""
         for name in names:
@@ -113,18 +82,16 @@ class Dnf:
         asked = machine.query([self.program, "--quiet", "--cacheonly", "group", "info", "--", name])
         return parse_group(asked.stdout) if asked.returncode == 0 else None
 
-    def check_name(self, name: str) -> None:
-        """As rpm has them."""
-        commands.check_name(name)
-
-    def check_version(self, name: str, version: str) -> None:
-        """As rpm has them."""
-        commands.check_version(name, version)
-
-    def _predicted(self, machine: Reader, command: Sequence[str]) -> list[Step] | None:
+    def _predicted(self, machine: Reader, command: Sequence[str], *, gone: bool = False) -> list[Step] | None:
         shown = machine.query([self.program, "--assumeno", "--cacheonly", *command])
         # To be answered with no is a failure to dnf.
         return parse_transaction(shown.stdout, self.packages(machine)) if shown.returncode in (0, 1) else None
+
+    def _carried_out(self, machine: Machine, command: Sequence[str], doing: str) -> None:
+        commands.carry_out(machine, [self.program, "--assumeyes", *command], doing)
+
+    def _files(self, paths: Sequence[str]) -> list[str]:
+        return ["install", "--", *paths]
 
     def _install(self, targets: Sequence[Target], options: InstallOptions) -> list[str]:
         return [
@@ -133,24 +100,13 @@ class Dnf:
             *(["--disableplugin=versionlock"] if options.change_held else []),
             "install",
             "--",
-            *(self._spec(target) for target in targets),
+            *(f"{one.name}-{one.version}" if one.version else one.name for one in targets),
         ]
 
-    def _spec(self, target: Target) -> str:
-        self.check_name(target.name)
-        if not target.version:
-            return target.name
-        self.check_version(target.name, target.version)
-        return f"{target.name}-{target.version}"
-
-    def _remove(self, names: Sequence[str]) -> list[str]:
-        for name in names:
-            self.check_name(name)
+    def _remove(self, names: Sequence[str], purge: bool) -> list[str]:
         return ["remove", "--", *names]
 
     def _upgrade(self, names: Sequence[str], whole: bool) -> list[str]:
-        for name in names:
-            self.check_name(name)
         return [*(["--allowerasing"] if whole else []), "upgrade", *(["--", *names] if names else [])]
 
 
@@ -164,11 +120,7 @@ def parse_available(text: str, names: Sequence[str]) -> dict[str, Available]:
         name, epoch, version, release, arch = fields
         for asked in {name, f"{name}.{arch}"} & set(names):
             versions.setdefault(asked, []).append(rpm.evr(epoch, version, release))
-    return {
-        name: Available(candidate=listed[0], versions=tuple(listed))
-        for name, found in versions.items()
-        for listed in [newest_first(found, compare)]
-    }
+    return offers(versions, compare)
 
 
 def parse_transaction(text: str, have: Mapping[str, Package]) -> list[Step]:

@@ -6,8 +6,7 @@ this package; another one comes beside them and into `package_manager`.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -120,11 +119,6 @@ class PackageManager(Protocol):
 
     def check_version(self, name: str, version: str) -> None:
         """StateFailed when this cannot be a version of a package."""
-
-
-def newest_first(versions: Iterable[str], compare: Callable[[str, str], int]) -> list[str]:
-    """Versions in the order of a package manager, each once."""
-    return sorted(set(versions), key=functools.cmp_to_key(compare), reverse=True)
 
 
 def package_manager(machine: Reader) -> PackageManager:

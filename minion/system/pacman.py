@@ -14,6 +14,7 @@ from minion.states.plan import Machine, Reader, StateFailed
 from minion.system import commands
 from minion.system.packages import Available, InstallOptions, Package, Step, Target
 from minion.system.rpmversion import compare_pacman
+from minion.system.transactions import Transactions
 
 _SETTINGS = "/etc/pacman.conf"
 _ACT = ("pacman", "--noprogressbar", "--noconfirm")
@@ -21,7 +22,7 @@ _LOOK = ("--print", "--print-format", "%n %v")
 
 
 @dataclass(frozen=True, slots=True)
-class Pacman:
+class Pacman(Transactions):
     """`PackageManager` of Arch and its kin."""
 
     def packages(self, machine: Reader) -> Mapping[str, Package]:
@@ -60,20 +61,6 @@ class Pacman:
         done = machine.query([*_ACT, "-Sy" if older_than is not None else "-Syy"])
         return "" if done.returncode == 0 else commands.complaint(done)
 
-    def predict_install(
-        self, machine: Reader, targets: Sequence[Target], options: InstallOptions
-    ) -> Sequence[Step] | None:
-        """What `pacman -S --print` lists."""
-        return self._predicted(machine, self._install(targets, options), gone=False)
-
-    def predict_remove(self, machine: Reader, names: Sequence[str], *, purge: bool) -> Sequence[Step] | None:
-        """What `pacman -R --print` lists."""
-        return self._predicted(machine, self._remove(names, purge), gone=True)
-
-    def predict_upgrade(self, machine: Reader, names: Sequence[str], *, whole: bool) -> Sequence[Step]:
-        """What `pacman -Su --print` lists."""
-        return self._predicted(machine, self._upgrade(names), gone=False) or []
-
     def install(self, machine: Machine, targets: Sequence[Target], options: InstallOptions) -> None:
         """`pacman -S`."""
         offered = self.available(machine, [one.name for one in targets if one.version], options.fromrepo)
@@ -83,21 +70,7 @@ class Pacman:
                 raise StateFailed(
                     commands.problem("installing", f"version {one.version} of {one.name} is not offered ({there} is)")
                 )
-        commands.carry_out(machine, [*_ACT, *self._install(targets, options)], "installing")
-
-    def remove(self, machine: Machine, names: Sequence[str], *, purge: bool) -> None:
-        """`pacman -R`, and with their configuration `-Rn`."""
-        commands.carry_out(machine, [*_ACT, *self._remove(names, purge)], "removing")
-
-    def upgrade(self, machine: Machine, names: Sequence[str], *, whole: bool) -> None:
-        """`pacman -Su`."""
-        commands.carry_out(machine, [*_ACT, *self._upgrade(names)], "upgrading")
-
-    def install_files(self, machine: Machine, paths: Sequence[str]) -> None:
-        """`pacman -U`."""
-        if any(not path.startswith("/") for path in paths):
-            raise StateFailed("Package files need absolute paths")
-        commands.carry_out(machine, [*_ACT, "-U", "--", *paths], "installing")
+        Transactions.install(self, machine, targets, options)
 
     def hold(self, machine: Machine, names: Sequence[str], *, held: bool) -> None:
         """Pacman has no command for it."""
@@ -109,15 +82,7 @@ class Pacman:
         asked = machine.query(["pacman", "-Sgq", "--", name])
         return sorted(asked.stdout.split()) if asked.returncode == 0 and asked.stdout.strip() else None
 
-    def check_name(self, name: str) -> None:
-        """As pacman has them."""
-        commands.check_name(name)
-
-    def check_version(self, name: str, version: str) -> None:
-        """As pacman has them."""
-        commands.check_version(name, version)
-
-    def _predicted(self, machine: Reader, command: Sequence[str], *, gone: bool) -> list[Step] | None:
+    def _predicted(self, machine: Reader, command: Sequence[str], *, gone: bool = False) -> list[Step] | None:
         shown = machine.query(["pacman", *command[:1], *_LOOK, *command[1:]])
         if shown.returncode != 0:
             return None
@@ -128,20 +93,20 @@ class Pacman:
         ]
         return sorted((step for step in steps if step.old != step.new), key=lambda step: step.name)
 
+    def _carried_out(self, machine: Machine, command: Sequence[str], doing: str) -> None:
+        commands.carry_out(machine, [*_ACT, *command], doing)
+
+    def _files(self, paths: Sequence[str]) -> list[str]:
+        return ["-U", "--", *paths]
+
     def _install(self, targets: Sequence[Target], options: InstallOptions) -> list[str]:
-        for target in targets:
-            self.check_name(target.name)
         repository = f"{commands.check_repository(options.fromrepo)}/" if options.fromrepo else ""
         return ["-S", "--needed", "--", *(f"{repository}{target.name}" for target in targets)]
 
     def _remove(self, names: Sequence[str], purge: bool) -> list[str]:
-        for name in names:
-            self.check_name(name)
         return ["-Rsn" if purge else "-R", "--", *names]
 
-    def _upgrade(self, names: Sequence[str]) -> list[str]:
-        for name in names:
-            self.check_name(name)
+    def _upgrade(self, names: Sequence[str], whole: bool) -> list[str]:
         return ["-S", "--needed", "--", *names] if names else ["-Su"]
 
 

@@ -9,9 +9,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from minion.states.plan import Machine, Reader, StateFailed
+from minion.states.plan import Machine, Reader
 from minion.system import commands
-from minion.system.packages import Available, InstallOptions, Package, Step, Target, newest_first
+from minion.system.packages import Available, InstallOptions, Package, Step, Target
+from minion.system.transactions import Transactions, offers
 
 _STEP = re.compile(r"^\t(?P<name>\S+?):? (?P<from>\S+)(?: -> (?P<to>\S+))?(?: \[[^\]]*\])?(?: \([^)]*\))?$")
 _PIECE = re.compile(r"[0-9]+|[A-Za-z]+|\*")
@@ -20,7 +21,7 @@ _WORDS = {"*": -2, "pl": -1, "alpha": 1, "beta": 2, "pre": 16, "rc": 18}
 
 
 @dataclass(frozen=True, slots=True)
-class PkgNg:
+class PkgNg(Transactions):
     """`PackageManager` of FreeBSD."""
 
     def packages(self, machine: Reader) -> Mapping[str, Package]:
@@ -38,11 +39,7 @@ class PkgNg:
         for line in asked.stdout.splitlines():
             name, _, version = line.partition("\t")
             versions.setdefault(name, []).append(version)
-        return {
-            name: Available(candidate=listed[0], versions=tuple(listed))
-            for name, found in versions.items()
-            for listed in [newest_first(found, compare)]
-        }
+        return offers(versions, compare)
 
     def compare(self, left: str, right: str) -> int:
         """Pkg's order."""
@@ -52,38 +49,6 @@ class PkgNg:
         """`pkg update`, which looks by itself whether there is something new."""
         done = machine.query(["pkg", "update", *(["-f"] if older_than is None else [])])
         return "" if done.returncode == 0 else commands.complaint(done)
-
-    def predict_install(
-        self, machine: Reader, targets: Sequence[Target], options: InstallOptions
-    ) -> Sequence[Step] | None:
-        """What `pkg install -n` says."""
-        return self._predicted(machine, self._install(targets, options))
-
-    def predict_remove(self, machine: Reader, names: Sequence[str], *, purge: bool) -> Sequence[Step] | None:
-        """What `pkg delete -n` says."""
-        return self._predicted(machine, self._remove(names))
-
-    def predict_upgrade(self, machine: Reader, names: Sequence[str], *, whole: bool) -> Sequence[Step]:
-        """What `pkg upgrade -n` says."""
-        return self._predicted(machine, self._upgrade(names)) or []
-
-    def install(self, machine: Machine, targets: Sequence[Target], options: InstallOptions) -> None:
-        """`pkg install`."""
-        commands.carry_out(machine, ["pkg", *self._install(targets, options)], "installing")
-
-    def remove(self, machine: Machine, names: Sequence[str], *, purge: bool) -> None:
-        """`pkg delete`."""
-        commands.carry_out(machine, ["pkg", *self._remove(names)], "removing")
-
-    def upgrade(self, machine: Machine, names: Sequence[str], *, whole: bool) -> None:
-        """`pkg upgrade`."""
-        commands.carry_out(machine, ["pkg", *self._upgrade(names)], "upgrading")
-
-    def install_files(self, machine: Machine, paths: Sequence[str]) -> None:
-        """`pkg add /path.pkg`."""
-        if any(not path.startswith("/") for path in paths):
-            raise StateFailed("Package files need absolute paths")
-        commands.carry_out(machine, ["pkg", "add", *paths], "installing")
 
     def hold(self, machine: Machine, names: Sequence[str], *, held: bool) -> None:
         """`pkg lock` or `unlock`."""
@@ -96,36 +61,26 @@ class PkgNg:
         """Pkg knows no groups."""
         return None
 
-    def check_name(self, name: str) -> None:
-        """As pkg has them."""
-        commands.check_name(name)
-
-    def check_version(self, name: str, version: str) -> None:
-        """As pkg has them."""
-        commands.check_version(name, version)
-
-    def _predicted(self, machine: Reader, command: Sequence[str]) -> list[Step] | None:
+    def _predicted(self, machine: Reader, command: Sequence[str], *, gone: bool = False) -> list[Step] | None:
         verb, *rest = command
         shown = machine.query(["pkg", verb, "-n", *rest])
         # 1 is also how it says that there is something to do.
         return parse_steps(shown.stdout) if shown.returncode in (0, 1) else None
 
+    def _carried_out(self, machine: Machine, command: Sequence[str], doing: str) -> None:
+        commands.carry_out(machine, ["pkg", *command], doing)
+
+    def _files(self, paths: Sequence[str]) -> list[str]:
+        return ["add", *paths]
+
     def _install(self, targets: Sequence[Target], options: InstallOptions) -> list[str]:
-        for target in targets:
-            self.check_name(target.name)
-            if target.version:
-                self.check_version(target.name, target.version)
         names = (f"{one.name}-{one.version}" if one.version else one.name for one in targets)
         return ["install", "-y", *_repository(options.fromrepo), *names]
 
-    def _remove(self, names: Sequence[str]) -> list[str]:
-        for name in names:
-            self.check_name(name)
+    def _remove(self, names: Sequence[str], purge: bool) -> list[str]:
         return ["delete", "-y", *names]
 
-    def _upgrade(self, names: Sequence[str]) -> list[str]:
-        for name in names:
-            self.check_name(name)
+    def _upgrade(self, names: Sequence[str], whole: bool) -> list[str]:
         return ["upgrade", "-y", *names]
 
 

@@ -12,8 +12,9 @@ from xml.etree import ElementTree
 
 from minion.states.plan import Machine, Reader, StateFailed
 from minion.system import commands, rpm
-from minion.system.packages import Available, InstallOptions, Package, Step, Target, newest_first
+from minion.system.packages import Available, InstallOptions, Package, Step, Target
 from minion.system.rpmversion import compare
+from minion.system.transactions import Transactions, offers
 
 _ZYPPER = ("zypper", "--non-interactive", "--no-refresh")
 _FINE = (0, 100, 101, 102, 103, 106, 107)
@@ -30,7 +31,7 @@ _SECTIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Zypper:
+class Zypper(Transactions):
     """`PackageManager` of SUSE Linux Enterprise and openSUSE."""
 
     def packages(self, machine: Reader) -> Mapping[str, Package]:
@@ -64,45 +65,16 @@ class Zypper:
         done = machine.query(["zypper", "--non-interactive", "--gpg-auto-import-keys", "refresh", *force])
         return "" if done.returncode in _FINE else commands.complaint(done)
 
-    def predict_install(
-        self, machine: Reader, targets: Sequence[Target], options: InstallOptions
-    ) -> Sequence[Step] | None:
-        """What `zypper install --dry-run` says."""
-        return self._predicted(machine, self._install(targets, options))
-
-    def predict_remove(self, machine: Reader, names: Sequence[str], *, purge: bool) -> Sequence[Step] | None:
-        """What `zypper remove --dry-run` says."""
-        return self._predicted(machine, self._remove(names))
-
-    def predict_upgrade(self, machine: Reader, names: Sequence[str], *, whole: bool) -> Sequence[Step]:
-        """What `zypper update --dry-run` says."""
-        return self._predicted(machine, self._upgrade(names, whole)) or []
-
     def install(self, machine: Machine, targets: Sequence[Target], options: InstallOptions) -> None:
         """`zypper install`; locks of packages that may be changed though they are held are lifted for it."""
         held = [one.name for one in targets if options.change_held and self.packages(machine).get(one.name, _NONE).held]
         if held:
             self.hold(machine, held, held=False)
         try:
-            commands.carry_out(machine, [*_ZYPPER, *self._install(targets, options)], "installing", fine=_FINE)
+            Transactions.install(self, machine, targets, options)
         finally:
             if held:
                 self.hold(machine, held, held=True)
-
-    def remove(self, machine: Machine, names: Sequence[str], *, purge: bool) -> None:
-        """`zypper remove`; rpm keeps no configuration that a purge could take besides."""
-        commands.carry_out(machine, [*_ZYPPER, *self._remove(names)], "removing", fine=_FINE)
-
-    def upgrade(self, machine: Machine, names: Sequence[str], *, whole: bool) -> None:
-        """`zypper update`, or `dist-upgrade`."""
-        commands.carry_out(machine, [*_ZYPPER, *self._upgrade(names, whole)], "upgrading", fine=_FINE)
-
-    def install_files(self, machine: Machine, paths: Sequence[str]) -> None:
-        """`zypper install /path.rpm`."""
-        if any(not path.startswith("/") for path in paths):
-            raise StateFailed("Package files need absolute paths")
-        command = [*_ZYPPER, "install", "--auto-agree-with-licenses", "--allow-unsigned-rpm", "--", *paths]
-        commands.carry_out(machine, command, "installing", fine=_FINE)
 
     def hold(self, machine: Machine, names: Sequence[str], *, held: bool) -> None:
         """`zypper addlock` or `removelock`."""
@@ -117,24 +89,18 @@ class Zypper:
         asked = machine.query([*_ZYPPER, "info", "--requires", "-t", "pattern", "--", name])
         return parse_pattern(asked.stdout) if asked.returncode in _FINE else None
 
-    def check_name(self, name: str) -> None:
-        """As rpm has them."""
-        commands.check_name(name)
-
-    def check_version(self, name: str, version: str) -> None:
-        """As rpm has them."""
-        commands.check_version(name, version)
-
-    def _predicted(self, machine: Reader, command: Sequence[str]) -> list[Step] | None:
+    def _predicted(self, machine: Reader, command: Sequence[str], *, gone: bool = False) -> list[Step] | None:
         verb, *rest = command
         shown = machine.query([*_ZYPPER, "--xmlout", verb, "--dry-run", *rest])
         return parse_summary(shown.stdout) if shown.returncode in _FINE else None
 
+    def _carried_out(self, machine: Machine, command: Sequence[str], doing: str) -> None:
+        commands.carry_out(machine, [*_ZYPPER, *command], doing, fine=_FINE)
+
+    def _files(self, paths: Sequence[str]) -> list[str]:
+        return ["install", "--auto-agree-with-licenses", "--allow-unsigned-rpm", "--", *paths]
+
     def _install(self, targets: Sequence[Target], options: InstallOptions) -> list[str]:
-        for target in targets:
-            self.check_name(target.name)
-            if target.version:
-                self.check_version(target.name, target.version)
         return [
             "install",
             "--auto-agree-with-licenses",
@@ -146,14 +112,10 @@ class Zypper:
             *(f"{one.name}={one.version}" if one.version else one.name for one in targets),
         ]
 
-    def _remove(self, names: Sequence[str]) -> list[str]:
-        for name in names:
-            self.check_name(name)
+    def _remove(self, names: Sequence[str], purge: bool) -> list[str]:
         return ["remove", "--", *names]
 
     def _upgrade(self, names: Sequence[str], whole: bool) -> list[str]:
-        for name in names:
-            self.check_name(name)
         verb = "dist-upgrade" if whole and not names else "update"
         return [verb, "--auto-agree-with-licenses", *(["--", *names] if names else [])]
 
@@ -167,11 +129,7 @@ def parse_available(text: str) -> dict[str, Available]:
     for one in _elements(text, "solvable"):
         if one.get("repository") not in (None, "(System Packages)") and one.get("arch") != "src":
             versions.setdefault(one.get("name", ""), []).append(one.get("edition", ""))
-    return {
-        name: Available(candidate=listed[0], versions=tuple(listed))
-        for name, found in versions.items()
-        for listed in [newest_first(found, compare)]
-    }
+    return offers(versions, compare)
 
 
 def parse_summary(text: str) -> list[Step]:
