@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gitfs import objects
 
-SMALL = 1024 * 1024
+SMALL = 16 * 1024
 """Bytes up to which a blob is read whole each time."""
 MOST_BYTES = 1024**3
 """Bytes of one mirror's unpacked blobs; the ones unused for longest go."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -130,7 +130,7 @@ class Snapshot:
 
     def read_blob(self, oid: str) -> bytes | None:
         """Content of a blob of this snapshot; None for every other id, whatever the mirrors hold."""
-        for saltenv in self._environments_base_first():
+        for saltenv in self._environments_base_first:
             found = self._overlay(saltenv).by_oid.get(oid)
             if found is not None:
                 return self._content(saltenv, *found, oid)
@@ -158,7 +158,7 @@ class Snapshot:
 
     def _place(self, oid: str) -> tuple[Layer, str] | None:
         """(layer, path in it) of a blob."""
-        for saltenv in self._environments_base_first():
+        for saltenv in self._environments_base_first:
             if found := self._overlay(saltenv).by_oid.get(oid):
                 return self.environments[saltenv][found[0]], found[1]
         return None
@@ -174,7 +174,8 @@ class Snapshot:
     def _keys(self, saltenv: str) -> str:
         return "\n".join(layer_key(layer) for layer in self.environments.get(saltenv, ()))
 
-    def _environments_base_first(self) -> Iterable[str]:
+    @cached_property
+    def _environments_base_first(self) -> Sequence[str]:
         return sorted(self.environments, key=lambda saltenv: (saltenv != "base", saltenv))
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import serving
 from figures import Figure
 from rig import Rig
 
@@ -37,6 +38,7 @@ def measure() -> Iterator[Figure]:
     yield from _pushes()
     yield from _branches()
     yield from _reads()
+    yield from serving.measure()
 
 
 def _pushes() -> Iterator[Figure]:
