@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from minion.modules.context import Context
-from minion.modules.errors import CallFailed
+from minion.modules.kept import keep, place_of, read_kept
 
 FILE = "data.json"
 
 
 def load(context: Context) -> dict[str, Any]:
     """All that is kept."""
-    place = _place(context)
-    try:
-        found: dict[str, Any] = json.loads(place.read_text()) if place.exists() else {}
-    except ValueError as error:
-        raise CallFailed(f"{place} cannot be read: {error}") from error
-    return found
+    return read_kept(context, FILE)
 
 
 def dump(context: Context, new_data: Any) -> bool:
     """Keep this mapping, in place of all that was kept; false when it is none."""
     if not isinstance(new_data, Mapping):
         return False
-    place = _place(context)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    context.machine.write(str(place), json.dumps(dict(new_data)).encode(), mode="0600")
+    keep(context, FILE, new_data)
     return True
 
 
@@ -62,7 +53,7 @@ def cas(context: Context, key: str, value: Any, old_value: Any) -> bool:
 
 def clear(context: Context) -> bool:
     """Keep nothing."""
-    place = _place(context)
+    place = place_of(context, FILE)
     if place.exists():
         context.machine.remove(str(place))
     return True
@@ -81,12 +72,6 @@ def keys(context: Context) -> list[str]:
 def values(context: Context) -> list[Any]:
     """Values that are kept."""
     return list(load(context).values())
-
-
-def _place(context: Context) -> Path:
-    if not context.cachedir:
-        raise CallFailed("this minion has no cache directory to keep values in")
-    return Path(context.cachedir) / FILE
 
 
 FUNCTIONS: Mapping[str, Any] = {

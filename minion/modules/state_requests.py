@@ -5,13 +5,11 @@ Requests are kept in the cache, what is disabled in the static grain `state_runs
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from minion.modules.context import Context
-from minion.modules.errors import CallFailed
+from minion.modules.kept import keep, read_kept
 
 FILE = "requests.json"
 _GRAIN = "state_runs_disabled"
@@ -23,13 +21,17 @@ def request(context: Context, mods: Any = None, name: str = "default", **options
 
     options = {key: value for key, value in options.items() if key != "test"}
     tried = apply(context, mods, **{**options, "test": True})
-    _keep(context, {**_kept(context), name: {"test_run": tried, "mods": mods, "kwargs": {**options, "test": True}}})
+    keep(
+        context,
+        FILE,
+        {**read_kept(context, FILE), name: {"test_run": tried, "mods": mods, "kwargs": {**options, "test": True}}},
+    )
     return tried
 
 
 def check_request(context: Context, name: str | None = None) -> dict[str, Any]:
     """The requests that wait, or the one of this name."""
-    kept = _kept(context)
+    kept = read_kept(context, FILE)
     return dict(kept.get(name, {})) if name else kept
 
 
@@ -37,22 +39,22 @@ def run_request(context: Context, name: str = "default", **options: Any) -> dict
     """Run a request, and forget it; empty when there is none."""
     from minion.modules.state import apply
 
-    kept = _kept(context)
+    kept = read_kept(context, FILE)
     if name not in kept:
         return {}
     found = kept.pop(name)
     given = {key: value for key, value in {**found["kwargs"], **options}.items() if key != "test"}
     ran = apply(context, found["mods"], **given)
-    _keep(context, kept)
+    keep(context, FILE, kept)
     return ran
 
 
 def clear_request(context: Context, name: str | None = None) -> bool:
     """Forget all requests, or the one of this name."""
-    kept = _kept(context)
+    kept = read_kept(context, FILE)
     if name and name not in kept:
         return False
-    _keep(context, {key: value for key, value in kept.items() if name and key != name})
+    keep(context, FILE, {key: value for key, value in kept.items() if name and key != name})
     return True
 
 
@@ -85,27 +87,6 @@ def _switch(context: Context, states: Any, *, disabled: bool) -> dict[str, Any]:
         now = [*now, name] if disabled else [one for one in now if one != name]
     write(context, {_GRAIN: now}, gone=[])
     return {"res": True, "msg": "\n".join(said)}
-
-
-def _kept(context: Context) -> dict[str, Any]:
-    place = _place(context)
-    try:
-        found: dict[str, Any] = json.loads(place.read_text()) if place.exists() else {}
-    except ValueError as error:
-        raise CallFailed(f"{place} cannot be read: {error}") from error
-    return found
-
-
-def _keep(context: Context, requests: Mapping[str, Any]) -> None:
-    place = _place(context)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    context.machine.write(str(place), json.dumps(requests, default=str).encode(), mode="0600")
-
-
-def _place(context: Context) -> Path:
-    if not context.cachedir:
-        raise CallFailed("this minion has no cache directory to keep requests in")
-    return Path(context.cachedir) / FILE
 
 
 FUNCTIONS: Mapping[str, Any] = {
