@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.metrics_core import Metric
@@ -59,6 +59,9 @@ class Metrics:
         self._checks = self._counter("compile_checks", "Remembered compiles compared with fresh ones", "result")
         self._fetch = self._histogram("git_fetch_seconds", "Time of a fetch", _FETCH, "remote")
         self._fetch_errors = self._counter("git_fetch_errors", "Fetches that failed", "remote")
+        self._kept_back = Gauge(
+            "saltern_git_refs_refused", "Branches and tags that may not go live", ["remote"], registry=self.registry
+        )
         self._messages = self._counter("bus_messages", "Messages on the wire", "direction", "type")
         self._refusals = self._counter("wire_refusals", "Messages and connections that were refused", "reason")
         self._runs = self._counter("runs", "Runs that ended", "kind", "outcome")
@@ -99,6 +102,10 @@ class Metrics:
         errors = self._fetch_errors.labels(remote)  # made at once, so that its rate starts from zero
         if not ok:
             errors.inc()
+
+    def kept_back(self, remote: str, count: int) -> None:
+        """So many branches and tags of a remote may not go live as they are there now."""
+        self._kept_back.labels(remote).set(count)
 
     def sent(self, kind: str, count: int = 1) -> None:
         """A message went to a minion."""

@@ -102,6 +102,7 @@ class Revisions:
         remote = outcome.remote
         if isinstance(outcome, Fetched):
             self.fetched_at[remote] = self.clock()
+            self.metrics.kept_back(remote, len(outcome.refused))
             error = "; ".join(str(each) for each in outcome.refused)
         else:
             error = outcome.reason

@@ -35,6 +35,7 @@ def test_things_that_happen_are_counted(metrics):
     metrics.compiled(0.2, ok=True)
     metrics.compiled(0.2, ok=False)
     metrics.fetched("states", 0.1, ok=True)
+    metrics.kept_back("states", 2)
     metrics.sent("Run")
     metrics.received("RunResult", 2)
     metrics.refused("malformed", 4)
@@ -45,6 +46,7 @@ def test_things_that_happen_are_counted(metrics):
     assert value(metrics, "saltern_git_fetch_errors_total", remote="states") == 0
     metrics.fetched("states", 0.1, ok=False)
     assert value(metrics, "saltern_git_fetch_errors_total", remote="states") == 1
+    assert value(metrics, "saltern_git_refs_refused", remote="states") == 2
     assert value(metrics, "saltern_bus_messages_total", direction="out", type="Run") == 1
     assert value(metrics, "saltern_bus_messages_total", direction="in", type="RunResult") == 2
     assert value(metrics, "saltern_wire_refusals_total", reason="malformed") == 4

@@ -30,6 +30,7 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     metrics.asked("answered")
     metrics.memo_checked(equal=True)
     metrics.fetched("states", 0.1, ok=False)
+    metrics.kept_back("states", 1)
     metrics.sent("Run")
     metrics.received("Alive")
     metrics.refused("malformed")
