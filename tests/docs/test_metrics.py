@@ -63,6 +63,7 @@ def test_the_fixture_calls_all_there_is():
         "asked",
         "memo_checked",
         "fetched",
+        "kept_back",
         "sent",
         "received",
         "refused",
