@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import os
+import ssl
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+import trustme
+from git_servers import find_nginx, serving
 
 from gitfs import RemoteSettings
 
@@ -77,3 +80,25 @@ def make_remote(tmp_path: Path, git_environment: dict[str, str]) -> Callable[[st
 @pytest.fixture
 def remote(make_remote: Callable[[str], Remote]) -> Remote:
     return make_remote("states")
+
+
+@pytest.fixture
+def https(remote: Remote, tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """(URL of the remote behind https, file of the CA that signed its certificate)."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    with serving(remote.bare.parent, context) as port:
+        yield f"https://localhost:{port}/remote.git", str(tmp_path / "ca.pem")
+
+
+@pytest.fixture(scope="session")
+def nginx_program(request: pytest.FixtureRequest) -> str:
+    """nginx; where there is none on the machine, the one of Debian, kept in pytest's cache."""
+    assert request.config.cache is not None
+    found = find_nginx(request.config.cache.mkdir("nginx"))
+    if found is None:
+        # Where everything is tested, a test that is passed over in silence would be a test less.
+        (pytest.fail if os.environ.get("SALTERN_E2E") else pytest.skip)("there is no nginx, and no apt that brings it")
+    return found

@@ -1,115 +1,18 @@
 from __future__ import annotations
 
-import base64
-import contextlib
 import os
 import shutil
 import socket
-import ssl
 import subprocess
-import threading
-import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pygit2
 import pytest
-import trustme
+from git_servers import PASSWORD, USER, serving, wait_for
 
 from gitfs import FetchFailed, GitLayer, Mirror, RemoteSettings, Snapshot
 from gitfs.credentials import SecretFrom
-
-USER, PASSWORD = "reader", "s3cret-word"
-
-
-class Backend(BaseHTTPRequestHandler):
-    """git's own CGI program behind basic authentication."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        self._answer()
-
-    def do_POST(self):
-        self._answer()
-
-    def log_message(self, *_):
-        pass
-
-    def _answer(self):
-        body = self._body()
-        wanted = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
-        if self.headers.get("Authorization") != wanted:
-            self.send_response(401)
-            self.send_header("WWW-Authenticate", 'Basic realm="git"')
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        path, _, query = self.path.partition("?")
-        environment = {
-            "PATH": os.environ["PATH"],
-            "GIT_PROJECT_ROOT": str(self.server.root),
-            "GIT_HTTP_EXPORT_ALL": "1",
-            "REQUEST_METHOD": self.command,
-            "PATH_INFO": path,
-            "QUERY_STRING": query,
-            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
-            "CONTENT_LENGTH": str(len(body)),
-            "REMOTE_USER": USER,
-        }
-        done = subprocess.run(["git", "http-backend"], input=body, env=environment, capture_output=True, check=False)
-        head, _, content = done.stdout.partition(b"\r\n\r\n")
-        fields = dict(line.split(": ", 1) for line in head.decode().splitlines())
-        self.send_response(int(fields.pop("Status", "200 OK").split()[0]))
-        for name, value in fields.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def _body(self):
-        if self.headers.get("Transfer-Encoding") != "chunked":
-            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        body = b""
-        while size := int(self.rfile.readline(), 16):
-            body += self.rfile.read(size)
-            self.rfile.readline()
-        self.rfile.readline()
-        return body
-
-
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request, client_address):
-        pass  # a client that hangs up over our certificate is what some tests are about
-
-
-@contextlib.contextmanager
-def serving(root, context=None, handler=Backend):
-    server = Server(("127.0.0.1", 0), handler)
-    server.root = root
-    if context:
-        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-@pytest.fixture
-def https(remote, tmp_path):
-    """(URL of the remote behind https, file of the CA that signed its certificate)."""
-    authority = trustme.CA()
-    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("localhost").configure_cert(context)
-    with serving(remote.bare.parent, context) as port:
-        yield f"https://localhost:{port}/remote.git", str(tmp_path / "ca.pem")
 
 
 def mirror_of(tmp_path, url, **options):
@@ -270,15 +173,7 @@ def ssh(tmp_path):
     (folder / "config").write_text("\n".join(lines) + "\n")
     server = subprocess.Popen([SSHD, "-D", "-e", "-f", str(folder / "config")], stderr=subprocess.DEVNULL)
     try:
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            except OSError:
-                assert server.poll() is None, "sshd does not run"
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
+        wait_for(port, server)
         public = " ".join((folder / "host.pub").read_text().split()[:2])
         yield port, str(folder / "user"), f"[127.0.0.1]:{port} {public}\n"
     finally:
@@ -316,65 +211,6 @@ def test_ssh_with_a_key_and_a_known_host(remote, ssh, home, tmp_path):
         mirror_of(tmp_path, url, privkey=str(other)).fetch()
     with pytest.raises(FetchFailed, match="no private key"):
         mirror_of(tmp_path, url, privkey="/nowhere/key").fetch()
-
-
-NGINX = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin:/usr/local/sbin")
-
-
-@pytest.fixture
-def nginx(remote, tmp_path):
-    """(URL of the remote behind nginx with TLS and basic authentication, file of its CA)."""
-    if NGINX is None:
-        pytest.skip("nginx is not installed")
-    folder = tmp_path / "nginx"
-    folder.mkdir()
-    authority = trustme.CA()
-    authority.cert_pem.write_to_path(folder / "ca.pem")
-    authority.issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(folder / "server.pem")
-    (folder / "users").write_text(f"{USER}:{{PLAIN}}{PASSWORD}\n")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    with serving(remote.bare.parent) as backend:
-        lines = [
-            "daemon off; master_process off; pid pid; error_log error.log; events {}",
-            "http { access_log access.log;",
-            *(f"{kind}_temp_path {kind};" for kind in kinds),
-            f"server {{ listen 127.0.0.1:{port} ssl; server_name localhost;",
-            "ssl_certificate server.pem; ssl_certificate_key server.pem;",
-            f"auth_basic git; auth_basic_user_file {folder}/users; client_max_body_size 0;",
-            f"location / {{ proxy_pass http://127.0.0.1:{backend}; }} }} }}",
-        ]
-        (folder / "nginx.conf").write_text("\n".join(lines) + "\n")
-        command = [NGINX, "-p", str(folder), "-c", "nginx.conf", "-e", str(folder / "error.log")]
-        server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        try:
-            deadline = time.monotonic() + 20
-            while True:
-                try:
-                    socket.create_connection(("127.0.0.1", port), 1).close()
-                    break
-                except OSError:
-                    assert server.poll() is None, (folder / "error.log").read_text()
-                    assert time.monotonic() < deadline
-                    time.sleep(0.02)
-            yield f"https://localhost:{port}/remote.git", str(folder / "ca.pem")
-        finally:
-            server.terminate()
-            server.wait()
-
-
-def test_behind_nginx_with_tls_and_a_password(remote, nginx, tmp_path):
-    url, authority = nginx
-    first = remote.commit({"top.sls": "one", "large": os.urandom(3_000_000)})
-    mirror = mirror_of(tmp_path, url, user=USER, password=PASSWORD, ssl_verify=authority)
-    assert mirror.fetch().refs == {"main": first}
-    second = remote.commit({"top.sls": "two"})
-    assert mirror.fetch().refs == {"main": second}
-    with pytest.raises(FetchFailed, match="refused the credentials"):
-        mirror_of(tmp_path / "b", url, user=USER, password="wrong", ssl_verify=authority).fetch()
-    assert PASSWORD not in (tmp_path / "nginx/access.log").read_text()
 
 
 def test_a_password_in_a_file_is_read_at_each_fetch(remote, https, tmp_path):
