@@ -170,7 +170,7 @@ class Agent:
         self._files.expire(now)
         self._facts.expire(now)
         self._jobs.expire(now)
-        if now >= self._grains_due:
+        if now >= self._grains_due or self._grains.asked():
             self._refresh_grains(now)
         if time.time() >= self._drift.due_at:
             self._look_for_drift()
@@ -372,7 +372,7 @@ def _compose(settings: Settings, umask: int) -> Agent:
         settings,
         Connection(address, keys),
         fingerprint=fingerprint(keys.public),
-        collect=lambda: collect_grains(settings.id, settings.grains, settings.cachedir, settings.opts),
+        collect=lambda: collect_grains(settings),
         umask=umask,
     )
 

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from minion.journal import write_durably
+from minion.settings import Settings
 from minion.worker_process import AgentPipe, Child
 
 log = logging.getLogger(__name__)
@@ -26,6 +27,9 @@ FIRST_WITHIN = 30.0
 
 KEPT = "grains.msgpack"
 """The last collection, in the cache."""
+
+ASKED = "grains.asked"
+"""In the cache: somebody wants the grains collected anew (`saltutil.refresh_grains`, `grains.set`)."""
 
 Collector = Callable[[], Mapping[str, Any]]
 
@@ -43,6 +47,7 @@ class GrainsKeeper:
     ) -> None:
         """`least`: what is known without looking; all that there is should the collection fail."""
         self._path = cachedir / KEPT
+        self._asked = cachedir / ASKED
         self._collect = collect
         self._fork = fork
         self._child: Child | None = None
@@ -56,6 +61,14 @@ class GrainsKeeper:
     def readers(self) -> list[int]:
         """The collecting child's socket, while there is one."""
         return [] if self._child is None else [self._child.fd]
+
+    def asked(self) -> bool:
+        """Whether somebody has asked for a collection since the last time."""
+        try:
+            self._asked.unlink()
+        except OSError:
+            return False
+        return True
 
     def refresh(self) -> None:
         """Start a collection, unless one is under way."""
@@ -104,15 +117,21 @@ class GrainsKeeper:
         pipe.send(msgspec.msgpack.encode(grains, enc_hook=str))
 
 
-def collect_grains(
-    minion_id: str, static: Mapping[str, Any], cachedir: Path, opts: Mapping[str, Any]
-) -> dict[str, Any]:
-    """All grains of this machine under this id, those of the tree's `_grains` too. Runs in a child."""
+def collect_grains(settings: Settings) -> dict[str, Any]:
+    """All grains of this machine, those of the tree's `_grains` too. Runs in a child. The file of static grains is
+    read anew; one that is broken leaves those as they were.
+    """
     from minion.grains import collect
+    from minion.settings import BadSettings, static_grains
     from minion.usermodules import Store, user_grains
 
-    found = collect(static, minion_id=minion_id, opts=opts, before=_kept(cachedir))
-    return {**found, **user_grains(Store(str(cachedir)), minion_id, found, opts), **static, "id": minion_id}
+    cachedir, opts, static = settings.cachedir, settings.opts, settings.grains
+    try:
+        static = {**static_grains(settings.config_dir), **(opts.get("grains") or {})}
+    except BadSettings as error:
+        log.error("event=static_grains_not_read error=%s", error)
+    found = collect(static, minion_id=settings.id, opts=opts, before=_kept(cachedir))
+    return {**found, **user_grains(Store(str(cachedir)), settings.id, found, opts), **static, "id": settings.id}
 
 
 def _kept(cachedir: Path) -> dict[str, Any]:

@@ -149,11 +149,11 @@ def _build(config_dir: Path, opts: dict[str, Any], origin: Mapping[str, str]) ->
             values[name] = _under(root, values[name])
     if "id" not in values:
         values["id"] = _default_id(config_dir)
-    values["grains"] = {**_grains_file(config_dir), **values.get("grains", {})}
+    values["grains"] = {**static_grains(config_dir), **values.get("grains", {})}
     return Settings(config_dir=config_dir, opts=opts, warnings=_unknown(opts, origin), **values)
 
 
-def _grains_file(config_dir: Path) -> dict[str, Any]:
+def static_grains(config_dir: Path) -> dict[str, Any]:
     """Static grains in a file of their own, Salt's `grains` beside the configuration."""
     path = config_dir / "grains"
     return _parse(path) if path.is_file() else {}

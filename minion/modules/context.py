@@ -94,6 +94,15 @@ class Context:
         """These are the grains, for whatever comes after in this process."""
         self._see("grains", grains)
 
+    def ask_for_grains(self) -> None:
+        """Have the agent collect its grains anew, where there is one."""
+        from pathlib import Path
+
+        from minion.agent_grains import ASKED
+
+        if self.cachedir and os.path.isdir(self.cachedir):  # noqa: PTH112
+            Path(self.cachedir, ASKED).touch()
+
     def _see(self, what: str, value: Mapping[str, Any]) -> None:
         self.__dict__[what] = value
         for machine in self._machines:

@@ -124,6 +124,7 @@ def write(context: Context, values: Mapping[str, Any], gone: list[str]) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     context.machine.write(str(place), yaml.safe_dump(new, default_flow_style=False, allow_unicode=True).encode())
     context.see_grains({key: value for key, value in {**context.grains, **values}.items() if key not in gone})
+    context.ask_for_grains()
 
 
 def _refusal(context: Context, key: str, old: Any, val: Any, delimiter: str) -> str:

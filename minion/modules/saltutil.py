@@ -25,8 +25,9 @@ def sync_all(context: Context, saltenv: str = "base", refresh: bool = True) -> d
 
 
 def refresh_grains(context: Context, **options: Any) -> bool:
-    """Collect the grains anew; in the running agent, at its next collection."""
+    """Collect the grains anew, in the agent too."""
     context.reload("grains")
+    context.ask_for_grains()
     return True
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wire.messages import Call, Hello, RunResult
+from wire.messages import Call, Grains, Hello, RunResult
 
 
 @pytest.fixture
@@ -126,3 +126,11 @@ def test_a_call_is_quick(controller, online, capsys):
         took.append((time.monotonic() - start) * 1000)
     with capsys.disabled():
         sys.stdout.write(f"\ntest.ping: {sorted(took)[2]:.0f} ms, median of 5\n")
+
+
+def test_grains_that_are_set_are_sent(controller, online):
+    call(controller, "c1", "grains.setval", "role", "web")
+    assert controller.result("c1").value == {"role": "web"}
+    controller.wait(lambda: any(sent.grains.get("role") == "web" for sent in controller.all(Grains)), "the new grain")
+    call(controller, "c2", "grains.get", "role")
+    assert controller.result("c2").value == "web"
