@@ -7,7 +7,8 @@ would take `name-` for a removal and a name that it does not know for a regular 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from minion.states.plan import Completed, Machine, Reader, StateFailed
@@ -17,6 +18,10 @@ from minion.system.packages import Available, InstallOptions, Package, Step, Tar
 
 LOCK_SECONDS = 300
 """How long another apt or dpkg is waited for."""
+
+_LOCK_PAUSE = 1.0
+_LOCKED = re.compile(r"Could not get lock \S+|dpkg \w+ lock was locked by another process")
+"""Locks for which apt does not wait itself (DPkg::Lock::Timeout is for that of dpkg's frontend alone)."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*[A-Za-z0-9.+](?::[a-z0-9][a-z0-9-]*)?")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+:~-]*")
@@ -50,6 +55,8 @@ _QUERY_FORMAT = "${Package}\t${Architecture}\t${Version}\t${db:Status-Want}\t${d
 class Apt:
     """`PackageManager` of Debian, Ubuntu and their kin."""
 
+    lock_seconds: float = LOCK_SECONDS
+
     def packages(self, machine: Reader) -> Mapping[str, Package]:
         """What dpkg knows."""
         asked = machine.query(["dpkg-query", "-W", "-f", _QUERY_FORMAT], env=_ENVIRONMENT)
@@ -80,7 +87,7 @@ class Apt:
         """`apt-get update`."""
         if older_than is not None and _lists_are_younger(machine, older_than):
             return ""
-        done = machine.query(["apt-get", *_OPTIONS, "update"], env=_ENVIRONMENT)
+        done = self._patiently(machine.query, ["apt-get", *_OPTIONS, "update"])
         return "" if done.returncode == 0 else _errors(done)
 
     def predict_install(
@@ -102,13 +109,13 @@ class Apt:
         errors = self._missing(machine, targets, options)
         if errors:
             raise StateFailed(problem("installing", "\n".join(errors)))
-        done = machine.run(self._install_command(targets, options, simulate=False), env=_ENVIRONMENT)
+        done = self._patiently(machine.run, self._install_command(targets, options, simulate=False))
         if done.returncode != 0:
             raise StateFailed(problem("installing", _errors(done)))
 
     def remove(self, machine: Machine, names: Sequence[str], *, purge: bool) -> None:
         """`apt-get remove` or `purge`."""
-        done = machine.run(self._remove_command(names, purge=purge, simulate=False), env=_ENVIRONMENT)
+        done = self._patiently(machine.run, self._remove_command(names, purge=purge, simulate=False))
         if done.returncode != 0:
             raise StateFailed(problem("removing", _errors(done)))
 
@@ -121,7 +128,7 @@ class Apt:
 
     def upgrade(self, machine: Machine, names: Sequence[str], *, whole: bool) -> None:
         """`apt-get upgrade`, `dist-upgrade`, or `install --only-upgrade` of some."""
-        done = machine.run(self._upgrade_command(names, whole, simulate=False), env=_ENVIRONMENT)
+        done = self._patiently(machine.run, self._upgrade_command(names, whole, simulate=False))
         if done.returncode != 0:
             raise StateFailed(problem("upgrading", _errors(done)))
 
@@ -129,9 +136,22 @@ class Apt:
         """`apt-get install /path.deb`."""
         if any(not path.startswith("/") for path in paths):
             raise StateFailed("Package files need absolute paths")
-        done = machine.run(["apt-get", *_OPTIONS, "install", "--", *paths], env=_ENVIRONMENT)
+        done = self._patiently(machine.run, ["apt-get", *_OPTIONS, "install", "--", *paths])
         if done.returncode != 0:
             raise StateFailed(problem("installing", _errors(done)))
+
+    def _patiently(self, run: Callable[..., Completed], command: Sequence[str]) -> Completed:
+        """Run a command that takes apt's locks; again, for a while, when somebody else has one of them."""
+        until = time.monotonic() + self.lock_seconds
+        while True:
+            done: Completed = run(command, env=_ENVIRONMENT)
+            held = _LOCKED.search(done.stderr) if done.returncode != 0 else None
+            if held is None:
+                return done
+            if time.monotonic() >= until:
+                given_up = f"E: another package manager was waited for {self.lock_seconds:.0f} s\n"
+                return replace(done, stderr=f"{done.stderr.rstrip()}\n{given_up}")
+            time.sleep(_LOCK_PAUSE)
 
     def _upgrade_command(self, names: Sequence[str], whole: bool, *, simulate: bool) -> list[str]:
         for name in names:
@@ -145,7 +165,7 @@ class Apt:
         for name in names:
             self.check_name(name)
         verb = "hold" if held else "unhold"
-        done = machine.run(["apt-mark", verb, "--", *names], env=_ENVIRONMENT)
+        done = self._patiently(machine.run, ["apt-mark", verb, "--", *names])
         if done.returncode != 0:
             raise StateFailed(f"Unable to {verb} package {', '.join(names)}: {_errors(done)}")
 

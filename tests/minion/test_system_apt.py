@@ -1,7 +1,9 @@
 """The apt provider: parsers on recorded output, Debian's version order against dpkg itself, names that are refused."""
 
+import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from highstate.files import MemoryFiles
 from minion.states.machine import LocalMachine
 from minion.states.plan import StateFailed
+from minion.system import apt
 from minion.system.apt import Apt, parse_packages, parse_policy, parse_simulation
 from minion.system.debversion import compare
 from minion.system.packages import InstallOptions, Step, Target
@@ -146,3 +149,51 @@ def test_this_machines_packages_are_seen() -> None:
 @pytest.mark.skipif(shutil.which("apt-get") is None, reason="asks apt, which is not here")
 def test_a_name_that_would_be_a_regular_expression_is_not_simulated() -> None:
     assert Apt().predict_install(_machine(), [Target(name="dpk.")], InstallOptions()) is None
+
+
+LOCKED = {
+    "update": "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 417 (apt-get)\n"
+    "E: Unable to lock directory /var/lib/apt/lists/",
+    "hold": "dpkg: error: dpkg frontend lock was locked by another process with pid 417\n"
+    "E: Executing dpkg failed. Are you root?",
+}
+"""What apt says at once, however long it is to wait for the lock of dpkg's frontend."""
+
+
+def _busy(folder: Path, word: str, times: int) -> None:
+    """An apt that finds somebody else's lock so many times."""
+    for name in ("apt-get", "apt-mark"):
+        program = folder / name
+        program.write_text(
+            f"#!/bin/sh\necho call >> {folder}/calls\n"
+            f"[ $(wc -l < {folder}/calls) -gt {times} ] && exit 0\ncat >&2 <<'END'\n{LOCKED[word]}\nEND\nexit 100\n"
+        )
+        program.chmod(0o755)
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(apt, "_LOCK_PAUSE", 0.0)
+    return tmp_path
+
+
+def test_somebody_elses_lock_is_waited_for(programs: Path) -> None:
+    _busy(programs, "update", 2)
+    assert Apt().refresh(_machine(), older_than=None) == ""
+    assert (programs / "calls").read_text().count("call") == 3
+
+
+def test_holding_waits_for_dpkgs_lock(programs: Path) -> None:
+    _busy(programs, "hold", 1)
+    Apt().hold(_machine(), ["hello"], held=True)
+    assert (programs / "calls").read_text().count("call") == 2
+
+
+def test_a_lock_that_stays_is_told_of(programs: Path) -> None:
+    _busy(programs, "update", 1000)
+    said = Apt(lock_seconds=0).refresh(_machine(), older_than=None)
+    assert "held by process 417" in said
+    assert "another package manager was waited for 0 s" in said
+    with pytest.raises(StateFailed, match="held by process 417"):
+        Apt(lock_seconds=0).upgrade(_machine(), [], whole=False)
