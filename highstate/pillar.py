@@ -216,7 +216,7 @@ class _Tree:
             name = ".".join([*package, name[1:]])
         found = [*from_root, *self._there(name)] or [name]
         # What stands twice is merged twice, first with what it includes, then without: mostly that changes nothing.
-        again = self.merging.includes_override_sls or self.merging.strategy in ("aggregate", "list")
+        again = self.merging.includes_override_sls or self.merging.strategy in ("aggregate", "list", "overwrite")
         return found if again or GLOB_MARKS & set(name) else list(dict.fromkeys(found))
 
     def _there(self, pattern: str) -> list[str]:
