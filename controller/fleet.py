@@ -12,6 +12,7 @@ from typing import Any
 
 from controller.store import KeyRecord
 from wire import Identity
+from wire.messages import RunProgress
 
 
 class Keyring:
@@ -30,6 +31,15 @@ class Keyring:
         return self._by_key.get(key)
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is, as its minion said last."""
+
+    said: RunProgress
+    at: float
+    """When, in seconds since the epoch."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Link:
     """A connected minion."""
@@ -46,6 +56,8 @@ class Link:
     """Generation that was sent to it, 0 for none."""
     sent: set[str] = field(default_factory=set)
     """Run ids that were sent to it."""
+    progress: dict[str, Progress] = field(default_factory=dict)
+    """By run id."""
 
 
 class Fleet:

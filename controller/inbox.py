@@ -14,11 +14,11 @@ from typing import assert_never
 
 import structlog
 
-from controller.fleet import Fleet, Keyring, Link
+from controller.fleet import Fleet, Keyring, Link, Progress
 from controller.live_facts import LiveFacts
 from controller.loop import Loop
 from controller.metrics import Metrics
-from controller.show import count_states, run_summary
+from controller.show import count_states, progress_data, run_summary
 from controller.store import RunRecord, Store, StoreError
 from controller.treefiles import TreeFiles
 from reactors import Bus
@@ -39,6 +39,7 @@ from wire.messages import (
     NeedWhole,
     Refused,
     ResultAck,
+    RunProgress,
     RunResult,
     RunStarted,
     ToMinion,
@@ -49,6 +50,12 @@ log = structlog.get_logger("saltern.inbox")
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _DRIFT_ID = re.compile(r"drift-[\w.@:-]{1,200}", re.ASCII)
+
+PROGRESS_SECONDS = 0.2
+"""What a minion says of a run's progress sooner than this after the last is not passed on."""
+
+MOST_PROGRESS = 16
+"""Runs of a minion of which the progress is known at a time; it runs few at once."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,6 +84,8 @@ class Inbox:
     live_revision: Callable[[], str]
     waiters: dict[str, asyncio.Future[RunResult]] = field(default_factory=dict)
     """Run id -> whoever waits for the result of a call or a test."""
+    watchers: dict[str, Callable[[RunProgress], None]] = field(default_factory=dict)
+    """Run id -> whoever wants to know how far it is."""
 
     def deliver(self, batch: Sequence[Delivery]) -> None:
         """Handle one batch, in order. What cannot be handled costs its sender alone, and nobody else's messages."""
@@ -133,6 +142,8 @@ class Inbox:
                 self._need_whole(link, message)
             case RunStarted(run_id=run_id):
                 self._started(link, run_id)
+            case RunProgress():
+                self._progressed(link, message)
             case RunResult():
                 self._result(link, message)
             case FactAnswers():
@@ -218,6 +229,23 @@ class Inbox:
         if run is not None and run.minion == link.minion:
             self.store.start_run(run_id, link.seen)
 
+    def _progressed(self, link: Link, message: RunProgress) -> None:
+        """Pass on how far a run is: of a minion's own runs, and no more often than a minion has reason to say it."""
+        run_id = message.run_id
+        if run_id in link.progress:
+            if link.seen - link.progress[run_id].at < PROGRESS_SECONDS:
+                return
+        else:
+            run = self.store.run(run_id)
+            if not (_DRIFT_ID.fullmatch(run_id) if run is None else run.minion == link.minion and run.finished is None):
+                return
+            while len(link.progress) >= MOST_PROGRESS:
+                link.progress.pop(next(iter(link.progress)))
+        link.progress[run_id] = Progress(message, link.seen)
+        if (watcher := self.watchers.get(run_id)) is not None:
+            watcher(message)
+        self.bus.publish(f"salt/job/{run_id}/prog/{link.minion}/{message.done}", progress_data(link.minion, message))
+
     def _result(self, link: Link, result: RunResult) -> None:
         run = self.store.run(result.run_id)
         if run is None and result.kind == "drift" and _DRIFT_ID.fullmatch(result.run_id):
@@ -248,6 +276,8 @@ class Inbox:
 
     def _end(self, run: RunRecord, result: RunResult) -> None:
         """Store a result; all that follows from it happens once, however often it comes."""
+        if (link := self.fleet.link(run.minion)) is not None:
+            link.progress.pop(run.run_id, None)
         changed, failed = count_states(result.states)
         with self.store.transaction():  # the result and what it makes of the minion stand or fall together
             first = self.store.finish_run(

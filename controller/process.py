@@ -206,7 +206,16 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         recompile=revisions.stale,
         live_revision=lambda: revisions.live_digest,
     )
-    calls = Calls(store=store, fleet=fleet, server=server, ids=ids, metrics=metrics, clock=clock, waiters=inbox.waiters)
+    calls = Calls(
+        store=store,
+        fleet=fleet,
+        server=server,
+        ids=ids,
+        metrics=metrics,
+        clock=clock,
+        waiters=inbox.waiters,
+        watchers=inbox.watchers,
+    )
     service = ControllerService(
         store=store,
         fleet=fleet,

@@ -40,6 +40,8 @@ class CallQuestion(_Question, frozen=True, kw_only=True):
     kwargs: dict[str, Any] = {}
     timeout: float = 30.0
     """Seconds to wait for returns."""
+    progress: bool = False
+    """Whether to tell how far runs of states are, before they return."""
 
 
 class SyncQuestion(_Question, frozen=True, kw_only=True):
@@ -48,6 +50,8 @@ class SyncQuestion(_Question, frozen=True, kw_only=True):
     target: Target
     whole: bool = False
     test: bool = False
+    progress: bool = False
+    """As for `saltern run`."""
 
 
 class PreviewQuestion(_Question, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller import views
-from controller.calls import Calls
+from controller.calls import Calls, progress_view
 from controller.fleet import Fleet, Keyring
 from controller.loop import Loop
 from controller.preview import Previews
@@ -25,7 +25,7 @@ from controller.views import ServiceError, Target
 from gitfs import Changes, Source, redact
 from reactors import Bus
 from wire import KeyPair, Server, fingerprint
-from wire.messages import RunResult
+from wire.messages import RunProgress, RunResult
 
 SYNC_SECONDS = 3600.0
 """How long `saltern sync` waits for a run."""
@@ -151,14 +151,23 @@ class ControllerService:
     # --- functions and runs ---
 
     async def call(
-        self, target: Target, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any], timeout: float
-    ) -> AsyncIterator[views.CallReturn]:
+        self,
+        target: Target,
+        fun: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        timeout: float,
+        *,
+        progress: bool,
+    ) -> AsyncIterator[views.CallReturn | views.CallProgress]:
         """See `views.Service`."""
         minions = self.targets.select(target)
-        async for returned in self.calls.call(minions, fun, args, kwargs, timeout):
-            yield returned
+        async for item in self.calls.call(minions, fun, args, kwargs, timeout, progress=progress):
+            yield item
 
-    async def sync(self, target: Target, *, whole: bool, test: bool) -> AsyncIterator[views.SyncReturn]:
+    async def sync(
+        self, target: Target, *, whole: bool, test: bool, progress: bool
+    ) -> AsyncIterator[views.SyncReturn | views.CallProgress]:
         """See `views.Service`."""
         asked = {}
         for row in self.store.status_rows(self.targets.select(target)):
@@ -174,8 +183,11 @@ class ControllerService:
                     asked[minion] = (run.run_id, self.calls.wait(run.run_id))
                 else:
                     yield views.SyncReturn(minion=minion, outcome="ok", summary="nothing is pending")
-        async for minion, run_id, result in self.calls.gather(asked, SYNC_SECONDS):
-            yield _sync_return(minion, run_id, result)
+        async for minion, run_id, news in self.calls.gather(asked, SYNC_SECONDS, progress=progress):
+            if isinstance(news, RunProgress):
+                yield progress_view(minion, news)
+            else:
+                yield _sync_return(minion, run_id, news)
 
     async def pause(self, target: Target) -> Sequence[str]:
         """See `views.Service`."""

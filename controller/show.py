@@ -9,6 +9,7 @@ from typing import Any, Literal, assert_never
 
 from controller import views
 from controller.plan import ChunkChange, FieldChange, Kind, Plan
+from wire.messages import RunProgress
 
 _SIGNS = {
     Kind.ADDED: "+",
@@ -120,3 +121,21 @@ def run_summary(states: Mapping[str, Mapping[str, Any]], error: str = "") -> str
     changed = [_short(key) for key, entry in states.items() if entry.get("changes") or entry["result"] is None]
     more = f" (+{len(changed) - 3} more)" if len(changed) > 3 else ""
     return ", ".join(changed[:3]) + more
+
+
+def progress_text(progress: RunProgress) -> str:
+    """How far a run is, in a few words."""
+    return f"{progress.done}/{progress.total} {_short(progress.key)}"
+
+
+def progress_data(minion: str, progress: RunProgress) -> dict[str, Any]:
+    """The same as an event has it; `len` is Salt's word."""
+    return {
+        "id": minion,
+        "jid": progress.run_id,
+        "done": progress.done,
+        "len": progress.total,
+        "current": progress.key,
+        "seconds": progress.seconds,
+        "text": progress_text(progress),
+    }

@@ -16,7 +16,7 @@ from controller.loop import Loop
 from controller.metrics import MinionSample
 from controller.plan import Plan, plan
 from controller.reconcile import Health, Sync, View, health_of, sync_of
-from controller.show import change_views, plan_text
+from controller.show import change_views, plan_text, progress_text
 from controller.store import RunRecord, StatusRow, Store
 from controller.views import ServiceError
 
@@ -59,6 +59,7 @@ class Status:
     def _minion(self, row: StatusRow, asked: Mapping[str, float]) -> views.MinionStatus:
         view = self.loop.view(row)
         link = self.fleet.link(row.minion.id)
+        running = tuple(progress_text(one.said) for one in link.progress.values()) if link else ()
         errors = tuple(str(problem) for problem in row.desired.errors) if row.desired else ()
         synced = bool(row.applied and row.desired and row.applied.digest == row.desired.digest and not errors)
         return views.MinionStatus(
@@ -73,10 +74,11 @@ class Status:
             last_seen=link.seen if link else row.minion.last_seen,
             paused=row.minion.paused,
             drifted=view.drift.chunks if view.drift else 0,
-            message=_message(row, view, errors),
+            message=_message(row, view, errors) if not running else f"running: {running[0]}",
             errors=errors,
             volatile=tuple(asked),
             asked_at=min(asked.values(), default=None),
+            running=running,
         )
 
     def diff(self, ids: Sequence[str]) -> list[views.MinionDiff]:

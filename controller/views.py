@@ -88,6 +88,8 @@ class MinionStatus(_View, frozen=True, kw_only=True):
     """Functions of the live machine that its highstate stands on, as they answered when they were asked last."""
     asked_at: float | None = None
     """When the oldest of these answers was given."""
+    running: tuple[str, ...] = ()
+    """How far the runs are that go on there: `12/40 nginx (pkg.installed)`."""
 
 
 class RemoteStatus(_View, frozen=True, kw_only=True):
@@ -237,6 +239,19 @@ class CallReturn(_Item, tag="return", frozen=True, kw_only=True):
     seconds: float = 0.0
 
 
+class CallProgress(_Item, tag="progress", frozen=True, kw_only=True):
+    """How far one minion is with a run that was asked for; only for who wants to know it."""
+
+    minion: str
+    run_id: str
+    done: int
+    total: int
+    text: str
+    """`12/40 nginx (pkg.installed)`."""
+    seconds: float = 0.0
+    """Since the run began there."""
+
+
 class SyncReturn(_Item, tag="sync", frozen=True, kw_only=True):
     """What came of a sync on one minion."""
 
@@ -324,7 +339,7 @@ class EventView(_Item, tag="event", frozen=True, kw_only=True):
     data: dict[str, Any] = {}
 
 
-StreamItem: TypeAlias = CallReturn | SyncReturn | PreviewEvent | EventView | ErrorView
+StreamItem: TypeAlias = CallReturn | CallProgress | SyncReturn | PreviewEvent | EventView | ErrorView
 
 
 # --- the port -------------------------------------------------------------------------------------------------------
@@ -367,11 +382,20 @@ class Service(Protocol):
         """One run; an unambiguous beginning of its id is enough."""
 
     def call(
-        self, target: Target, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any], timeout: float
-    ) -> AsyncIterator[CallReturn]:
-        """Run a function on minions; one item a minion, as they return."""
+        self,
+        target: Target,
+        fun: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        timeout: float,
+        *,
+        progress: bool,
+    ) -> AsyncIterator[CallReturn | CallProgress]:
+        """Run a function on minions; one return a minion, as they come, and with `progress` how far they are."""
 
-    def sync(self, target: Target, *, whole: bool, test: bool) -> AsyncIterator[SyncReturn]:
+    def sync(
+        self, target: Target, *, whole: bool, test: bool, progress: bool
+    ) -> AsyncIterator[SyncReturn | CallProgress]:
         """Apply what is pending now (`whole`: the whole highstate; `test`: only say what would change)."""
 
     async def pause(self, target: Target) -> Sequence[str]:

@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from minion.agent_drift import DriftTimer
 from minion.agent_facts import Answer, FactAnswerer
@@ -31,6 +31,7 @@ from minion.agent_settings import settings_from_child
 from minion.holding import Holding
 from minion.journal import RunFolder
 from minion.settings import BadSettings, Settings
+from minion.run_progress import ProgressSlot
 from minion.worker import Order
 from minion.worker import work as do
 from minion.worker_process import AgentPipe, Child, fork, lock_holder, take_lock
@@ -61,6 +62,9 @@ from wire.messages import (
 )
 
 log = logging.getLogger(__name__)
+
+if TYPE_CHECKING:
+    from minion.modules import Modules
 
 LONGEST_WAIT = 30.0
 """Seconds; the loop looks at the clock at least that often, in case the wall clock was set."""
@@ -112,7 +116,10 @@ class Agent:
         self._holding = Holding(cachedir)
         self._files = FileRelay(connection.send)
         self._jobs = Jobs(
-            cachedir, self._holding, RunPorts(send=self._send, fork=self._fork_worker, ended=self._files.forget)
+            cachedir,
+            self._holding,
+            RunPorts(send=self._send, fork=self._fork_worker, ended=self._files.forget),
+            tells_progress=settings.state_events,
         )
         self._facts = FactAnswerer(self._send, lambda work: fork(work, umask=umask), self._fact_answer)
         self._drift = DriftTimer(cachedir, settings.id)
@@ -274,11 +281,11 @@ class Agent:
         minutes = self._settings.grains_refresh_every
         self._grains_due = now + minutes * 60 if minutes else float("inf")
 
-    def _fork_worker(self, folder: RunFolder) -> Child:
+    def _fork_worker(self, folder: RunFolder, progress: ProgressSlot) -> Child:
         grains = self._grains.grains
 
         def work(pipe: AgentPipe) -> None:
-            do(Order(folder=folder, settings=self._settings, grains=grains), pipe)
+            do(Order(folder=folder, settings=self._settings, grains=grains, begins=progress.write), pipe)
 
         return fork(work, umask=self._umask)
 
@@ -289,7 +296,7 @@ class Agent:
         from minion.modules import Context, Modules
 
         settings, held = self._settings, self._holding.path
-        functions = Modules(
+        return Modules(
             Context(
                 minion_id=settings.id,
                 opts=settings.opts,
@@ -298,7 +305,6 @@ class Agent:
                 cachedir=str(settings.cachedir),
             )
         )
-        return lambda question, allowed: answer(question, allowed, functions)
 
     def _send(self, message: ToController) -> bool:
         """Only when somebody listens: what is said to nobody would be said again, later and out of date."""

@@ -22,6 +22,7 @@ import msgspec
 from minion.holding import Holding
 from minion.journal import Request, RunFolder, RunFolders, error_result
 from minion.outbox import Outbox
+from minion.run_progress import ProgressSlot, ProgressTold
 from minion.worker_process import Child, kill_holder
 from wire.errors import PatchMismatch
 from wire.messages import Call, NeedWhole, Preview, Run, RunResult, RunStarted, ToController
@@ -48,6 +49,8 @@ class Job:
     deadline: float = float("inf")
     workers: int = 0
     timed_out: bool = False
+    told: ProgressTold | None = None
+    """While there is a worker, and progress is told."""
 
     @property
     def is_call(self) -> bool:
@@ -60,14 +63,15 @@ class RunPorts:
     """What the runs need of their agent."""
 
     send: Callable[[ToController], bool]
-    fork: Callable[[RunFolder], Child]
+    fork: Callable[[RunFolder, ProgressSlot], Child]
     ended: Callable[[Child], None]
 
 
 class Jobs:
     """All runs that are not finished."""
 
-    def __init__(self, cachedir: Path, holding: Holding, ports: RunPorts) -> None:
+    def __init__(self, cachedir: Path, holding: Holding, ports: RunPorts, *, tells_progress: bool = True) -> None:
+        self._tells_progress = tells_progress
         self._folders = RunFolders(cachedir)
         self.outbox = Outbox(cachedir, self._folders)
         self._holding = holding
@@ -151,8 +155,10 @@ class Jobs:
             self._end(job, job.child)
 
     def expire(self, now: float) -> None:
-        """End the workers of calls that take too long."""
+        """End the workers of calls that take too long, and say how far the others are."""
         for job in list(self._jobs.values()):
+            if job.told is not None and (news := job.told.news(job.request.run_id, now)) is not None:
+                self._ports.send(news)
             if job.child is not None and now >= job.deadline:
                 job.timed_out = True
                 job.deadline = float("inf")
@@ -161,7 +167,8 @@ class Jobs:
 
     def next_deadline(self) -> float:
         """When `expire` has something to do."""
-        return min((job.deadline for job in self._jobs.values()), default=float("inf"))
+        told = (job.told.due for job in self._jobs.values() if job.told is not None)
+        return min((*(job.deadline for job in self._jobs.values()), *told), default=float("inf"))
 
     def _folder_for(self, request: Request) -> RunFolder | None:
         """A folder with all that the run needs; None when its document is not held."""
@@ -186,10 +193,12 @@ class Jobs:
     def _start(self, job: Job, now: float) -> None:
         job.workers += 1
         try:
-            job.child = self._ports.fork(job.folder)
+            slot = ProgressSlot()
+            job.child = self._ports.fork(job.folder, slot)
         except OSError as error:
             log.error("event=cannot_fork run_id=%s error=%s", job.request.run_id, error)
             return
+        job.told = ProgressTold(slot, now) if self._tells_progress else None
         if isinstance(job.request, Call) and job.request.timeout > 0:
             job.deadline = now + job.request.timeout
         if job.workers == 1:
@@ -198,7 +207,7 @@ class Jobs:
     def _end(self, job: Job, child: Child) -> None:
         code = child.reap()
         self._ports.ended(child)
-        job.child = None
+        job.child = job.told = None
         job.deadline = float("inf")
         if not job.folder.finished() and not job.is_call and job.workers < WORKERS:
             log.warning("event=run_cut_off run_id=%s worker=%s again=yes", job.request.run_id, _ending(code))

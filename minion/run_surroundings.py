@@ -122,6 +122,7 @@ def surroundings(
     triggers: Triggers | None = None,
     stopping: Callable[[], bool] | None = None,
     told: Callable[[str, Chunk, StateResult], None] | None = None,
+    begins: Callable[[str, int, int], None] | None = None,
 ) -> Surroundings:
     """Those of a run on this minion."""
     aggregate = opts.get("state_aggregate")
@@ -131,6 +132,7 @@ def surroundings(
         triggers=triggers,
         stopping=stopping or (lambda: False),
         told=told or (lambda key, chunk, result: None),
+        begins=begins or (lambda key, done, total: None),
         aggregate=aggregate is True or (isinstance(aggregate, list) and "pkg" in aggregate),
     )
 

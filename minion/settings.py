@@ -76,6 +76,8 @@ class Settings:
     backup_mode: str = ""
     opts: Mapping[str, Any] = field(default_factory=dict)
     """Everything that the files say, for `config.get` and for `opts` in templates."""
+    state_events: bool = True
+    """Tell the controller how far runs are, about once a second."""
     warnings: tuple[str, ...] = ()
     """About keys that nobody reads; whoever loads the settings logs them."""
 
@@ -298,3 +300,4 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "failhard": _bool,
     "backup_mode": _text,
 }
+    "state_events": _bool,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,8 @@ class Order:
     folder: RunFolder
     settings: Settings
     grains: Mapping[str, Any]
+    begins: Callable[[str, int, int], None] = lambda key, done, total: None
+    """Hears of each state that begins (`highstate.run.Surroundings.begins`)."""
 
     @property
     def run_lock(self) -> Path:

@@ -51,7 +51,11 @@ def run_chunks(
         engine = engine_of(context, context.machine, test=test)
     stopping = stop_on_sigterm()
     around = surroundings(
-        order.settings.opts, TriggerFile(order.settings.cachedir, whole=desired.chunks.keys()), stopping, events.told
+        order.settings.opts,
+        TriggerFile(order.settings.cachedir, whole=desired.chunks.keys()),
+        stopping,
+        events.told,
+        order.begins,
     )
     wanted = desired.chunks if request.keys is None else frozenset(request.keys)
     known = {
@@ -148,7 +152,8 @@ def _context(
     def surround() -> Surroundings:
         from minion.run_surroundings import TriggerFile, surroundings
 
-        return surroundings(order.settings.opts, TriggerFile(order.settings.cachedir), told=events.told)
+        triggers = TriggerFile(order.settings.cachedir)
+        return surroundings(order.settings.opts, triggers, told=events.told, begins=order.begins)
 
     return Context(
         minion_id=order.settings.id,

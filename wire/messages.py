@@ -90,6 +90,19 @@ class RunStarted(_Message, tag="run-started", frozen=True, kw_only=True):
     run_id: str
 
 
+class RunProgress(_Message, tag="run-progress", frozen=True, kw_only=True):
+    """How far a run is: sent now and then while it goes on, never again, and missed by nobody when it is lost."""
+
+    run_id: str
+    done: int
+    """Chunks that have a result."""
+    total: int
+    key: str
+    """Of the chunk that was begun last."""
+    seconds: float = 0.0
+    """Since the run began."""
+
+
 class RunResult(_Message, tag="run-result", frozen=True, kw_only=True):
     """What came of a run. Sent until a `ResultAck` names it; the minion keeps it on disk till then."""
 
@@ -328,6 +341,7 @@ def _no_extension(code: int, _data: memoryview) -> Any:
 
 _ENCODER = msgspec.msgpack.Encoder()
 _TO_CONTROLLER = msgspec.msgpack.Decoder(ToController, ext_hook=_no_extension)
+    | RunProgress
 _TO_MINION = msgspec.msgpack.Decoder(ToMinion, ext_hook=_no_extension)
 
 

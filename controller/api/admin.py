@@ -156,14 +156,18 @@ async def run_detail(request: AnyRequest) -> Response[bytes]:
 async def call(request: AnyRequest) -> Stream:
     """`saltern run`."""
     data = await _body(request, CallQuestion)
-    return await encoding.stream(_service(request).call(data.target, data.fun, data.args, data.kwargs, data.timeout))
+    returns = _service(request).call(
+        data.target, data.fun, data.args, data.kwargs, data.timeout, progress=data.progress
+    )
+    return await encoding.stream(returns)
 
 
 @post("/sync", status_code=200)
 async def sync(request: AnyRequest) -> Stream:
     """`saltern sync`."""
     data = await _body(request, SyncQuestion)
-    return await encoding.stream(_service(request).sync(data.target, whole=data.whole, test=data.test))
+    returns = _service(request).sync(data.target, whole=data.whole, test=data.test, progress=data.progress)
+    return await encoding.stream(returns)
 
 
 @post("/pause", status_code=200)

@@ -10,8 +10,9 @@ import click
 from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.failure import FAILED, OK
+from controller.cli.progress import progress_line
 from controller.questions import CallQuestion
-from controller.views import CallReturn, Target
+from controller.views import CallProgress, CallReturn, Target
 from minion.arguments import BadArgument, parse
 
 
@@ -43,15 +44,21 @@ def run_command(
     except BadArgument as error:
         raise click.UsageError(str(error)) from None
     asked = Target(kind=kind or "glob", expression=target)  # type: ignore[arg-type]  # a choice of click's
-    question = CallQuestion(target=asked, fun=function, args=values, kwargs=pairs, timeout=timeout)
     returns: list[CallReturn] = []
-    with Client(config_dir) as client:
+    with Client(config_dir) as client, progress_line() as line:
+        question = CallQuestion(
+            target=asked, fun=function, args=values, kwargs=pairs, timeout=timeout, progress=line.shown
+        )
         for item in client.stream("/call", question):
+            if isinstance(item, CallProgress):
+                line.update(item)
+                continue
             if not item.answered and hide_timeout:
                 continue
             returns.append(item)
             if out in ("nested", "txt"):
-                _show(item, out)
+                with line.aside(item.minion):
+                    _show(item, out)
     if out in ("json", "yaml"):
         output.document({item.minion: _told(item) for item in returns}, out)
     return OK if returns and all(item.ok for item in returns) else FAILED

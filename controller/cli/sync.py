@@ -9,8 +9,9 @@ import click
 from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.failure import FAILED, OK, PENDING
+from controller.cli.progress import progress_line
 from controller.questions import SyncQuestion
-from controller.views import SyncReturn, Target
+from controller.views import CallProgress, SyncReturn, Target
 
 _BAD = ("failed", "error", "unreachable", "lost")
 
@@ -27,13 +28,18 @@ def sync_command(
     target: str, kind: str | None, whole: bool, test: bool, verbose: bool, out: str, config_dir: Path
 ) -> int:
     """Apply what is pending now on the minions that TARGET (a glob) matches, all by default."""
-    question = SyncQuestion(target=Target(kind=kind or "glob", expression=target), whole=whole, test=test)  # type: ignore[arg-type]  # a choice of click's
+    asked = Target(kind=kind or "glob", expression=target)  # type: ignore[arg-type]  # a choice of click's
     returns: list[SyncReturn] = []
-    with Client(config_dir) as client:
+    with Client(config_dir) as client, progress_line() as line:
+        question = SyncQuestion(target=asked, whole=whole, test=test, progress=line.shown)
         for item in client.stream("/sync", question):
+            if isinstance(item, CallProgress):
+                line.update(item)
+                continue
             returns.append(item)
             if out == "text":
-                _show(item, verbose)
+                with line.aside(item.minion):
+                    _show(item, verbose)
     if out != "text":
         output.document({item.minion: item for item in returns}, out)
     if any(item.outcome in _BAD for item in returns):

@@ -101,6 +101,10 @@ def _nobody(key: str, chunk: Chunk, result: StateResult) -> None:
     """Hears of no result."""
 
 
+def _unnoticed(key: str, done: int, total: int) -> None:
+    """Hears of no beginning."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """What a caller may bring to a run besides executor and journal."""
@@ -114,6 +118,8 @@ class Surroundings:
     triggers: Triggers | None = None
     told: Callable[[str, Chunk, StateResult], None] = _nobody
     """Hears of each result when it is there."""
+    begins: Callable[[str, int, int], None] = _unnoticed
+    """Hears of each chunk when it begins, after its requisites: its key, how many are done, and of how many."""
     aggregate: bool = False
     """Whether chunks that do not say otherwise aggregate."""
 

@@ -244,12 +244,16 @@ class _Run:
         status = self.with_owed(key, chunk, status)
         if status in _NOT_RUN:
             return _not_run(chunk, True, _NOT_RUN[status])
+        self.begins(key)
         if not self.is_parallel(chunk):
             result = self.attempted(key, chunk, status)
             return replace(result, parallel=True) if chunk.arguments.get("parallel") is True else result
         self.numbers[key] = len(self.results) + len(self.pending)
         self.pending[key] = self.around.background(lambda: (self.attempted(key, chunk, status), self.clock()))
         return None
+
+    def begins(self, key: str) -> None:
+        self.around.begins(key, len(self.results), len(self.chunks) - len(self.known))
 
     def attempted(self, key: str, chunk: Chunk, status: Status) -> StateResult:
         result = self.attempts.until_good(key, chunk, status is Status.CHANGE)
@@ -367,6 +371,7 @@ class _Run:
             self.keep(key, self.finished[key])
             return
         self.starts[key] = self.clock()
+        self.begins(key)
         result = self.attempts.listener(key, replace(chunk, id=f"listener_{chunk.id}"))
         self.record(key, result, self.clock())
 

@@ -23,6 +23,7 @@ from controller.cli.main import run as run_cli
 from controller.metrics import Metrics, MinionSample
 from controller.settings import Settings, load_settings
 from controller.views import (
+    CallProgress,
     CallReturn,
     ChunkChange,
     ControllerKey,
@@ -171,11 +172,22 @@ class Desk:
         raise ServiceError("not-found", f"there is no run {run_id!r}")
 
     async def call(
-        self, target: Target, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any], timeout: float
-    ) -> AsyncIterator[CallReturn]:
+        self,
+        target: Target,
+        fun: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        timeout: float,
+        *,
+        progress: bool,
+    ) -> AsyncIterator[CallReturn | CallProgress]:
         """Returns what it was asked; web2 is away."""
         for name in self._match(target):
             await asyncio.sleep(0)
+            if progress:
+                yield CallProgress(
+                    minion=name, run_id="1", done=3, total=8, text="3/8 nginx (pkg.installed)", seconds=4
+                )
             if name == "web2":
                 yield CallReturn(minion=name, ok=False, answered=False, error="not connected")
             elif fun == "strange.values":
@@ -187,7 +199,7 @@ class Desk:
         if self.broken_stream:
             raise ServiceError("internal", "it broke in the middle")
 
-    async def sync(self, target: Target, *, whole: bool, test: bool) -> AsyncIterator[SyncReturn]:
+    async def sync(self, target: Target, *, whole: bool, test: bool, progress: bool) -> AsyncIterator[SyncReturn]:
         """Changes, or would."""
         for name in self._match(target):
             outcome = "pending" if test else "changed"

@@ -283,7 +283,7 @@ def test_a_controller_that_stops_ends_its_listeners(desk, config_dir, serve_desk
 def on_terminal(*arguments: str, **env: str) -> str:
     parent, child = pty.openpty()
     process = subprocess.Popen(
-        [*RUN, *arguments], stdout=child, stdin=child, env={**os.environ, "TERM": "xterm", **env}
+        [*RUN, *arguments], stdout=child, stdin=child, stderr=child, env={**os.environ, "TERM": "xterm", **env}
     )
     os.close(child)
     shown = b""
@@ -303,6 +303,14 @@ def on_terminal(*arguments: str, **env: str) -> str:
 def test_colours_are_for_terminals_that_want_them(served, config_dir):
     assert "\x1b[32m" in on_terminal("status", "-c", str(config_dir))
     assert "\x1b[3" not in on_terminal("status", "-c", str(config_dir), NO_COLOR="1")
+
+
+def test_how_far_runs_are_is_shown_on_a_terminal_only(saltern, served, config_dir):
+    for verb in (["run", "web1", "state.apply"], ["run", "web1", "state.apply", "--out", "json"]):
+        shown = on_terminal(*verb, "-c", str(config_dir))
+        assert "web1: 3/8 nginx (pkg.installed)  4 s" in shown
+        assert shown.index("3/8") < shown.rindex("\r\x1b[K") < shown.rindex("state.apply")
+    assert "3/8" not in saltern("run", "web1", "state.apply").output
 
 
 def test_call_runs_on_this_machine(saltern_process, tmp_path):

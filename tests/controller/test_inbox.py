@@ -26,6 +26,7 @@ from wire.messages import (
     KeyState,
     Question,
     ResultAck,
+    RunProgress,
     RunResult,
     Welcome,
 )
@@ -292,3 +293,30 @@ async def test_questions_that_follow_from_answers_come_to_an_end(rig):
     assert [rig.facts.ask("web1", [QUESTION]) for _ in range(60)].count(True) == 50
     for asked in rig.facts._open.values():
         asked.timer.cancel()
+
+
+def test_progress_is_passed_on_of_own_runs_alone(rig):
+    with_run(rig)
+    with_run(rig, minion="db1", run_id="2")
+    say(rig, Hello(id="web1", grains={}))
+    heard = []
+    rig.inbox.watchers["1"] = heard.append
+    with rig.inbox.bus.subscribe("salt/job/*/prog/*") as seen:
+        said = RunProgress(run_id="1", done=12, total=40, key="pkg_|-nginx_|-nginx_|-installed", seconds=3.5)
+        say(rig, said)
+        say(rig, said)  # too soon after the first
+        say(rig, RunProgress(run_id="2", done=1, total=2, key="x"))
+        say(rig, RunProgress(run_id="nowhere", done=1, total=2, key="x"))
+        say(rig, RunProgress(run_id="drift-web1-1", done=1, total=2, key="x"))
+        events = list(seen._queue)
+    assert [event.tag for event in events] == ["salt/job/1/prog/web1/12", "salt/job/drift-web1-1/prog/web1/1"]
+    assert events[0].data["text"] == "12/40 nginx (pkg.installed)"
+    assert heard == [said]
+    link = rig.inbox.fleet.link("web1")
+    say(rig, result("1"))
+    assert list(link.progress) == ["drift-web1-1"]
+    say(rig, said)  # late: the run is over
+    assert list(link.progress) == ["drift-web1-1"]
+    for number in range(100):
+        say(rig, RunProgress(run_id=f"drift-{number}", done=1, total=2, key="x"))
+    assert len(link.progress) == 16

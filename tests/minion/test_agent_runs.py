@@ -8,7 +8,7 @@ from pathlib import Path
 
 from highstate.files import blob_id
 from wire import patch
-from wire.messages import FindFile, GetBlob, Held, Hello, NeedWhole, Preview, RunResult, RunStarted
+from wire.messages import FindFile, GetBlob, Held, Hello, NeedWhole, Preview, RunProgress, RunResult, RunStarted
 
 
 def managed(path, **arguments):
@@ -169,6 +169,32 @@ def test_killed_in_the_middle_of_a_command(controller, agents, desired_state, tm
     controller.run("r2", keys=())
     assert controller.result("r2").outcome == "ok"
     assert len(controller.all(RunResult, run_id="r1")) == 1
+
+
+def test_progress_is_told_while_a_run_goes_on(controller, agents, desired_state, tmp_path):
+    agents().start()
+    controller.next(Hello)
+    desired = desired_state(*(("test", "nop", f"n{number}") for number in range(500)), ("cmd", "run", slow(tmp_path)))
+    controller.desire(desired)
+    controller.run("r1")
+    said = controller.next(RunProgress, run_id="r1", key=list(desired.chunks)[-1])
+    assert (said.done, said.total) == (500, 501)
+    assert said.seconds > 0
+    controller.run("r2", keys=())
+    (tmp_path / "go").touch()
+    controller.result("r2")
+    told = controller.all(RunProgress)
+    assert len(told) <= controller.result("r1").seconds + 1
+    assert {one.run_id for one in told} == {"r1"}
+
+
+def test_without_state_events_no_progress_is_told(controller, agents, desired_state, tmp_path):
+    agents(state_events=False).start()
+    controller.next(Hello)
+    controller.desire(desired_state(("cmd", "run", f"sleep 2.5; {counting(tmp_path)}")))
+    controller.run("r1")
+    assert controller.result("r1").outcome == "changed"
+    assert not controller.all(RunProgress)
 
 
 def test_runs_of_states_never_overlap_an_orphan(controller, agents, desired_state, tmp_path):

@@ -1,0 +1,71 @@
+"""The line on a terminal that says how far runs are, above which answers scroll by.
+
+Made by verbs that wait for minions. It stands on stderr, and there is none where that is no terminal.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from shutil import get_terminal_size
+
+import click
+
+from controller.cli import output
+from controller.views import CallProgress
+
+_CLEAR = "\r\x1b[K"
+
+
+class ProgressLine:
+    """What stands in the last line."""
+
+    def __init__(self, shown: bool) -> None:
+        self.shown = shown
+        """Whether there is a line at all."""
+        self._running: dict[str, CallProgress] = {}
+        self._drawn = False
+
+    def update(self, item: CallProgress) -> None:
+        """A minion says how far it is."""
+        self._running.pop(item.minion, None)
+        self._running[item.minion] = item
+        self._draw()
+
+    @contextmanager
+    def aside(self, minion: str) -> Iterator[None]:
+        """Out of the way while the answer of a minion is printed; that one runs no more."""
+        self._running.pop(minion, None)
+        self.clear()
+        yield
+        self._draw()
+
+    def clear(self) -> None:
+        """Leave the line empty."""
+        if self._drawn:
+            click.echo(_CLEAR, nl=False, err=True)
+        self._drawn = False
+
+    def _draw(self) -> None:
+        if self.shown and self._running:
+            click.echo(_CLEAR + _line(list(self._running.values()), get_terminal_size().columns), nl=False, err=True)
+            self._drawn = True
+
+
+@contextmanager
+def progress_line() -> Iterator[ProgressLine]:
+    """A line for as long as a verb waits."""
+    line = ProgressLine(sys.stderr.isatty())
+    try:
+        yield line
+    finally:
+        line.clear()
+
+
+def _line(running: list[CallProgress], width: int) -> str:
+    """The minion that spoke last, and how many more there are."""
+    newest = running[-1]
+    more = f"  (+{len(running) - 1} more running)" if len(running) > 1 else ""
+    text = f"{newest.minion}: {newest.text}  {newest.seconds:.0f} s{more}"
+    return output.printable(text).replace("\n", " ")[: max(width - 1, 10)]

@@ -1,0 +1,87 @@
+"""How far a run is, from the worker that runs it to the agent that tells the controller.
+
+The agent makes a `ProgressSlot` before it forks; the worker writes there what it begins, and the agent looks now and
+then. Memory of both, not a message: writing costs a microsecond, only the newest stands there, and nothing piles up.
+A slot that is read while it is written counts as empty: what is lost here was to be replaced in a moment anyway.
+"""
+
+from __future__ import annotations
+
+import mmap
+import zlib
+
+import msgspec
+
+from wire.messages import RunProgress
+
+EVERY = 1.0
+"""Seconds between looks at a slot: no run costs more than a message in that time, however many states it has."""
+
+AT_LEAST_EVERY = 10.0
+"""Seconds after which what has not changed is said again, with the time that has passed."""
+
+_SIZE = 4096
+_HEADER = 6  # length, two bytes, and CRC-32 of what follows
+_LONGEST_KEY = 1000
+"""Characters of a chunk key; UTF-8 and msgpack make at most four times as many bytes of it."""
+
+
+class Reached(msgspec.Struct, frozen=True, array_like=True):
+    """Where a run stands."""
+
+    done: int
+    """Chunks that have a result."""
+    total: int
+    key: str
+    """Of the chunk that was begun last."""
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(Reached)
+
+
+class ProgressSlot:
+    """One run's. Both processes have it after the fork."""
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, _SIZE)
+
+    def write(self, key: str, done: int, total: int) -> None:
+        """A chunk begins (`highstate.run.Surroundings.begins`)."""
+        body = _ENCODER.encode(Reached(done, total, key[:_LONGEST_KEY]))
+        self._memory[: _HEADER + len(body)] = len(body).to_bytes(2, "big") + zlib.crc32(body).to_bytes(4, "big") + body
+
+    def read(self) -> Reached | None:
+        """What was written last; None when nothing was, or when it is being written just now."""
+        size = int.from_bytes(self._memory[:2], "big")
+        body = self._memory[_HEADER : _HEADER + size]
+        if not size or zlib.crc32(body) != int.from_bytes(self._memory[2:_HEADER], "big"):
+            return None
+        try:
+            return _DECODER.decode(body)
+        except msgspec.MsgspecError:
+            return None
+
+
+class ProgressTold:
+    """What the controller was told of one worker's run."""
+
+    def __init__(self, slot: ProgressSlot, now: float) -> None:
+        """`now` in seconds of a clock that is not set, as everywhere below."""
+        self._slot = slot
+        self._began = self._said_at = now
+        self._said: Reached | None = None
+        self.due = now + EVERY
+        """When to look again."""
+
+    def news(self, run_id: str, now: float) -> RunProgress | None:
+        """What to say now, if anything."""
+        if now < self.due:
+            return None
+        self.due = now + EVERY
+        reached = self._slot.read()
+        if reached is None or (reached == self._said and now < self._said_at + AT_LEAST_EVERY):
+            return None
+        self._said, self._said_at = reached, now
+        seconds = round(now - self._began, 3)
+        return RunProgress(run_id=run_id, done=reached.done, total=reached.total, key=reached.key, seconds=seconds)
