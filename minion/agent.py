@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from minion.agent_drift import DriftTimer
 from minion.agent_facts import Answer, FactAnswerer
@@ -30,8 +30,8 @@ from minion.agent_runs import Jobs, RunPorts
 from minion.agent_settings import settings_from_child
 from minion.holding import Holding
 from minion.journal import RunFolder
-from minion.settings import BadSettings, Settings
 from minion.run_progress import ProgressSlot
+from minion.settings import BadSettings, Settings
 from minion.worker import Order
 from minion.worker import work as do
 from minion.worker_process import AgentPipe, Child, fork, lock_holder, take_lock
@@ -62,9 +62,6 @@ from wire.messages import (
 )
 
 log = logging.getLogger(__name__)
-
-if TYPE_CHECKING:
-    from minion.modules import Modules
 
 LONGEST_WAIT = 30.0
 """Seconds; the loop looks at the clock at least that often, in case the wall clock was set."""
@@ -296,7 +293,7 @@ class Agent:
         from minion.modules import Context, Modules
 
         settings, held = self._settings, self._holding.path
-        return Modules(
+        functions = Modules(
             Context(
                 minion_id=settings.id,
                 opts=settings.opts,
@@ -305,6 +302,7 @@ class Agent:
                 cachedir=str(settings.cachedir),
             )
         )
+        return lambda question, allowed: answer(question, allowed, functions)
 
     def _send(self, message: ToController) -> bool:
         """Only when somebody listens: what is said to nobody would be said again, later and out of date."""

@@ -310,7 +310,7 @@ def test_how_far_runs_are_is_shown_on_a_terminal_only(saltern, served, config_di
         shown = on_terminal(*verb, "-c", str(config_dir))
         assert "web1: 3/8 nginx (pkg.installed)  4 s" in shown
         assert shown.index("3/8") < shown.rindex("\r\x1b[K") < shown.rindex("state.apply")
-    assert "3/8" not in saltern("run", "web1", "state.apply").output
+    assert "3/8" not in saltern("run", "web1", "state.apply").out
 
 
 def test_call_runs_on_this_machine(saltern_process, tmp_path):
