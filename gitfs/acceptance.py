@@ -18,6 +18,7 @@ import pygit2
 from gitfs.environments import base_branch
 from gitfs.errors import BadTree
 from gitfs.policy import Candidate, LivePolicy, objection
+from gitfs.reffiles import move_ref
 from gitfs.signatures import signer_of
 from gitfs.trees import Inspector
 
@@ -80,19 +81,18 @@ class Acceptance:
         """
         after = dict(before)
         refused: list[Refused] = []
-        served = {name: oid for name, oid in fetched.items() if name.startswith(_SERVED)}
-        for name in sorted(before.keys() - served.keys()):
+        for name in sorted(before.keys() - fetched.keys()):
             if self._is_pinned(name, before):
                 refused.append(Refused(branch=_short(name), reason="it has vanished from the remote"))
             else:
                 repository.references.delete(LIVE + name)
                 del after[name]
-        news = dict(sorted(served.items() - before.items()))
+        news = dict(sorted(item for item in fetched.items() - before.items() if item[0].startswith(_SERVED)))
         seen = self._seen(news)
         for name, oid in news.items():
             reason = self._objection(repository, name, oid, before.get(name), seen.get(name, 0.0))
             if reason is None:
-                reason = _set(repository, LIVE + name, oid)
+                reason = _set(repository, LIVE + name, oid, moves=name in before)
             if reason is None:
                 after[name] = oid
             else:
@@ -220,9 +220,12 @@ def _short(name: str) -> str:
     return name.partition("/")[2]
 
 
-def _set(repository: pygit2.Repository, name: str, oid: str) -> str | None:
+def _set(repository: pygit2.Repository, name: str, oid: str, *, moves: bool) -> str | None:
     try:
-        repository.references.create(name, oid, force=True)
+        if moves:
+            move_ref(repository.path, name, oid)
+        else:
+            repository.references.create(name, oid, force=True)
     except UNREADABLE as error:
         return f"its name cannot be used: {error}"
     return None

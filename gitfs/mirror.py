@@ -29,6 +29,7 @@ from gitfs.expiry import expire
 from gitfs.generations import Busy, Generations, report_damage
 from gitfs.nearby import Nearby
 from gitfs.promptness import prompt_connections
+from gitfs.reffiles import move_ref
 from gitfs.settings import RemoteSettings
 from gitfs.transport import Callbacks, Refusal, failures, trust
 from gitfs.urls import local_path
@@ -96,6 +97,8 @@ class Mirror:
         self._peeled: dict[str, str] = {}
         self._names: dict[str, tuple[str, ...]] = {}
         """Ref of the remote -> what it is called here."""
+        self._last_named: tuple[Mapping[str, str], dict[str, str]] = ({}, {})
+        """Refs of the remote, and names here -> ids."""
         near = local_path(settings.url)
         self._nearby = None if near is None else Nearby(near)
 
@@ -290,7 +293,10 @@ class Mirror:
             return None
         self._drop(repository, held.keys() - there.keys())
         for name, oid in news.items():
-            repository.references.create(FETCHED + name, oid, force=True)
+            if name in held:
+                move_ref(repository.path, FETCHED + name, oid)
+            else:
+                repository.references.create(FETCHED + name, oid, force=True)
         return there
 
     def _asked_for(self, repository: pygit2.Repository, held: Mapping[str, str]) -> dict[str, str]:
@@ -324,8 +330,15 @@ class Mirror:
         remote.fetch(specs, callbacks=callbacks, prune=FetchPrune.NO_PRUNE, proxy=self.settings.proxy or True)
 
     def _named(self, refs: Mapping[str, str]) -> dict[str, str]:
-        """Name here -> id, for these refs of the remote."""
-        return {name: oid for ref, oid in refs.items() for name in self._names_of(ref)}
+        """Name here -> id, for these refs of the remote; costs what moved since the last time."""
+        before, found = self._last_named
+        if refs.keys() == before.keys():
+            moved = refs.items() - before.items()
+            found = {**found, **{name: oid for ref, oid in moved for name in self._names_of(ref)}}
+        else:
+            found = {name: oid for ref, oid in refs.items() for name in self._names_of(ref)}
+        self._last_named = refs, found
+        return found
 
     def _names_of(self, ref: str) -> tuple[str, ...]:
         found = self._names.get(ref)

@@ -39,7 +39,7 @@ class Nearby:
         if any(not (folder / name).exists() for name in _ORDINARY) or any((folder / x).exists() for x in _UNUSUAL):
             return None
         if self._files is None or self._files.folder != folder:
-            self._files = RefFiles(folder)
+            self._files = RefFiles(folder, watched=True)
         try:
             (found,) = self._files.below("")
         except (OSError, ValueError):
@@ -56,7 +56,9 @@ class Nearby:
                 # One pack, there or not there, whenever we are killed. Not single files: libgit2 never comes back from
                 # reading one that a power cut has shortened.
                 folder = Path(into.path) / "objects" / "pack"
-                source.pack(str(folder), pack_delegate=lambda builder: _add(builder, missing), n_threads=1)
+                packer = pygit2.Repository()  # of no refs: to order a pack, libgit2 opens each one that there is
+                packer.set_odb(source.odb)
+                packer.pack(str(folder), pack_delegate=lambda builder: _add(builder, missing), n_threads=1)
         except (Unusual, pygit2.GitError, KeyError, ValueError, OSError):
             return False
         finally:

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import os
+
 import pygit2
 import pytest
 
 from gitfs.nearby import Nearby
-from gitfs.reffiles import RefFiles
+from gitfs.reffiles import RefFiles, move_ref
+from gitfs.refwatch import RefWatch
 
 
 def as_git_sees(remote):
@@ -61,3 +64,97 @@ def test_what_is_out_of_the_ordinary_is_left_to_git(remote, tmp_path):
     assert not Nearby(remote.bare).copy(into, [remote.run("rev-parse", "v1")])
     remote.run("--git-dir", str(remote.bare), "symbolic-ref", "refs/heads/other", "refs/heads/main")
     assert Nearby(remote.bare).refs() is None
+
+
+def test_a_watched_folder_is_read_as_git_sees_it_whatever_happens_in_it(remote):
+    remote.commit({"top.sls": "one"})
+    files = RefFiles(remote.bare, watched=True)
+    git = ("--git-dir", str(remote.bare))
+    head = remote.run("rev-parse", "HEAD")
+    other = remote.commit({"top.sls": "two"})
+    heads = remote.bare / "refs" / "heads"
+    happenings = [
+        lambda: remote.run(*git, "update-ref", "refs/heads/a", head),
+        lambda: remote.run(*git, "update-ref", "refs/heads/a", other),
+        lambda: remote.run(*git, "update-ref", "refs/heads/deep/er/b", head),
+        lambda: remote.run(*git, "update-ref", "refs/heads/deep/er/b", other),
+        lambda: (heads / "a").write_text(head + "\n"),  # in place, as go-git does it
+        lambda: remote.run(*git, "update-ref", "-d", "refs/heads/a"),
+        lambda: remote.run(*git, "update-ref", "refs/heads/a/under", head),
+        lambda: remote.run(*git, "pack-refs", "--all"),
+        lambda: remote.run(*git, "update-ref", "refs/heads/deep/er/b", head),
+        lambda: remote.run(*git, "branch", "-m", "deep/er/b", "deep/er/c"),
+        lambda: (heads / "deep").rename(heads / "moved"),
+        lambda: remote.run(*git, "update-ref", "-d", "refs/heads/moved/er/c"),
+    ]
+    for number, happen in enumerate(happenings):
+        happen()
+        assert files.below("")[0] == as_git_sees(remote), number
+        assert files.below("")[0] == as_git_sees(remote), number
+
+
+def test_a_watch_names_the_file_that_changed_and_forgets_it(remote):
+    remote.commit({"top.sls": "one"}, branch="feature")
+    remote.commit({"top.sls": "one"})
+    watch = RefWatch(remote.bare / "refs")
+    assert watch.changed() is None
+    assert watch.changed() == set()
+    remote.commit({"top.sls": "two"})
+    assert watch.changed() == {"heads/main", "heads/main.lock"}
+    assert watch.changed() == set()
+    watch.forget()
+    assert watch.changed() is None
+
+
+def test_a_repository_put_in_the_place_of_another_is_seen(remote, make_remote):
+    remote.commit({"top.sls": "one"})
+    files = RefFiles(remote.bare, watched=True)
+    before = files.below("")[0]
+    second = make_remote("second")
+    second.commit({"top.sls": "other"})
+    remote.bare.rename(remote.bare.with_name("away"))
+    second.bare.rename(remote.bare)
+    assert files.below("")[0] == as_git_sees(remote) != before
+
+
+def test_after_a_ref_that_cannot_be_read_all_are_read_again(remote):
+    remote.commit({"top.sls": "one"})
+    files = RefFiles(remote.bare, watched=True)
+    before = files.below("")[0]
+    main = remote.bare / "refs" / "heads" / "main"
+    main.write_text("garbage\n")
+    for _ in range(2):
+        with pytest.raises(OSError, match="cannot be read"):
+            files.below("")
+    main.write_text(before["refs/heads/main"] + "\n")
+    assert files.below("")[0] == before
+
+
+def test_a_child_does_not_take_the_events_of_its_parent(remote):
+    remote.commit({"top.sls": "one"})
+    watch = RefWatch(remote.bare / "refs")
+    watch.changed()
+    remote.commit({"top.sls": "two"})
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if watch.changed() is None else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert watch.changed() == {"heads/main", "heads/main.lock"}
+
+
+def test_a_ref_moves_without_leaving_anything_beside_it(remote):
+    first = remote.commit({"top.sls": "one"})
+    remote.commit({"top.sls": "two"})
+    remote.run("--git-dir", str(remote.bare), "pack-refs", "--all")
+    move_ref(str(remote.bare), "refs/heads/main", first)
+    assert as_git_sees(remote)["refs/heads/main"] == first
+    assert [path.name for path in (remote.bare / "refs" / "heads").iterdir()] == ["main"]
+
+
+def test_a_pack_is_made_without_a_look_at_the_refs_of_the_remote(remote, tmp_path):
+    head = remote.commit({"top.sls": "one"})
+    (remote.bare / "refs" / "heads" / "unreadable").mkdir()
+    (remote.bare / "refs" / "heads" / "unreadable" / "ref").write_text("garbage\n")
+    into = pygit2.init_repository(str(tmp_path / "mirror"), bare=True)
+    assert Nearby(remote.bare).copy(into, [head])
+    assert into[head].peel(pygit2.Tree)["top.sls"].data == b"one"
