@@ -74,10 +74,10 @@ class Settings:
     state_output: str = "full"
     failhard: bool = False
     backup_mode: str = ""
-    opts: Mapping[str, Any] = field(default_factory=dict)
-    """Everything that the files say, for `config.get` and for `opts` in templates."""
     state_events: bool = True
     """Tell the controller how far runs are, about once a second."""
+    opts: Mapping[str, Any] = field(default_factory=dict)
+    """Everything that the files say, for `config.get` and for `opts` in templates."""
     warnings: tuple[str, ...] = ()
     """About keys that nobody reads; whoever loads the settings logs them."""
 
@@ -299,5 +299,5 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "state_output": _text,
     "failhard": _bool,
     "backup_mode": _text,
-}
     "state_events": _bool,
+}

@@ -311,6 +311,7 @@ ToController: TypeAlias = (
     | Held
     | NeedWhole
     | RunStarted
+    | RunProgress
     | RunResult
     | FindFile
     | ListFiles
@@ -341,7 +342,6 @@ def _no_extension(code: int, _data: memoryview) -> Any:
 
 _ENCODER = msgspec.msgpack.Encoder()
 _TO_CONTROLLER = msgspec.msgpack.Decoder(ToController, ext_hook=_no_extension)
-    | RunProgress
 _TO_MINION = msgspec.msgpack.Decoder(ToMinion, ext_hook=_no_extension)
 
 
