@@ -47,21 +47,33 @@ def retcode(context: Context, cmd: Any, **options: Any) -> int:
     return _run(cmd, **options).returncode
 
 
-def run_bg(context: Context, cmd: Any, cwd: str | None = None, env: Any = None) -> dict[str, Any]:
+def run_bg(
+    context: Context, cmd: Any, cwd: str | None = None, runas: str | None = None, shell: str | None = None,
+    python_shell: bool | None = True, env: Any = None, umask: Any = None,
+) -> dict[str, Any]:  # fmt: skip
     """Start a command and leave it to itself; its process id."""
     import subprocess
 
     from minion.states.environment import environment
+    from minion.states.process import identity_of
 
-    words = [str(one) for one in cmd] if isinstance(cmd, list) else ["/bin/sh", "-c", str(cmd)]
+    words = [str(one) for one in cmd] if isinstance(cmd, list) else [str(shell or "/bin/sh"), "-c", str(cmd)]
+    if isinstance(cmd, str) and not python_shell:
+        import shlex
+
+        words = shlex.split(cmd)
+    variables = _environ()
+    as_user = identity_of(runas, variables) if runas is not None else {}
     process = subprocess.Popen(
         words,
         cwd=cwd,
-        env={**_environ(), **(environment(env) or {})},
+        env={**variables, **(environment(env) or {})},
+        umask=-1 if umask is None else int(str(umask), 8),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        **as_user,
     )
     process.returncode = 0  # nobody waits for it, and Python need not say so
     return {"pid": process.pid}
@@ -79,6 +91,7 @@ def script(
     template: str | None = None,
     timeout: Any = None,
     saltenv: str = "base",
+    **options: Any,
 ) -> dict[str, Any]:
     """Fetch a script (`salt://`, a path, a URL), run it, and say how it went."""
     from minion.states.cmd_script import content, run_script, source_of
@@ -93,7 +106,7 @@ def script(
         return {"pid": 0, "retcode": 1, "stdout": "", "stderr": "", "cache_error": True}
 
     def launch(_machine: Any, line: str) -> Completed:
-        return _run(line, cwd=cwd, env=env, runas=runas, timeout=timeout, stdin=stdin, shell=shell)
+        return _run(line, cwd=cwd, env=env, runas=runas, timeout=timeout, stdin=stdin, shell=shell, **options)
 
     return as_salt(run_script(machine, data, args or more, cwd, runas, launch))
 
@@ -104,14 +117,16 @@ def script_retcode(context: Context, source: str, *args: Any, **options: Any) ->
     return code
 
 
-def exec_code(context: Context, lang: str, code: Any, cwd: str | None = None, args: Any = None) -> str:
+def exec_code(context: Context, lang: str, code: Any, cwd: str | None = None, args: Any = None, **options: Any) -> str:
     """Output of a piece of code, run by an interpreter such as `python3`."""
-    return _both(_code(context, lang, code, cwd, args))
+    return _both(_code(lang, code, args, {**options, "cwd": cwd}))
 
 
-def exec_code_all(context: Context, lang: str, code: Any, cwd: str | None = None, args: Any = None) -> dict[str, Any]:
+def exec_code_all(
+    context: Context, lang: str, code: Any, cwd: str | None = None, args: Any = None, **options: Any
+) -> dict[str, Any]:
     """Process id, exit code, stdout and stderr of a piece of code, run by an interpreter such as `python3`."""
-    return as_salt(_code(context, lang, code, cwd, args))
+    return as_salt(_code(lang, code, args, {**options, "cwd": cwd}))
 
 
 def which(context: Context, cmd: str) -> str | None:
@@ -163,7 +178,7 @@ def _both(done: Completed) -> str:
     return "\n".join(text for text in (done.stdout.rstrip("\n"), done.stderr.rstrip("\n")) if text)
 
 
-def _code(context: Context, lang: str, code: Any, cwd: str | None, args: Any) -> Completed:
+def _code(lang: str, code: Any, args: Any, options: Mapping[str, Any]) -> Completed:
     import tempfile
 
     text = "\n".join(str(one) for one in code) if isinstance(code, list) else str(code)
@@ -171,7 +186,7 @@ def _code(context: Context, lang: str, code: Any, cwd: str | None, args: Any) ->
     with tempfile.NamedTemporaryFile("w", prefix="saltern-code-") as file:
         file.write(text)
         file.flush()
-        return _run([lang, file.name, *words], cwd=cwd)
+        return _run([lang, file.name, *words], **options)
 
 
 def _environ() -> dict[str, str]:

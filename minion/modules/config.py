@@ -2,31 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from minion.lookup import MISSING, lookup
 from minion.modules.context import Context
 
 
-def get(context: Context, key: str, default: Any = "", delimiter: str = ":") -> Any:
-    """A value of the minion's configuration, else of its grains, else of its pillar (Salt's order), or the default."""
-    if key == "id":
-        return context.minion_id
-    for name in ("opts", "grains", "pillar"):  # by name: each is only made when the one before has no answer
-        value = lookup(getattr(context, name), key, delimiter=delimiter)
+def get(
+    context: Context, key: str, default: Any = "", delimiter: str = ":", merge: str | None = None,
+    omit_opts: bool = False, omit_pillar: bool = False, omit_master: bool = False, omit_grains: bool = False,
+) -> Any:  # fmt: skip
+    """A value of the minion's configuration, else of its grains, else of its pillar (Salt's order), or the default.
+
+    With `merge` (recurse or overwrite) what all of them have under this key together.
+    """
+    if merge is not None:
+        return _merged(context, key, default, delimiter, merge)
+    for source in _sources(context, omit_opts, omit_grains, omit_pillar, omit_master):
+        value = lookup(source, key, delimiter=delimiter)
         if value is not MISSING:
             return value
     return default
 
 
-def option(context: Context, value: str, default: Any = "") -> Any:
-    """A value of the minion's configuration, else of its pillar."""
-    for name in ("opts", "pillar"):
-        found = lookup(getattr(context, name), value)
-        if found is not MISSING:
-            return found
-    return default
+def option(
+    context: Context, value: str, default: Any = None, omit_opts: bool = False, omit_grains: bool = False,
+    omit_pillar: bool = False, omit_master: bool = False, omit_all: bool = False, wildcard: bool = False,
+) -> Any:  # fmt: skip
+    """A value by its whole name, as config.get finds it; with `wildcard` all whose name a glob fits."""
+    sources = () if omit_all else _sources(context, omit_opts, omit_grains, omit_pillar, omit_master)
+    if wildcard:
+        import fnmatch
+
+        found = [{key: one for key, one in source.items() if fnmatch.fnmatch(key, value)} for source in sources]
+        return {key: one for each in reversed(found) for key, one in each.items()} or default or {}
+    for source in sources:
+        if value in source:
+            return source[value]
+    return "" if default is None else default
+
+
+def _sources(
+    context: Context, omit_opts: bool, omit_grains: bool, omit_pillar: bool, omit_master: bool
+) -> Iterator[Mapping[str, Any]]:
+    """Where values are looked for, in Salt's order; each is only made when the one before has no answer."""
+    if not omit_opts:
+        yield {**context.opts, "id": context.minion_id}
+    if not omit_grains:
+        yield context.grains
+    if not omit_pillar:
+        yield context.pillar
+    if not omit_master and isinstance(context.pillar.get("master"), Mapping):
+        yield context.pillar["master"]
+
+
+def _merged(context: Context, key: str, default: Any, delimiter: str, merge: str) -> Any:
+    from minion.modules.language import find
+
+    merge_all = find("slsutil.merge_all")
+    assert merge_all is not None  # noqa: S101  (the language has it)
+    sources = [*_sources(context, False, False, False, False)][::-1]
+    strategy = merge if merge in ("recurse", "overwrite") else "recurse"
+    return lookup(merge_all(context, sources, strategy), key, default, delimiter=delimiter)
 
 
 def items(context: Context) -> dict[str, Any]:

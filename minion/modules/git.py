@@ -7,13 +7,14 @@ no question that nobody answers.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from minion.modules.context import Context
 from minion.modules.errors import CallFailed
 from minion.modules.git_config import config_get, config_get_regexp, config_set, config_unset
 from minion.modules.git_run import git, revision_of, without_password, words_of
+from minion.modules.parameters import named
 
 
 def version(context: Context, versioninfo: bool = False) -> Any:
@@ -31,7 +32,6 @@ def init(context: Context, cwd: str, bare: bool = False, template: Any = None, s
 def clone(
     context: Context, cwd: str, url: str, name: str | None = None, opts: str = "", git_opts: str = "",
     user: str | None = None, identity: str | None = None, https_user: Any = None, https_pass: Any = None,
-    ignore_retcode: bool = False,
 ) -> bool:  # fmt: skip
     """Clone a repository to a path, or below it under a name."""
     from urllib.parse import quote
@@ -40,13 +40,13 @@ def clone(
         pair = quote(str(https_user), safe="") + (f":{quote(str(https_pass), safe='')}" if https_pass else "")
         url = url.replace("https://", f"https://{pair}@", 1)
     place = f"{cwd.rstrip('/')}/{name}" if name else cwd
-    git(context, None, "clone", *words_of(opts), "--", url, place, user=user, identity=identity)
+    git(context, None, "clone", *words_of(opts), "--", url, place, user=user, before=git_opts, identity=identity)
     return True
 
 
 def fetch(
     context: Context, cwd: str, remote: str | None = None, force: bool = False, refspecs: Any = None, opts: str = "",
-    git_opts: str = "", user: str | None = None, identity: str | None = None, ignore_retcode: bool = False,
+    git_opts: str = "", user: str | None = None, identity: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Fetch from a remote; what is new, changed or gone among branches and tags."""
     before = _refs(context, cwd, user)
@@ -61,6 +61,7 @@ def fetch(
         *where,
         *specs,
         user=user,
+        before=git_opts,
         identity=identity,
     )
     after = _refs(context, cwd, user)
@@ -78,9 +79,9 @@ def fetch(
 
 
 def pull(context: Context, cwd: str, opts: str = "", git_opts: str = "", user: str | None = None,
-         identity: str | None = None, ignore_retcode: bool = False) -> str:  # fmt: skip
+         identity: str | None = None) -> str:  # fmt: skip
     """Fetch and merge."""
-    return git(context, cwd, "pull", *words_of(opts), user=user, identity=identity)
+    return git(context, cwd, "pull", *words_of(opts), user=user, before=git_opts, identity=identity)
 
 
 def push(
@@ -92,11 +93,10 @@ def push(
     git_opts: str = "",
     user: str | None = None,
     identity: str | None = None,
-    ignore_retcode: bool = False,
 ) -> str:
     """Send a ref to a remote."""
     return git(context, cwd, "push", *words_of(opts), *([remote] if remote else []), *([ref] if ref else []), user=user,
-                identity=identity, whole=True)  # fmt: skip
+                before=git_opts, identity=identity, whole=True)  # fmt: skip
 
 
 def checkout(
@@ -107,34 +107,38 @@ def checkout(
     opts: str = "",
     git_opts: str = "",
     user: str | None = None,
-    ignore_retcode: bool = False,
 ) -> str:
     """Check out a revision."""
     forced = ["--force"] if force else []
     return git(
-        context, cwd, "checkout", *forced, *words_of(opts), *([revision_of(rev)] if rev else []), user=user, whole=True
+        context,
+        cwd,
+        "checkout",
+        *forced,
+        *words_of(opts),
+        *([revision_of(rev)] if rev else []),
+        user=user,
+        before=git_opts,
+        whole=True,
     )
 
 
-def revision(context: Context, cwd: str, rev: str = "HEAD", short: bool = False, user: str | None = None,
-             ignore_retcode: bool = False) -> str:  # fmt: skip
+def revision(context: Context, cwd: str, rev: str = "HEAD", short: bool = False, user: str | None = None) -> str:
     """The commit that a revision means."""
     return git(context, cwd, "rev-parse", *(["--short"] if short else []), revision_of(rev), user=user)
 
 
-def rev_parse(context: Context, cwd: str, rev: str | None = None, opts: str = "", user: str | None = None,
-              ignore_retcode: bool = False) -> str:  # fmt: skip
+def rev_parse(context: Context, cwd: str, rev: str | None = None, opts: str = "", user: str | None = None) -> str:
     """What git rev-parse says."""
     return git(context, cwd, "rev-parse", *words_of(opts), *([rev] if rev else []), user=user)
 
 
-def current_branch(context: Context, cwd: str, user: str | None = None, ignore_retcode: bool = False) -> str:
+def current_branch(context: Context, cwd: str, user: str | None = None) -> str:
     """The branch that is checked out; `HEAD` when it is none."""
     return git(context, cwd, "rev-parse", "--abbrev-ref", "HEAD", user=user)
 
 
-def list_branches(context: Context, cwd: str, remote: bool = False, user: str | None = None,
-                  ignore_retcode: bool = False) -> list[str]:  # fmt: skip
+def list_branches(context: Context, cwd: str, remote: bool = False, user: str | None = None) -> list[str]:  # fmt: skip
     """Local branches, or those of the remotes."""
     where = "refs/remotes" if remote else "refs/heads"
     short = len(where) + 1
@@ -143,33 +147,31 @@ def list_branches(context: Context, cwd: str, remote: bool = False, user: str | 
     ]
 
 
-def list_tags(context: Context, cwd: str, user: str | None = None, ignore_retcode: bool = False) -> list[str]:
+def list_tags(context: Context, cwd: str, user: str | None = None) -> list[str]:
     """All tags."""
     return git(context, cwd, "tag", "--list", user=user).splitlines()
 
 
 def tag(context: Context, cwd: str, name: str, ref: str = "HEAD", message: str | None = None, opts: str = "",
-        user: str | None = None, ignore_retcode: bool = False) -> str:  # fmt: skip
+        user: str | None = None) -> str:  # fmt: skip
     """Make a tag; with a message an annotated one."""
     said = ["-a", "-m", message] if message else []
     return git(context, cwd, "tag", *said, *words_of(opts), "--", name, revision_of(ref), user=user)
 
 
 def branch(context: Context, cwd: str, name: str | None = None, opts: str = "", git_opts: str = "",
-           user: str | None = None, ignore_retcode: bool = False) -> bool:  # fmt: skip
+           user: str | None = None) -> bool:  # fmt: skip
     """Make or change a branch."""
-    git(context, cwd, "branch", *words_of(opts), *([revision_of(name)] if name else []), user=user)
+    git(context, cwd, "branch", *words_of(opts), *([revision_of(name)] if name else []), user=user, before=git_opts)
     return True
 
 
-def describe(
-    context: Context, cwd: str, rev: str = "HEAD", user: str | None = None, ignore_retcode: bool = False
-) -> str:
+def describe(context: Context, cwd: str, rev: str = "HEAD", user: str | None = None) -> str:
     """The nearest tag, or the commit's short id."""
     return git(context, cwd, "describe", "--always", revision_of(rev), user=user)
 
 
-def status(context: Context, cwd: str, user: str | None = None, ignore_retcode: bool = False) -> dict[str, list[str]]:
+def status(context: Context, cwd: str, user: str | None = None) -> dict[str, list[str]]:
     """What is changed in the work tree: deleted, modified, new, untracked."""
     names = {"D": "deleted", "M": "modified", "A": "new", "??": "untracked"}
     found: dict[str, list[str]] = {}
@@ -179,8 +181,7 @@ def status(context: Context, cwd: str, user: str | None = None, ignore_retcode: 
     return found
 
 
-def remotes(context: Context, cwd: str, user: str | None = None, redact_auth: bool = True,
-            ignore_retcode: bool = False) -> dict[str, dict[str, str]]:  # fmt: skip
+def remotes(context: Context, cwd: str, user: str | None = None, redact_auth: bool = True) -> dict[str, dict[str, str]]:
     """The remotes, with the addresses that are fetched from and pushed to."""
     found: dict[str, dict[str, str]] = {}
     for line in git(context, cwd, "remote", "--verbose", user=user).splitlines():
@@ -189,8 +190,9 @@ def remotes(context: Context, cwd: str, user: str | None = None, redact_auth: bo
     return found
 
 
-def remote_get(context: Context, cwd: str, remote: str = "origin", user: str | None = None, redact_auth: bool = True,
-               ignore_retcode: bool = False) -> dict[str, str]:  # fmt: skip
+def remote_get(
+    context: Context, cwd: str, remote: str = "origin", user: str | None = None, redact_auth: bool = True
+) -> dict[str, str]:
     """The addresses of one remote."""
     found = remotes(context, cwd, user, redact_auth)
     if remote not in found:
@@ -199,7 +201,7 @@ def remote_get(context: Context, cwd: str, remote: str = "origin", user: str | N
 
 
 def remote_set(context: Context, cwd: str, url: str, remote: str = "origin", user: str | None = None,
-               push_url: str | None = None, ignore_retcode: bool = False, **more: Any) -> dict[str, str]:  # fmt: skip
+               push_url: str | None = None, **more: Any) -> dict[str, str]:  # fmt: skip
     """Give a remote this address; one that is not there is made."""
     if remote in remotes(context, cwd, user):
         git(context, cwd, "remote", "rm", remote, user=user)
@@ -210,7 +212,7 @@ def remote_set(context: Context, cwd: str, url: str, remote: str = "origin", use
 
 
 def ls_remote(context: Context, cwd: str | None = None, remote: str = "origin", ref: str | None = None, opts: str = "",
-              user: str | None = None, identity: str | None = None, ignore_retcode: bool = False) -> Any:  # fmt: skip
+              user: str | None = None, identity: str | None = None) -> Any:  # fmt: skip
     """The refs of a remote: name → commit; of one ref the same."""
     said = git(
         context, cwd, "ls-remote", *words_of(opts), "--", remote, *([ref] if ref else []), user=user, identity=identity
@@ -219,14 +221,14 @@ def ls_remote(context: Context, cwd: str | None = None, remote: str = "origin", 
 
 
 def remote_refs(context: Context, url: str, heads: bool = False, tags: bool = False, user: str | None = None,
-                identity: str | None = None, ignore_retcode: bool = False, **more: Any) -> dict[str, str]:  # fmt: skip
+                identity: str | None = None, **more: Any) -> dict[str, str]:  # fmt: skip
     """The refs of the repository at an address: name → commit."""
     only = [*(["--heads"] if heads else []), *(["--tags"] if tags else [])]
     said = git(context, None, "ls-remote", *only, "--", url, user=user, identity=identity)
     return {name: sha for sha, _, name in (line.partition("\t") for line in said.splitlines())}
 
 
-def merge_base(context: Context, cwd: str, refs: Any = None, user: str | None = None, ignore_retcode: bool = False,
+def merge_base(context: Context, cwd: str, refs: Any = None, user: str | None = None,
                **more: Any) -> str:  # fmt: skip
     """The commit from which several revisions have parted."""
     names = refs.split(",") if isinstance(refs, str) else refs or []
@@ -234,7 +236,7 @@ def merge_base(context: Context, cwd: str, refs: Any = None, user: str | None = 
 
 
 def symbolic_ref(context: Context, cwd: str, ref: str, value: str | None = None, opts: str = "",
-                 user: str | None = None, ignore_retcode: bool = False) -> str:  # fmt: skip
+                 user: str | None = None) -> str:  # fmt: skip
     """What a symbolic ref stands for, or have it stand for a ref."""
     return git(context, cwd, "symbolic-ref", *words_of(opts), ref, *([value] if value else []), user=user)
 
@@ -246,7 +248,6 @@ def archive(
     rev: str = "HEAD",
     prefix: str | None = None,
     user: str | None = None,
-    ignore_retcode: bool = False,
     format: str | None = None,  # noqa: A002  (Salt's name)
     **more: Any,
 ) -> bool:
@@ -266,7 +267,7 @@ def archive(
     return True
 
 
-def list_worktrees(context: Context, cwd: str, user: str | None = None, ignore_retcode: bool = False,
+def list_worktrees(context: Context, cwd: str, user: str | None = None,
                    **more: Any) -> dict[str, dict[str, Any]]:  # fmt: skip
     """The work trees of a repository: path → commit and branch."""
     found: dict[str, dict[str, Any]] = {}
@@ -288,13 +289,66 @@ def is_worktree(context: Context, cwd: str, user: str | None = None) -> bool:
     return "/worktrees/" in found
 
 
-def _simple(*verb: str) -> Any:
-    def run(context: Context, cwd: str, *args: str, opts: str = "", git_opts: str = "", user: str | None = None,
-            ignore_retcode: bool = False) -> str:  # fmt: skip
-        return git(context, cwd, *verb, *words_of(opts), *map(str, args), user=user)
+def _verb(*verb: str, takes: str = "", default: Any = None) -> Callable[..., str]:
+    """`git VERB` with one argument of Salt's name, and with more words as they are."""
+
+    def run(context: Context, cwd: str, value: Any = default, *args: str, opts: Any = "", git_opts: Any = "",
+            user: str | None = None, identity: str | None = None) -> str:  # fmt: skip
+        words = [str(one) for one in (value, *args) if one not in (None, "")]
+        return git(context, cwd, *verb, *words_of(opts), *words, user=user, identity=identity, before=git_opts)
 
     run.__doc__ = f"Run `git {' '.join(verb)}` with these arguments; what it says."
-    return run
+    return named(run, **{takes or "rev": "value"})
+
+
+def diff(context: Context, cwd: str, item1: str | None = None, item2: str | None = None, opts: Any = "",
+         git_opts: Any = "", user: str | None = None, no_index: bool = False, cached: bool = False,
+         paths: Any = None) -> str:  # fmt: skip
+    """What differs between two revisions, or from what is checked out; with `cached` what is staged."""
+    signs = [*(["--no-index"] if no_index else []), *(["--cached"] if cached else [])]
+    revisions = [revision_of(one) for one in (item1, item2) if one]
+    only = [str(one) for one in (paths.split(",") if isinstance(paths, str) else paths or ())]
+    return git(context, cwd, "diff", *signs, *words_of(opts), *revisions, *(["--", *only] if only else []), user=user,
+               before=git_opts, good=(0, 1) if no_index else (0,))  # fmt: skip
+
+
+def commit(context: Context, cwd: str, message: str, opts: Any = "", git_opts: Any = "", user: str | None = None,
+           filename: str | None = None) -> str:  # fmt: skip
+    """Commit what is staged, or a file."""
+    only = ["--", filename] if filename else []
+    return git(context, cwd, "commit", "-m", str(message), *words_of(opts), *only, user=user, before=git_opts)
+
+
+def worktree_add(context: Context, cwd: str, worktree_path: str, ref: str | None = None, reset_branch: Any = None,
+                 force: Any = None, detach: bool = False, opts: Any = "", git_opts: Any = "", user: str | None = None,
+                 branch: str | None = None) -> str:  # fmt: skip
+    """Make a work tree beside the main one, on a branch of its own unless it is detached."""
+    name = branch or worktree_path.rstrip("/").rpartition("/")[2]
+    on = ["--detach"] if detach else ["-B" if reset_branch else "-b", name]
+    signs = [*(["--force"] if force else []), *on, *words_of(opts)]
+    return git(context, cwd, "worktree", "add", *signs, worktree_path, *([revision_of(ref)] if ref else []), user=user,
+               before=git_opts, whole=True)  # fmt: skip
+
+
+def worktree_prune(context: Context, cwd: str, dry_run: bool = False, verbose: bool = True, expire: str | None = None,
+                   opts: Any = "", git_opts: Any = "", user: str | None = None) -> str:  # fmt: skip
+    """Forget work trees that are not there."""
+    signs = [*(["--dry-run"] if dry_run else []), *(["--verbose"] if verbose else [])]
+    signs += ["--expire", expire] if expire else []
+    return git(context, cwd, "worktree", "prune", *signs, *words_of(opts), user=user, before=git_opts, whole=True)
+
+
+def worktree_rm(context: Context, cwd: str, user: str | None = None) -> bool:
+    """Remove a work tree beside the main one, its files too; worktree_prune has git forget it."""
+    if not is_worktree(context, cwd, user):
+        raise CallFailed(f"{cwd} is not a git worktree")
+    context.machine.remove(cwd)
+    return True
+
+
+def discard_local_changes(context: Context, cwd: str, path: str = ".", user: str | None = None) -> str:
+    """Take back what is changed in the work tree, and not staged."""
+    return git(context, cwd, "checkout", "--", path, user=user)
 
 
 def _refs(context: Context, cwd: str, user: str | None) -> dict[str, str]:
@@ -305,12 +359,12 @@ def _refs(context: Context, cwd: str, user: str | None) -> dict[str, str]:
 
 
 FUNCTIONS: Mapping[str, Any] = {
-    "add": _simple("add", "--verbose"),
+    "add": _verb("add", "--verbose", takes="filename"),
     "archive": archive,
     "branch": branch,
     "checkout": checkout,
     "clone": clone,
-    "commit": _simple("commit", "-m"),
+    "commit": commit,
     "config_get": config_get,
     "config_get_regex": config_get_regexp,
     "config_get_regexp": config_get_regexp,
@@ -318,8 +372,8 @@ FUNCTIONS: Mapping[str, Any] = {
     "config_unset": config_unset,
     "current_branch": current_branch,
     "describe": describe,
-    "diff": _simple("diff"),
-    "discard_local_changes": _simple("checkout", "--", "."),
+    "diff": diff,
+    "discard_local_changes": discard_local_changes,
     "fetch": fetch,
     "init": init,
     "is_worktree": is_worktree,
@@ -327,26 +381,26 @@ FUNCTIONS: Mapping[str, Any] = {
     "list_tags": list_tags,
     "list_worktrees": list_worktrees,
     "ls_remote": ls_remote,
-    "merge": _simple("merge"),
+    "merge": _verb("merge"),
     "merge_base": merge_base,
     "pull": pull,
     "push": push,
-    "rebase": _simple("rebase"),
+    "rebase": _verb("rebase", default="master"),
     "remote_get": remote_get,
     "remote_refs": remote_refs,
     "remote_set": remote_set,
     "remotes": remotes,
-    "reset": _simple("reset"),
+    "reset": _verb("reset"),
     "rev_parse": rev_parse,
     "revision": revision,
-    "rm": _simple("rm"),
-    "stash": _simple("stash"),
+    "rm": _verb("rm", takes="filename"),
+    "stash": _verb("stash", takes="action", default="save"),
     "status": status,
-    "submodule": _simple("submodule"),
+    "submodule": _verb("submodule", takes="command"),
     "symbolic_ref": symbolic_ref,
     "tag": tag,
     "version": version,
-    "worktree_add": _simple("worktree", "add"),
-    "worktree_prune": _simple("worktree", "prune", "--verbose"),
-    "worktree_rm": _simple("worktree", "remove"),
+    "worktree_add": worktree_add,
+    "worktree_prune": worktree_prune,
+    "worktree_rm": worktree_rm,
 }

@@ -15,7 +15,6 @@ def config_get(
     key: str,
     cwd: str | None = None,
     user: str | None = None,
-    ignore_retcode: bool = False,
     **more: Any,
 ) -> Any:
     """A setting of git; with `all=True` all its values. Null when it is not set."""
@@ -29,7 +28,6 @@ def config_get_regexp(
     value_regex: str | None = None,
     cwd: str | None = None,
     user: str | None = None,
-    ignore_retcode: bool = False,
     **more: Any,
 ) -> dict[str, list[str]]:
     """Settings whose name a regular expression fits, with their values."""
@@ -41,7 +39,7 @@ def config_get_regexp(
 
 
 def config_set(context: Context, key: str, value: Any = None, multivar: Any = None, cwd: str | None = None,
-               user: str | None = None, ignore_retcode: bool = False, **more: Any) -> Any:  # fmt: skip
+               user: str | None = None, **more: Any) -> Any:  # fmt: skip
     """Give a setting this value, or with `multivar` these; the values that it has then."""
     wanted = multivar.split(",") if isinstance(multivar, str) else multivar or [value]
     where = _scope(cwd, more)
@@ -52,7 +50,7 @@ def config_set(context: Context, key: str, value: Any = None, multivar: Any = No
 
 
 def config_unset(context: Context, key: str, value_regex: str | None = None, cwd: str | None = None,
-                 user: str | None = None, ignore_retcode: bool = False, **more: Any) -> bool:  # fmt: skip
+                 user: str | None = None, **more: Any) -> bool:  # fmt: skip
     """Take a setting away; with `all=True` all its values."""
     sign = "--unset-all" if more.get("all") else "--unset"
     git(context, cwd, "config", *_scope(cwd, more), sign, key, *([value_regex] if value_regex else []), user=user)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from typing import Any
 
 from minion.modules.context import Context
@@ -14,22 +15,24 @@ ENV = {"GIT_TERMINAL_PROMPT": "0"}
 
 def git(
     context: Context, cwd: str | None, *words: str, user: str | None = None, identity: str | None = None,
-    strip: bool = True, whole: bool = False,
+    strip: bool = True, whole: bool = False, before: Any = "", good: Sequence[int] = (0,),
 ) -> str:  # fmt: skip
-    """What git says; CallFailed when it fails. `whole`: what it says on stderr too."""
+    """What git says; CallFailed when it fails. `whole`: what it says on stderr too; `before`: options before the verb;
+    `good`: exit codes that are no failure.
+    """
     env = dict(ENV)
     if identity:
         if "'" in identity:
             raise CallFailed("identity must be the path of a private key")
         env["GIT_SSH_COMMAND"] = f"ssh -o IdentitiesOnly=yes -o BatchMode=yes -i '{identity}'"
-    done = context.machine.run(["git", *safe(cwd), *words], cwd=cwd, env=env, runas=user)
+    done = context.machine.run(["git", *safe(cwd), *words_of(before), *words], cwd=cwd, env=env, runas=user)
     if done.returncode == 127:
         raise CallFailed("There is no git program: install the package git")
-    if done.returncode != 0:
+    if done.returncode not in good:
         said = shlex.join(["git", *map(without_password, words)])
         raise CallFailed(f"Command '{said}' failed: {without_password(done.stderr.strip())}")
     text = "\n".join(one for one in (done.stderr.strip(), done.stdout.strip()) if one) if whole else done.stdout
-    return text.strip() if strip else text
+    return text.strip("\n").rstrip() if strip else text
 
 
 def safe(cwd: str | None) -> list[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from minion.modules import language
 from minion.modules.context import Context
 from minion.modules.errors import BadArguments, CallFailed, UnknownFunction
+from minion.modules.parameters import with_effect
 from minion.states.plan import StateFailed
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 _NAMES = """
     alternatives archive cmd config cp cron data debconf defaults disk dnsutil environ event file git grains group
-    hashutil hosts http ini jinja kmod locale log match mount network pillar pip pkg ps random saltutil service
+    hashutil hosts http ini jinja kmod locale log match mine mount network pillar pip pkg ps random saltutil service
     shadow slsutil ssh state status sys sysctl system test timezone user virtualenv
 """
 
@@ -54,6 +55,7 @@ class Modules:
             _check(fun, user.call, args, given)
             return user.call(*args, **given)
         function = find(fun)
+        given = with_effect(str(fun), function, given)
         _check(fun, function, (None, *args), given, own=1)
         try:
             return function(self._context, *args, **given)

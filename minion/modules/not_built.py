@@ -52,6 +52,7 @@ schedule.show_next_fire_time schedule.skip_job: the agent has no schedule of its
 service.firstboot service.offline: for systems that are not running
 slsutil.banner: write it into the template
 ssh.hash_known_hosts: use cmd.run with ssh-keygen
+state.clear_cache: nothing of a run is cached
 state.event: use saltern events
 state.get_pauses state.pause state.resume state.soft_kill: a run cannot be paused; saltutil.term_job ends it
 state.graph state.graph_highstate: use state.show_lowstate

@@ -10,7 +10,10 @@ from minion.modules.context import Context
 from minion.modules.errors import CallFailed
 
 
-def get(context: Context, key: str, default: Any = "", merge: bool = False, delimiter: str = ":") -> Any:
+def get(
+    context: Context, key: str, default: Any = "", merge: bool = False, merge_nested_lists: bool | None = None,
+    delimiter: str = ":",
+) -> Any:  # fmt: skip
     """A value by its path (`nginx:port`), or the default."""
     if not key:
         return dict(context.pillar)
@@ -18,23 +21,42 @@ def get(context: Context, key: str, default: Any = "", merge: bool = False, deli
     if value is MISSING:
         return default
     if merge and isinstance(value, Mapping) and isinstance(default, Mapping):
-        return {**default, **value}
+        lists = context.opts.get("pillar_merge_lists", False) if merge_nested_lists is None else merge_nested_lists
+        return _updated(context, default, value, bool(lists))
+    if merge and isinstance(value, list) and isinstance(default, list):
+        return [*default, *(one for one in value if one not in default)]
     return value
 
 
-def items(context: Context) -> dict[str, Any]:
-    """The whole pillar."""
-    return dict(context.pillar)
+def _updated(context: Context, default: Mapping[str, Any], value: Mapping[str, Any], lists: bool) -> Any:
+    from minion.modules.language import find
+
+    update = find("slsutil.update")
+    assert update is not None  # noqa: S101  (the language has it)
+    return update(context, default, value, merge_lists=lists)
 
 
-def item(context: Context, *keys: str) -> dict[str, Any]:
-    """The values named; one that is not there is empty."""
-    return {key: lookup(context.pillar, key, "") for key in keys}
+def items(context: Context, *keys: str, pillar: Any = None) -> dict[str, Any]:
+    """The whole pillar, or the values named; with `pillar` as it would be with these values over it."""
+    if keys:
+        return item(context, *keys)
+    if not pillar:
+        return dict(context.pillar)
+    from minion.modules.state_runs import compiler_of, good, override_of
+
+    compiled = compiler_of(context).highstate(override_of(pillar))
+    good(compiled)
+    return dict(compiled.pillar)
 
 
-def keys(context: Context, key: str = "") -> list[Any]:
+def item(context: Context, *keys: str, default: Any = "", delimiter: str = ":") -> dict[str, Any]:
+    """The values named; one that is not there is the default."""
+    return {key: lookup(context.pillar, key, default, delimiter=delimiter) for key in keys}
+
+
+def keys(context: Context, key: str = "", delimiter: str = ":") -> list[Any]:
     """Keys of the pillar, or of a mapping within it."""
-    value = lookup(context.pillar, key) if key else context.pillar
+    value = lookup(context.pillar, key, delimiter=delimiter) if key else context.pillar
     if value is MISSING:
         raise CallFailed(f"Pillar key {key} is not there")
     if not isinstance(value, Mapping):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from minion.modules.context import Context
+from minion.modules.errors import CallFailed
 from minion.modules.saltutil_jobs import FUNCTIONS as JOBS
 from minion.usermodules.store import KINDS
 
@@ -18,8 +19,12 @@ _ELSEWHERE = (
 """Kinds that a minion does not load here: there is nothing to bring up to date."""
 
 
-def sync_all(context: Context, saltenv: str = "base", refresh: bool = True) -> dict[str, list[str]]:
+def sync_all(
+    context: Context, saltenv: str = "base", refresh: bool = True, extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+) -> dict[str, list[str]]:  # fmt: skip
     """All kinds of user modules; by kind, what is new, changed or gone."""
+    _refuse_lists(extmod_whitelist, extmod_blacklist)
     changed = context.sync_user_modules(KINDS, str(saltenv or "base"))
     return {**{kind: [] for kind in _ELSEWHERE}, **changed}
 
@@ -48,8 +53,17 @@ def list_extmods(context: Context) -> dict[str, list[str]]:
     return {kind: sorted(names) for kind, names in context.user_modules.store.index().items() if names}
 
 
+def _refuse_lists(only: Any, never: Any) -> None:
+    if only or never:
+        raise CallFailed("all modules of the tree are synced: extmod_whitelist and extmod_blacklist are not supported")
+
+
 def _sync(kind: str) -> Callable[..., list[str]]:
-    def sync(context: Context, saltenv: str = "base", refresh: bool = True) -> list[str]:
+    def sync(
+        context: Context, saltenv: str = "base", refresh: bool = True, extmod_whitelist: Any = None,
+        extmod_blacklist: Any = None,
+    ) -> list[str]:  # fmt: skip
+        _refuse_lists(extmod_whitelist, extmod_blacklist)
         if kind in _ELSEWHERE:
             return []
         return context.sync_user_modules((kind,), str(saltenv or "base"))[kind]

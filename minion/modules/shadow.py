@@ -7,6 +7,7 @@ from typing import Any
 
 from minion.modules.context import Context
 from minion.modules.errors import CallFailed
+from minion.modules.parameters import named
 from minion.system import accounts
 
 _FIELDS = ("lstchg", "min", "max", "warn", "inact", "expire")
@@ -118,12 +119,16 @@ FUNCTIONS: Mapping[str, Any] = {
     "info": info,
     "list_users": list_users,
     "lock_password": lock_password,
-    "set_date": _ageing("lstchg", "-d", "The day of the last change of the password"),
-    "set_expire": _ageing("expire", "-E", "The day on which the account ends"),
-    "set_inactdays": _ageing("inact", "-I", "The days for which a password that is too old still works"),
-    "set_maxdays": _ageing("max", "-M", "The days after which a password must be changed"),
-    "set_mindays": _ageing("min", "-m", "The days before which a password cannot be changed"),
+    "set_date": named(_ageing("lstchg", "-d", "The day of the last change of the password"), date="value"),
+    "set_expire": named(_ageing("expire", "-E", "The day on which the account ends"), expire="value"),
+    "set_inactdays": named(
+        _ageing("inact", "-I", "The days for which a password that is too old still works"), inactdays="value"
+    ),
+    "set_maxdays": named(_ageing("max", "-M", "The days after which a password must be changed"), maxdays="value"),
+    "set_mindays": named(_ageing("min", "-m", "The days before which a password cannot be changed"), mindays="value"),
     "set_password": set_password,
-    "set_warndays": _ageing("warn", "-W", "The days before its end from which a user is warned"),
+    "set_warndays": named(
+        _ageing("warn", "-W", "The days before its end from which a user is warned"), warndays="value"
+    ),
     "unlock_password": unlock_password,
 }

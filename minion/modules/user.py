@@ -7,6 +7,7 @@ from typing import Any
 
 from minion.modules.context import Context
 from minion.modules.errors import CallFailed
+from minion.modules.parameters import named
 from minion.system import accounts
 
 _GECOS = ("fullname", "roomnumber", "workphone", "homephone", "other")
@@ -170,13 +171,13 @@ def _field(value: Any) -> str:
 
 FUNCTIONS: Mapping[str, Any] = {
     "add": add,
-    **{f"ch{field}": _gecos_of(field) for field in _GECOS},
-    "chgid": _changing("gid", "--gid", "the primary group of a user, by its number"),
+    **{f"ch{field}": named(_gecos_of(field), **{field: "value"}) for field in _GECOS},
+    "chgid": named(_changing("gid", "--gid", "the primary group of a user, by its number"), gid="value"),
     "chgroups": chgroups,
     "chhome": chhome,
     "chloginclass": chloginclass,
-    "chshell": _changing("shell", "--shell", "the shell of a user"),
-    "chuid": _changing("uid", "--uid", "the number of a user"),
+    "chshell": named(_changing("shell", "--shell", "the shell of a user"), shell="value"),  # noqa: S604  (a parameter called shell)
+    "chuid": named(_changing("uid", "--uid", "the number of a user"), uid="value"),
     "delete": delete,
     "get_loginclass": get_loginclass,
     "getent": getent,

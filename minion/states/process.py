@@ -38,7 +38,7 @@ def run(
         raise StateFailed(f'Desired working directory "{cwd}" is not available')
     environment, identity = dict(os.environ) | _LOCALE, dict[str, Any]()
     if runas is not None:
-        identity = _identity(runas, environment)
+        identity = identity_of(runas, environment)
     environment |= {str(key): str(value) for key, value in (env or {}).items()}
     command = [shell, "-c", argv] if isinstance(argv, str) else [str(one) for one in argv]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -80,7 +80,7 @@ def _wait(process: subprocess.Popen[bytes], stdin: str | None, timeout: float | 
         return None
 
 
-def _identity(runas: str, environment: dict[str, str]) -> dict[str, Any]:
+def identity_of(runas: str, environment: dict[str, str]) -> dict[str, Any]:
     """Popen's arguments for running as somebody else; the environment gets that user's home and names."""
     import pwd
 

@@ -1,0 +1,49 @@
+"""Parameters under Salt's names, where the code has one pattern for many functions, and those that do nothing here.
+
+Called by modules when they list their functions, and by the loader before a call. Nothing is looked up here but names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+_WITHOUT_EFFECT: Mapping[str, frozenset[str]] = {
+    "git": frozenset(("password", "output_encoding", "saltenv", "ignore_retcode")),
+    "group": frozenset(("local",)),
+    "pillar": frozenset(("unmask", "pillarenv", "saltenv", "pillar_enc")),
+    "pip": frozenset(("use_vt", "saltenv")),
+    "pkg": frozenset(("use_context",)),
+    "saltutil": frozenset(("clean_pillar_cache",)),
+    "state": frozenset(("queue", "state_events", "concurrent", "sync_mods", "localconfig")),
+    "user": frozenset(("loginclass", "local")),
+}
+"""Module -> what Salt's functions take and nobody here needs: Windows, other systems, Salt's own queues."""
+
+
+def with_effect(fun: str, function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords of a call, without those that the function does not know and that would do nothing."""
+    idle = _WITHOUT_EFFECT.get(fun.partition(".")[0])
+    if not idle or idle.isdisjoint(given):
+        return dict(given)
+    import inspect
+
+    parameters = inspect.signature(function).parameters
+    return {key: value for key, value in given.items() if key in parameters or key not in idle}
+
+
+def named(function: Callable[..., Any], **names: str) -> Callable[..., Any]:
+    """The function with parameters under other names: `named(change, shell="value")` takes `shell`."""
+    import functools
+    import inspect
+
+    outer = {own: outer for outer, own in names.items()}
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **{names.get(key, key): value for key, value in kwargs.items()})
+
+    signature = inspect.signature(function)
+    shown = [one.replace(name=outer.get(one.name, one.name)) for one in signature.parameters.values()]
+    call.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+    return call
