@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from highstate.render.context import Context
+from highstate.render.lines import LineMap
 from highstate.render.written import Text
+from highstate.render.yaml_blocks import Blocks
 from highstate.tracked import Recorder
 from highstate.types import Value
 
@@ -32,6 +34,13 @@ class Flow:
     text: Text
     data: Value = None
     loaded: bool = False
+    blocks: Blocks | None = None
+    """The entries of the text, where it was read one by one."""
+
+    @property
+    def lines(self) -> LineMap:
+        """Where the keys of the data stand."""
+        return LineMap(self.text.text, self.text.lines, self.blocks)
 
 
 def plain_text(text: str) -> Text:

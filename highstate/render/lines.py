@@ -11,12 +11,12 @@ from highstate.types import Value
 
 
 class LineMap:
-    """Where things stand. Finding keys composes the text once more, on first use: most renders need no line."""
+    """Where things stand. Without `blocks` finding keys composes the text once more, on first use."""
 
-    def __init__(self, text: str, template_lines: Sequence[int]) -> None:
+    def __init__(self, text: str, template_lines: Sequence[int], blocks: Blocks | None = None) -> None:
         self._text = text
         self._template_lines = template_lines
-        self._blocks: Blocks | None = None
+        self._blocks = blocks
         self._found: dict[tuple[str, ...], int] | None = None
 
     def find(self, *keys: Value) -> int:

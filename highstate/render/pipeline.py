@@ -180,7 +180,7 @@ def _render_data(job: Job, variables: Mapping[str, Value]) -> _Done:
     usual = context.memo is not None and [step.name for step in steps] == ["jinja", "yaml"]
     flow = run_steps(replace(job, shared=usual), steps, variables)
     data = (flow.data if flow.data is not None else {}) if flow.loaded else flow.text.text
-    return _Done(data=data, text=flow.text.text, lines=LineMap(flow.text.text, flow.text.lines))
+    return _Done(data=data, text=flow.text.text, lines=flow.lines)
 
 
 def _render_plain(job: Job, variables: Mapping[str, Value]) -> _Done:

@@ -16,12 +16,12 @@ from highstate.render import blame, jinja, stateconf
 from highstate.render.ciphertext import decrypted
 from highstate.render.context import RenderFailed
 from highstate.render.job import Flow, Job, plain_text
-from highstate.render.lines import LineMap
 from highstate.render.mako_template import run_mako
 from highstate.render.problems import excerpt
 from highstate.render.python_sls import PythonFailed, run_python
 from highstate.render.steps import Step, steps_named, without_shebang
 from highstate.render.written import Text
+from highstate.render.yaml_blocks import Blocks
 from highstate.render.yaml_loader import load_shared, load_yaml
 from highstate.render.yamlex import load_yamlex
 from highstate.tracked import plain
@@ -124,19 +124,20 @@ def _py(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
 
 
 def _yaml(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
-    return _loaded_yaml(job, flow, load_shared if job.shared else load_yaml)
+    return _loaded_yaml(job, flow, load_shared if job.shared else lambda text: (load_yaml(text), None))
 
 
 def _yamlex(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
-    return _loaded_yaml(job, flow, load_yamlex)
+    return _loaded_yaml(job, flow, lambda text: (load_yamlex(text), None))
 
 
-def _loaded_yaml(job: Job, flow: Flow, load: Callable[[str], Value]) -> Flow:
+def _loaded_yaml(job: Job, flow: Flow, load: Callable[[str], tuple[Value, Blocks | None]]) -> Flow:
+    text = flow.text.text
     try:
-        return Flow(text=flow.text, data=load(flow.text.text), loaded=True)
+        data, blocks = load(text)
     except yaml.YAMLError as error:
-        text = flow.text.text
-        raise blame.yaml_failed(error, job.path, job.context.saltenv, text, _lines(flow)) from error
+        raise blame.yaml_failed(error, job.path, job.context.saltenv, text, flow.lines) from error
+    return Flow(text=flow.text, data=data, loaded=True, blocks=blocks)
 
 
 def _json(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
@@ -144,14 +145,14 @@ def _json(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
     try:
         return replace(flow, data=json.loads(text) if text.strip() else None, loaded=True)
     except (ValueError, RecursionError) as error:
-        raise blame.json_failed(error, job.path, job.context.saltenv, flow.text.text, _lines(flow)) from error
+        raise blame.json_failed(error, job.path, job.context.saltenv, flow.text.text, flow.lines) from error
 
 
 def _toml(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
     try:
         return replace(flow, data=_dates_as_text(tomllib.loads(flow.text.text)), loaded=True)
     except (ValueError, RecursionError) as error:
-        raise blame.toml_failed(error, job.path, job.context.saltenv, flow.text.text, _lines(flow)) from error
+        raise blame.toml_failed(error, job.path, job.context.saltenv, flow.text.text, flow.lines) from error
 
 
 def _dates_as_text(value: Value) -> Value:
@@ -207,10 +208,6 @@ def _mapping(flow: Flow) -> dict[str, Value]:
     if not isinstance(data, dict):
         raise stateconf.BadStateconf(f"stateconf needs a mapping of states, not a {type(data).__name__}")
     return data
-
-
-def _lines(flow: Flow) -> LineMap:
-    return LineMap(flow.text.text, flow.text.lines)
 
 
 def _failed(job: Job, message: str, line: int, *, live: str = "") -> RenderFailed:

@@ -9,7 +9,6 @@ out are shared: nobody may change them. No Jinja in here.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import is_
 from threading import Lock
@@ -53,6 +52,11 @@ class Block:
     _place: Line | None = None
 
     @property
+    def lines(self) -> int:
+        """How many there are to the next block."""
+        return self._text.count("\n")
+
+    @property
     def place(self) -> Line:
         """The lines in it; read again on first use, because most are never asked for."""
         if self._place is None:
@@ -60,13 +64,13 @@ class Block:
         return self._place
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Blocks:
-    """A document: its entries, and where each is."""
+    """A document: its entries in order, and the line (from 0) of the first."""
 
-    blocks: tuple[Block, ...]
-    places: Mapping[str, tuple[int, Block]]
-    """Key as it is written -> the line (from 0) at which its block begins, and the block."""
+    blocks: list[Block]
+    first: int
+    _places: dict[str, tuple[int, Block]] | None = None
 
     def data(self) -> dict[Value, Value]:
         """The document as a mapping; its values are shared."""
@@ -74,9 +78,11 @@ class Blocks:
 
     def find(self, path: tuple[str, ...]) -> int:
         """Line (from 1) of the key or index at the end of a path; 0 when it is not known."""
-        if not path or path[0] not in self.places:
+        if self._places is None:
+            self._places = self._counted()
+        if not path or path[0] not in self._places:
             return 0
-        start, block = self.places[path[0]]
+        start, block = self._places[path[0]]
         if len(path) == 1:
             return start + 1  # a block begins with its key
         line, below = block.place
@@ -88,6 +94,15 @@ class Blocks:
             else:
                 return 0
         return start + line + 1
+
+    def _counted(self) -> dict[str, tuple[int, Block]]:
+        """Key as it is written -> the line (from 0) at which its block begins, and the block."""
+        places: dict[str, tuple[int, Block]] = {}
+        line = self.first
+        for block in self.blocks:
+            places.setdefault(block.written, (line, block))
+            line += block.lines
+        return places
 
 
 _known: dict[str, Block] = {}
@@ -101,27 +116,31 @@ def read_blocks(text: str) -> Blocks | None:
         cuts.insert(0, 0)
     if not cuts or "&" in text or not _EMPTY.fullmatch(text, 0, cuts[0]):
         return None
-    starts: list[int] = []
-    for cut in cuts:
-        first = text[cut]
-        if first in _NEVER_CUT or (first == "-" and (not starts or text[cut + 1 : cut + 2] not in (" ", "\n"))):
-            return None
-        if first != "-":
-            starts.append(cut)
+    starts = _starts(text, cuts)
+    if starts is None:
+        return None
     blocks: list[Block] = []
-    keys: set[Value] = set()
-    places: dict[str, tuple[int, Block]] = {}
-    line, before = 0, 0
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         block = _block(text[start:end])
-        if block is None or block.key in keys:
+        if block is None:
             return None
-        keys.add(block.key)
         blocks.append(block)
-        line += text.count("\n", before, start)
-        before = start
-        places.setdefault(block.written, (line, block))
-    return Blocks(tuple(blocks), places)
+    if len({block.key for block in blocks}) < len(blocks):
+        return None
+    return Blocks(blocks, text.count("\n", 0, cuts[0]))
+
+
+def _starts(text: str, cuts: list[int]) -> list[int] | None:
+    """Those lines at the edge that begin a mapping entry; None when one may belong to something else."""
+    firsts = {text[cut] for cut in cuts}
+    if not _NEVER_CUT.isdisjoint(firsts):
+        return None
+    if "-" not in firsts:
+        return cuts
+    # The items of a list may stand below its key without being indented.
+    if text[cuts[0]] == "-" or any(text[cut] == "-" and text[cut + 1 : cut + 2] not in (" ", "\n") for cut in cuts):
+        return None
+    return [cut for cut in cuts if text[cut] != "-"]
 
 
 def forget() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 from yaml.constructor import ConstructorError
 
-from highstate.render.yaml_blocks import read_blocks
+from highstate.render.yaml_blocks import Blocks, read_blocks
 from highstate.tracked import fresh
 from highstate.types import Value
 
@@ -105,11 +105,14 @@ def load_yaml(text: str, kind: type[SaltLoader] = SaltLoader) -> Value:
     return _load_whole(text, kind) if blocks is None else fresh(blocks.data())
 
 
-def load_shared(text: str) -> Value:
-    """`load_yaml` for those who change nothing of what they get: equal entries of several texts may be one object."""
+def load_shared(text: str) -> tuple[Value, Blocks | None]:
+    """`load_yaml` for those who change nothing of what they get: equal entries of several texts may be one object.
+
+    With the entries, where the text could be cut.
+    """
     _refuse_depth(text)
     blocks = read_blocks(text)
-    return _load_whole(text, SaltLoader) if blocks is None else blocks.data()
+    return (_load_whole(text, SaltLoader), None) if blocks is None else (blocks.data(), blocks)
 
 
 def _load_whole(text: str, kind: type[SaltLoader]) -> Value:

@@ -84,7 +84,7 @@ def test_any_text(text: str) -> None:
 
 
 def test_equal_entries_are_shared_and_copies_are_not() -> None:
-    first, second = load_shared("a:\n  - b: c\nd: 1\n"), load_shared("x: 2\na:\n  - b: c\n")
+    (first, _), (second, _) = load_shared("a:\n  - b: c\nd: 1\n"), load_shared("x: 2\na:\n  - b: c\n")
     assert first["a"] is second["a"] is not None
     own = load_yaml("a:\n  - b: c\n")
     assert own["a"] == first["a"]
