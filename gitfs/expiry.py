@@ -20,7 +20,7 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import FileMode, ObjectType
 
-from gitfs.lfs_contents import keep_lfs_contents, lfs_contents
+from gitfs.lfs_contents import drop_parts, keep_lfs_contents, lfs_contents
 
 _MARK = "saltern-expired"
 
@@ -37,6 +37,7 @@ def expire(repository: pygit2.Repository, refs: Iterable[str], in_use: Iterable[
         pointer: oid for pointer, oid in lfs_contents(repository.path).items() if pygit2.Oid(hex=pointer) in shown
     }
     keep_lfs_contents(folder, contents)
+    drop_parts(repository.path)
     needed.update(pygit2.Oid(hex=oid) for oid in contents.values())
     (folder / _MARK).write_text(_repack(repository, needed), encoding="ascii")
     finish(folder)

@@ -1,6 +1,7 @@
 """Git LFS: contents that a commit names by pointers are fetched before it goes live, and kept as blobs of the mirror.
 
-    <repository>/saltern-lfs     a line for each pointer: its blob id, and that of the content
+    <repository>/saltern-lfs             a line for each pointer: its blob id, and that of the content
+    <repository>/saltern-lfs.part-<oid>  a content as far as it has come
 
 Called by `gitfs.acceptance`; `gitfs.objects` shows the contents in place of the pointers. Follows the batch API and the
 pointer format of the Git LFS specification (https://github.com/git-lfs/git-lfs/tree/main/docs).
@@ -16,8 +17,8 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import FileMode
 
-from gitfs.lfs_contents import keep_lfs_contents, lfs_contents
-from gitfs.lfs_server import Directory, LfsFailed, Server, Transfer
+from gitfs.lfs_contents import drop_parts, keep_lfs_contents, lfs_contents, part_of
+from gitfs.lfs_server import Directory, LfsFailed, Server, Source, Transfer
 from gitfs.objects import declares_lfs_in
 from gitfs.settings import RemoteSettings
 from gitfs.urls import local_path
@@ -81,18 +82,28 @@ class Lfs:
             return
         where = local_path(self._settings.url)
         server: Transfer = Server(self._settings) if where is None else Directory(where)
-        received = Path(repository.path) / "saltern-lfs.part"
         fresh: dict[str, str] = {}
+        drop_parts(repository.path, but=wanted)
         try:
             for sha256, source in server.sources({each.sha256: each.size for each in wanted.values()}).items():
-                pointer = wanted[sha256]
-                with received.open("wb") as file:
-                    source(file, pointer.size)
-                _check(received, pointer)
-                fresh[pointer.blob] = str(repository.create_blob_fromdisk(str(received)))
+                fresh[wanted[sha256].blob] = _received(repository, wanted[sha256], source)
         finally:
-            received.unlink(missing_ok=True)
             keep_lfs_contents(Path(repository.path), {**lfs_contents(repository.path), **fresh})
+
+
+def _received(repository: pygit2.Repository, pointer: Pointer, source: Source) -> str:
+    """Blob id of a content. What had come when the connection or we ended is not fetched again."""
+    part = part_of(repository.path, pointer.sha256)
+    with part.open("ab") as file:
+        if file.tell() > pointer.size:
+            file.truncate(0)
+        if file.tell() < pointer.size:
+            source(file, pointer.size)
+    try:
+        _check(part, pointer)
+        return str(repository.create_blob_fromdisk(str(part)))
+    finally:
+        part.unlink()
 
 
 def _pointer(repository: pygit2.Repository, oid: pygit2.Oid) -> Pointer | None:

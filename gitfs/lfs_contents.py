@@ -5,10 +5,11 @@ Written by `gitfs.lfs` and `gitfs.expiry`, read by `gitfs.objects`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 LFS_FILE = "saltern-lfs"
+_PART = f"{LFS_FILE}.part-"
 
 
 def lfs_contents(repository: str) -> dict[str, str]:
@@ -27,3 +28,15 @@ def keep_lfs_contents(repository: Path, contents: Mapping[str, str]) -> None:
     new = repository / f"{LFS_FILE}.new"
     new.write_text("".join(f"{pointer} {oid}\n" for pointer, oid in sorted(contents.items())), encoding="ascii")
     new.replace(repository / LFS_FILE)
+
+
+def part_of(repository: str, sha256: str) -> Path:
+    """Where a content lies that has not come whole."""
+    return Path(repository, f"{_PART}{sha256}")
+
+
+def drop_parts(repository: str, *, but: Collection[str] = ()) -> None:
+    """Remove contents that have not come whole and that nobody waits for."""
+    for path in Path(repository).glob(f"{_PART}*"):
+        if path.name.removeprefix(_PART) not in but:
+            path.unlink(missing_ok=True)

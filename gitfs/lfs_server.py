@@ -6,11 +6,13 @@ Called by `gitfs.lfs` alone. Credentials go to the server of the remote and to n
 from __future__ import annotations
 
 import base64
+import http.client
 import json
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeAlias
 from urllib.parse import urlsplit
@@ -25,12 +27,24 @@ BATCH = 100
 _TYPE = "application/vnd.git-lfs+json"
 _CHUNK = 256 * 1024
 
+_BROKEN = (OSError, ValueError, http.client.HTTPException)
+_NO_LONGER = (401, 403, 410)
+"""Answers to a download whose permission has run out since it was given."""
+
 Source: TypeAlias = Callable[[IO[bytes], int], None]
-"""Writes a content into a file; at most so many bytes."""
+"""Writes a content into a file until it has so many bytes and no more; goes on from where the file ends."""
 
 
 class LfsFailed(Exception):
     """Contents that could not be had; the text can be shown."""
+
+
+class _Answered(LfsFailed):
+    """The server answered with an error."""
+
+    def __init__(self, text: str, code: int) -> None:
+        super().__init__(text)
+        self.code = code
 
 
 class Transfer(Protocol):
@@ -57,6 +71,7 @@ class Directory:
         def copy(target: IO[bytes], size: int) -> None:
             try:
                 with path.open("rb") as file:
+                    file.seek(target.tell())
                     _copy(file, target, size)
             except OSError as error:
                 raise LfsFailed(f"object {sha256[:12]} is not in the remote: {error.strerror}") from None
@@ -87,7 +102,7 @@ class Server:
             found |= self._batch({sha256: sizes[sha256] for sha256 in names[start : start + BATCH]})
         return found
 
-    def _batch(self, sizes: Mapping[str, int]) -> dict[str, Source]:
+    def _batch(self, sizes: Mapping[str, int], *, again: bool = True) -> dict[str, Source]:
         question = {
             "operation": "download",
             "transfers": ["basic"],
@@ -97,25 +112,42 @@ class Server:
         request.data = json.dumps(question).encode()
         with self._open(request) as answer:
             listed = _listed(answer.read(16 * 1024 * 1024))
-        found = {str(each.get("oid")): self._source(each) for each in listed if each.get("oid") in sizes}
+        found = {str(each.get("oid")): self._source(each, again=again) for each in listed if each.get("oid") in sizes}
         if missing := next((sha256 for sha256 in sizes if sha256 not in found), None):
             raise LfsFailed(f"the server says nothing of object {missing[:12]}")
         return found
 
-    def _source(self, listed: Mapping[str, Any]) -> Source:
-        error, download = listed.get("error"), (listed.get("actions") or {}).get("download")
-        name = str(listed["oid"])[:12]
+    def _source(self, listed: Mapping[str, Any], *, again: bool) -> Source:
+        oid, error = str(listed["oid"]), listed.get("error")
+        download = (listed.get("actions") or {}).get("download")
         if isinstance(error, Mapping) or not isinstance(download, Mapping):
             reason = redact(str(error.get("message"))) if isinstance(error, Mapping) else "it cannot be downloaded"
-            raise LfsFailed(f"object {name}: {reason}")
+            raise LfsFailed(f"object {oid[:12]}: {reason}")
         headers = {str(key): str(value) for key, value in (download.get("header") or {}).items()}
-        request = self._request(str(download.get("href")), headers)
+        url = str(download.get("href"))
+        self._request(url, headers)  # an address of no server is told before anything is received
 
         def receive(target: IO[bytes], size: int) -> None:
-            with self._open(request) as answer:
-                _copy(answer, target, size)
+            try:
+                self._receive(url, headers, target, size)
+            except _Answered as error:
+                if error.code not in _NO_LONGER or not again:
+                    raise
+                # Permissions last for minutes, and what came before this one may have taken longer.
+                self._batch({oid: size}, again=False)[oid](target, size)
 
         return receive
+
+    def _receive(self, url: str, headers: Mapping[str, str], target: IO[bytes], size: int) -> None:
+        start = target.tell()
+        request = self._request(url, {**headers, "Range": f"bytes={start}-"} if start else headers)
+        with self._open(request) as answer:
+            if start and answer.status != http.client.PARTIAL_CONTENT:
+                target.seek(0)
+                target.truncate()
+            _copy(answer, target, size)
+        if target.tell() < size:
+            raise LfsFailed(f"{self._url}: the connection ended after {target.tell()} of {size} bytes")
 
     def _request(self, url: str, headers: Mapping[str, str]) -> urllib.request.Request:
         if urlsplit(url).scheme not in ("http", "https"):
@@ -131,15 +163,19 @@ class Server:
             request.add_unredirected_header("Authorization", "Basic " + base64.b64encode(pair.encode()).decode())
         return request
 
-    def _open(self, request: urllib.request.Request) -> Any:
+    @contextmanager
+    def _open(self, request: urllib.request.Request) -> Iterator[Any]:
+        """The server's answer; whatever goes wrong while it is read becomes LfsFailed."""
         try:
-            return self._opener.open(request, timeout=ANSWER_TIMEOUT)
+            with self._opener.open(request, timeout=ANSWER_TIMEOUT) as answer:
+                yield answer
         except urllib.error.HTTPError as error:
             with error:
                 what = {401: "it refused the credentials", 403: "it forbids that", 404: "it has no LFS"}
-                raise LfsFailed(f"{self._url}: {what.get(error.code, f'it answered {error.code}')}") from None
-        except (OSError, ValueError) as error:
-            raise LfsFailed(f"{self._url}: {redact(str(error))}") from None
+                text = f"{self._url}: {what.get(error.code, f'it answered {error.code}')}"
+            raise _Answered(text, error.code) from None
+        except _BROKEN as error:
+            raise LfsFailed(f"{self._url}: {redact(str(error) or type(error).__name__)}") from None
 
 
 def lfs_url(remote: str) -> str:
@@ -163,8 +199,8 @@ def _listed(answer: bytes) -> list[Mapping[str, Any]]:
 
 
 def _copy(source: IO[bytes], target: IO[bytes], size: int) -> None:
-    """Copy, and stop when there is more than there should be."""
-    left = size
+    """Copy until the target has `size` bytes; LfsFailed when there is more than there should be."""
+    left = size - target.tell()
     while chunk := source.read(min(_CHUNK, left + 1)):
         left -= len(chunk)
         if left < 0:

@@ -1,4 +1,4 @@
-"""Real servers of git on this machine, for tests: git's own CGI program behind Python's server or behind nginx.
+"""Real servers of git on this machine, for tests: git's own CGI program, behind nginx or not, and Git LFS.
 
 Called by the fixtures of tests/gitfs. Listens on the loopback alone and writes into the folders that it is given.
 """
@@ -14,6 +14,7 @@ import ssl
 import subprocess
 import threading
 import time
+import venv
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -130,14 +131,15 @@ def find_nginx(cache: Path) -> str | None:
 
 
 @contextlib.contextmanager
-def nginx(program: str, folder: Path, upstream: int, directives: Sequence[str]) -> Iterator[int]:
-    """The port of an nginx with TLS and basic authentication before a server; its files and logs are in `folder`.
+def nginx(program: str, folder: Path, upstream: int, directives: Sequence[str], *, asks: bool = True) -> Iterator[int]:
+    """The port of an nginx with TLS before a server; its files and logs are in `folder`.
 
     Args:
         program: nginx.
         folder: has `server.pem`, a certificate with its key.
         upstream: port of the server behind it.
         directives: more lines of its `server` block.
+        asks: whether it wants the password.
     """
     (folder / "users").write_text(f"{USER}:{{PLAIN}}{PASSWORD}\n")
     (port,) = free_ports(1)
@@ -148,7 +150,7 @@ def nginx(program: str, folder: Path, upstream: int, directives: Sequence[str]) 
         *(f"{kind}_temp_path {kind};" for kind in kinds),
         f"server {{ listen 127.0.0.1:{port} ssl; server_name localhost;",
         "ssl_certificate server.pem; ssl_certificate_key server.pem;",
-        f"auth_basic git; auth_basic_user_file {folder}/users; client_max_body_size 0;",
+        f"auth_basic {'git' if asks else 'off'}; auth_basic_user_file {folder}/users; client_max_body_size 0;",
         *directives,
         f"location / {{ proxy_pass http://127.0.0.1:{upstream}; }} }} }}",
     ]
@@ -176,3 +178,38 @@ def wait_for(port: int, server: subprocess.Popen[Any]) -> None:
             time.sleep(0.02)
         else:
             return
+
+
+GIFTLESS = (
+    *("giftless==0.6.2", "flask", "flask-marshmallow", "flask-classful", "marshmallow-enum", "webargs", "figcan"),
+    *("pyyaml", "python-dateutil", "pyjwt", "cryptography", "cachetools", "python-dotenv", "typing-extensions"),
+)
+"""What giftless needs; its own package does not say."""
+
+
+def find_giftless(folder: Path) -> str | None:
+    """Python of an environment that has giftless: that of SALTERN_GIFTLESS, or one made in `folder`; None without."""
+    folder = Path(os.environ.get("SALTERN_GIFTLESS") or folder)
+    python = folder / "bin/python"
+    check = [str(python), "-c", "import giftless.app, jwt"]
+    if not python.exists():
+        venv.create(folder, with_pip=True)
+    if subprocess.run(check, check=False, capture_output=True).returncode:
+        command = [python, "-m", "pip", "--disable-pip-version-check", "-q", "install", "--timeout", "10", *GIFTLESS]
+        subprocess.run(command, check=False, capture_output=True)
+    return str(python) if subprocess.run(check, check=False, capture_output=True).returncode == 0 else None
+
+
+@contextlib.contextmanager
+def giftless(python: str, folder: Path, key: str) -> Iterator[int]:
+    """The port of giftless, with its contents and its faults (see giftless_server.py) in the folder."""
+    (port,) = free_ports(1)
+    script = Path(__file__).with_name("giftless_server.py")
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen([python, str(script), str(port), str(folder), key], stdout=log, stderr=log)
+    try:
+        wait_for(port, server)
+        yield port
+    finally:
+        server.terminate()
+        server.wait()

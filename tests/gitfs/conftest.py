@@ -5,10 +5,11 @@ import ssl
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import trustme
-from git_servers import find_nginx, serving
+from git_servers import find_giftless, find_nginx, serving
 
 from gitfs import RemoteSettings
 
@@ -98,7 +99,17 @@ def nginx_program(request: pytest.FixtureRequest) -> str:
     """nginx; where there is none on the machine, the one of Debian, kept in pytest's cache."""
     assert request.config.cache is not None
     found = find_nginx(request.config.cache.mkdir("nginx"))
-    if found is None:
-        # Where everything is tested, a test that is passed over in silence would be a test less.
-        (pytest.fail if os.environ.get("SALTERN_E2E") else pytest.skip)("there is no nginx, and no apt that brings it")
-    return found
+    return found or _passed_over("there is no nginx, and no apt that brings it")
+
+
+@pytest.fixture(scope="session")
+def giftless_python(request: pytest.FixtureRequest) -> str:
+    """Python with giftless: the one that SALTERN_GIFTLESS names, or one that pip can make in pytest's cache."""
+    assert request.config.cache is not None
+    found = find_giftless(request.config.cache.mkdir("giftless"))
+    return found or _passed_over("there is no giftless (SALTERN_GIFTLESS=DIR), and pip does not bring it")
+
+
+def _passed_over(why: str) -> NoReturn:
+    """Where everything is tested, a test that is passed over in silence would be a test less."""
+    (pytest.fail if os.environ.get("SALTERN_E2E") else pytest.skip)(why)

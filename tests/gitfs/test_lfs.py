@@ -6,13 +6,16 @@ import json
 import shutil
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
+import pygit2
 import pytest
 
-from gitfs import RemoteSettings, Source, blob_id
+from gitfs import Mirror, RemoteSettings, Source, blob_id
+from gitfs.lfs import Lfs
 from gitfs.lfs_server import LfsFailed, Server, lfs_url
 
-CONTENT = b"\x00\x01 large " * 1000
+CONTENT = b"\x00\x01large \n" * 1000
 needs_git_lfs = pytest.mark.skipif(shutil.which("git-lfs") is None, reason="git-lfs is not installed")
 
 
@@ -80,13 +83,20 @@ class Store(BaseHTTPRequestHandler):
     def do_GET(self):
         self.server.seen.append((self.path, self.headers.get("Authorization")))
         assert self.headers["X-Ticket"] == "42"
-        self._answer(self.server.contents[self.path.rpartition("/")[2]])
+        body = self.server.contents[self.path.rpartition("/")[2]]
+        if (start := self.headers.get("Range")) and self.server.ranges:
+            self.server.ranges.append(start)
+            self._answer(body[int(start.removeprefix("bytes=").rstrip("-")) :], 206)
+        elif self.server.cut:
+            self._answer(body, cut=self.server.cut)
+        else:
+            self._answer(body)
 
-    def _answer(self, body):
-        self.send_response(200)
+    def _answer(self, body, status=200, cut=None):
+        self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        self.wfile.write(body[:cut])
 
     def log_message(self, *_):
         pass
@@ -97,6 +107,7 @@ def store(contents, credentials=""):
     server = ThreadingHTTPServer(("127.0.0.1", 0), Store)
     server.daemon_threads = True
     server.seen, server.credentials = [], credentials
+    server.cut, server.ranges = 0, []
     server.contents = {hashlib.sha256(content).hexdigest(): content for content in contents}
     server.objects_at = f"http://127.0.0.1:{server.server_address[1]}/objects"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -143,6 +154,47 @@ def test_what_a_server_can_answer(tmp_path):
         server.objects_at = "file:///etc"
         with pytest.raises(LfsFailed, match="no address of a server"):
             received(server, CONTENT, tmp_path)
+
+
+@pytest.mark.parametrize("ranges", [True, False], ids=["with ranges", "without ranges"])
+def test_a_content_that_was_cut_off_is_gone_on_with(remote, tmp_path, ranges):
+    remote.commit({".gitattributes": "*.bin filter=lfs\n", "a.bin": pointer_of(CONTENT)})
+    mirror = Mirror(remote.settings(lfs=False), tmp_path / "mirror")
+    mirror.fetch()
+    repository = pygit2.Repository(mirror.path)
+    commit = mirror.branches()["main"]
+    with store([CONTENT]) as server:
+        server.cut = 5000
+        url = f"http://127.0.0.1:{server.server_address[1]}/infra/states"
+        lfs = Lfs(RemoteSettings(name="x", url=url))
+        assert "the connection ended after 5000 of 9000 bytes" in lfs.complete(repository, commit)
+        (part,) = Path(mirror.path).glob("saltern-lfs.part-*")
+        assert part.read_bytes() == CONTENT[:5000]
+        server.ranges = ["yes"] if ranges else []
+        server.cut = 0
+        assert lfs.complete(repository, commit) is None
+        assert server.ranges == (["yes", "bytes=5000-"] if ranges else [])
+        assert lfs.complete(repository, commit) is None
+    assert not part.exists()
+    assert repository[blob_id(CONTENT)].data == CONTENT
+
+
+@pytest.mark.parametrize("left", [b"\xff" * 5000, b"\xff" * 9000, b"\xff" * 20_000], ids=["part", "all", "more"])
+def test_what_was_left_of_another_content_harms_once_at_most(remote, tmp_path, left):
+    remote.commit({".gitattributes": "*.bin filter=lfs\n", "a.bin": pointer_of(CONTENT)})
+    mirror = Mirror(remote.settings(lfs=False), tmp_path / "mirror")
+    mirror.fetch()
+    repository = pygit2.Repository(mirror.path)
+    part = Path(mirror.path, "saltern-lfs.part-" + hashlib.sha256(CONTENT).hexdigest())
+    part.write_bytes(left)
+    Path(mirror.path, "saltern-lfs.part-" + "0" * 64).write_bytes(b"of a content that nobody wants any more")
+    with store([CONTENT]) as server:
+        server.ranges = ["yes"]
+        lfs = Lfs(RemoteSettings(name="x", url=f"http://127.0.0.1:{server.server_address[1]}/infra/states"))
+        said = lfs.complete(repository, mirror.branches()["main"])
+        assert said is None or "another content" in said
+        assert lfs.complete(repository, mirror.branches()["main"]) is None
+    assert not list(Path(mirror.path).glob("saltern-lfs.part-*"))
 
 
 @pytest.mark.parametrize(
