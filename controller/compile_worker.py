@@ -1,7 +1,8 @@
 """The process in which templates are rendered: started, fed and, when a template never ends, killed by `compiler`.
 
 Requests come pickled from the controller, which is trusted; answers go back as msgpack, because a template is not.
-It keeps the memo and the parsed templates between requests. It must not talk to anyone else.
+It keeps the memo and the parsed templates between requests. It talks to nobody else: what a compile needs of the world
+it asks of the controller (`port_calls`), and `confinement` holds it to that.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from controller.compile_ports import MinionFacts, ports_of
+from controller.confinement import Unconfined, Walls, confine
+from controller.minion_facts import Heard, MinionFacts
 from controller.packing import Packer
+from controller.port_calls import NO_OFFER, Ask, Offer, PortAnswer, PortCall, fleet_over, ports_over
 from highstate.compile import Settings, compile_minion
 from highstate.garbage import collect_seldom
 from highstate.memo import Memo
+from highstate.ports import NO_PORTS, Ports
 from highstate.types import Compiled, Files, Minion, Pos, Problem, Stage
 from wire import patch
 from wire.messages import FactAnswer, Question
@@ -50,7 +54,9 @@ class Request:
     drift: Mapping[str, float | str] = field(default_factory=dict)
     """Drift schedule to put into the documents."""
     ports: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """Options that the ports of a compile are made of: keys and vaults. No template sees them."""
+    """Options that the ports of a compile are made of: keys and vaults. They stay with the controller."""
+    offer: Offer = NO_OFFER
+    """What the controller answers of it; filled in by `compiler`."""
     held: Mapping[str, str] = field(default_factory=dict)
     """Minion -> digest of the document that the controller holds: an equal one is not sent again."""
 
@@ -74,7 +80,7 @@ class FileRead(msgspec.Struct, frozen=True, array_like=True):
     digest: str
 
 
-class CompiledMinion(msgspec.Struct, frozen=True, kw_only=True):
+class CompiledMinion(msgspec.Struct, frozen=True, kw_only=True, tag="compiled"):
     """One answer: the document that the minion shall hold, packed, or the errors why there is none."""
 
     minion_id: str
@@ -86,6 +92,8 @@ class CompiledMinion(msgspec.Struct, frozen=True, kw_only=True):
     """Files that the answer stands on, in parts that minions share: each a packed list of `FileRead`. Empty: more."""
     facts: tuple[Question, ...] = ()
     """Recorded answers that it stands on."""
+    heard: tuple[tuple[Question, str], ...] = ()
+    """What the controller told of the fleet: questions, and marks of the answers."""
     unanswered: tuple[Question, ...] = ()
     """What templates asked of the machine in vain. With errors: it may compile once this is answered."""
     checked: bool = False
@@ -109,6 +117,17 @@ class Kept:
     memo: Memo = field(default_factory=Memo)
     packer: Packer = field(default_factory=Packer)
     reads: dict[frozenset[tuple[str, ...]], bytes] = field(default_factory=dict)
+    ports: Ports = NO_PORTS
+    ask: Ask | None = None
+    fleet: dict[Question, Heard] = field(default_factory=dict)
+    """What all minions of this request hear of the fleet."""
+    _offer: Offer = NO_OFFER
+
+    def use(self, offer: Offer, ask: Ask) -> None:
+        """Ports for what is offered; the same ones as long as that is the same, because the memo asks for it."""
+        self.ask = ask
+        if offer != self._offer:
+            self._offer, self.ports = offer, ports_over(ask, offer)
 
     def packed_reads(self, part: frozenset[tuple[str, str, str, str, str]]) -> bytes:
         """A part of the reads, packed; many minions have the same one."""
@@ -122,8 +141,11 @@ class Kept:
         return found
 
 
-def answer(request: Request, kept: Kept) -> Iterator[CompiledMinion]:
-    """Compile each minion of the request, in order."""
+def answer(request: Request, kept: Kept, ask: Ask | None = None) -> Iterator[CompiledMinion]:
+    """Compile each minion of the request, in order. `ask` carries the questions of its ports to the controller."""
+    if ask is not None:
+        kept.use(request.offer, ask)
+    kept.fleet.clear()
     settings = Settings(**request.language)
     checks = 1
     for minion in request.minions:
@@ -146,8 +168,9 @@ def _compiled(
     request: Request, settings: Settings, minion: Minion, kept: Kept, *, fresh: bool = False
 ) -> CompiledMinion:
     started = time.perf_counter()
-    facts = MinionFacts(request.facts.get(minion.id, {}), request.askable)
-    ports = replace(ports_of(request.ports), facts=facts)
+    hear = fleet_over(kept.ask, minion.id, kept.fleet) if kept.ask is not None and request.offer.fleet else None
+    facts = MinionFacts(request.facts.get(minion.id, {}), request.askable, hear)
+    ports = replace(kept.ports, facts=facts)
     memo = None if fresh else kept.memo
     try:
         compiled = compile_minion(request.files, request.pillar, minion, settings, memo, ports)
@@ -155,7 +178,10 @@ def _compiled(
         problem = Problem(message=f"the tree cannot be read: {error}", pos=Pos(file="top.sls", stage=Stage.TOP))
         compiled = Compiled(minion_id=minion.id, errors=(problem,))
     packed = _packed(compiled, request, kept, started)
-    return structs.replace(packed, facts=tuple(facts.used), unanswered=tuple(facts.unanswered))
+    packed = structs.replace(packed, errors=tuple(map(_granted, packed.errors)))
+    return structs.replace(
+        packed, facts=(*facts.used, *facts.heard), unanswered=tuple(facts.unanswered), heard=tuple(facts.heard.items())
+    )
 
 
 def _packed(compiled: Compiled, request: Request, kept: Kept, started: float) -> CompiledMinion:
@@ -177,6 +203,14 @@ def _packed(compiled: Compiled, request: Request, kept: Kept, started: float) ->
     )
 
 
+def _granted(problem: Problem) -> Problem:
+    """A program among the SLS met the walls, or so it looks: with what the administrator may do about it."""
+    if problem.hint or not problem.message.startswith("PermissionError"):
+        return problem
+    hint = "the process that compiles reads the trees and nothing else: grant it more with compile_grants"
+    return replace(problem, hint=hint)
+
+
 def _unpackable(error: Exception) -> Problem:
     return Problem(
         message=f"the highstate or pillar has a value that cannot be sent: {error}",
@@ -185,22 +219,43 @@ def _unpackable(error: Exception) -> Problem:
     )
 
 
-def main(descriptor: int) -> None:
-    """Serve requests from the socket with this file descriptor until the controller closes it."""
+def main(descriptor: int, walls: Walls | None) -> None:
+    """Serve requests from the socket with this file descriptor until the controller closes it.
+
+    Sends first what keeps it from being confined by `walls`, or nothing.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the controller, which ends us
     os.nice(5)  # answering minions comes before compiling
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     collect_seldom()
     kept = Kept()
     with Connection(descriptor) as connection:
+        connection.send_bytes(_confined(walls).encode())
+
+        def ask(call: PortCall) -> PortAnswer:
+            connection.send_bytes(_ENCODER.encode(call))
+            said: PortAnswer = pickle.loads(connection.recv_bytes())  # noqa: S301 - from the controller alone
+            return said
+
         while True:
             try:
                 request = pickle.loads(connection.recv_bytes())  # noqa: S301 - from the controller alone
             except EOFError:
                 return
-            for compiled in answer(request, kept):
+            for compiled in answer(request, kept, ask):
                 connection.send_bytes(_ENCODER.encode(compiled))
 
 
+def _confined(walls: Walls | None) -> str:
+    """Build the walls; why they cannot be built."""
+    if walls is None:
+        return ""
+    try:
+        confine(walls)
+    except Unconfined as error:
+        return str(error)
+    return ""
+
+
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), msgspec.json.decode(sys.argv[2], type=Walls | None))

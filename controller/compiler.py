@@ -1,6 +1,7 @@
 """Compiles fleets: in worker processes, so that a template that never ends costs its own minion only.
 
-Called by the loop and by previews. It decides nothing: what went wrong is in the answer.
+Called by the loop and by previews. It decides nothing: what went wrong is in the answer. While a worker compiles, what
+it asks of the world is answered here, with keys and passwords that it never sees (`port_calls`).
 """
 
 from __future__ import annotations
@@ -12,18 +13,28 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Protocol
 
 import msgspec
+import structlog
 
+from controller.compile_ports import ports_of
 from controller.compile_worker import CompiledMinion, Request
+from controller.confinement import Walls
+from controller.port_calls import Broker, Know, PortCall
 from highstate.types import Minion, Pos, Problem, Stage
 
+log = structlog.get_logger()
+
 _BATCH = 25
-_DECODER = msgspec.msgpack.Decoder(CompiledMinion)
+_START = 60.0
+"""Seconds until a new process has to be there."""
+_DECODER = msgspec.msgpack.Decoder(CompiledMinion | PortCall)
 
 
 class Compiler(Protocol):
@@ -45,10 +56,14 @@ class ProcessCompiler:
     Args:
         workers: processes to use.
         timeout: seconds that one minion may take.
+        walls: what the processes may do; None: all that their user may.
     """
 
-    def __init__(self, *, workers: int = 1, timeout: float = 60.0) -> None:
-        self._workers = [_Worker(timeout) for _ in range(workers)]
+    know: Know | None = None
+    """Answers what compiles ask of the fleet; called from the threads of the processes."""
+
+    def __init__(self, *, workers: int = 1, timeout: float = 60.0, walls: Walls | None = None) -> None:
+        self._workers = [_Worker(timeout, walls) for _ in range(workers)]
         self._locks = [asyncio.Lock() for _ in range(workers)]
         self._running: set[asyncio.Task[None]] = set()
         self._homes: dict[str, int] = {}
@@ -107,7 +122,7 @@ class ProcessCompiler:
 
         try:
             async with self._locks[index]:
-                await asyncio.to_thread(self._workers[index].compile, request, put)
+                await asyncio.to_thread(self._workers[index].compile, request, put, self.know)
         finally:
             await batches.put(None)
 
@@ -135,20 +150,25 @@ def _class_key(minion: Minion) -> tuple[str, ...]:
 class _Worker:
     """One process, started when first needed and again after it was killed."""
 
-    def __init__(self, timeout: float) -> None:
+    def __init__(self, timeout: float, walls: Walls | None) -> None:
         self._timeout = timeout
+        self._walls = walls
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
+        self._ways: tuple[tuple[int, int], ...] = ()
+        """The folders in the walls as the process found them: the kernel knows them by these numbers."""
 
-    def compile(self, request: Request, put: Callable[[list[CompiledMinion]], None]) -> None:
+    def compile(self, request: Request, put: Callable[[list[CompiledMinion]], None], know: Know | None = None) -> None:
         """Puts answers for all minions, in batches; one that hangs or breaks the process gets an error."""
         answers = _Answers(put)
+        broker = Broker(ports_of(request.ports), request.language, request.minions, know)
+        request = replace(request, ports={}, offer=broker.offer, language=broker.sealed)
         suspect = ""
         while len(answers) < len(request.minions):
             rest = request.minions[len(answers) :]
             try:
-                self._stream(replace(request, minions=rest), answers)
-            except (_Hung, EOFError, OSError) as error:
+                self._stream(replace(request, minions=rest), answers, broker)
+            except (_Hung, EOFError, OSError, msgspec.MsgspecError) as error:
                 self.stop()
                 culprit = request.minions[len(answers)].id
                 # A process that died may have been killed from outside: only who is there again breaks it.
@@ -162,26 +182,44 @@ class _Worker:
         """Process id; 0 when it does not run."""
         return self._process.pid if self._process is not None else 0
 
-    def _stream(self, request: Request, answers: _Answers) -> None:
+    def _stream(self, request: Request, answers: _Answers, broker: Broker) -> None:
         """Adds to `answers` as they come, so that what arrived before a hang is kept."""
         connection = self._running()
         connection.send_bytes(pickle.dumps(request))
         for _ in request.minions:
-            if not connection.poll(self._timeout):
-                raise _Hung
-            answers.append(_DECODER.decode(connection.recv_bytes()))
+            answers.append(self._next(connection, broker))
+
+    def _next(self, connection: Connection, broker: Broker) -> CompiledMinion:
+        """The next minion's answer; what is asked before is answered, within the same time."""
+        until = time.monotonic() + self._timeout
+        while connection.poll(max(0.0, until - time.monotonic())):
+            said = _DECODER.decode(connection.recv_bytes())
+            if isinstance(said, CompiledMinion):
+                return said
+            connection.send_bytes(pickle.dumps(broker.answer(said)))
+        raise _Hung
 
     def _running(self) -> Connection:
+        readable = self._walls.readable if self._walls else ()
+        ways = tuple(map(_identity, readable))
+        if ways != self._ways:  # a folder that was swapped or has come: the walls of old do not let it through
+            self.stop()
         if self._connection is None:
+            self._ways = ways
             ours, theirs = socket.socketpair()
+            walls = msgspec.json.encode(self._walls).decode()
             with theirs:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", "controller.compile_worker", str(theirs.fileno())],
+                    [sys.executable, "-P", "-m", "controller.compile_worker", str(theirs.fileno()), walls],
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
                     env={key: os.environ[key] for key in ("PATH", "LANG", "PYTHONPATH", "HOME") if key in os.environ},
                 )
             self._connection = Connection(ours.detach())
+            if not self._connection.poll(_START):
+                raise _Hung
+            if lacking := self._connection.recv_bytes().decode():
+                log.warning("templates are rendered without walls around them", reason=lacking)
         return self._connection
 
     def stop(self) -> None:
@@ -220,6 +258,14 @@ class _Answers:
 
 class _Hung(Exception):
     pass
+
+
+def _identity(path: str) -> tuple[int, int]:
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return (0, 0)
+    return (found.st_dev, found.st_ino)
 
 
 def _broken(minion_id: str, error: Exception, timeout: float) -> CompiledMinion:

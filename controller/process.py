@@ -21,6 +21,7 @@ import structlog
 from controller.api import serve
 from controller.builder import Builder
 from controller.calls import Calls
+from controller.compile_walls import walls_of
 from controller.compiler import ProcessCompiler
 from controller.documents import Documents
 from controller.fleet import Fleet, Keyring
@@ -100,7 +101,9 @@ async def controller(settings: Settings) -> AsyncIterator[Running]:
         store = stack.enter_context(Store(settings.store_url))
         source = stack.enter_context(open_source(settings))
         changes = Changes(source.remotes, roots=source.roots)
-        compiler = ProcessCompiler(workers=settings.compile_workers, timeout=settings.compile_timeout)
+        compiler = ProcessCompiler(
+            workers=settings.compile_workers, timeout=settings.compile_timeout, walls=walls_of(settings)
+        )
         stack.callback(compiler.close)
         parts = _wire_up(settings, store, source, changes, compiler)
         parts.server.start()

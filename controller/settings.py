@@ -58,6 +58,10 @@ class Settings:
     """Until external pillars and secrets are looked at again without a push; 0: never."""
     compile_check_rate: float = 0.001
     """Part of the compiles that is done once more without the memo, and compared."""
+    compile_confinement: bool = True
+    """Put walls around the processes that render templates, where the kernel can (Landlock)."""
+    compile_grants: tuple[str, ...] = ()
+    """What these may do beside reading the trees: `network`, `programs`, and read what lies at absolute paths."""
     preview_py_renderer: bool = False
     """Run `#!py` and `#!mako` of branches that are only previewed. They are programs, run as the controller's user."""
     keep_runs: int = 1000
@@ -222,6 +226,8 @@ _OWN: dict[str, read.Reader] = {
     "compile_workers": read.count,
     "pillar_cache_ttl": read.seconds_or_never,
     "compile_check_rate": read.part,
+    "compile_confinement": read.flag,
+    "compile_grants": read.grants,
     "preview_py_renderer": read.flag,
     "keep_runs": read.count,
 }

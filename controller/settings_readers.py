@@ -142,6 +142,14 @@ def names(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def grants(value: Any) -> tuple[str, ...]:
+    """What the walls around a compile let through."""
+    found = names(value)
+    if not all(each in ("network", "programs") or each.startswith("/") for each in found):
+        raise ValueError("a list of `network`, `programs` and absolute paths")
+    return found
+
+
 def sequence(value: Any) -> list[Any]:
     """A list of anything."""
     if not isinstance(value, list):

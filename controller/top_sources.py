@@ -1,7 +1,7 @@
 """`master_tops: {ext_nodes: COMMAND}`: a program that classifies minions, by the administrator's order.
 
 It is run with the minion's id behind its arguments, without a shell, and writes YAML: `classes` (a list, or a mapping
-whose keys count) and `environment`. Used in the process that compiles.
+whose keys count) and `environment`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`cmd_yaml`, `cmd_json`: a command's output as pillar. It runs as the controller's user, by the administrator's order.
 
 The command stands in the controller's configuration, never in a tree. `%s` in it becomes the minion's id, quoted for
-the shell, because Salt's users write pipes here. Used in the process that compiles.
+the shell, because Salt's users write pipes here.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from highstate.types import Minion, Value
 
 MAX_OUTPUT = 16 * 1024 * 1024
 """Bytes that are read of a command."""
+_ENVIRONMENT = ("PATH", "LANG", "PYTHONPATH", "HOME")
+"""What it is told of the controller's; passwords may stand in the rest."""
 
 
 class CommandSource:
@@ -58,6 +60,7 @@ def output_of(command: Sequence[str], timeout: float) -> bytes:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
+            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
         )
     except OSError as error:
         raise SourceFailed(f"the command cannot be started: {error}") from error

@@ -1,7 +1,7 @@
 """`file_tree`: files below `root_dir/hosts/ID` and `root_dir/nodegroups/NAME` as pillar: folders are mappings.
 
 Files are read as they are: no templates here. One that is no UTF-8 text becomes bytes. Symbolic links that lead out of
-`root_dir` are not followed. Used in the process that compiles.
+`root_dir` are not followed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`http_yaml`, `http_json`: what a web server answers as pillar. Used in the process that compiles.
+"""`http_yaml`, `http_json`: what a web server answers as pillar.
 
 Arguments are Salt's: `url` (with `%s` for the minion's id and `<grain>` for grains), `username`, `password`,
 `with_grains`, `header_dict`. Certificates are checked; answers are bounded.

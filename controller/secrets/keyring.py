@@ -1,6 +1,6 @@
 """`Decrypt` by GnuPG: the private keys in a folder of the controller's (`gpg_keydir`).
 
-Used in the process that compiles. Plain texts are kept in memory for as long as that process lives, because the same
+Plain texts are kept in memory for as long as that process lives, because the same
 message is met for each minion; they are never written anywhere.
 """
 

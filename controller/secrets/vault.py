@@ -1,7 +1,7 @@
 """`Secrets` by HashiCorp Vault's API (hvac): token or AppRole, key-value engines 1 and 2, cached within their leases.
 
 Options are those of Salt's `vault`. The engine's version is asked of the server once for each mount. A path may hold
-`{minion}` and `{grains[...]}`, filled from the minion alone. Used in the process that compiles.
+`{minion}` and `{grains[...]}`, filled from the minion alone.
 """
 
 from __future__ import annotations
