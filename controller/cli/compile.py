@@ -15,7 +15,7 @@ from controller.cli.failure import COMPILE, FAILED, Failure
 
 if TYPE_CHECKING:
     from controller.offline import Case
-    from controller.offline.one import Form
+    from controller.offline.results import Form
 
 _SHOW = ("lowstate", "highstate", "pillar", "top", "sls", "reads")
 _FILE = click.Path(path_type=Path, dir_okay=False)

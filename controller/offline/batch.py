@@ -16,7 +16,8 @@ import msgspec
 
 from controller.offline.cases import BadCase, id_of, parse_case
 from controller.offline.isolation import Isolated, Lost, Work
-from controller.offline.show import Answer, Memos, answer_case, as_json, case_problem, plain_problem
+from controller.offline.results import as_line
+from controller.offline.show import Answer, Memos, answer_case, case_problem, plain_problem
 from highstate.types import Value
 
 LONGEST_CASE = 64 * 2**20
@@ -117,11 +118,11 @@ def _line(case_id: Value, answer: Answer, remarks: list[str], started: float) ->
 
 
 def _failure(case_id: Value, message: str, started: float) -> bytes:
-    return _FAILED + as_json({"id": case_id, "ok": False, "errors": [case_problem(message)], "ms": _ms(started)})
+    return _FAILED + as_line({"id": case_id, "ok": False, "errors": [case_problem(message)], "ms": _ms(started)})
 
 
 def _packed(line: dict[str, Any], case_id: Value, started: float) -> bytes:
-    packed = as_json(line)
+    packed = as_line(line)
     if len(packed) > LARGEST_ANSWER:
         return _failure(case_id, f"the answer would be {len(packed)} bytes; {LARGEST_ANSWER} are allowed", started)
     return (_OK if line["ok"] else _FAILED) + packed

@@ -5,17 +5,14 @@ Called by `saltern compile`. What comes back is typed and plain: nothing that a 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from typing import Any, Literal
 
 import msgspec
 
 from controller.offline.cases import BadCase, Case
 from controller.offline.isolation import Isolated, Lost
+from controller.offline.results import Form, as_text, unicode_of
 from controller.offline.show import GitLayers, answer_case
-
-Form = Literal["json", "yaml"]
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,28 +48,13 @@ def show_one(
 def _shown(case: Case, form: Form, git_files: GitLayers, git_pillar: GitLayers) -> Shown:
     try:
         answer = answer_case(case, git_files=git_files, git_pillar=git_pillar)
-        text = "" if answer.errors else _text(answer.result, form)
+        text = "" if answer.errors else as_text(answer.result, form)
     except BadCase as error:
-        return Shown(errors=[str(error)])
+        return Shown(errors=[unicode_of(str(error))])
     except Exception as error:  # the border of this process: what breaks here is told as an error of the compile
-        return Shown(errors=[f"the compile failed: {type(error).__name__}: {str(error)[:2000]}"])
+        return Shown(errors=[unicode_of(f"the compile failed: {type(error).__name__}: {str(error)[:2000]}")])
     return Shown(
         text=text,
-        errors=[str(problem) for problem in answer.errors],
-        warnings=[*answer.remarks, *(str(problem) for problem in answer.warnings)],
+        errors=[unicode_of(str(problem)) for problem in answer.errors],
+        warnings=[unicode_of(str(one)) for one in (*answer.remarks, *answer.warnings)],
     )
-
-
-def _text(result: Any, form: Form) -> str:
-    if form == "json":
-        try:
-            return json.dumps(result, default=str, indent=2, ensure_ascii=False) + "\n"
-        except (TypeError, ValueError, RecursionError) as error:
-            raise BadCase(f"the result cannot be written as JSON: {error}") from None
-    import yaml
-
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    try:
-        return str(yaml.dump(result, Dumper=dumper, default_flow_style=False, sort_keys=False, allow_unicode=True))
-    except (yaml.YAMLError, RecursionError) as error:
-        raise BadCase(f"the result cannot be written as YAML: {error}") from None

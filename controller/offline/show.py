@@ -7,13 +7,12 @@ compile looked at. Called in the process of `isolation`; it catches nothing that
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, assert_never
+from typing import assert_never
 
-from controller.offline.cases import BadCase, Case, Show
+from controller.offline.cases import Case, Show
 from controller.offline.trees import missing_folders, snapshot_of
 from gitfs import GitfsError, GitLayer
 from highstate.compile.compiler import Bench
@@ -190,16 +189,6 @@ def plain_problem(problem: Problem) -> dict[str, Value]:
 def case_problem(message: str) -> dict[str, Value]:
     """An error of the case itself, in the shape of the others."""
     return plain_problem(Problem(message=message, pos=Pos(file="case", stage=Stage.TOP)))
-
-
-def as_json(value: Any) -> bytes:
-    """JSON in one line, ASCII alone; what JSON does not know becomes text, as in Salt's own output. BadCase for keys
-    that cannot be told apart from text or data that has no end.
-    """
-    try:
-        return json.dumps(value, default=str, separators=(", ", ": ")).encode("ascii")
-    except (TypeError, ValueError, RecursionError) as error:
-        raise BadCase(f"the result cannot be written as JSON: {error}") from None
 
 
 def _unreadable(message: str) -> Problem:
