@@ -213,7 +213,7 @@ class _Worker:
                     [sys.executable, "-P", "-m", "controller.compile_worker", str(theirs.fileno()), walls],
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
-                    env={key: os.environ[key] for key in ("PATH", "LANG", "PYTHONPATH", "HOME") if key in os.environ},
+                    env=_environment(),
                 )
             self._connection = Connection(ours.detach())
             if not self._connection.poll(_START):
@@ -258,6 +258,12 @@ class _Answers:
 
 class _Hung(Exception):
     pass
+
+
+def _environment() -> dict[str, str]:
+    """What a worker sees of ours. The seed is fixed: the order of a set is part of what is sent."""
+    kept = {key: os.environ[key] for key in ("PATH", "LANG", "PYTHONPATH", "HOME") if key in os.environ}
+    return {**kept, "PYTHONHASHSEED": "0"}
 
 
 def _identity(path: str) -> tuple[int, int]:

@@ -89,3 +89,14 @@ async def test_no_secret_of_the_controller_is_in_the_workers_environment(monkeyp
     await compiler.compile(request("x: {test.nop: []}"))
     for worker in compiler.workers:
         assert b"correct horse" not in Path(f"/proc/{worker}/environ").read_bytes()
+
+
+async def test_a_set_gives_the_same_document_in_each_process():
+    app = "x: {test.nop: [{all: !!set {alpha, beta, gamma, delta, epsilon, zeta, eta, theta}}]}"
+    digests = set()
+    for _ in range(3):
+        compiler = ProcessCompiler(workers=1, timeout=30.0)
+        [answer] = await compiler.compile(request(app, ids=("a",)))
+        digests.add(answer.digest)
+        compiler.close()
+    assert len(digests) == 1
