@@ -97,9 +97,13 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 def parse_case(data: Mapping[str, Value]) -> tuple[Case, list[str]]:
     """A case from its keys, and remarks about keys that mean nothing; BadCase when it makes no sense."""
     try:
-        case = msgspec.convert(dict(data), Case, strict=True)
+        case = msgspec.convert({key: value for key, value in data.items() if value is not None}, Case, strict=True)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise BadCase(_readable(str(error))) from None
+        raise BadCase(_readable(str(error), data)) from None
+    for kind in ("file", "pillar"):
+        for env, folders in case.roots(kind).items():
+            if not env or any("\0" in folder for folder in folders):
+                raise BadCase(f"{kind}_roots: {env!r}: {folders!r} is no environment with its folders")
     if case.names and case.highstate:
         raise BadCase("give either `sls` or `highstate`, not both")
     known = [field.name for field in msgspec.structs.fields(Case)]
@@ -119,8 +123,10 @@ def _unknown(key: str, known: list[str]) -> str:
     return f"the key {key!r} means nothing" + (f"; did you mean {near[0]!r}?" if near else "")
 
 
-def _readable(error: str) -> str:
+def _readable(error: str, data: Mapping[str, Value]) -> str:
     """msgspec's `Expected `int`, got `str` - at `$.key`` with the place as people write it."""
+    if "Invalid enum value" in error:
+        return f"show: {data.get('show')!r} is none of {', '.join(SHOWS)}"
     text, _, place = error.partition(" - at `$")
     place = place.strip("`.").removeprefix(".")
     return f"{place}: {text}" if place else text

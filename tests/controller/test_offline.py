@@ -243,3 +243,46 @@ def test_any_bytes_give_a_result_or_errors_with_places(texts, grains, tmp_path_f
             assert error["file"]
             assert "the compile failed" not in error["message"], error
             assert "Traceback" not in error["text"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"file_roots": {"base": ["/no/such/folder"]}}, "No SLS 'good'"),
+        ({"file_roots": ["a-list"]}, "file_roots: "),
+        ({"file_roots": {"": ["x"]}}, "file_roots: ''"),
+        ({"file_roots": {"base": ["a\0b"]}}, "file_roots: 'base'"),
+        ({"show": "everything"}, "none of lowstate, highstate"),
+        ({"saltenv": "nowhere"}, "There is no saltenv 'nowhere'"),
+        ({"sls": "../../../etc/passwd"}, "No SLS"),
+        ({"sls": "bomb"}, "bomb.sls:"),
+        ({"sls": "aliases"}, "aliases.sls"),
+        ({"opts": {"jinja_env": 5}}, "jinja_env"),
+        ({"opts": {"state_top_saltenv": {}}}, "state_top_saltenv"),
+        ({"facts": [{"ret": 1}]}, "facts[0]"),
+        ({"grains": []}, "grains: "),
+        ({"pillar": "x"}, "pillar: "),
+    ],
+)
+def test_a_hostile_case_has_one_line_and_spoils_no_other(tree, words, said):
+    roots = tree(
+        good="a:\n  test.nop: []\n",
+        bomb="{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}",
+        aliases="a: &a [x, x]\n"
+        + "".join(
+            f"{b}: &{b} [*{a}, *{a}, *{a}, *{a}]\n" for a, b in zip("abcdefghijklm", "bcdefghijklmn", strict=True)
+        ),
+    )
+    good = {"id": "good", **roots, "sls": ["good"]}
+    before, hostile, after = batch(good, {**good, "id": "hostile", **words}, {**good, "id": "after"}, timeout=30.0)
+    assert (hostile["id"], hostile["ok"]) == ("hostile", False)
+    assert said in hostile["errors"][0]["text"]
+    assert before["result"] == after["result"]
+    assert after["id"] == "after"
+
+
+def test_what_is_null_is_not_given(tree):
+    roots = tree(good="a:\n  test.nop: []\n")
+    names = ("pillar_roots", "pillar", "grains", "minion_id", "saltenv", "highstate", "opts", "facts", "show")
+    [plain, nulls] = batch({**roots, "sls": "good"}, {**roots, "sls": "good", **dict.fromkeys(names)})
+    assert plain["result"] == nulls["result"]
