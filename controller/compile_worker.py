@@ -74,7 +74,7 @@ class FileRead(msgspec.Struct, frozen=True, array_like=True):
     tree: str
     """`files` or `pillar`."""
     kind: str
-    """`file` or `list`."""
+    """`file`, `mode` or `list`."""
     saltenv: str
     path: str
     digest: str

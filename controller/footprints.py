@@ -112,6 +112,8 @@ def answer_of(tree: Files, kind: str, saltenv: str, path: str) -> str:
     """What a tree gives for a read now, as a digest."""
     if kind == "file":
         return tree.oid(path, saltenv) or ""
+    if kind == "mode":
+        return str(tree.mode(path, saltenv))
     return digest_value(list(tree.list(path, saltenv))).hex()
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from highstate.desired import chunk_keys, desired_of, used_files
+from highstate.desired import chunk_keys, desired_of, kept_modes, used_files
 from highstate.types import Chunk, Compiled, Value
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -44,7 +44,9 @@ class Packer:
             for (key, chunk), shared, entry in zip(chunks.items(), known.lowstate, known.entries, strict=True)
         ]
         files, contents = used_files(chunks, compiled)
-        rest = {"pillar": dict(compiled.pillar), "files": files, "contents": contents, "drift": dict(drift)}
+        modes = kept_modes(chunks, compiled)
+        rest = {"pillar": dict(compiled.pillar), "files": files, **({"modes": modes} if modes else {})}
+        rest |= {"contents": contents, "drift": dict(drift)}
         head = _map_head(1 + len(rest)) + _ENCODER.encode("chunks") + _map_head(len(entries))
         return b"".join([head, *entries, *(_ENCODER.encode(key) + _ENCODER.encode(rest[key]) for key in rest)])
 

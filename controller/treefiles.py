@@ -53,14 +53,19 @@ class TreeFiles:
         oid = self._live.oid(message.path, message.saltenv) if self._live else None
         if oid is None:
             return FileFound(request=message.request)
-        return FileFound(request=message.request, oid=oid, size=self._live.blob_size(oid) or 0 if self._live else 0)
+        size = self._live.blob_size(oid) or 0 if self._live else 0
+        mode = self._live.mode(message.path, message.saltenv) or 0 if self._live else 0
+        return FileFound(request=message.request, oid=oid, size=size, mode=mode)
 
     def _list(self, message: ListFiles) -> FileList:
         if self._live is None:
             return FileList(request=message.request, files={})
         paths = self._live.list(message.prefix, message.saltenv)
         oids = {path: self._live.oid(path, message.saltenv) for path in paths}
-        return FileList(request=message.request, files={path: oid for path, oid in oids.items() if oid})
+        found = {path: oid for path, oid in oids.items() if oid}
+        modes = {path: self._live.mode(path, message.saltenv) or 0 for path in found}
+        modes = {path: mode for path, mode in modes.items() if mode != 0o644}
+        return FileList(request=message.request, files=found, modes=modes)
 
     def _blob(self, message: GetBlob) -> Blob | FileFound | FileList:
         """Part of a content by its id; a large one is never held whole."""

@@ -58,23 +58,29 @@ def _differing(before: Layer, after: Layer) -> set[str]:
         return {prefix + path for path in objects.differing(*pair)}
     if isinstance(before, GitLayer) or isinstance(after, GitLayer):
         return set()  # never of one slot
-    return {path for path, _ in set(before.files) ^ set(after.files)}
+    both = {*before.files, *before.modes} ^ {*after.files, *after.modes}
+    return {path for path, _ in both}
 
 
-def _effective(layers: Sequence[Layer], path: str) -> str | None:
-    """Blob id of what is seen at a path."""
+def _effective(layers: Sequence[Layer], path: str) -> tuple[str, int] | None:
+    """Blob id and mode of what is seen at a path."""
     for layer in layers:
         if isinstance(layer, GitLayer):
             prefix = f"{layer.mountpoint}/" if layer.mountpoint else ""
             inner = path.removeprefix(prefix) if path.startswith(prefix) else ""
-            oid = objects.find(layer.mirror, layer.tree, inner) if inner else None
+            seen = objects.find(layer.mirror, layer.tree, inner) if inner else None
         else:
             oid = layer.listing.files.get(path)
-        if oid is not None:
-            return oid
+            seen = None if oid is None else (oid, layer.listing.modes.get(path, objects.USUAL_MODE))
+        if seen is not None:
+            return seen
     return None
 
 
 def _by_listing(old: Snapshot, new: Snapshot, saltenv: str) -> set[str]:
     paths = {*old.list(saltenv=saltenv), *new.list(saltenv=saltenv)}
-    return {path for path in paths if old.oid(path, saltenv) != new.oid(path, saltenv)}
+    return {path for path in paths if _seen(old, path, saltenv) != _seen(new, path, saltenv)}
+
+
+def _seen(snapshot: Snapshot, path: str, saltenv: str) -> tuple[str | None, int | None]:
+    return snapshot.oid(path, saltenv), snapshot.mode(path, saltenv)

@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from gitfs.errors import GitfsError, StaleSnapshot
-from gitfs.objects import Listing, resolve_links
+from gitfs.objects import USUAL_MODE, Listing, resolve_links
 
 _IGNORED = (".git",)
 
@@ -28,12 +28,14 @@ class DirectoryLayer:
     files: tuple[tuple[str, str], ...] = field(repr=False)
     """(path, blob id), sorted; symlinks resolved."""
     refused: tuple[tuple[str, str], ...] = ()
+    modes: tuple[tuple[str, int], ...] = field(default=(), repr=False)
+    """(path, permission bits) of the files that are not `objects.USUAL_MODE`, sorted."""
     digest: str
 
     @cached_property
     def listing(self) -> Listing:
         """The files, for look-ups."""
-        return Listing(dict(self.files), dict(self.refused))
+        return Listing(dict(self.files), dict(self.refused), dict(self.modes))
 
     def read(self, path: str, oid: str) -> bytes:
         """Content of a file that is still the blob `oid`; StaleSnapshot when it is not."""
@@ -84,25 +86,31 @@ def scan(directory: str | Path) -> DirectoryLayer:
     top = Path(directory).absolute()
     files: dict[str, str] = {}
     links: dict[str, str] = {}
+    modes: dict[str, int] = {}
     for entry in _walk(top):
         path = Path(entry.path).relative_to(top).as_posix()
         try:
             if entry.is_symlink():
                 links[path] = _target(top, entry)
             elif entry.is_file(follow_symlinks=False):
-                files[path] = _oid(entry)
+                status = entry.stat(follow_symlinks=False)
+                files[path] = _oid_at(entry.path, status)
+                if (mode := stat.S_IMODE(status.st_mode)) != USUAL_MODE:
+                    modes[path] = mode
         except FileNotFoundError:
             continue  # removed while we looked: the watch will call again
         except OSError as error:
             raise GitfsError(f"{entry.path} cannot be read: {error.strerror}; file_roots must be readable") from error
-    found = resolve_links(files, links)
+    found = resolve_links(files, links, modes)
     whole = hashlib.sha256()
     for path, oid in sorted(found.files.items()):
         whole.update(path.encode(errors="surrogateescape") + b"\0" + oid.encode() + b"\n")
+    whole.update(repr(sorted(found.modes.items())).encode() if found.modes else b"")
     return DirectoryLayer(
         path=str(top),
         files=tuple(sorted(found.files.items())),
         refused=tuple(sorted(found.refused.items())),
+        modes=tuple(sorted(found.modes.items())),
         digest=whole.hexdigest(),
     )
 
@@ -133,10 +141,6 @@ def _target(top: Path, entry: os.DirEntry[str]) -> str:
     if target.is_absolute() and target.is_relative_to(top):
         return os.path.relpath(target, link.parent)
     return str(target)
-
-
-def _oid(entry: os.DirEntry[str]) -> str:
-    return _oid_at(entry.path, entry.stat(follow_symlinks=False))
 
 
 def _oid_at(path: str, status: os.stat_result) -> str:

@@ -10,7 +10,7 @@ import os
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeVar
 
@@ -24,6 +24,7 @@ from gitfs.lfs_contents import lfs_contents
 _T = TypeVar("_T")
 _LINKS_FOLLOWED = 40
 """Symlinks on the way to one file; the kernel's own limit."""
+USUAL_MODE = 0o644
 MOST_LINKED = 200_000
 """Files of a tree that are seen through symlinks to folders."""
 
@@ -38,6 +39,8 @@ class Listing:
     """Path -> blob id."""
     refused: Mapping[str, str]
     """Path of each symlink that cannot be followed -> why."""
+    modes: Mapping[str, int] = field(default_factory=dict)
+    """Path -> permission bits, for the files that are not `USUAL_MODE`."""
 
 
 @lru_cache(maxsize=64)
@@ -45,6 +48,7 @@ def listing(mirror: str, tree: str, lfs: bool = False) -> Listing:
     """The files of the tree with this id (empty: no tree) in a mirror; with `lfs`, contents in place of pointers."""
     files: dict[str, str] = {}
     links: dict[str, str] = {}
+    modes: dict[str, int] = {}
     waiting = [("", tree)] if tree else []
     while waiting:
         prefix, oid = waiting.pop()
@@ -56,10 +60,12 @@ def listing(mirror: str, tree: str, lfs: bool = False) -> Listing:
                 links[path] = blob(mirror, inner).decode(errors="surrogateescape")
             else:
                 files[path] = inner
+                if mode & 0o777 != USUAL_MODE:
+                    modes[path] = mode & 0o777
     if lfs:
         contents = lfs_contents(mirror)
         files = {path: contents.get(oid, oid) for path, oid in files.items()}
-    return resolve_links(files, links)
+    return resolve_links(files, links, modes)
 
 
 @lru_cache(maxsize=65536)
@@ -123,15 +129,16 @@ def has_links(mirror: str, tree: str) -> bool:
     )
 
 
-def find(mirror: str, tree: str, path: str) -> str | None:
-    """Blob id of a file below a tree, by the folders on the way alone; for trees without symlinks."""
+def find(mirror: str, tree: str, path: str) -> tuple[str, int] | None:
+    """Blob id and mode of a file below a tree, by the folders on the way alone; for trees without symlinks."""
     *folders, name = path.split("/")
     for folder in folders:
         inner = next((oid for entry, mode, oid in _named_entries(mirror, tree, folder) if mode == FileMode.TREE), "")
         if not inner:
             return None
         tree = inner
-    return next((oid for _, mode, oid in _named_entries(mirror, tree, name) if mode != FileMode.TREE), None)
+    entries = _named_entries(mirror, tree, name)
+    return next(((oid, mode & 0o777) for _, mode, oid in entries if mode != FileMode.TREE), None)
 
 
 def _named_entries(mirror: str, tree: str, name: str) -> list[tuple[str, int, str]]:
@@ -179,17 +186,18 @@ def commit_object(mirror: str, commit: str) -> pygit2.Commit:
     return reading(mirror, lambda repository: repository[commit].peel(pygit2.Commit), f"commit {commit}")
 
 
-def resolve_links(files: Mapping[str, str], links: Mapping[str, str]) -> Listing:
-    """`files` and, under their own paths, what `links` (path -> target) lead to inside the tree.
+def resolve_links(files: Mapping[str, str], links: Mapping[str, str], modes: Mapping[str, int]) -> Listing:
+    """`files` and, under their own paths, what `links` (path -> target) lead to inside the tree, with their modes.
 
     A link to a file stands for the file, a link to a folder for the files below it. Whatever leads out of the tree,
     in a circle or to nothing is refused.
     """
     files, refused = _named(files)
     if not links:
-        return Listing(files, refused)
+        return Listing(files, refused, modes)
     folders = {parent for path in (*files, *links) for parent in _parents(path)}
     resolved = dict(files)
+    modes = dict(modes)
     folder_links: list[tuple[str, str]] = []
     for path in sorted(links):
         target, problem = _follow(path, links)
@@ -197,15 +205,19 @@ def resolve_links(files: Mapping[str, str], links: Mapping[str, str]) -> Listing
             refused[path] = problem
         elif target in files:
             resolved[path] = files[target]
+            if target in modes:
+                modes[path] = modes[target]
         elif target in folders or not target:
             folder_links.append((path, target + "/" if target else ""))
         else:
             refused[path] = "it is a symlink to nothing"
-    _expand(resolved, folder_links, refused)
-    return Listing(resolved, refused)
+    _expand(resolved, modes, folder_links, refused)
+    return Listing(resolved, refused, modes)
 
 
-def _expand(files: dict[str, str], folder_links: Sequence[tuple[str, str]], refused: dict[str, str]) -> None:
+def _expand(
+    files: dict[str, str], modes: dict[str, int], folder_links: Sequence[tuple[str, str]], refused: dict[str, str]
+) -> None:
     """Add what is seen through links to folders, through other such links too, each link at most once on the way."""
     leading_to: dict[str, list[str]] = {}
     for path, folder in folder_links:
@@ -222,6 +234,8 @@ def _expand(files: dict[str, str], folder_links: Sequence[tuple[str, str]], refu
                 seen = f"{link}/{path[len(folder) :]}"
                 if link not in through and seen not in files:
                     files[seen] = files[path]
+                    if path in modes:
+                        modes[seen] = modes[path]
                     waiting.append((seen, through | {link}))
                     added += 1
     if added >= MOST_LINKED:

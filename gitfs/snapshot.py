@@ -56,6 +56,8 @@ Layer: TypeAlias = GitLayer | DirectoryLayer
 class _Overlay:
     """The layers of one saltenv laid over each other."""
 
+    modes: tuple[Mapping[str, int], ...]
+    """Of each layer, by the path in it."""
     paths: tuple[str, ...]
     found: Mapping[str, tuple[int, str, str]]
     """Path -> (number of the layer, path in the layer, blob id)."""
@@ -116,6 +118,12 @@ class Snapshot:
         """Git's blob id of a file, None when there is none."""
         found = self._overlay(saltenv).found.get(path)
         return None if found is None else found[2]
+
+    def mode(self, path: str, saltenv: str = "base") -> int | None:
+        """Permission bits of a file, None when there is none; git knows of 0o644 and 0o755 alone."""
+        overlay = self._overlay(saltenv)
+        found = overlay.found.get(path)
+        return None if found is None else overlay.modes[found[0]].get(found[1], objects.USUAL_MODE)
 
     def list(self, prefix: str = "", saltenv: str = "base") -> Sequence[str]:
         """Paths of all files at or below a folder, sorted; empty when there is none."""
@@ -208,17 +216,19 @@ class _Layers:
 def _overlay(keys: str, ignored: Ignored, layers: _Layers) -> _Overlay:
     found: dict[str, tuple[int, str, str]] = {}
     refused: dict[str, str] = {}
+    modes = []
     for number, layer in enumerate(layers.layers):
         files = objects.listing(layer.mirror, layer.tree, layer.lfs) if isinstance(layer, GitLayer) else layer.listing
         prefix = f"{layer.mountpoint}/" if isinstance(layer, GitLayer) and layer.mountpoint else ""
         for path, oid in files.files.items():
             found.setdefault(prefix + path, (number, path, oid))
+        modes.append(files.modes)
         for path, why in files.refused.items():
             refused.setdefault(prefix + path, why)
     if ignored != Ignored():
         found = {path: place for path, place in found.items() if not ignored.matches(path)}
     by_oid = {oid: (number, path) for number, path, oid in found.values()}
-    return _Overlay(tuple(sorted(found)), found, by_oid, refused)
+    return _Overlay(tuple(modes), tuple(sorted(found)), found, by_oid, refused)
 
 
 def _check(path: str) -> None:

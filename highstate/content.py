@@ -51,11 +51,13 @@ class _Parts:
 
     digest: list[str] = field(default_factory=list)
     files: dict[tuple[str, str], str] = field(default_factory=dict)
+    modes: dict[tuple[str, str], int] = field(default_factory=dict)
     volatile: list[str] = field(default_factory=list)
 
     def content(self) -> Content:
         whole = hashlib.sha256("\0".join(self.digest).encode(errors="surrogatepass")).hexdigest()
-        return Content(digest=whole, files=self.files, volatile=tuple(dict.fromkeys(self.volatile)))
+        volatile = tuple(dict.fromkeys(self.volatile))
+        return Content(digest=whole, files=self.files, modes=self.modes, volatile=volatile)
 
 
 def contents_of(
@@ -176,12 +178,22 @@ class _Reader:
 
     def _file(self, source: Source, template: Value, url: str, name: str = "") -> None:
         """`name` is where the file goes, when that is not the chunk's name."""
+        self._keeps_mode(source)
         if template == "jinja":
             self._rendered(source, url, name or self.chunk.name)
             return
         self._plain(source)
         if template:
             self._whole_minion()
+
+    def _keeps_mode(self, source: Source) -> None:
+        """`mode: keep` (`file_mode` of file.recurse): the mode in the tree is part of what the chunk writes."""
+        if "keep" not in (self.arguments.get("mode"), self.arguments.get("file_mode")):
+            return
+        mode = self.files.mode(source.path, source.saltenv)
+        if mode is not None:
+            self.parts.modes[source.saltenv, source.path] = mode
+            self.parts.digest.append(f"mode {mode:o}")
 
     def _plain(self, source: Source) -> None:
         oid = self.files.oid(source.path, source.saltenv)

@@ -21,6 +21,8 @@ class Desired:
     pillar: Mapping[str, Value] = field(default_factory=dict)
     files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """saltenv -> path -> oid of every file that the chunks are known to use."""
+    modes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """saltenv -> path -> permission bits of the files whose mode a chunk keeps."""
     contents: Mapping[str, str] = field(default_factory=dict)
     """Key -> content digest (`Content.digest`) of the chunks that have one."""
     drift: Mapping[str, Value] = field(default_factory=dict)
@@ -32,6 +34,7 @@ class Desired:
             "chunks": {key: chunk.as_salt() for key, chunk in self.chunks.items()},
             "pillar": dict(self.pillar),
             "files": {env: dict(paths) for env, paths in self.files.items()},
+            **({"modes": {env: dict(paths) for env, paths in self.modes.items()}} if self.modes else {}),
             "contents": dict(self.contents),
             "drift": dict(self.drift),
         }
@@ -43,6 +46,7 @@ class Desired:
             chunks={key: Chunk.from_salt(low) for key, low in document["chunks"].items()},
             pillar=document["pillar"],
             files=document["files"],
+            modes=document.get("modes", {}),
             contents=document["contents"],
             drift=document["drift"],
         )
@@ -52,7 +56,20 @@ def desired_of(compiled: Compiled, *, drift: Mapping[str, Value] | None = None) 
     """What `compiled` (which must be ok) asks its minion to hold."""
     chunks = chunk_keys(compiled.lowstate)
     files, contents = used_files(chunks, compiled)
-    return Desired(chunks=chunks, pillar=compiled.pillar, files=files, contents=contents, drift=drift or {})
+    modes = kept_modes(chunks, compiled)
+    return Desired(
+        chunks=chunks, pillar=compiled.pillar, files=files, modes=modes, contents=contents, drift=drift or {}
+    )
+
+
+def kept_modes(chunks: Mapping[str, Chunk], compiled: Compiled) -> dict[str, dict[str, int]]:
+    """`Desired.modes`."""
+    modes: dict[str, dict[str, int]] = {}
+    for chunk in chunks.values() if compiled.contents else ():
+        content = compiled.contents.get(chunk.tag)
+        for (saltenv, path), mode in content.modes.items() if content else ():
+            modes.setdefault(saltenv, {})[path] = mode
+    return {env: dict(sorted(modes[env].items())) for env in sorted(modes)}
 
 
 def used_files(chunks: Mapping[str, Chunk], compiled: Compiled) -> tuple[dict[str, dict[str, str]], dict[str, str]]:

@@ -44,6 +44,10 @@ class MemoryFiles:
             known = self._oids[saltenv, path] = blob_id(data)
         return known
 
+    def mode(self, path: str, saltenv: str = "base") -> int | None:
+        """Permission bits of a file, None when there is none."""
+        return None if self.oid(path, saltenv) is None else 0o644
+
     @cached_property
     def _oids(self) -> dict[tuple[str, str], str]:
         return {}

@@ -24,7 +24,7 @@ from highstate.types import Files, Minion, Value
 Read: TypeAlias = tuple[Any, ...]
 """What was read: ("value", root, path) whole; ("peek", root, path), whole unless it is a mapping;
 ("keys", root, path); ("has", root, path, key); ("id", matcher, pattern); ("file", saltenv, path);
-("list", saltenv, prefix); ("fact", function, question); ("secret", path) or ("secrets", path).
+("mode", saltenv, path); ("list", saltenv, prefix); ("fact", function, question); ("secret", path) or ("secrets", path).
 Which kind a read is must never follow from its own answer."""
 
 _MISSING = object()
@@ -100,6 +100,8 @@ class Sources:
                 return b"1" if id_matches(matcher, pattern, self.minion_id) else b"0"
             case ("file", saltenv, path):
                 return (self.files.oid(path, saltenv) or "").encode()
+            case ("mode", saltenv, path):
+                return str(self.files.mode(path, saltenv)).encode()
             case ("list", saltenv, prefix):
                 return digest_value(list(self.files.list(prefix, saltenv)))
             case ("fact", fun, asked):
@@ -197,6 +199,11 @@ class Recorder:
         self.record(("file", saltenv, path))
         return self.sources.files.read(path, saltenv)
 
+    def file_mode(self, path: str, saltenv: str) -> int | None:
+        """Permission bits of a file, None when there is none."""
+        self.record(("mode", saltenv, path))
+        return self.sources.files.mode(path, saltenv)
+
     def list_files(self, prefix: str, saltenv: str) -> Sequence[str]:
         """Paths below a folder."""
         self.record(("list", saltenv, prefix))
@@ -225,6 +232,10 @@ class ReadFiles:
     def oid(self, path: str, saltenv: str = "base") -> str | None:
         """Content id of a file, None when there is none."""
         return self._recorder.oid(path, saltenv)
+
+    def mode(self, path: str, saltenv: str = "base") -> int | None:
+        """Permission bits of a file, None when there is none."""
+        return self._recorder.file_mode(path, saltenv)
 
     def list(self, prefix: str = "", saltenv: str = "base") -> Sequence[str]:
         """Paths below a folder."""

@@ -35,6 +35,9 @@ class Files(Protocol):
     def oid(self, path: str, saltenv: str = "base") -> str | None:
         """Content id of a file, None when there is none."""
 
+    def mode(self, path: str, saltenv: str = "base") -> int | None:
+        """Permission bits of a file, None when there is none."""
+
     def list(self, prefix: str = "", saltenv: str = "base") -> Sequence[str]:
         """Paths of all files at or below a folder, sorted; empty when there is none."""
 
@@ -161,6 +164,8 @@ class Content:
     digest: str
     files: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """(saltenv, path) -> oid of every file of the tree that the chunk uses, imports of its template included."""
+    modes: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """(saltenv, path) -> permission bits of those whose mode the chunk keeps."""
     volatile: tuple[str, ...] = ()
     """Functions of the live machine that its template calls, so that the content is known on the minion alone."""
 

@@ -97,10 +97,12 @@ class HeldFiles:
 
     def __init__(self, desired: Desired, cache: BlobCache, controller: Controller) -> None:
         self._held = desired.files
+        self._held_modes = desired.modes
         self._whole = frozenset(_recursed(desired.chunks.values()))
         self._cache = cache
         self._controller = controller
         self._found: dict[tuple[str, str], str] = {}
+        self._modes: dict[tuple[str, str], int] = {}
         self._listed: dict[tuple[str, str], Mapping[str, str]] = {}
         self._requests = 0
 
@@ -134,6 +136,17 @@ class HeldFiles:
             self._found[saltenv, path] = self._ask(question, FileFound, f"salt://{path}").oid
         return self._found[saltenv, path] or None
 
+    def mode(self, path: str, saltenv: str = "base") -> int | None:
+        """Permission bits of a file, None when there is no such file. SourceUnavailable when nobody can tell now."""
+        held = self._held_modes.get(saltenv, {}).get(path)
+        if held is not None:
+            return held
+        if (saltenv, path) not in self._modes:
+            question = FindFile(request=self._next(), path=path, saltenv=saltenv)
+            found = self._ask(question, FileFound, f"salt://{path}")
+            self._modes[saltenv, path] = (found.mode or 0o644) if found.oid else 0
+        return self._modes[saltenv, path] or None
+
     def list(self, prefix: str = "", saltenv: str = "base") -> Sequence[str]:
         """Paths at or below a folder, sorted."""
         folder = prefix.strip("/")
@@ -149,9 +162,10 @@ class HeldFiles:
             if below:
                 return below
         question = ListFiles(request=self._next(), prefix=folder, saltenv=saltenv)
-        files = self._ask(question, FileList, f"salt://{folder}").files
-        self._found.update({(saltenv, path): oid for path, oid in files.items()})
-        return files
+        answer = self._ask(question, FileList, f"salt://{folder}")
+        self._found.update({(saltenv, path): oid for path, oid in answer.files.items()})
+        self._modes.update({(saltenv, path): answer.modes.get(path, 0o644) for path in answer.files})
+        return answer.files
 
     def _fetch(self, oid: str, shown: str) -> bytes:
         data = bytearray()

@@ -271,6 +271,8 @@ class FileFound(_Message, tag="file-found", frozen=True, kw_only=True):
     request: int
     oid: str = ""
     size: int = 0
+    mode: int = 0
+    """Permission bits, as `0o755`; 0 from a controller that does not tell."""
 
 
 class FileList(_Message, tag="file-list", frozen=True, kw_only=True):
@@ -278,6 +280,8 @@ class FileList(_Message, tag="file-list", frozen=True, kw_only=True):
 
     request: int
     files: dict[str, str]
+    modes: dict[str, int] = {}
+    """Path -> permission bits, for the files that are not `0o644`."""
 
 
 class Blob(_Message, tag="blob", frozen=True, kw_only=True):

@@ -85,6 +85,8 @@ def _file_reads(stage: str, recorder: Recorder) -> frozenset[tuple[str, str, str
         match read[0]:
             case "file":
                 found.append((tree, "file", read[1], read[2], digest.decode()))
+            case "mode":
+                found.append((tree, "mode", read[1], read[2], digest.decode()))
             case "list":
                 found.append((tree, "list", read[1], read[2], digest.hex()))
             case "value" | "peek" | "keys" | "has" | "id":

@@ -93,10 +93,12 @@ def hash_file(context: Context, path: str, saltenv: str = "base") -> Any:
 
 
 def stat_file(context: Context, path: str, saltenv: str = "base", octal: bool = True) -> Any:
-    """Mode of a file of the tree; empty when there is none."""
-    if _source(context, path, saltenv) is None:
-        return ""
-    return "0644" if octal else 0o100644
+    """Mode of a file of the tree; null when there is none."""
+    name, env = _place(path, saltenv)
+    mode = context.files.mode(name, env)
+    if mode is None:
+        return None
+    return f"{mode:04o}" if octal is True else 0o100000 | mode
 
 
 def cache_file(context: Context, path: str, saltenv: str = "base", source_hash: str | None = None, **more: Any) -> Any:

@@ -99,6 +99,10 @@ class _With:
 
         return blob_id(self.data) if path == self.path else self.files.oid(path, saltenv)
 
+    def mode(self, path: str, saltenv: str = "base") -> int | None:
+        """Permission bits of a file."""
+        return 0o644 if path == self.path else self.files.mode(path, saltenv)
+
     def list(self, prefix: str = "", saltenv: str = "base") -> Sequence[str]:
         """Paths at or below a folder."""
         found = self.files.list(prefix, saltenv)

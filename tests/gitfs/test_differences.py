@@ -18,6 +18,9 @@ def write_tree(repository, files):
     index = pygit2.Index()
     for path, content in files.items():
         mode = pygit2.enums.FileMode.LINK if path == "e" and content == b"3" else pygit2.enums.FileMode.BLOB
+        if content == b"2" and path == "b":
+            mode = pygit2.enums.FileMode.BLOB_EXECUTABLE
+            content = b"1"
         data = b"a" if mode == pygit2.enums.FileMode.LINK else content
         index.add(pygit2.IndexEntry(path, repository.create_blob(data), mode))
     return str(index.write_tree(repository))
@@ -42,7 +45,8 @@ def test_comparing_trees_finds_what_comparing_listings_finds(old, new):
             for side in (old, new)
         )
         paths = {*before.list(), *after.list()}
-        expected = tuple(sorted(path for path in paths if before.oid(path) != after.oid(path)))
+        seen = [{path: (each.oid(path), each.mode(path)) for path in paths} for each in (before, after)]
+        expected = tuple(sorted(path for path in paths if seen[0][path] != seen[1][path]))
         assert changed_paths(before, after).get("base", ()) == expected
 
 
@@ -113,3 +117,14 @@ def test_parts_of_files_in_folders(tmp_path):
     (tmp_path / "x").write_bytes(b"9876543210")
     with pytest.raises(StaleSnapshot):
         files.read_range(oid, 2, 3)
+
+
+def test_a_mode_that_changes_in_a_folder_is_a_change(tmp_path):
+    (tmp_path / "tool").write_bytes(b"one")
+    (tmp_path / "tool").chmod(0o644)
+    before = directory_snapshot({"base": [tmp_path]})
+    (tmp_path / "tool").chmod(0o750)
+    after = directory_snapshot({"base": [tmp_path]})
+    assert before.digest != after.digest
+    assert changed_paths(before, after) == {"base": ("tool",)}
+    assert (before.mode("tool"), after.mode("tool"), after.mode("nothing")) == (0o644, 0o750, None)

@@ -236,3 +236,15 @@ def test_links_to_folders_are_seen_through_each_other(tmp_path):
     assert snapshot.read("shown/up/sub/x") == b"deep"
     assert snapshot.read("other/up/sub/x") == b"deep"
     assert len(snapshot.list()) < 20
+
+
+def test_modes_are_those_of_git_and_a_link_has_that_of_what_it_leads_to(remote, take):
+    remote.commit({"plain": "p", "bin/tool": "t"})
+    (remote.work / "bin" / "tool").chmod(0o755)
+    (remote.work / "link").symlink_to("bin/tool")
+    (remote.work / "folder").symlink_to("bin")
+    remote.commit()
+    files: Files = take()
+    modes = {path: files.mode(path) for path in files.list()}
+    assert modes == {"plain": 0o644, "bin/tool": 0o755, "link": 0o755, "folder/tool": 0o755}
+    assert files.mode("nothing") is None

@@ -3,6 +3,7 @@
 import pytest
 
 from highstate import MemoryFiles, Minion, Settings, compile_minion
+from highstate.desired import Desired, desired_of
 
 TOP = b"base:\n  '*':\n    - a\n"
 
@@ -134,3 +135,29 @@ def test_script_and_other_states_that_name_a_file():
 
 def test_chunks_without_content_have_none():
     assert compiled("x:\n  test.nop: []\n").contents == {}
+
+
+class Executable(MemoryFiles):
+    """A tree whose files may all be run."""
+
+    def mode(self, path, saltenv="base"):
+        return None if self.oid(path, saltenv) is None else 0o755
+
+
+@pytest.mark.parametrize("kept", [MANAGED, "/etc/x:\n  file.recurse:\n    - source: salt://motd.d\n"])
+def test_a_mode_that_is_kept_is_part_of_the_content(kept):
+    option = "file_mode" if "recurse" in kept else "mode"
+    found = {}
+    for text in (kept, kept + f"    - {option}: keep\n"):
+        for kind in (MemoryFiles, Executable):
+            tree = {"top.sls": TOP, "a.sls": text.encode(), "motd": b"m", "motd.d/one": b"1"}
+            result = compile_minion(kind({"base": tree}), kind({"base": {}}), Minion(id="web1"), Settings())
+            assert result.ok, result.errors
+            (one,) = result.contents.values()
+            found["keep" in text, kind] = (one.digest, set(one.modes.values()), desired_of(result).as_document())
+    assert found[False, MemoryFiles] == found[False, Executable]
+    assert "modes" not in found[False, MemoryFiles][2]
+    assert found[True, MemoryFiles][0] != found[True, Executable][0]
+    assert (found[True, MemoryFiles][1], found[True, Executable][1]) == ({0o644}, {0o755})
+    document = found[True, Executable][2]
+    assert Desired.from_document(document).as_document() == document

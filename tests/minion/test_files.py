@@ -14,8 +14,9 @@ from wire.messages import BLOB_CHUNK, Blob, FileFound, FileList, FindFile, GetBl
 class Answers:
     """A controller with these files; `asked` counts."""
 
-    def __init__(self, files, *, away=False, lie=None):
+    def __init__(self, files, *, away=False, lie=None, modes=None):
         self.files, self.away, self.lie, self.asked = files, away, lie, []
+        self.modes = modes or {}
 
     def ask(self, question):
         self.asked.append(question)
@@ -24,10 +25,11 @@ class Answers:
         match question:
             case FindFile(path=path):
                 data = self.files.get(path)
-                return FileFound(request=question.request, oid="" if data is None else blob_id(data))
+                oid = "" if data is None else blob_id(data)
+                return FileFound(request=question.request, oid=oid, mode=self.modes.get(path, 0))
             case ListFiles(prefix=prefix):
                 found = {p: blob_id(d) for p, d in self.files.items() if p.startswith(prefix)}
-                return FileList(request=question.request, files=found)
+                return FileList(request=question.request, files=found, modes=self.modes)
             case GetBlob(oid=oid, offset=offset):
                 data = next((d for d in self.files.values() if blob_id(d) == oid), b"")
                 part = self.lie if self.lie is not None else data[offset : offset + BLOB_CHUNK]
@@ -130,3 +132,16 @@ def test_a_folder_of_which_the_document_names_nothing_is_asked_for(tmp_path):
     files = HeldFiles(Desired(chunks={"r": copied}), BlobCache(tmp_path), answers)
     assert files.list("web/conf") == ["web/conf/a"]
     assert [type(question) for question in answers.asked] == [ListFiles]
+
+
+def test_the_mode_comes_from_the_document_or_from_the_controller(tmp_path):
+    answers = Answers({"tool": b"t", "plain": b"p"}, modes={"tool": 0o755})
+    asking = HeldFiles(held(), BlobCache(tmp_path), answers)
+    assert [asking.mode(path) for path in ("tool", "plain", "nothing", "tool")] == [0o755, 0o644, None, 0o755]
+    assert len(answers.asked) == 3
+    listing = HeldFiles(held(), BlobCache(tmp_path), answers)
+    listing.list("")
+    assert [listing.mode(path) for path in ("tool", "plain")] == [0o755, 0o644]
+    assert len(answers.asked) == 4
+    desired = Desired(chunks={}, files={"base": {"tool": blob_id(b"t")}}, modes={"base": {"tool": 0o700}})
+    assert HeldFiles(desired, BlobCache(tmp_path), Answers({}, away=True)).mode("tool") == 0o700
