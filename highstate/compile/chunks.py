@@ -12,9 +12,6 @@ from highstate.compile.high import High
 from highstate.compile.positions import Place
 from highstate.types import Chunk, Value
 
-_OWN = frozenset(("state", "name", "fun", "order", "__sls__", "__env__", "__id__"))
-
-
 @dataclass(slots=True, kw_only=True, eq=False)
 class Draft:
     """A low chunk whose order is still to be settled."""
@@ -70,10 +67,10 @@ def _drafts(body: dict[str, Value], id_: str, state: str, run: list[Value], plac
     functions: list[str] = []
     names: list[Value] = []
     for argument in run:
-        if isinstance(argument, str):
-            functions.append(argument)
-        elif isinstance(argument, dict):
+        if isinstance(argument, dict):
             _read_argument(low, names, argument)
+        elif isinstance(argument, str):
+            functions.append(argument)
     if not functions:  # a state that an `_in` requisite of several states added to an ID
         return
     low["fun"] = functions[0]
@@ -107,16 +104,18 @@ def _named(entry: Value) -> dict[str, Value]:
 
 
 def _draft(low: dict[str, Value], place: Place, name_order: int = 0) -> Draft:
+    """The draft of a chunk as Salt has it, which becomes its arguments."""
+    take = low.pop
     return Draft(
-        state=low["state"],
-        fun=low["fun"],
-        id=low["__id__"],
-        name=low["name"],
-        sls=low["__sls__"],
-        saltenv=low["__env__"],
-        order=low.get("order"),
+        state=take("state"),
+        fun=take("fun"),
+        id=take("__id__"),
+        name=take("name"),
+        sls=take("__sls__"),
+        saltenv=take("__env__"),
         has_order="order" in low,
+        order=take("order", None),
         name_order=name_order,
-        arguments={key: value for key, value in low.items() if key not in _OWN},
+        arguments=low,
         place=place,
     )

@@ -91,37 +91,30 @@ class _Graph:
         for draft in drafts:
             tag, state, id_, name = draft.tag, draft.state, draft.id, draft.name
             self._add_node(tag, draft)
-            for key in (
-                ((state, name), (state, id_), ("id", id_), ("id", name))
-                if name != id_
-                else (
-                    (state, id_),
-                    ("id", id_),
-                )
-            ):
-                known = self.by_name.get(key)
-                if known is None:
-                    self.by_name[key] = {tag: None}
-                else:
-                    known[tag] = None
+            keys: tuple[tuple[str, Value], ...] = (state, id_), ("id", id_)
+            if name != id_:
+                keys = (state, name), *keys, ("id", name)
+            for key in keys:
+                self.by_name.setdefault(key, {})[tag] = None
             for sls in (draft.sls, *draft.arguments.get("__sls_included_from__", ())):
                 self.by_sls.setdefault(sls, {})[tag] = None
 
     def require(self, draft: Draft, disabled: Collection[str]) -> list[Problem]:
         """Add the edges of a chunk's requisites; the first that names nothing ends it, as in Salt."""
-        if _EDGE_KINDS.isdisjoint(draft.arguments):
-            return []
         arguments = draft.arguments
+        if _EDGE_KINDS.isdisjoint(arguments):
+            return []
+        tag = draft.tag
         for kind in _EDGES:
             if kind not in arguments or kind in disabled:
                 continue
             for requisite in arguments[kind] or ():
-                problem = self._require_one(draft, kind, requisite)
+                problem = self._require_one(draft, tag, kind, requisite)
                 if problem is not None:
                     return [problem]
         return []
 
-    def _require_one(self, draft: Draft, kind: str, requisite: Value) -> Problem | None:
+    def _require_one(self, draft: Draft, tag: str, kind: str, requisite: Value) -> Problem | None:
         if isinstance(requisite, str):
             requisite = {"id": requisite}
         if not isinstance(requisite, dict) or not requisite or not isinstance(next(iter(requisite)), str):
@@ -140,16 +133,16 @@ class _Graph:
                 kind,
                 hint="quote it",
             )
-        tags = self._named(state, name)
-        if tags is None:
+        needed = self._named(state, name)
+        if needed is None:
             return draft.place.problem(
                 f"{_label(draft)}: {kind} names {state}: {name}, which is not a state of this minion",
                 draft.state,
                 kind,
                 hint=self._missing_hint(state, name),
             )
-        for tag in tags:
-            self._add_requisite(draft, kind, tag)
+        for one in needed:
+            self._add_requisite(draft, tag, kind, one)
         return None
 
     def _named(self, state: str, name: str) -> list[str] | None:
@@ -180,13 +173,13 @@ class _Graph:
             name, (known for of, known in self.by_name if of == "id")
         )
 
-    def _add_requisite(self, draft: Draft, kind: str, tag: str) -> None:
+    def _add_requisite(self, draft: Draft, tag: str, kind: str, needed: str) -> None:
         if kind == "prereq":
-            self._add_prereq(draft.tag, tag)
+            self._add_prereq(tag, needed)
             return
         if draft.arguments.get("__prereq__"):
-            self._add_edge(tag, draft.tag + _TEST, kind)
-        self._add_edge(tag, draft.tag, kind)
+            self._add_edge(needed, tag + _TEST, kind)
+        self._add_edge(needed, tag, kind)
 
     def _add_prereq(self, tag: str, required: str) -> None:
         """`tag` runs only if `required` would change something: a node for that test goes before `tag`."""
@@ -238,9 +231,9 @@ class _Graph:
             for kind in kinds:
                 if _WEIGHT[kind] >= weight:
                     weight = _WEIGHT[kind]
-                    lowest = min(
-                        lowest, _number(self.drafts[target], cap) if self.drafts[target].has_order else math.inf
-                    )
+                    needing = self.drafts[target]
+                    if needing.has_order:
+                        lowest = min(lowest, _number(needing, cap))
         return min(own, lowest), own, f"{draft.state}{draft.name}{draft.fun}"
 
     def cycle_problem(self) -> Problem:

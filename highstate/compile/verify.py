@@ -43,18 +43,15 @@ def _plainly_right(state: str, run: Value) -> bool:
 
 
 def _right_requisites(argument: dict[Value, Value], requisites: Value) -> bool:
-    return (
-        len(argument) == 1
-        and isinstance(requisites, list)
-        and all(
-            isinstance(requisite, dict)
-            and len(requisite) == 1
-            and all(
-                isinstance(kind, str) and "." not in kind and isinstance(name, str) for kind, name in requisite.items()
-            )
-            for requisite in requisites
-        )
-    )
+    if len(argument) != 1 or not isinstance(requisites, list):
+        return False
+    for requisite in requisites:
+        if not isinstance(requisite, dict) or len(requisite) != 1:
+            return False
+        [(kind, name)] = requisite.items()
+        if not isinstance(kind, str) or "." in kind or not isinstance(name, str):
+            return False
+    return True
 
 
 def _state_problems(place: Place, id_: str, state: str, run: Value) -> Iterator[Problem]:

@@ -18,6 +18,7 @@ import yaml
 from yaml._yaml import CParser
 from yaml.resolver import Resolver
 
+from highstate.render.yaml_plain import read_plain
 from highstate.types import Value
 
 Lines: TypeAlias = "dict[str, Line] | list[Line] | None"
@@ -36,7 +37,7 @@ _LONGEST = 65_536
 _MOST_TEXTS = 50_000
 
 
-class _NotPlain(Exception):
+class _NotPlain(ValueError):
     """A document of more than mappings, lists and plain scalars; or a wrong one."""
 
 
@@ -148,29 +149,47 @@ def forget() -> None:
     with _lock:
         _known.clear()
         _tags.clear()
+        _words.clear()
 
 
 def _block(text: str) -> Block | None:
     found = _known.get(text)
     if found is not None:
         return found
+    read = read_plain(text, _words, _word) or _read_by_nodes(text)
+    if read is None:
+        return None
+    [(key, value)] = read[0].items()
+    block = Block(key, value, read[1], text)
+    if len(text) <= _LONGEST:
+        with _lock:
+            _known[text] = block
+            while len(_known) > _MOST_BLOCKS:
+                del _known[next(iter(_known))]
+            if len(_words) > _MOST_TEXTS:
+                _words.clear()
+    return block
+
+
+def _word(text: str) -> Value:
+    """What a plain scalar stands for."""
+    if text[0] not in _FIRST:
+        return text
+    tag = str(_RESOLVER.resolve(yaml.ScalarNode, text, (True, False)))  # type: ignore[no-untyped-call]
+    return text if tag == _STR else _scalar(yaml.ScalarNode(tag, text))
+
+
+def _read_by_nodes(text: str) -> tuple[dict[Value, Value], str] | None:
+    """The mapping of one key in a text, and that key as it is written."""
     try:
         node = _composed(text)
         if not isinstance(node, yaml.MappingNode) or len(node.value) != 1 or node.start_mark.line:
             return None
         if node.tag != _MAP or node.value[0][0].start_mark.line:
             return None
-        data = _mapping(node, 1)
-    except (yaml.YAMLError, _NotPlain, ValueError, TypeError, IndexError, RecursionError):
+        return _mapping(node, 1), node.value[0][0].value
+    except (yaml.YAMLError, ValueError, TypeError, IndexError, RecursionError):
         return None  # `yaml_loader` says what is wrong
-    [(key, value)] = data.items()
-    block = Block(key, value, node.value[0][0].value, text)
-    if len(text) <= _LONGEST:
-        with _lock:
-            _known[text] = block
-            while len(_known) > _MOST_BLOCKS:
-                del _known[next(iter(_known))]
-    return block
 
 
 def _composed(text: str) -> Any:
@@ -277,3 +296,5 @@ class _Parser(CParser):
 _FIRST = frozenset(Resolver.yaml_implicit_resolvers)
 """First characters of plain text that may be anything but text."""
 _tags: dict[str, str] = {}
+_words: dict[str, Value] = {}
+"""Plain scalars, and what they stand for."""
