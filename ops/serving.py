@@ -30,8 +30,8 @@ MINIONS = 100
 FILES = 1000
 FILE_BYTES = 100_000
 EACH = 50
-"""Files of the 100 MB that each minion takes, drawn for itself: all minions taking all files would be 10 GB a round, and
-tell nothing more, since no content is looked up twice by one minion."""
+"""Files of the 100 MB that each minion takes, drawn for itself: all minions taking all files would be 10 GB a round,
+and tell nothing more, since no content is looked up twice by one minion."""
 
 
 def measure() -> Iterator[Figure]:
