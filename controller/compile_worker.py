@@ -250,11 +250,21 @@ def _confined(walls: Walls | None) -> str:
     """Build the walls; why they cannot be built."""
     if walls is None:
         return ""
+    _forget_configuration_of_git()
     try:
         confine(walls)
     except Unconfined as error:
         return str(error)
     return ""
+
+
+def _forget_configuration_of_git() -> None:
+    """A configuration that lies outside of the walls would be an error of every tree; none is needed to read one."""
+    import pygit2
+    from pygit2.enums import ConfigLevel
+
+    for level in (ConfigLevel.SYSTEM, ConfigLevel.XDG, ConfigLevel.GLOBAL):
+        pygit2.settings.search_path[level] = ""
 
 
 if __name__ == "__main__":
