@@ -12,6 +12,7 @@ from highstate.compile.high import High
 from highstate.compile.positions import Place
 from highstate.types import Chunk, Value
 
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class Draft:
     """A low chunk whose order is still to be settled."""

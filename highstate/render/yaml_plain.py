@@ -45,7 +45,7 @@ def read_plain(
     reader = _Reader(text.split("\n"), words, resolve)
     try:
         data = reader.read()
-    except (_NotPlain, ValueError, KeyError):  # KeyError: another thread has dropped the words
+    except (_NotPlain, ValueError, LookupError):  # a number without digits; words that another thread has dropped
         return None
     key, colon, _ = reader.lines[0].partition(": ")
     return data, key if colon else key.rstrip(" ")[:-1]
