@@ -8,7 +8,6 @@ rendered is found here, before it goes live. It writes nothing and keeps no text
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import hashlib
 import json
 import re
@@ -16,7 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qs
 
+from highstate.bounded_regex import SlowPattern
 from highstate.compile.positions import source_excerpt
+from highstate.patterns import is_part
 from highstate.render import Context, RenderFailed, problems, render_template
 from highstate.tracked import Recorder
 from highstate.traverse import traverse
@@ -149,11 +150,16 @@ class _Reader:
         source = Source.parse(self.arguments.get("source"), self.chunk.saltenv)
         if source is None:
             return
-        paths = [
-            path
-            for path in self.files.list(source.path, source.saltenv)
-            if path != source.path and self._included(path[len(source.path) :].lstrip("/"))
-        ]
+        wanted, unwanted = self.arguments.get("include_pat"), self.arguments.get("exclude_pat")
+        try:
+            paths = [
+                path
+                for path in self.files.list(source.path, source.saltenv)
+                if path != source.path and is_part(path[len(source.path) :].lstrip("/"), wanted, unwanted)
+            ]
+        except (re.error, SlowPattern) as error:
+            self._problem(f"{self._label()}: a pattern of its files cannot be used: {error}")
+            return
         if not paths and not self.files.list(source.path, source.saltenv):
             self._problem(f"{self._label()}: the source {source} is not in the tree", hint=self._near(source))
         for path in paths:
@@ -162,11 +168,6 @@ class _Reader:
             relative = path[len(source.path) :].lstrip("/")
             name = f"{str(self.chunk.name).rstrip('/')}/{relative}"
             self._file(below, self.arguments.get("template"), f"salt://{path}", name)
-
-    def _included(self, path: str) -> bool:
-        """`include_pat` and `exclude_pat` of file.recurse: a glob, or a regular expression after `E@`."""
-        wanted, unwanted = self.arguments.get("include_pat"), self.arguments.get("exclude_pat")
-        return (wanted is None or _fits(path, wanted)) and not (unwanted is not None and _fits(path, unwanted))
 
     def _mentioned(self) -> None:
         """Any other state: whatever files its arguments name by a salt:// URL."""
@@ -290,19 +291,6 @@ class _Reader:
     def _problem(self, message: str, hint: str = "") -> None:
         pos = self.chunk.pos or Pos(file=self.chunk.sls, saltenv=self.chunk.saltenv, stage=Stage.COMPILE)
         self.found.append(Problem(message=message, pos=pos, excerpt=source_excerpt(self.files, pos), hint=hint))
-
-
-def _fits(path: str, pattern: Value) -> bool:
-    if isinstance(pattern, list):
-        return any(_fits(path, one) for one in pattern)
-    if not isinstance(pattern, str):
-        return False
-    if pattern.startswith("E@"):
-        try:
-            return re.search(pattern[2:], path) is not None
-        except re.error:
-            return False
-    return fnmatch.fnmatch(path, pattern)
 
 
 def _urls(value: Value) -> list[str]:

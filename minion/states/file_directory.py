@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace as replaced
 
 from minion.states.file_links import aside
-from minion.states.file_paths import behind, below, checked, fits, make_parents, missing_parents
+from minion.states.file_paths import behind, below, checked, is_part, make_parents, missing_parents
 from minion.states.file_perms import Perms, differing, perms, put
 from minion.states.file_sources import Template, of_source, salt_url, template
 from minion.states.file_target import Wanted, file_changes
@@ -81,7 +81,6 @@ def recurse(
     group: Value = None,
     dir_mode: Value = None,
     file_mode: Value = None,
-    include_empty: bool = False,
     include_pat: Value = None,
     exclude_pat: Value = None,
     maxdepth: Value = None,
@@ -96,7 +95,7 @@ def recurse(
     saltenv: str = "base",
     backup_dir: str = "",
 ) -> Plan:
-    """The plan of file.recurse. Trees of git hold no empty folders, so `include_empty` has nothing to add."""
+    """The plan of file.recurse."""
     if clean:
         _cleanable(machine, checked(name, "recurse"))
     path, found = behind(machine, checked(name, "recurse"))
@@ -109,8 +108,7 @@ def recurse(
     wanted = {
         posixpath.join(path, relative): url
         for relative, url in sources.items()
-        if (include_pat is None or fits(relative, include_pat))
-        and not (exclude_pat is not None and fits(relative, exclude_pat))
+        if is_part(relative, include_pat, exclude_pat)
         and not (isinstance(maxdepth, int) and relative.count("/") > maxdepth)
     }
     like = Wanted(
@@ -248,9 +246,7 @@ def _cleanable(machine: Reader, path: str) -> None:
 def _cleaned(machine: Reader, top: str, kept: Iterable[str], exclude_pat: Value) -> Iterator[Change]:
     """Removal of everything below that is neither kept, nor above something kept, nor excluded."""
     everything = list(below(machine, top))
-    stay = {
-        path for path, _ in everything if exclude_pat is not None and fits(path[len(top) :].lstrip("/"), exclude_pat)
-    }
+    stay = {path for path, _ in everything if not is_part(path[len(top) :].lstrip("/"), None, exclude_pat)}
     stay |= set(kept)
     for path in list(stay):
         while len(path) > len(top) and (path := posixpath.dirname(path)) != top:

@@ -5,11 +5,12 @@ Called by the file states. Looks through a `Reader`, except for `make_parents`, 
 
 from __future__ import annotations
 
-import fnmatch
 import posixpath
 import re
 from collections.abc import Iterator
 
+from highstate import patterns
+from highstate.bounded_regex import SlowPattern
 from minion.states.file_perms import Perms
 from minion.states.folder import refuse_foreign_link
 from minion.states.plan import FileStat, Machine, Reader, StateFailed, Value
@@ -78,16 +79,9 @@ def below(machine: Reader, folder: str, depth: int | None = None) -> Iterator[tu
             yield from below(machine, path, None if depth is None else depth - 1)
 
 
-def fits(path: str, pattern: Value) -> bool:
-    """Whether a relative path fits `include_pat` or `exclude_pat`: a glob, `E@regex`, or a list of them."""
-    patterns = pattern if isinstance(pattern, list) else [pattern]
-    return any(_fits(path, str(one)) for one in patterns if one)
-
-
-def _fits(path: str, pattern: str) -> bool:
-    if not pattern.startswith("E@"):
-        return fnmatch.fnmatchcase(path, pattern)
+def is_part(path: str, include: Value, exclude: Value) -> bool:
+    """Whether `include_pat` and `exclude_pat` leave a relative path."""
     try:
-        return re.search(pattern[2:], path) is not None
-    except re.error as error:
-        raise StateFailed(f"{pattern} is no regular expression: {error}") from None
+        return patterns.is_part(path, include, exclude)
+    except (re.error, SlowPattern) as error:
+        raise StateFailed(f"This is no regular expression to use: {error}") from None

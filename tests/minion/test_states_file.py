@@ -352,6 +352,7 @@ def test_a_tree(do: Do, tmp_path: Path) -> None:
         ({"exclude_pat": "*.conf"}, {"a", "sub/b"}),
         ({"exclude_pat": "E@^sub/"}, {"a"}),
         ({"include_pat": ["a", "*.conf"]}, {"a", "sub/deep/c.conf"}),
+        ({"include_pat": [], "exclude_pat": ""}, {"a", "sub/b", "sub/deep/c.conf"}),
         ({"maxdepth": 0}, {"a"}),
     ],
 )

@@ -1,0 +1,29 @@
+"""Which files of a tree `include_pat` and `exclude_pat` leave: for a compile and for file.recurse on the minion alike.
+
+A pattern is a glob over the relative path, or a regular expression after `E@`, or a list of both; one that is empty
+leaves all. Source: salt/utils/stringutils.py `check_include_exclude`. It reads nothing.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+
+from highstate import bounded_regex
+from highstate.types import Value
+
+
+def is_part(path: str, include: Value, exclude: Value) -> bool:
+    """Whether a relative path is left; re.error or SlowPattern for a regular expression that cannot be used."""
+    return (not include or fits(path, include)) and not fits(path, exclude)
+
+
+def fits(path: str, pattern: Value) -> bool:
+    """Whether a path fits a pattern, or one of a list."""
+    patterns = pattern if isinstance(pattern, list | tuple) else [pattern]
+    return any(_fits(path, str(one)) for one in patterns if one)
+
+
+def _fits(path: str, pattern: str) -> bool:
+    if pattern.startswith("E@"):
+        return bounded_regex.search(pattern[2:], path) is not None
+    return fnmatch.fnmatchcase(path, pattern)
