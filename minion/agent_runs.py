@@ -165,6 +165,12 @@ class Jobs:
                 job.child.kill()
                 kill_holder(job.folder.lock)
 
+    def leave_off(self) -> None:
+        """The agent ends: runs stop where they can be taken up again. Calls end by themselves."""
+        for job in self._jobs.values():
+            if job.child is not None and not job.is_call:
+                job.child.signal(signal.SIGHUP)
+
     def next_deadline(self) -> float:
         """When `expire` has something to do."""
         told = (job.told.due for job in self._jobs.values() if job.told is not None)

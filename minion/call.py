@@ -176,10 +176,13 @@ class _Local:
 
     def surroundings(self) -> Surroundings:
         """Threads, and the triggers that are owed, where there is a cache to keep them in."""
+        from minion.run_stop import Stop
         from minion.run_surroundings import TriggerFile, surroundings
 
         there = self.settings.cachedir.is_dir()
-        return surroundings(self.settings.opts, TriggerFile(self.settings.cachedir) if there else None)
+        stop = Stop(self.settings.stop_grace, has_agent=False)
+        stop.follow()
+        return surroundings(self.settings.opts, TriggerFile(self.settings.cachedir) if there else None, stop)
 
     @contextmanager
     def lock(self) -> Iterator[None]:

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from highstate.run.ports import Surroundings, Task, Triggers
 from highstate.types import Chunk, StateResult
+
+if TYPE_CHECKING:
+    from minion.run_stop import Stop
 
 log = logging.getLogger(__name__)
 
@@ -108,29 +112,27 @@ class SentEvents:
         return tuple(self._sent)
 
 
-def stop_on_sigterm() -> Callable[[], bool]:
-    """From now on SIGTERM ends nothing in the middle; what is given says whether it came."""
-    import signal
-
-    came: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, frame: came.append(number))
-    return lambda: bool(came)
-
-
 def surroundings(
     opts: Mapping[str, Any],
     triggers: Triggers | None = None,
-    stopping: Callable[[], bool] | None = None,
+    stop: Stop | None = None,
     told: Callable[[str, Chunk, StateResult], None] | None = None,
     begins: Callable[[str, int, int], None] | None = None,
+    *,
+    resumed: bool = False,
 ) -> Surroundings:
-    """Those of a run on this minion."""
+    """Those of a run on this minion; `resumed` says that it has a journal, from which it is taken up again."""
     aggregate = opts.get("state_aggregate")
+    if stop is not None:
+        stop.patient = True
     return Surroundings(
         background=InThread,
         most_parallel=_number(opts.get("state_max_parallel")),
         triggers=triggers,
-        stopping=stopping or (lambda: False),
+        remembers_at_once=not resumed,
+        stopping=stop.asked if stop is not None else lambda: False,
+        left_off=stop.left_off if stop is not None else lambda: False,
+        sleep=stop.sleep if stop is not None else time.sleep,
         told=told or (lambda key, chunk, result: None),
         begins=begins or (lambda key, done, total: None),
         aggregate=aggregate is True or (isinstance(aggregate, list) and "pkg" in aggregate),

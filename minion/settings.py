@@ -76,6 +76,8 @@ class Settings:
     backup_mode: str = ""
     state_events: bool = True
     """Tell the controller how far runs are, about once a second."""
+    stop_grace: float = 30.0
+    """Seconds that states have to end by themselves when the run is stopped."""
     opts: Mapping[str, Any] = field(default_factory=dict)
     """Everything that the files say, for `config.get` and for `opts` in templates."""
     warnings: tuple[str, ...] = ()
@@ -300,4 +302,5 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "failhard": _bool,
     "backup_mode": _text,
     "state_events": _bool,
+    "stop_grace": _seconds,
 }

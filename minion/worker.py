@@ -22,6 +22,7 @@ import msgspec
 
 from minion.holding import read_document
 from minion.journal import RunFolder, RunJournal, error_result
+from minion.run_stop import Stop
 from minion.settings import Settings
 from minion.worker_process import AgentGone, AgentPipe, take_lock
 from minion.worker_result import fitting
@@ -71,8 +72,10 @@ def work(order: Order, pipe: AgentPipe) -> None:
     if own_lock is None or order.folder.finished() or not order.folder.path.is_dir():
         return
     started = time.time()
+    stop = Stop(order.settings.stop_grace, has_agent=not call)
+    stop.follow()
     try:
-        result = _call(order, request, pipe) if isinstance(request, Call) else _run(order, request, pipe)
+        result = _call(order, request, pipe, stop) if isinstance(request, Call) else _run(order, request, pipe, stop)
     except AgentGone:
         raise
     except Exception as error:
@@ -82,7 +85,7 @@ def work(order: Order, pipe: AgentPipe) -> None:
     order.folder.finish(fitting(msgspec.structs.replace(result, started=started, seconds=seconds)))
 
 
-def _call(order: Order, request: Call, pipe: AgentPipe) -> RunResult:
+def _call(order: Order, request: Call, pipe: AgentPipe, stop: Stop) -> RunResult:
     journal = RunJournal(order.folder)
     if journal.recorded.attempts:
         # A function may have done its work or half of it; only who asked can say whether it may be done again.
@@ -92,7 +95,7 @@ def _call(order: Order, request: Call, pipe: AgentPipe) -> RunResult:
     from minion.worker_engine import call_function
 
     try:
-        value, events = call_function(order, request, AgentQuestions(pipe))
+        value, events = call_function(order, request, AgentQuestions(pipe), stop)
     except CallFailed as error:
         return error_result(request, str(error))
     return RunResult(
@@ -100,7 +103,7 @@ def _call(order: Order, request: Call, pipe: AgentPipe) -> RunResult:
     )
 
 
-def _run(order: Order, request: Run | Preview, pipe: AgentPipe) -> RunResult:
+def _run(order: Order, request: Run | Preview, pipe: AgentPipe, stop: Stop) -> RunResult:
     journal = RunJournal(order.folder)
     if journal.recorded.attempts >= ATTEMPTS:
         return error_result(
@@ -115,7 +118,7 @@ def _run(order: Order, request: Run | Preview, pipe: AgentPipe) -> RunResult:
         return error_result(request, f"the document has no chunk {unknown[0]!r}")
     from minion.worker_engine import run_chunks
 
-    return run_chunks(order, request, held.desired, journal, AgentQuestions(pipe))
+    return run_chunks(order, request, held.desired, journal, AgentQuestions(pipe), stop)
 
 
 def _reached(journal: RunJournal) -> str:

@@ -24,22 +24,26 @@ from wire.messages import Call, Preview, Run, RunResult
 
 if TYPE_CHECKING:
     from highstate.run.ports import Surroundings
+    from minion.run_stop import Stop
     from minion.run_surroundings import SentEvents
     from minion.states.engine import StateEngine
     from minion.worker import AgentQuestions, Order
+
+STOPPED = "the run was ended by SIGTERM"
+"""Why states were not run."""
 
 BACKUPS = "file_backup"
 """Folder of `backup: minion` in the cachedir (Salt's name)."""
 
 
 def run_chunks(
-    order: Order, request: Run | Preview, desired: Desired, journal: RunJournal, questions: AgentQuestions
+    order: Order, request: Run | Preview, desired: Desired, journal: RunJournal, questions: AgentQuestions, stop: Stop
 ) -> RunResult:
     """Run the chunks that are asked for; the others count as done, so that requisites on them are satisfied."""
-    from highstate.run import as_running, outcome, run
+    from highstate.run import as_running, not_run, outcome, run
     from highstate.types import StateResult
     from minion.modules.state_runs import engine_of, sync_for
-    from minion.run_surroundings import SentEvents, TriggerFile, stop_on_sigterm, surroundings
+    from minion.run_surroundings import SentEvents, TriggerFile, surroundings
 
     test = isinstance(request, Preview) or request.test
     events = SentEvents(order.settings.id, request.run_id)
@@ -49,13 +53,13 @@ def run_chunks(
     else:
         sync_for(context, desired.chunks.values())
         engine = engine_of(context, context.machine, test=test)
-    stopping = stop_on_sigterm()
     around = surroundings(
         order.settings.opts,
         TriggerFile(order.settings.cachedir, whole=desired.chunks.keys()),
-        stopping,
+        stop,
         events.told,
         order.begins,
+        resumed=True,
     )
     wanted = desired.chunks if request.keys is None else frozenset(request.keys)
     known = {
@@ -74,16 +78,18 @@ def run_chunks(
         failhard=failhard,
         around=around,
     )
-    if stopping():
+    if stop.left_off():
         raise AgentGone  # the next worker goes on from the journal
+    left = not_run(desired.chunks, results, known, STOPPED) if stop.asked() else {}
     _trim_cache(order)
     return RunResult(
         run_id=request.run_id,
         kind=kind_of(request),
         generation=request.generation if isinstance(request, Run) else 0,
         digest=request.digest,
-        outcome=outcome(results),
-        states=as_running(desired.chunks, results),
+        outcome="error" if left else outcome(results),
+        error=f"{STOPPED}: {len(left)} of {len(results) + len(left)} states were not run" if left else "",
+        states=as_running(desired.chunks, {**results, **left}),
         events=events.sent(),
     )
 
@@ -121,7 +127,7 @@ def _brought(context: Context, desired: Desired) -> frozenset[str]:
     return frozenset(path.removeprefix("_states/").removesuffix("/__init__.py").removesuffix(".py") for path in listed)
 
 
-def call_function(order: Order, request: Call, questions: AgentQuestions) -> tuple[Any, SentEvents]:
+def call_function(order: Order, request: Call, questions: AgentQuestions, stop: Stop) -> tuple[Any, SentEvents]:
     """The return value of an execution function, and the events that it sent; what it raises is raised."""
     from minion.run_surroundings import SentEvents
 
@@ -132,7 +138,7 @@ def call_function(order: Order, request: Call, questions: AgentQuestions) -> tup
         return read_document(path).desired if path.exists() else Desired(chunks={})
 
     events = SentEvents(order.settings.id, request.run_id)
-    context = _context(order, held, questions, run_lock=_RunLock(order.run_lock).held, events=events)
+    context = _context(order, held, questions, run_lock=_RunLock(order.run_lock).held, events=events, stop=stop)
     return Modules(context).call(request.fun, request.args, request.kwargs), events
 
 
@@ -143,6 +149,7 @@ def _context(
     *,
     run_lock: Callable[[], AbstractContextManager[object]],
     events: SentEvents,
+    stop: Stop | None = None,
 ) -> Context:
     def compiler() -> Compiler:
         from minion.compilers import HeldCompiler
@@ -153,7 +160,7 @@ def _context(
         from minion.run_surroundings import TriggerFile, surroundings
 
         triggers = TriggerFile(order.settings.cachedir)
-        return surroundings(order.settings.opts, triggers, told=events.told, begins=order.begins)
+        return surroundings(order.settings.opts, triggers, stop, told=events.told, begins=order.begins)
 
     return Context(
         minion_id=order.settings.id,

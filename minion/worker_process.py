@@ -96,6 +96,10 @@ class Child:
             self._sock.setblocking(False)
         return True
 
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the child alone."""
+        _signal(self.pid, number)
+
     def kill(self) -> None:
         """End the child and the commands that it runs."""
         kill_tree(self.pid)
@@ -211,6 +215,12 @@ def kill_tree(pid: int) -> None:
     for descendant in _descendants(pid):
         _signal(descendant, signal.SIGKILL)
     _signal(pid, signal.SIGKILL)
+
+
+def end_descendants(number: signal.Signals) -> None:
+    """Send a signal to the commands that this process runs, and to theirs."""
+    for descendant in _descendants(os.getpid()):
+        _signal(descendant, number)
 
 
 def _signal(pid: int, number: signal.Signals) -> bool:

@@ -16,7 +16,7 @@ from highstate.run.ports import (
     Triggers,
     at_once,
 )
-from highstate.run.report import as_running, outcome
+from highstate.run.report import as_running, not_run, outcome
 from highstate.run.requisites import Status, judge
 from highstate.run.runner import run
 
@@ -34,6 +34,7 @@ __all__ = [
     "as_running",
     "at_once",
     "judge",
+    "not_run",
     "outcome",
     "run",
 ]

@@ -25,6 +25,9 @@ class Attempts:
     begun: Mapping[str, Mapping[str, Value]]
     """Key → intended changes of what a cut-off attempt began."""
     sleep: Callable[[float], None]
+    stopping: Callable[[], bool]
+    remember: Callable[[str], None]
+    """Told of a chunk that is about to act; parallel ones are told of before."""
     arguments: Callable[[str, Chunk], Mapping[str, Value]]
     """Those of a chunk, as they are by now."""
 
@@ -38,7 +41,7 @@ class Attempts:
             return replace(result, comment=f"{result.comment}  {retry.said()}")
         earlier: list[str] = []
         for number in range(1, retry.attempts):
-            if result.result is retry.until:
+            if result.result is retry.until or self.stopping():
                 break
             earlier.append(
                 f'Attempt {number}: Returned a result of "{result.result}", '
@@ -93,6 +96,8 @@ class Attempts:
     def _done(self, key: str, prepared: Prepared) -> StateResult:
         if prepared.work is None:
             return prepared.predicted
+        if prepared.chunk.arguments.get("parallel") is not True:
+            self.remember(key)
         self.journal.intent(key, prepared.predicted.changes)
         return self.executor.act(prepared)
 

@@ -6,6 +6,7 @@ the one in memory below.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -114,8 +115,14 @@ class Surroundings:
     most_parallel: int = 0
     """How many tasks go on at once (`state_max_parallel`); 0: all that may."""
     stopping: Callable[[], bool] = lambda: False
-    """Asked before each chunk: whether to stop there. A stopped run is taken up again by its journal."""
+    """Asked before each chunk: whether to stop there. A stopped run can be taken up again by its journal."""
+    left_off: Callable[[], bool] = lambda: False
+    """Asked of a chunk that failed: whether it did because the run is left off. Then it is done again later."""
+    sleep: Callable[[float], None] = time.sleep
+    """Waits between the attempts of `retry`, in seconds; may wake up early when the run is to stop."""
     triggers: Triggers | None = None
+    remembers_at_once: bool = False
+    """Whether what a change triggers is remembered when it is made and not at the end: no journal resumes the run."""
     told: Callable[[str, Chunk, StateResult], None] = _nobody
     """Hears of each result when it is there."""
     begins: Callable[[str, int, int], None] = _unnoticed

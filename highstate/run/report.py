@@ -16,6 +16,17 @@ def as_running(chunks: Mapping[str, Chunk], results: Mapping[str, StateResult]) 
     return {key: result.as_salt(chunks.get(key) or _listener(key, chunks)) for key, result in results.items()}
 
 
+def not_run(
+    chunks: Mapping[str, Chunk], results: Mapping[str, StateResult], known: Mapping[str, StateResult], why: str
+) -> dict[str, StateResult]:
+    """Results of the chunks that a stopped run has none of."""
+    left = [(key, chunk) for key, chunk in chunks.items() if key not in results and key not in known]
+    return {
+        key: StateResult(name=chunk.name, result=False, comment=f"Not run: {why}", skipped=True, run_num=number)
+        for number, (key, chunk) in enumerate(left, len(results))
+    }
+
+
 def outcome(results: Mapping[str, StateResult]) -> Literal["ok", "changed", "pending", "failed"]:
     """The worst that happened: a failure, something that would change, something that changed, or nothing."""
     if any(result.result is False for result in results.values()):

@@ -16,7 +16,6 @@ and no result may have acted in part or in whole, so whatever its new plan says,
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -26,7 +25,7 @@ from highstate.run.attempt import Attempts
 from highstate.run.graph import Graph, Named
 from highstate.run.ports import Begun, Executor, Journal, MemoryJournal, Surroundings
 from highstate.run.requisites import Status, changed, items, judge
-from highstate.run.triggers import listener_key, owed_after
+from highstate.run.triggers import listener_key, owed_after, triggered
 from highstate.types import Chunk, StateResult, Value
 
 _NOT_RUN = {
@@ -48,14 +47,13 @@ def run(
     journal: Journal | None = None,
     known: Mapping[str, StateResult] | None = None,
     failhard: bool = False,
-    sleep: Callable[[float], None] = time.sleep,
     around: Surroundings | None = None,
 ) -> dict[str, StateResult]:
     """Run chunks (key → chunk, in order) and give the results by key, in the order in which they came.
 
     `known` are results taken for granted, by key, of chunks that are not run: a requisite on them is decided by them.
     Their chunks may stand in `chunks` too, which lets requisites find them by SLS and name; a requisite that finds
-    nothing fails its chunk. `clock` gives seconds since the epoch; `sleep` waits between the attempts of `retry`.
+    nothing fails its chunk. `clock` gives seconds since the epoch.
     """
     return _Run(
         chunks=_with_known(chunks, known or {}),
@@ -65,7 +63,6 @@ def run(
         journal=journal or MemoryJournal(),
         known=dict(known or {}),
         failhard=failhard,
-        sleep=sleep,
         around=around or Surroundings(),
     ).all()
 
@@ -89,7 +86,6 @@ class _Run:
     journal: Journal
     known: Mapping[str, StateResult]
     failhard: bool
-    sleep: Callable[[float], None]
     around: Surroundings
     graph: Graph = field(init=False)
     attempts: Attempts = field(init=False)
@@ -104,6 +100,9 @@ class _Run:
     starts: dict[str, float] = field(default_factory=dict)
     owed: frozenset[str] = frozenset()
     """Chunks that an earlier run triggered and that could not act."""
+    remembered: set[str] = field(default_factory=set)
+    """What was added to them while the run goes on."""
+    triggered: Mapping[str, set[str]] | None = None
     stopped: bool = False
     """`failhard`, or who started the run has it stop: no chunk is begun any more."""
     halted: bool = False
@@ -119,7 +118,9 @@ class _Run:
             journal=self.journal,
             test=self.test,
             begun={} if self.test else self.journal.intents(),
-            sleep=self.sleep,
+            sleep=self.around.sleep,
+            stopping=self.around.stopping,
+            remember=self.remember,
             arguments=self.arguments,
         )
 
@@ -182,7 +183,7 @@ class _Run:
             self.keep(key, self.finished[key])
         else:
             result = self.one(key)
-            if result is not None and not self.stopped:
+            if result is not None and not self.stopped and not self.is_cut_off(result):
                 self.record(key, result, self.clock())
         self.in_progress.discard(key)
 
@@ -195,7 +196,15 @@ class _Run:
     def wait(self, key: str) -> None:
         """For the end of a chunk that runs beside the others."""
         result, end = self.pending.pop(key).wait()
-        self.record(key, replace(result, parallel=True), end)
+        if not self.is_cut_off(result):
+            self.record(key, replace(result, parallel=True), end)
+
+    def is_cut_off(self, result: StateResult) -> bool:
+        """Whether a chunk failed because the run is left off, which then stops here."""
+        if result.result is not False or not self.around.left_off():
+            return False
+        self.stopped = self.halted = True
+        return True
 
     def record(self, key: str, result: StateResult, end: float) -> None:
         start = self.starts.get(key, end)
@@ -221,6 +230,17 @@ class _Run:
         if not self.test and result.result is False:
             hard = self.failhard if chunk is None else chunk.arguments.get("failhard", self.failhard)
             self.stopped = self.stopped or bool(hard)
+
+    def remember(self, key: str) -> None:
+        """A chunk is about to act: what it triggers is owed until the end of the run says otherwise."""
+        if self.around.triggers is None or not self.around.remembers_at_once:
+            return
+        if self.triggered is None:
+            self.triggered = triggered(self.chunks, self.graph.index)
+        more = self.triggered.get(key, set()) - self.remembered
+        if more:
+            self.remembered |= more
+            self.around.triggers.settle(self.owed | self.remembered)
 
     def one(self, key: str) -> StateResult | None:
         """The steps of one chunk, from its requisites to its result; None when it goes on beside the others."""
@@ -248,6 +268,7 @@ class _Run:
         if not self.is_parallel(chunk):
             result = self.attempted(key, chunk, status)
             return replace(result, parallel=True) if chunk.arguments.get("parallel") is True else result
+        self.remember(key)
         self.numbers[key] = len(self.results) + len(self.pending)
         self.pending[key] = self.around.background(lambda: (self.attempted(key, chunk, status), self.clock()))
         return None

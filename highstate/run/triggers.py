@@ -40,6 +40,20 @@ def owed_after(
     return frozenset(after)
 
 
+def triggered(chunks: Mapping[str, Chunk], index: Index) -> dict[str, set[str]]:
+    """Key → what is owed when that chunk changes something."""
+    found: dict[str, set[str]] = {}
+    for key, chunk in chunks.items():
+        for kind in (*_FOLLOWED, "listen", "listen_in"):
+            for item in items(chunk, kind):
+                for named in index.find(item, key):
+                    if kind == "listen_in":
+                        found.setdefault(key, set()).add(listener_key(chunks[named]))
+                    else:
+                        found.setdefault(named, set()).add(listener_key(chunk) if kind == "listen" else key)
+    return found
+
+
 def _settle(after: set[str], key: str, result: StateResult | None, triggered: bool) -> None:
     if result is not None and result.result is True:
         after.discard(key)

@@ -49,12 +49,13 @@ def signal_job(context: Context, jid: Any, sig: Any) -> str:
 
 
 def kill_job(context: Context, jid: Any) -> str:
-    """End a job and the commands that it runs, at once."""
+    """End a job and the commands that it runs, at once and for good."""
     from minion.worker_process import kill_tree
 
     found = find_job(context, jid)
     if not found:
         return ""
+    _close(context, found)
     kill_tree(found["pid"])
     return f"Signal 9 sent to job {jid} at pid {found['pid']}"
 
@@ -84,6 +85,21 @@ def clear_cache(context: Context, days: int = -1) -> bool:
             if int(days) < 0 or place.lstat().st_mtime < time.time() - int(days) * 86_400:
                 place.unlink()
     return True
+
+
+def _close(context: Context, found: Mapping[str, Any]) -> None:
+    """Leave a result for a job that is about to be killed; without one it would be taken up again."""
+    import os
+
+    from minion.journal import RunFolders, error_result
+
+    try:
+        os.kill(found["pid"], signal.SIGSTOP)  # it leaves none of its own now
+    except ProcessLookupError:
+        return
+    folder = RunFolders(Path(context.cachedir)).of(found["jid"])
+    if not folder.finished():
+        folder.finish(error_result(folder.request(), "the run was ended by saltutil.kill_job"))
 
 
 def _jobs(context: Context) -> Iterator[dict[str, Any]]:

@@ -77,7 +77,7 @@ def run_chunks(
 ) -> dict[str, Any]:
     """Run chunks; `others` count as done, so that requisites on them are satisfied."""
     from highstate.desired import chunk_keys
-    from highstate.run import as_running, run
+    from highstate.run import as_running, not_run, run
     from highstate.types import StateResult
 
     sync_for(context, chunks)
@@ -93,6 +93,8 @@ def run_chunks(
     with context.run_lock():
         around = context.make_surroundings() if context.make_surroundings else None
         results = run(keyed, engine, test=test, clock=time.time, known=known, failhard=context.failhard, around=around)
+    if around is not None and around.stopping():
+        results |= not_run(keyed, results, known, "the run was ended by a signal")
     ran = as_running(keyed, results)
     return {key: {**entry, "__sls__": entry["__sls__"] or None} for key, entry in ran.items()}
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from highstate.desired import chunk_keys
-from highstate.run import MemoryJournal, Prepared, Status, as_running, judge, outcome, run
+from highstate.run import MemoryJournal, Prepared, Status, Surroundings, as_running, judge, outcome, run
 from highstate.types import Chunk, StateResult
 
 
@@ -209,10 +209,10 @@ def test_failhard_ends_the_run(more: dict[str, Any]) -> None:
 
 def test_retry_until_it_succeeds() -> None:
     slept: list[float] = []
-    got = last(low("late", retry={"attempts": 3, "interval": 4}), sleep=slept.append)
+    got = last(low("late", retry={"attempts": 3, "interval": 4}), around=Surroundings(sleep=slept.append))
     assert (got.result, slept) == (True, [4.0])
     assert got.comment == 'Attempt 1: Returned a result of "False", with the following comment: "acted 1"\nacted 2'
-    assert last(low("late", retry={"attempts": 3}), sleep=slept.append, test=True).result is None
+    assert last(low("late", retry={"attempts": 3}), test=True).result is None
 
 
 def test_a_run_that_was_cut_off_goes_on_where_it_was() -> None:

@@ -1,3 +1,4 @@
+import contextlib
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -6,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from highstate.run import MemoryJournal, MemoryTriggers, Prepared, Surroundings, Task, run
+from highstate.run import MemoryJournal, MemoryTriggers, Prepared, Surroundings, Task, not_run, run
 from highstate.types import Chunk, StateResult
 
 
@@ -89,6 +90,94 @@ def test_what_is_owed_outside_a_run_stays_owed() -> None:
     triggers = MemoryTriggers(keys=frozenset({"elsewhere"}))
     go(Machine(), *TREE, triggers=triggers)
     assert triggers.keys == {"elsewhere"}
+
+
+class Killed(BaseException):
+    """kill -9."""
+
+
+@dataclass
+class Mortal(Machine):
+    """Is killed before or after its nth step."""
+
+    lives: float = float("inf")
+    conf: bool = False
+
+    def step(self) -> None:
+        self.lives -= 1
+        if self.lives < 0:
+            raise Killed
+
+    def plan(self, chunk: Chunk, arguments: Mapping[str, Any], *, watched: bool) -> Prepared | None:
+        self.step()
+        self.changing = set() if self.conf else {"conf"}
+        return super().plan(chunk, arguments, watched=watched)
+
+    def act(self, prepared: Prepared) -> StateResult:
+        self.step()
+        self.conf = self.conf or prepared.chunk.name == "conf"
+        result = super().act(prepared)
+        self.step()
+        return result
+
+
+SERVED = (low("before"), low("conf"), low("between"), low("daemon", watch=["conf"]), low("ear", listen=["conf"]))
+
+
+@pytest.mark.parametrize("journalled", [True, False])
+@pytest.mark.parametrize("second", range(14))
+@pytest.mark.parametrize("first", range(14))
+def test_killed_twice_at_any_step_a_trigger_is_acted_on(first: int, second: int, journalled: bool) -> None:
+    """With a journal the same run goes on; without one it is the next run that has to know."""
+    machine, triggers, journal = Mortal(), MemoryTriggers(), MemoryJournal()
+    keyed = {one.tag: one for one in SERVED}
+    for lives in (first, second, float("inf")):
+        machine.lives = lives
+        around = Surroundings(triggers=triggers, remembers_at_once=not journalled)
+        own = journal if journalled else MemoryJournal()
+        with contextlib.suppress(Killed):
+            run(keyed, machine, test=False, clock=lambda: 0.0, journal=own, around=around)
+    acted = machine.acted
+    for follower in ("watch daemon", "watch ear"):
+        assert follower in acted[acted.index("do conf") :]
+    assert not triggers.keys
+    quiet = Machine()
+    go(quiet, *SERVED, triggers=triggers)
+    assert quiet.acted == []
+
+
+def test_a_trigger_of_an_earlier_run_outlives_a_kill() -> None:
+    triggers = MemoryTriggers(keys=frozenset({SERVED[3].tag}))
+    for lives in (0, 2, 5):
+        with contextlib.suppress(Killed):
+            go(Mortal(conf=True, lives=lives), *SERVED, triggers=triggers)
+        assert triggers.keys == {SERVED[3].tag}
+    machine = Mortal(conf=True)
+    go(machine, *SERVED, triggers=triggers)
+    assert machine.acted == ["watch daemon"]
+
+
+def test_a_chunk_that_fails_because_the_run_is_left_off_is_done_again() -> None:
+    machine, journal = Machine(changing={"a", "b"}, broken={"b"}), MemoryJournal()
+    keyed = {name: low(name) for name in ("a", "b", "c")}
+    leaving = Surroundings(stopping=lambda: len(machine.acted) == 2, left_off=lambda: True)
+    assert list(run(keyed, machine, test=False, clock=lambda: 0.0, journal=journal, around=leaving)) == ["a"]
+    machine.broken.clear()
+    whole = run(keyed, machine, test=False, clock=lambda: 0.0, journal=journal)
+    assert [result.result for result in whole.values()] == [True, True, True]
+
+
+def test_what_a_stopped_run_has_not_done_is_told() -> None:
+    machine = Machine(changing={"a", "b"})
+    keyed = {name: low(name) for name in ("a", "b", "c", "known")}
+    known = {"known": StateResult(name="known", result=True)}
+    stopping = Surroundings(stopping=lambda: len(machine.acted) == 1)
+    results = run(keyed, machine, test=False, clock=lambda: 0.0, known=known, around=stopping)
+    left = not_run(keyed, results, known, "enough")
+    assert {key: (one.comment, one.run_num, one.result) for key, one in left.items()} == {
+        "b": ("Not run: enough", 1, False),
+        "c": ("Not run: enough", 2, False),
+    }
 
 
 def test_parallel_chunks_run_beside_each_other_and_are_waited_for() -> None:

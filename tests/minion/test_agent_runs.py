@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import time
 from pathlib import Path
 
 from highstate.files import blob_id
 from wire import patch
-from wire.messages import FindFile, GetBlob, Held, Hello, NeedWhole, Preview, RunProgress, RunResult, RunStarted
+from wire.messages import Call, FindFile, GetBlob, Held, Hello, NeedWhole, Preview, RunProgress, RunResult, RunStarted
 
 
 def managed(path, **arguments):
@@ -253,6 +255,69 @@ def test_a_worker_that_is_killed_is_followed_by_another(controller, agents, desi
     agent.end_workers()
     assert controller.result("r1").outcome == "changed"
     assert count(tmp_path) == 1
+
+
+def hanging_run(tmp_path):
+    return (
+        managed(tmp_path / "conf", contents="new"),
+        ("cmd", "run", f"touch {tmp_path}/hung; exec sleep 7531"),
+        ("cmd", "run", counting(tmp_path), {"onchanges": [{"file": str(tmp_path / "conf")}], "order": 9}),
+    )
+
+
+def test_sigterm_ends_a_run_for_good_after_its_grace(controller, agents, desired_state, tmp_path):
+    agent = agents(stop_grace=0.5).start()
+    controller.next(Hello)
+    controller.desire(desired_state(*hanging_run(tmp_path)))
+    controller.run("r1")
+    controller.wait(lambda: (tmp_path / "hung").exists())
+    [worker] = agent.workers()
+    os.kill(worker, signal.SIGTERM)
+    result = controller.result("r1")
+    assert (result.outcome, result.error) == (
+        "error",
+        "the run was ended by SIGTERM: 1 of 3 states were not run",
+    )
+    conf, hung, last = result.states.values()
+    assert (conf["result"], hung["result"], last["result"]) == (True, False, False)
+    assert last["comment"] == "Not run: the run was ended by SIGTERM"
+    assert last["__state_ran__"] is False
+    assert count(tmp_path) == 0
+    controller.desire(desired_state(*hanging_run(tmp_path)[::2]))
+    controller.run("r2")
+    assert controller.result("r2").outcome == "changed"
+    assert count(tmp_path) == 1, "what the change triggered is remembered"
+
+
+def test_a_run_is_left_off_when_the_agent_stops_and_taken_up_again(controller, agents, desired_state, tmp_path):
+    agent = agents(stop_grace=0.5).start()
+    controller.next(Hello)
+    hang = f"[ -e {tmp_path}/hung ] || {{ touch {tmp_path}/hung; exec sleep 7532; }}; {counting(tmp_path, 'done')}"
+    first, _, last = hanging_run(tmp_path)
+    controller.desire(desired_state(first, ("cmd", "run", hang), last))
+    controller.run("r1")
+    controller.wait(lambda: (tmp_path / "hung").exists())
+    assert agent.stop() == 0
+    controller.wait(lambda: not agent.workers(), "the worker to leave off")
+    assert not controller.all(RunResult)
+    agent.start()
+    result = controller.result("r1")
+    assert result.outcome == "changed", result
+    assert [state["result"] for state in result.states.values()] == [True, True, True]
+    assert (count(tmp_path, "done"), count(tmp_path)) == (1, 1)
+
+
+def test_a_job_that_is_killed_is_over(controller, agents, desired_state, tmp_path):
+    agents().start()
+    controller.next(Hello)
+    controller.desire(desired_state(*hanging_run(tmp_path)))
+    controller.run("r1")
+    controller.wait(lambda: (tmp_path / "hung").exists())
+    controller.send(Call(run_id="c1", fun="saltutil.kill_job", args=("r1",)))
+    assert controller.result("c1").value.startswith("Signal 9 sent to job r1")
+    assert controller.result("r1").error == "the run was ended by saltutil.kill_job"
+    controller.run("r2", keys=())
+    assert controller.result("r2").outcome == "ok"
 
 
 def test_a_run_that_kills_its_worker_each_time_is_given_up(controller, agents, desired_state, tmp_path):

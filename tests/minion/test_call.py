@@ -1,7 +1,9 @@
 import io
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -293,3 +295,22 @@ def test_values_go_into_a_file(tree: Path, tmp_path: Path) -> None:
     code, _, err = call(tree, "test.ping", out_file=tmp_path / "none" / "out")
     assert code == 1
     assert "No such file" in err
+
+
+def test_sigterm_ends_a_run_with_what_it_has_done(tree: Path) -> None:
+    write(tree / "conf/minion", f"id: web1\nroot_dir: {tree}/root\nstop_grace: 0.2\n")
+    hang = f"hang:\n  cmd.run:\n    - name: touch {tree}/hung; exec sleep 7533\nafter:\n  test.nop: []\n"
+    write(tree / "states/hang.sls", hang)
+    (tree / "root/var/cache/saltern/minion").mkdir(parents=True)
+    roots = ["--local", "--file-root", str(tree / "states"), "-c", str(tree / "conf"), "--out", "json"]
+    command = [sys.executable, "-c", "from controller.cli import main; main()", "call", *roots, "state.apply", "hang"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        while not (tree / "hung").exists():
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout is not None
+        hung, after = json.load(process.stdout)["local"].values()
+    assert process.returncode == 1
+    assert (hung["result"], after["result"]) == (False, False)
+    assert after["comment"] == "Not run: the run was ended by a signal"

@@ -1,9 +1,7 @@
-import os
-import signal
 from typing import Any
 
 from highstate.types import Chunk, StateResult
-from minion.run_surroundings import MOST_EVENTS, SentEvents, stop_on_sigterm
+from minion.run_surroundings import MOST_EVENTS, SentEvents
 from minion.worker_result import fitting
 from wire.messages import RunResult
 
@@ -34,14 +32,3 @@ def test_events_travel_as_plain_values() -> None:
     large = (("t", {"text": "x" * 1000_000}),)
     result = RunResult(run_id="r", kind="call", generation=0, digest="", outcome="ok", events=large)
     assert len(fitting(result, limit=300_000).events[0][1]["text"]) < 300_000
-
-
-def test_sigterm_is_asked_for() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        stopping = stop_on_sigterm()
-        assert not stopping()
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert stopping()
-    finally:
-        signal.signal(signal.SIGTERM, before)
