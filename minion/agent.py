@@ -3,7 +3,7 @@
 `main` is the composition root of `saltern minion`. One thread, one poll loop, and each part below does its own work in
 its own module; here is only who is told of what. Must stay small while idle: no Jinja, YAML, psutil or asyncio.
 
-On SIGTERM it says Bye and ends at once; workers that are under way end by themselves and leave their results on disk.
+On SIGTERM it says Bye and ends at once; its workers end after the state that goes on, and the next agent goes on there.
 """
 
 from __future__ import annotations
@@ -141,6 +141,7 @@ class Agent:
         with _wakeups() as wakeup:
             while not self._stop_asked:
                 self._turn(wakeup)
+        self._jobs.leave_off()
         self._connection.send(Bye())
         self._connection.close()
         log.info("event=stopped id=%s", self._settings.id)
