@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 import pygit2
+from pygit2.enums import ObjectType
 
 from gitfs.environments import base_branch
 from gitfs.errors import BadTree
@@ -125,27 +126,38 @@ class Acceptance:
             return "it is no commit"
         except UNREADABLE as error:
             return f"{oid[:8]} is not complete: {error}"
+        if fault := self._fault(repository, commit):
+            return fault
+        try:
+            candidate = self._candidate(repository, name, oid, commit, before, seen)
+        except UNREADABLE as error:
+            return f"commit {str(commit.id)[:8]} is not complete: {error}"
+        return objection(self._policy, candidate, self._clock()) or self.missing(repository, str(commit.id))
+
+    def _fault(self, repository: pygit2.Repository, commit: pygit2.Commit) -> str | None:
+        """Why the files of a commit cannot be shown, or None."""
         try:
             self.inspector.inspect(repository, commit)
-            candidate = self._candidate(repository, name, oid, commit, before, seen)
         except BadTree as error:
             return str(error)
         except UNREADABLE as error:
             return f"commit {str(commit.id)[:8]} is not complete: {error}"
-        reason = objection(self._policy, candidate, self._clock())
-        if reason is not None:
-            return reason
-        return self.missing(repository, str(commit.id))
+        return None
 
     def is_complete(self, commit: str) -> bool:
         """Whether `missing` has nothing to do for this commit."""
-        return not self._completions or commit in self._complete
+        return commit in self._complete
 
     def missing(self, repository: pygit2.Repository, commit: str) -> str | None:
-        """Have what a commit needs beside its own objects; why that was not possible, or None."""
+        """Have what a commit needs to be shown; why that was not possible, or None."""
         if commit in self._complete:
             return None
-        why = self.missing_here(repository, commit) or self.missing_elsewhere(repository, commit)
+        # Looked at here too: what is shown in a preview has passed no policy, and anybody may have written it.
+        why = (
+            self._fault(repository, commit_at(repository, commit))
+            or self.missing_here(repository, commit)
+            or self.missing_elsewhere(repository, commit)
+        )
         if why is None:
             self._complete.add(commit)
         return why
@@ -170,7 +182,7 @@ class Acceptance:
         seen: float,
     ) -> Candidate:
         old = None if before is None else commit_at(repository, before).id
-        contains = old is None or old == commit.id or repository.descendant_of(commit.id, old)
+        contains = old is None or old == commit.id or _is_after(repository, commit, old)
         signer, fault = None, ""
         if self._policy.rule_of(_short(name)) is not None:
             signer, fault = signer_of(repository, oid, self._policy)
@@ -204,7 +216,11 @@ class Acceptance:
 
 def commit_at(repository: pygit2.Repository, oid: str) -> pygit2.Commit:
     """The commit that an id of a commit or tag leads to; InvalidSpecError when it is something else."""
-    return repository[oid].peel(pygit2.Commit)
+    while (found := repository[oid]).type == ObjectType.TAG:
+        oid = str(found.peel(pygit2.Tag).target)
+    if found.type != ObjectType.COMMIT:
+        raise pygit2.InvalidSpecError(f"{oid} is no commit")
+    return found.peel(pygit2.Commit)
 
 
 def refs_below(repository: pygit2.Repository, prefix: str) -> dict[str, str]:
@@ -214,6 +230,19 @@ def refs_below(repository: pygit2.Repository, prefix: str) -> dict[str, str]:
         for reference in repository.references.iterator()
         if reference.name.startswith(prefix)
     }
+
+
+def _is_after(repository: pygit2.Repository, commit: pygit2.Commit, before: pygit2.Oid) -> bool:
+    """Whether `before` is in the history of a commit, as far as there is one: that of a shallow remote ends early."""
+    with suppress(*UNREADABLE):
+        return repository.descendant_of(commit.id, before)
+    seen = {commit.id}
+    waiting = [commit.id]
+    while waiting:
+        parents = [oid for oid in commit_at(repository, str(waiting.pop())).parent_ids if oid in repository]
+        waiting.extend(oid for oid in parents if oid not in seen)
+        seen.update(parents)
+    return before in seen
 
 
 def _short(name: str) -> str:

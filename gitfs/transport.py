@@ -30,6 +30,9 @@ pygit2.settings.owner_validation = False
 pygit2.settings.server_connect_timeout = CONNECT_TIMEOUT * 1000
 pygit2.settings.server_timeout = ANSWER_TIMEOUT * 1000
 
+_SHALLOW = "invalid packet line"
+"""What libgit2 says of a server's list of refs when it begins with the ends of a shallow history."""
+
 _trusted: dict[str, tuple[int, int]] = {}
 _trust_lock = threading.Lock()
 
@@ -143,4 +146,6 @@ def _reason(error: Exception, settings: RemoteSettings) -> str:
     for named in (settings.password, settings.passphrase):
         with suppress(LookupError):
             text = text.replace(reveal(named) or "\0", "***")
+    if text == _SHALLOW:
+        text += "; a remote that is itself a shallow clone can be fetched on this machine only (git fetch --unshallow)"
     return redact(text).strip() or type(error).__name__

@@ -14,6 +14,8 @@ from gitfs.errors import BadTree
 MOST_FILES = 500_000
 MOST_DEPTH = 128
 _REMEMBERED = 100_000
+_NO_NAMES = (b"", b".", b"..", None)
+"""git writes no such names into a tree; somebody else may."""
 
 
 class Inspector:
@@ -37,6 +39,8 @@ class Inspector:
         count = 0
         # Folders that repeat are counted by their sum, so a tree of few objects and 2**40 files is found out at once.
         for entry in tree:
+            if (name := entry.raw_name) in _NO_NAMES or b"/" in (name or b""):
+                raise BadTree(f"a file or folder is called {entry.name!r}, which would lead out of the tree")
             if entry.filemode == FileMode.TREE:
                 inner = repository[entry.id]
                 if not isinstance(inner, pygit2.Tree):
