@@ -27,7 +27,7 @@ from controller.minion_facts import Heard, MinionFacts
 from controller.packing import Packer
 from controller.port_calls import NO_OFFER, Ask, Offer, PortAnswer, PortCall, fleet_over, ports_over
 from highstate.compile import Settings, compile_minion
-from highstate.garbage import collect_seldom
+from highstate.garbage import collect_new, collect_seldom
 from highstate.memo import Memo
 from highstate.ports import NO_PORTS, Ports
 from highstate.types import Compiled, Files, Minion, Pos, Problem, Stage
@@ -244,6 +244,7 @@ def main(descriptor: int, walls: Walls | None) -> None:
                 return
             for compiled in answer(request, kept, ask):
                 connection.send_bytes(_ENCODER.encode(compiled))
+            collect_new()
 
 
 def _confined(walls: Walls | None) -> str:

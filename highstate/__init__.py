@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from highstate.compile import Settings, compile_minion, compile_sls
     from highstate.desired import Desired, desired_of
     from highstate.files import MemoryFiles
-    from highstate.garbage import collect_seldom
+    from highstate.garbage import collect_new, collect_seldom
     from highstate.match import match_minion
     from highstate.memo import Memo
     from highstate.types import (
@@ -44,6 +44,7 @@ __all__ = [
     "Stage",
     "StateResult",
     "Value",
+    "collect_new",
     "collect_seldom",
     "compile_minion",
     "compile_sls",
@@ -60,6 +61,7 @@ _HOMES = {
     "MemoryFiles": "highstate.files",
     "match_minion": "highstate.match",
     "Memo": "highstate.memo",
+    "collect_new": "highstate.garbage",
     "collect_seldom": "highstate.garbage",
 }
 
