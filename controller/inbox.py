@@ -50,6 +50,8 @@ log = structlog.get_logger("saltern.inbox")
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _DRIFT_ID = re.compile(r"drift-[\w.@:-]{1,200}", re.ASCII)
+_SCHEDULED_ID = re.compile(r"scheduled-[\w.@:-]{1,200}", re.ASCII)
+"""Runs that a minion begins by itself: its drift checks, and calls of its `schedule`."""
 
 PROGRESS_SECONDS = 0.2
 """What a minion says of a run's progress sooner than this after the last is not passed on."""
@@ -248,8 +250,9 @@ class Inbox:
 
     def _result(self, link: Link, result: RunResult) -> None:
         run = self.store.run(result.run_id)
-        if run is None and result.kind == "drift" and _DRIFT_ID.fullmatch(result.run_id):
-            run = self._drift_run(link, result)
+        own_id = {"drift": _DRIFT_ID, "call": _SCHEDULED_ID}.get(result.kind)
+        if run is None and own_id is not None and own_id.fullmatch(result.run_id):
+            run = self._own_run(link, result)
         if run is None or run.minion != link.minion:
             self.metrics.refused("unknown-run")
             log.warning("a result of a run that nobody asked for", minion=link.minion, run=result.run_id)
@@ -257,17 +260,17 @@ class Inbox:
             self._end(run, result)
         self._send(link.key, ResultAck(run_id=result.run_id))
 
-    def _drift_run(self, link: Link, result: RunResult) -> RunRecord:
+    def _own_run(self, link: Link, result: RunResult) -> RunRecord:
         applied = self.store.applied(link.minion)
         run = RunRecord(
             run_id=result.run_id,
             minion=link.minion,
-            kind="drift",
+            kind=result.kind,
             created=self.clock(),
             digest=_digest(result.digest),
             generation=result.generation,
             revision=applied.revision if applied else "",
-            test=True,
+            test=result.kind == "drift",
             cause="schedule",
         )
         self.store.create_run(run)

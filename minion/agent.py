@@ -27,6 +27,7 @@ from minion.agent_grains import Collector, GrainsKeeper, collect_grains
 from minion.agent_link import Link, LinkPorts
 from minion.agent_log import log_to_stderr
 from minion.agent_runs import Jobs, RunPorts
+from minion.agent_schedule import ScheduleTimer
 from minion.agent_settings import settings_from_child
 from minion.holding import Holding
 from minion.journal import RunFolder
@@ -120,6 +121,7 @@ class Agent:
         )
         self._facts = FactAnswerer(self._send, lambda work: fork(work, umask=umask), self._fact_answer)
         self._drift = DriftTimer(cachedir, settings.id)
+        self._schedule = ScheduleTimer(cachedir, settings.id, settings.opts.get("schedule"))
         least = {**settings.grains, "id": settings.id}
         self._grains = GrainsKeeper(cachedir, collect, lambda work: fork(work, umask=umask), least=least)
         self._grains_due = float("inf")
@@ -164,7 +166,7 @@ class Agent:
             self._facts.next_deadline(),
             self._jobs.next_deadline(),
             self._grains_due,
-            now + (self._drift.due_at - time.time()),
+            now + (min(self._drift.due_at, self._schedule.due_at) - time.time()),
         ]
         if self._link.online:
             deadlines.append(max(self._jobs.outbox.next_due(now), self._deliver_from))
@@ -179,6 +181,7 @@ class Agent:
             self._refresh_grains(now)
         if time.time() >= self._drift.due_at:
             self._look_for_drift()
+        self._do_scheduled(time.time())
         self._jobs.start_waiting(now)
         self._deliver(now)
 
@@ -246,6 +249,12 @@ class Agent:
                 self._deliver_from = now + SEND_QUEUE_FULL
                 return
             self._jobs.outbox.sent(result.run_id, now)
+
+    def _do_scheduled(self, now: float) -> None:
+        self._schedule.look(self._holding.schedule, now)
+        if now >= self._schedule.due_at:
+            for call in self._schedule.take_due(now, self._jobs.running(), len(self._jobs.outbox)):
+                self._jobs.accept(call)
 
     def _look_for_drift(self) -> None:
         run = self._drift.run_now(self._holding, time.time())

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import msgspec
 
+from minion.agent_schedule import UNTOLD
 from minion.holding import Holding
 from minion.journal import Request, RunFolder, RunFolders, error_result
 from minion.outbox import Outbox
@@ -231,7 +232,13 @@ class Jobs:
             self._answer(error_result(job.request, f"the result cannot be read: {error}"), job.folder)
             return
         log.info("event=run_finished run_id=%s outcome=%s seconds=%.3f", result.run_id, result.outcome, result.seconds)
-        self.outbox.add(result)
+        self._add(result, job.folder)
+
+    def _add(self, result: RunResult, folder: RunFolder) -> None:
+        if result.run_id.startswith(UNTOLD):
+            folder.remove()  # a job of the schedule that the controller is not to hear of
+        else:
+            self.outbox.add(result)
 
     def _answer(self, result: RunResult, folder: RunFolder) -> None:
         """A result that no worker made. With a full disk it is sent without being kept."""
@@ -244,7 +251,7 @@ class Jobs:
             folder.remove()
             self._ports.send(result)
             return
-        self.outbox.add(result)
+        self._add(result, folder)
 
     def _cut_off(self) -> list[RunFolder]:
         """Runs of an earlier life without a result, in the order in which they came. Drift checks are not resumed."""

@@ -48,6 +48,7 @@ class Holding:
         self.generation = 0
         self.digest = ""
         self.drift: Mapping[str, Any] = {}
+        self.schedule: Any = None
         try:
             held = read_document(self.path)
         except FileNotFoundError:
@@ -84,6 +85,7 @@ class Holding:
 
     def _remember(self, held: HeldDocument) -> None:
         self.generation, self.digest, self.drift = held.generation, held.digest, held.desired.drift
+        self.schedule = held.desired.pillar.get("schedule")
 
 
 def read_document(path: Path) -> HeldDocument:

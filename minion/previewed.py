@@ -115,6 +115,10 @@ class PreviewFunctions:
             raise ConditionUnknown(f"not evaluated in a preview: {fun} is not called so in the live state")
         return self.functions.call(fun, args, kwargs)
 
+    def look(self, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """A function that a state of ours asks, which changes nothing and takes nothing from the branch but data."""
+        return self.functions.call(fun, args, kwargs)
+
     def signature(self, fun: str) -> Any:
         """What a function takes, for states that call it once they act."""
         ask = getattr(self.functions, "signature", None)

@@ -94,7 +94,8 @@ def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR, overrides: Mapping[str,
     origin: dict[str, str] = {}
     for path in _files(config_dir):
         for key, value in _parse(path).items():
-            opts[key] = value
+            both = key == "schedule" and isinstance(value, dict) and isinstance(opts.get(key), dict)
+            opts[key] = {**opts[key], **value} if both else value
             origin[key] = str(path)
     for key, value in (overrides or {}).items():
         opts[key] = value

@@ -19,6 +19,10 @@ APT = "apt-get -o DPkg::Lock::Timeout=300 -qq -y"
 KEY = "AAAAC3NzaC1lZDI1NTE5AAAAIDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEy"
 _PLAIN = {"one": "1\n2\n3\n"}
 _DIFF = "--- f\n+++ f\n@@ -1 +1 @@\n-one\n+two\n"
+_SCHEDULED = (
+    "mkdir -p {top}/etc/minion.d; echo '{schedule: {nightly: {function: test.ping, hours: 1, enabled: true}}}' "
+    "> {top}/etc/minion.d/_schedule.conf"
+)
 _INIT = f"""#!/bin/sh
 ### BEGIN INIT INFO
 # Provides: {SERVICE}
@@ -174,6 +178,10 @@ CASES: tuple[Case, ...] = (
     Case(fun="grains.list_absent", name="roles", grains={"roles": ["a", "b"]}, arguments={"value": "b"}),
     Case(fun="grains.list_present", name="roles", grains={"roles": ["a"]}, arguments={"value": "b"}),
     Case(fun="grains.present", name="role", arguments={"value": "web"}),
+    Case(fun="schedule.absent", name="nightly", before=[_SCHEDULED]),
+    Case(fun="schedule.disabled", name="nightly", before=[_SCHEDULED]),
+    Case(fun="schedule.enabled", name="nightly", before=[_SCHEDULED.replace("true", "false")]),
+    Case(fun="schedule.present", name="nightly", arguments={"function": "test.ping", "cron": "0 3 * * *"}),
     Case(fun="group.present", name=USER, after=(f"groupdel {USER}",)),
     Case(fun="group.absent", name=USER, before=(f"groupadd {USER}",), after=(f"groupdel {USER} 2>/dev/null || true",)),
     Case(fun="host.present", name="case.example.org", arguments={"ip": "192.0.2.7"}, **_HOSTS),

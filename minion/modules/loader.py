@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 _NAMES = """
     alternatives archive cmd config cp cron data debconf defaults disk dnsutil environ event file git grains group
-    hashutil hosts http ini jinja kmod locale log match mine mount network pillar pip pkg ps random saltutil service
-    shadow slsutil ssh state status sys sysctl system test timezone user virtualenv
+    hashutil hosts http ini jinja kmod locale log match mine mount network pillar pip pkg ps random saltutil schedule
+    service shadow slsutil ssh state status sys sysctl system test timezone user virtualenv
 """
 
 MODULES = tuple(_NAMES.split())

@@ -42,13 +42,8 @@ saltutil.refresh_beacons saltutil.refresh_matchers saltutil.refresh_resources: t
 saltutil.regen_keys saltutil.revoke_auth: use saltern key on the controller
 saltutil.sync_resources saltutil.sync_thorium saltutil.sync_wrapper: there are no such modules here
 saltutil.update: use the system's packages
-schedule.add schedule.delete schedule.list: the agent has no schedule of its own yet; use cron.set_job
-schedule.modify schedule.purge: the agent has no schedule of its own yet; use cron.set_job
-schedule.build_schedule_item schedule.copy schedule.disable: the agent has no schedule of its own yet
-schedule.disable_job schedule.enable schedule.enable_job: the agent has no schedule of its own yet
-schedule.is_enabled schedule.job_status schedule.move: the agent has no schedule of its own yet
-schedule.postpone_job schedule.reload schedule.run_job schedule.save: the agent has no schedule of its own yet
-schedule.show_next_fire_time schedule.skip_job: the agent has no schedule of its own yet
+schedule.copy schedule.move: a minion gives the controller no orders; use saltern run TARGET schedule.add
+schedule.postpone_job: use schedule.skip_job, and schedule.add with once
 service.firstboot service.offline: for systems that are not running
 slsutil.banner: write it into the template
 ssh.hash_known_hosts: use cmd.run with ssh-keygen

@@ -25,6 +25,13 @@ class KnownFunctions:
         found: Signature | None = ask(fun) if ask is not None else None
         return found
 
+    def look(self, fun: str, args: Sequence[Value] = (), kwargs: Mapping[str, Value] | None = None) -> Value:
+        """The value of a function that changes nothing, under test=True and in a preview too."""
+        ask = getattr(self._functions, "look", None) or (self._functions and self._functions.call)
+        if not ask:
+            raise StateFailed(f"{fun} cannot be called here")
+        return ask(fun, args, kwargs or {})
+
     def call(self, fun: str, args: Sequence[Value] = (), kwargs: Mapping[str, Value] | None = None) -> Value:
         """Its value; StateFailed with what went wrong."""
         if self._functions is None or not self._may_call:

@@ -39,6 +39,7 @@ MODULES = (
     "pkg",
     "pkgrepo",
     "saltutil",
+    "schedule",
     "service",
     "ssh_auth",
     "ssh_known_hosts",

@@ -169,6 +169,16 @@ def test_a_drift_report_needs_a_decent_id(rig, run_id):
     assert rig.store.runs() == []
 
 
+@pytest.mark.parametrize(("kind", "stored"), [("call", True), ("drift", False), ("apply", False)])
+def test_calls_of_a_minions_schedule_are_stored(rig, kind, stored):
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, result(run_id="scheduled-web1-1", kind=kind, outcome="ok", value={"a": 1}))
+    run = rig.store.run("scheduled-web1-1")
+    assert (run is not None) == stored
+    if run is not None:
+        assert (run.kind, run.cause, run.outcome, run.test) == ("call", "schedule", "ok", False)
+
+
 def test_drift_reports_are_kept_within_bounds(rig):
     say(rig, Hello(id="web1", grains={}))
     rig.store.seen("web1", 1.0)

@@ -1,0 +1,64 @@
+"""Times as people write them in a schedule: `5:00pm`, `Monday 1:00pm`, `2026-11-21T15:00:00`, `11/21/2026 3:00pm`.
+
+Called for Salt's `when`, `once`, `range`, `after` and `until`. Pure: now comes in as an argument, in local time. Only
+these forms are known; what a person could have meant otherwise is an error and no guess.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+_TIME = re.compile(r"(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?\s*([ap]m)?", re.IGNORECASE)
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_DATES = ("%Y-%m-%d", "%m/%d/%Y", "%Y/%m/%d", "%d %B %Y", "%d %b %Y", "%B %d, %Y", "%b %d, %Y", "%B %d %Y", "%b %d %Y")
+
+
+def moment(text: object, now: datetime) -> datetime:
+    """The time that is meant: a time of day is today's, a day of the week the next one or today. ValueError if none."""
+    if isinstance(text, datetime):
+        return text
+    words = " ".join(str(text).split())
+    try:
+        return datetime.fromisoformat(words).replace(tzinfo=None)
+    except ValueError:
+        pass
+    day, _, rest = words.partition(" ")
+    if day.lower().rstrip(",")[:3] in _DAYS and day.isalpha():
+        ahead = (_DAYS.index(day.lower()[:3]) - now.weekday()) % 7
+        return _at(rest or "0:00", now + timedelta(days=ahead), words)
+    if _TIME.fullmatch(words) and not words.isdigit():
+        return _at(words, now, words)
+    return _dated(words)
+
+
+def next_moment(text: object, now: datetime) -> datetime | None:
+    """The first time from now on that is meant; a date is meant once, the others again and again."""
+    found = moment(text, now)
+    if found < now:
+        found = moment(text, found.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1))
+    return found if found >= now else None
+
+
+def _dated(words: str) -> datetime:
+    for form in _DATES:
+        length = len(form.split())
+        parts = words.split(" ")
+        try:
+            day = datetime.strptime(" ".join(parts[:length]), form)
+        except ValueError:
+            continue
+        return _at(" ".join(parts[length:]) or "0:00", day, words)
+    raise ValueError(f"{words!r} is no time: write 5:00pm, Monday 17:00 or 2026-11-21T17:00:00")
+
+
+def _at(time: str, day: datetime, words: str) -> datetime:
+    found = _TIME.fullmatch(time)
+    if found is None:
+        raise ValueError(f"{words!r} is no time: write 5:00pm, Monday 17:00 or 2026-11-21T17:00:00")
+    hour, half = int(found[1]), (found[4] or "").lower()
+    if half:
+        if not 1 <= hour <= 12:
+            raise ValueError(f"{words!r}: there is no {time}")
+        hour = hour % 12 + (12 if half == "pm" else 0)
+    return day.replace(hour=hour, minute=int(found[2] or 0), second=int(found[3] or 0), microsecond=0)

@@ -1,0 +1,116 @@
+"""The schedule of an agent process: configured jobs, jobs of the pillar, and those that functions add."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+from wire.messages import Call, Hello, RunResult
+
+
+def lines(path):
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def call(controller, run_id, fun, *args, **kwargs):
+    controller.send(Call(run_id=run_id, fun=fun, args=args, kwargs=kwargs))
+    result = controller.result(run_id)
+    assert result.outcome == "ok", result.error
+    return result.value
+
+
+def told(controller):
+    return [result for result in controller.all(RunResult) if result.run_id.startswith("scheduled-")]
+
+
+@pytest.fixture
+def online(controller, agents):
+    agent = agents().start()
+    controller.next(Hello)
+    return agent
+
+
+def test_configured_jobs_run_and_are_told(controller, agents, tmp_path):
+    job = {"function": "cmd.run", "args": [f"echo ran >> {tmp_path}/ran; echo said"], "seconds": 1}
+    agent = agents(schedule={"often": job}).start()
+    controller.wait(lambda: len(lines(tmp_path / "ran")) >= 3, "three runs")
+    controller.wait(lambda: len(told(controller)) >= 2, "two results")
+    assert {(result.kind, result.outcome, result.value) for result in told(controller)} == {("call", "ok", "said")}
+    assert len({result.run_id for result in told(controller)}) >= 2
+    assert "event=scheduled_job job=often fun=cmd.run" in agent.logged()
+
+
+def test_a_bad_job_hides_no_other(controller, agents, tmp_path):
+    good = {"function": "file.touch", "args": [f"{tmp_path}/good"], "hours": 1}
+    bad = {"function": "test.ping", "when": "some day"}
+    agent = agents(schedule={"a": bad, "b": "none", "good": good}).start()
+    controller.wait(lambda: (tmp_path / "good").exists(), "the good job")
+    assert 'event=scheduled_job_refused job=a error="' in agent.logged()
+    assert "'some day' is no time" in agent.logged()
+    assert "event=scheduled_job_refused job=b" in agent.logged()
+
+
+def test_a_job_runs_once_at_a_time(controller, agents, tmp_path):
+    wait = f"echo $$ >> {tmp_path}/ran; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done"
+    agent = agents(schedule={"slow": {"function": "cmd.run", "args": [wait], "seconds": 1}}).start()
+    controller.wait(lambda: "event=scheduled_job_skipped job=slow why=maxrunning" in agent.logged(), "a skipped run")
+    assert len(lines(tmp_path / "ran")) == 1
+    (tmp_path / "go").touch()
+    controller.wait(lambda: len(lines(tmp_path / "ran")) >= 2, "the next run")
+
+
+def test_results_may_stay_on_the_minion(controller, agents, tmp_path):
+    job = {"function": "cmd.run", "args": [f"echo ran >> {tmp_path}/ran"], "seconds": 1, "return_job": False}
+    agent = agents(schedule={"quiet": job}).start()
+    controller.wait(lambda: len(lines(tmp_path / "ran")) >= 2, "two runs")
+    assert not told(controller)
+    controller.wait(lambda: len(list(agent.cachedir.glob("runs/*"))) <= 1, "folders of ended runs to go")
+
+
+def test_jobs_of_the_pillar_follow_the_document(controller, online, desired_state, tmp_path):
+    job = {"function": "cmd.run", "args": [f"echo ran >> {tmp_path}/ran"], "seconds": 1}
+    controller.desire(desired_state(("test", "nop", "x"), pillar={"schedule": {"often": job}}))
+    controller.wait(lambda: lines(tmp_path / "ran"), "a run")
+    assert "often" in yaml.safe_load(call(controller, "c1", "schedule.list", where="pillar"))["schedule"]
+    assert yaml.safe_load(call(controller, "c2", "schedule.list", where="opts"))["schedule"] == {}
+    assert call(controller, "c3", "schedule.delete", "often")["result"] is False
+    controller.desire(desired_state(("test", "nop", "y"), pillar={}))
+    controller.wait(lambda: call_due(online) == {}, "the job to be gone")
+
+
+def call_due(agent):
+    return json.loads((agent.cachedir / "schedule.due.json").read_text())
+
+
+def test_functions_change_the_schedule_in_force(controller, online, tmp_path):
+    said = call(controller, "c1", "schedule.add", "j", function="file.touch", job_args=[f"{tmp_path}/ran"], hours=1)
+    assert said == {"comment": "Added job: j to schedule.", "result": True, "changes": {"j": "added"}}
+    controller.wait(lambda: (tmp_path / "ran").exists(), "a job with an interval begins with a run")
+    kept = yaml.safe_load((online.config_dir / "minion.d" / "_schedule.conf").read_text())["schedule"]
+    assert kept["j"]["function"] == "file.touch"
+    assert call(controller, "c2", "schedule.show_next_fire_time", "j")["next_fire_time"]
+    assert call(controller, "c3", "schedule.job_status", "j")["hours"] == 1
+
+    assert call(controller, "c4", "schedule.disable_job", "j")["changes"] == {"j": "disabled"}
+    controller.wait(lambda: call_due(online) == {}, "the job not to be due")
+    assert call(controller, "c5", "schedule.run_job", "j")["comment"] == "Job j is disabled."
+    (tmp_path / "ran").unlink()
+    assert call(controller, "c6", "schedule.run_job", "j", force=True)["comment"] == "Scheduling Job j on minion."
+    controller.wait(lambda: (tmp_path / "ran").exists(), "the run that was asked for")
+    assert call(controller, "c7", "schedule.delete", "j")["result"] is True
+    assert call(controller, "c8", "schedule.list", return_yaml=False) == {}
+
+
+def test_the_saved_schedule_outlives_the_agent(controller, online, tmp_path):
+    far = {"function": "test.ping", "cron": "0 0 1 1 *"}
+    call(controller, "c1", "schedule.add", "kept", **far)
+    call(controller, "c2", "schedule.add", "lost", persist=False, **far)
+    assert set(call(controller, "c3", "schedule.list", return_yaml=False)) == {"kept", "lost"}
+    assert online.stop() == 0
+    online.start()
+    controller.wait(lambda: len(controller.all(Hello)) == 2, "the agent to be back")
+    assert set(call(controller, "c4", "schedule.list", return_yaml=False)) == {"kept"}
+    assert call(controller, "c5", "schedule.disable")["changes"] == {"schedule": "disabled"}
+    assert call(controller, "c6", "schedule.is_enabled") is False
