@@ -108,9 +108,15 @@ def _extend_state(high: High, target: str, state: str, extend: Extend) -> None:
             extend.place.problem(f"Extending {state} of ID {target!r} needs lists on both sides", state)
         )
         return
+    existing = body[state]
+    names = {first_key(value) for value in existing}
     for argument in arguments:
-        if not _extend_argument(high, body[state], argument, extend):
-            body[state].append(argument)
+        key = first_key(argument)
+        # Most are new: what is there need not be gone through for them.
+        new = isinstance(argument, dict) and key not in names and key != "name"
+        if new or not _extend_argument(high, existing, argument, extend):
+            existing.append(argument)
+            names.add(key)
 
 
 def _extend_argument(high: High, existing: list[Value], argument: Value, extend: Extend) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from highstate.functions import Call, FunctionFailed
-from highstate.tracked import plain
+from highstate.tracked import fresh, plain
 from highstate.traverse import join_lists, merge, traverse, update
 from highstate.types import Value
 
@@ -135,7 +135,7 @@ def _filter_by(root: str, lookup_name: str, default_lookup: str | None) -> Calla
         chosen = _choose(lookup_dict, found if isinstance(found, list) else [found])
         if chosen is None:
             chosen = lookup_dict.get(default)
-        chosen = copy.deepcopy(plain(chosen))
+        chosen = fresh(plain(chosen))
         if base and base in lookup_dict:
             chosen = _over_base(plain(lookup_dict[base]), chosen)
         return _merged(chosen, merge, root)
@@ -171,7 +171,7 @@ def _merged(chosen: Value, over: Value, root: str) -> Value:
         raise FunctionFailed(f"{root}.filter_by: merge must be a mapping, not a {type(over).__name__}")
     if chosen is None:
         return over
-    return update(chosen, copy.deepcopy(over))
+    return update(chosen, fresh(over))
 
 
 def _defaults_merge(
