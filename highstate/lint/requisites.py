@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from highstate.compile.high import High, first_key
 from highstate.lint.findings import Finding
+from highstate.lint.salvage import MARK
 from highstate.types import Value
 
 _KINDS = frozenset(
@@ -48,7 +49,9 @@ class Declared:
         if module == "sls":
             return any(fnmatch.fnmatch(sls, name) for sls in self.sls) or any(mark in name for mark in "*?[")
         names = self.names.get("" if module == "id" else module, set())
-        return name in names or (any(mark in name for mark in "*?[") and bool(fnmatch.filter(names, name)))
+        if name in names or (any(mark in name for mark in "*?[") and fnmatch.filter(names, name)):
+            return True
+        return any(fnmatch.fnmatchcase(name, known.replace(MARK, "*")) for known in names if MARK in known)
 
 
 def _names(run: list[Value]) -> Iterator[str]:
@@ -72,9 +75,10 @@ def check_requisites(high: High, own: Declared, tree: Declared) -> Iterator[Find
                     continue
                 told = f"{kind} of {state} {id_!r} names {module + ': ' if module else ''}{name}"
                 if tree.has(module, name):
-                    home = name if module == "sls" else tree.homes.get((module, name), "another SLS")
-                    message = f"{told}, which is in SLS {home!r} and not included here"
-                    hint = f"add it to `include:`, so that the states work alone: - {home}"
+                    home = name if module == "sls" else tree.homes.get((module, name), "")
+                    where = f"SLS {home!r}" if home else "another SLS"
+                    message = f"{told}, which is in {where} and not included here"
+                    hint = f"add it to `include:`, so that the states work alone: - {home}" if home else ""
                     yield Finding.of(place.problem(message, state, kind, hint=hint), "requisite-not-included")
                 else:
                     message = f"{told}, which is declared nowhere"

@@ -16,13 +16,14 @@ from highstate.lint.findings import Finding, ignored_lines, kept
 from highstate.lint.names import KnownStates
 from highstate.lint.requisites import Declared, check_requisites
 from highstate.lint.rules_of_problems import rule_of
+from highstate.lint.salvage import MARK, salvaged
 from highstate.lint.samples import Sample
 from highstate.lint.states import check_states
 from highstate.lint.texts import TEMPLATES, check_text
 from highstate.lint.tops import Uses, includes_of, linted_sls, matching
 from highstate.memo import Memo
 from highstate.ports import NO_PORTS, Ports
-from highstate.render import RenderFailed, render_sls
+from highstate.render import RenderFailed, excerpt, render_sls
 from highstate.top import TopResult
 from highstate.types import Files, Minion, Pos, Problem, Stage, Value
 
@@ -87,6 +88,8 @@ class _Work:
         self.pillars = Uses(tree="pillar", files=trees.pillar_files)
         self.found_pillars: list[Mapping[str, Value]] = []
         self.texts = {"states": _texts(trees.files), "pillar": _texts(trees.pillar_files)}
+        self.salvaged: dict[tuple[str, str], list[High]] = {}
+        """(saltenv, path) -> what can be read of the states that do not render for some sample."""
 
     def look(self, sample: Sample) -> Iterator[Finding]:
         """Everything, for one sample."""
@@ -140,6 +143,8 @@ class _Work:
                     rendered = render_sls(path, context, sls=sls, pillar_stage=pillar_stage)
                 except RenderFailed as failed:
                     yield Finding.of(failed.problem, rule_of(failed.problem), uses.tree)
+                    if not pillar_stage and path != self.settings.state_top:
+                        yield from self._look_at_the_rest(sls, path, saltenv)
                     continue
                 except RecursionError:
                     yield Finding.of(_too_deep(path, saltenv), "yaml", uses.tree)
@@ -151,9 +156,21 @@ class _Work:
                     below = {(env, one) for one in matching(uses.files, name, env)}
                     uses.below.setdefault((saltenv, sls), set()).update(below)
 
+    def _look_at_the_rest(self, sls: str, path: str, saltenv: str) -> Iterator[Finding]:
+        """What is wrong in an SLS besides that it does not render, as far as it can be told."""
+        text = self.texts["states"].get((saltenv, path), "")
+        if (saltenv, path) not in self.salvaged:
+            self.salvaged[saltenv, path] = salvaged(text, sls, path, saltenv)
+        for high in self.salvaged[saltenv, path]:
+            for found in check_states(high, self.known):
+                if MARK not in found.message and found.rule != "missing-argument":
+                    yield replace(found, excerpt=excerpt(text, found.line, found.column))
+
     def _look_alone(self, sample: Sample, pillar: Mapping[str, Value]) -> Iterator[Finding]:
         """Each SLS with what it includes."""
         tree, alone = Declared(), []
+        for high in (high for highs in self.salvaged.values() for high in highs):
+            tree.add(high)
         for saltenv in self.trees.files.saltenvs():
             for sls, path in linted_sls(self.trees.files, saltenv, "states"):
                 if path == self.settings.state_top:

@@ -226,3 +226,52 @@ def test_state_modules_of_the_tree_itself():
 
 def test_pillar_among_states_is_not_taken_for_states():
     assert rules({"a.sls": "a:\n  test.nop: []\n", "test/pillar/a.sls": "a:\n  b: {c: 1}\n"}) == []
+
+
+BROKEN = {
+    "jinja": "{% set x = nothing.there %}\n",
+    "syntax": "{% if %}\n",
+    "open": "{{ nothing \n",
+    "yaml": "q:\n  test.nop:\n  - a: b: c\n",
+    "tab": "q:\n\ttest.nop: []\n",
+    "import": "{% import 'gone.jinja' as x %}\n",
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
+def test_an_sls_that_fails_does_not_hide_its_other_mistakes(broken):
+    lines = broken.count("\n")
+    rest = "a-{{ x }}:\n  pkg.instaled: []\n{% if x %}\nb:\n  cmd.run:\n    - {{ k }}: 1\n    - cdw: /\n{% endif %}\n"
+    found = {one.rule: one for one in lint({"a.sls": rest + broken if "{{ " in broken else broken + rest})}
+    shift = 0 if "{{ " in broken else lines
+    assert found["unknown-state"].line == 2 + shift
+    assert found["unknown-argument"].line == 7 + shift
+    assert f" {7 + shift} |     - cdw: /" in found["unknown-argument"].excerpt
+    assert len(found) == 3, found
+
+
+def test_what_an_sls_that_fails_declares_is_not_missing():
+    states = {
+        "a.sls": "{{ nothing }}\na:\n  pkg.installed: []\nb-{{ x }}:\n  pkg.installed: []\n",
+        "b.sls": "b:\n  test.nop:\n    - require: [{pkg: a}, {pkg: b-1}, {pkg: c}]\n",
+    }
+    found = [(one.rule, one.message.rpartition("names ")[2]) for one in lint(states) if one.file == "b.sls"]
+    assert sorted(found) == [
+        ("dangling-requisite", "pkg: c, which is declared nowhere"),
+        ("requisite-not-included", "pkg: a, which is in SLS 'a' and not included here"),
+        ("requisite-not-included", "pkg: b-1, which is in another SLS and not included here"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ nothing }}\n{{ x }}:\n  {{ y }}.z: []\n  pkg.{{ f }}:\n    - {{ k }}: 1\n",
+        "{{ nothing }}\n{% if x %}\na:\n  pkg.installed:\n{% else %}\na:\n  test.nop:\n{% endif %}\n    - version: 1\n",
+        "{{ nothing }}\na:\n  user.needy: []\nextend:\n  b:\n    nosuch: []\n",
+        "#!py\ndef run():\n    return nothing\na:\n  pkg.instaled: []\n",
+        "{{ nothing }}\n- just\n- a list\n",
+    ],
+)
+def test_what_cannot_be_told_of_an_sls_that_fails_is_not_told(text):
+    assert rules({"a.sls": text}) == ["render"]
