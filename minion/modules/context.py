@@ -151,3 +151,4 @@ class Context:
         )
         self._machines.append(machine)
         return machine
+            cachedir=self.cachedir,
