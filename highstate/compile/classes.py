@@ -6,8 +6,8 @@ Steps for a minion, called by `compiler` with what the top file gave it:
 2. The second minion of a class is compiled once more with holes in place of its values; what comes out shows which
    values end where. It is kept if filling it gives exactly what the full compile gave.
 3. Further minions take over all chunks of the class whose values are the same objects, and fill the others.
-Anything unusual (a problem, a warning, a value that was looked at) leaves a class without a plan: its minions are
-compiled one by one.
+Anything unusual (a problem, a value that was looked at or stands in a warning) leaves a class without a plan: its
+minions are compiled one by one.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def planned(
     `assembled(taken)` makes its high data, `lowered(high)` chunks of that.
     """
     tags = {chunk.tag for chunk in compiled.lowstate}
-    if not compiled.ok or compiled.warnings or len(tags) < len(compiled.lowstate):
+    if not compiled.ok or len(tags) < len(compiled.lowstate):
         return None
     holes: list[Hole] = []
     data: list[Data] = []
@@ -173,7 +173,7 @@ def planned(
     shown = high.as_salt()
     chunks: tuple[Chunk, ...] = lowered(high)
     same = len(data) == len(walk.data) and all(one is other for one, other in zip(data, walk.data, strict=True))
-    if high.problems or high.warnings or not same or any(hole.looked for hole in holes):
+    if high.problems or tuple(high.warnings) != compiled.warnings or not same or any(hole.looked for hole in holes):
         return None
     filled = tuple(replace(chunk, arguments=_filled(chunk.arguments)) for chunk in chunks)
     if filled != compiled.lowstate or {id_: _shown(body) for id_, body in shown.items()} != compiled.highstate:

@@ -34,6 +34,10 @@ DECLARATIONS = [
     "{id}: test.nop\n",
     "extend:\n  {other}:\n    test:\n      - value: {own}\n",
     "exclude:\n  - id: {other}\n",
+    "exclude:\n  - nobody: {other}\n",
+    "{id}:\n  test.nop:\n    - value: {own}\n    - require: []\n    - require:\n      - test: {other}\n",
+    "{id}:\n  test.nop:\n    - value: {own}\n    - require_in:\n      - nothing\n",
+    "{id}:\n  test.nop:\n    - value: {own}\n    - use:\n      - {own}\n",
     "include:\n  - two\n",
 ]
 
@@ -101,6 +105,26 @@ def test_further_minions_of_a_class_take_over_what_is_equal():
     assert third.lowstate[0].arguments == {"v": "z", "w": 1}
     assert third.lowstate[1] is second.lowstate[1]
     assert third.highstate["a"]["test"][0] == {"v": "z"}
+
+
+def test_what_a_class_is_warned_of_is_told_to_each():
+    memo = Memo()
+    text = PLAIN["one.sls"] + "c:\n  test.nop:\n    - require: [{test: a}]\n    - require: [{test: b}]\n"
+    for own in ("x", "y", "z"):
+        found = compiled({"one.sls": text}, ("m2", own, 0), memo)
+        assert found == compiled({"one.sls": text}, ("m2", own, 0))
+        [warning] = found.warnings
+        assert "has `require` more than once" in warning.message
+    assert found.like
+
+
+def test_a_warning_that_prints_a_value_leaves_every_minion_to_itself():
+    memo = Memo()
+    text = "a:\n  test.nop:\n    - require_in:\n      - {{ grains.own }}\n"
+    for own in ("x", "y", "z", "x"):
+        found = compiled({"one.sls": text}, ("m2", own, 0), memo)
+        assert found == compiled({"one.sls": text}, ("m2", own, 0))
+        assert repr(own) in found.warnings[0].message
 
 
 def test_values_that_are_false_are_values():
