@@ -12,7 +12,7 @@ Called by `minion.worker_engine`.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,7 +95,7 @@ class PreviewMachine(LocalMachine):
             raise ConditionUnknown(f"a preview does not run {argv[0]}")
         return super().run(list(argv), env=env, stdin=stdin)
 
-    def fetch(self, url: str) -> bytes | None:
+    def fetch(self, url: str, *, fits: Callable[[bytes], bool] | None = None, verify: bool = True) -> bytes | None:
         """Refused: the URL is the branch's."""
         raise StateFailed(f"a preview fetches nothing from the network: {url}")
 

@@ -93,6 +93,7 @@ _KEYED = f"mkdir -m 700 ~{USER}/.ssh && echo 'ssh-ed25519 {KEY} c' > ~{USER}/.ss
 _HOSTS = {"restores": ("/etc/hosts",)}
 _HELLO = {"name": PACKAGE, "after": (f"apt-mark unhold {PACKAGE}; {APT} purge {PACKAGE}",)}
 _HAS_HELLO = f"{APT} install {PACKAGE}"
+_NO_ARCHIVE = f"rm -f /var/cache/apt/archives/{PACKAGE}_*.deb"
 _SOURCE = "/etc/apt/sources.list.d/saltern-case.list"
 _LINE = "deb [trusted=yes] file:{top}/repo ./"
 _CRON = {"needs": ("cron",), "after": ("crontab -r || true",), "name": "/bin/true"}
@@ -205,6 +206,23 @@ CASES: tuple[Case, ...] = (
          arguments={"fs_file": "/mnt/x", "config": "{top}/fstab"}),
     Case(fun="mount.mounted", name="{top}/m", files={"m/": "", "fstab": ""}, after=("umount {top}/m",),
          arguments={"device": "tmpfs", "fstype": "tmpfs", "opts": "size=64k", "config": "{top}/fstab"}),
+    Case(fun="mount.mounted", name="{top}/m", files={"m/": "", "fstab": "tmpfs {top}/m tmpfs size=64k 0 0\n"},
+         before=("mount -t tmpfs -o size=64k tmpfs {top}/m",), after=("umount {top}/m",),
+         arguments={"device": "tmpfs", "fstype": "tmpfs", "opts": "size=1m,noexec,ro", "config": "{top}/fstab"}),
+    Case(fun="mount.mounted", name="{top}/m", files={"m/": "", "fstab": ""},
+         before=("mount -t tmpfs -o size=64k one {top}/m",), after=("umount {top}/m",),
+         arguments={"device": "two", "fstype": "tmpfs", "config": "{top}/fstab", "opts": ["mode=0750", "uid=daemon"]}),
+    Case(fun="mount.mounted", name="{top}/m", files={"d/x": "", "fstab": ""}, after=("umount {top}/m",),
+         arguments={"device": "{top}/d", "fstype": "none", "opts": "bind", "config": "{top}/fstab", "mkmnt": True}),
+    Case(fun="mount.mounted", name="{top}/m", files={"d/x": "", "e/": "", "m/": "", "fstab": ""},
+         before=("mount --bind {top}/e {top}/m",), after=("umount {top}/m",),
+         arguments={"device": "{top}/d", "fstype": "none", "opts": "bind,ro", "persist": False}),
+    Case(fun="mount.mounted", name="{top}/m", files={"fstab": ""},
+         arguments={"device": "/dev/sdz1", "fstype": "ext4", "mount": False, "mkmnt": True, "config": "{top}/fstab"}),
+    Case(fun="mount.unmounted", name="{top}/m", files={"m/": "", "fstab": "tmpfs {top}/m tmpfs defaults 0 0\n"},
+         arguments={"config": "{top}/fstab", "persist": True, "device": "tmpfs"}),
+    Case(fun="mount.fstab_present", name="/dev/sdz1", files={"fstab": "/dev/sdz1 /mnt/x ext4 defaults 0 0\n"},
+         arguments={"fs_file": "/mnt/x", "fs_vfstype": "ext4", "fs_mntops": ["ro"], "config": "{top}/fstab"}),
     Case(fun="mount.unmounted", name="{top}/m", files={"m/": "", "fstab": "tmpfs {top}/m tmpfs defaults 0 0\n"},
          before=("mount -t tmpfs -o size=64k tmpfs {top}/m",), after=("umount {top}/m 2>/dev/null || true",),
          arguments={"config": "{top}/fstab", "persist": True}),
@@ -212,7 +230,10 @@ CASES: tuple[Case, ...] = (
     Case(fun="pip.installed", name="iniconfig==2.0.0", before=(_VENV,), arguments={"bin_env": "{top}/venv"}),
     Case(fun="pip.removed", name="iniconfig", before=(_VENV, "{top}/venv/bin/pip -q install iniconfig==2.0.0"),
          arguments={"bin_env": "{top}/venv"}),
+    Case(fun="pkg.downloaded", name=PACKAGE, before=(_NO_ARCHIVE,), after=(_NO_ARCHIVE,)),
     Case(fun="pkg.installed", **_HELLO),
+    Case(fun="pkg.installed", arguments={"pkgs": [{PACKAGE: ">=2.0"}], "hold": True}, **_HELLO),
+    Case(fun="pkg.removed", before=(_HAS_HELLO,), arguments={"version": "2.*"}, **_HELLO),
     Case(fun="pkg.latest", **_HELLO),
     Case(fun="pkg.removed", before=(_HAS_HELLO,), **_HELLO),
     Case(fun="pkg.purged", before=(_HAS_HELLO,), **_HELLO),
@@ -257,8 +278,6 @@ CASES: tuple[Case, ...] = (
 )  # fmt: skip
 
 WITHOUT: Mapping[str, str] = {
-    "cmd.call": "refused: a function of Python cannot be named in an SLS",
-    "cmd.wait_call": "refused: a function of Python cannot be named in an SLS",
     "kmod.absent": "a kernel of the cases' own would be needed; tested on recorded output",
     "kmod.present": "a kernel of the cases' own would be needed; tested on recorded output",
     "mount.swap": "swap is the whole machine's; tested on recorded output",

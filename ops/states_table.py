@@ -272,7 +272,7 @@ def installed(packages: Sequence[str]) -> Iterator[None]:
 
 def page(rows: Sequence[Row]) -> str:
     """docs/states.md."""
-    found = {row.fun: row for row in rows}
+    found = merged(rows)
     lines = []
     for fun in names():
         row = found.get(fun)
@@ -293,11 +293,29 @@ def page(rows: Sequence[Row]) -> str:
     )
 
 
+def merged(rows: Sequence[Row]) -> dict[str, Row]:
+    """One row a function: what holds, holds in all of its cases."""
+    found: dict[str, Row] = {}
+    for row in rows:
+        old = found.get(row.fun, row)
+        columns = {key: _both(getattr(old, key), getattr(row, key)) for key in ("converges", "foretold", "untouched")}
+        found[row.fun] = Row(fun=row.fun, said="; ".join(filter(None, (old.said, row.said))), **columns)
+    return found
+
+
+def _both(one: str, other: str) -> str:
+    if "no" in (one, other):
+        return "no"
+    return max(one, other, key=len)
+
+
 _PAGE = """# States
 
 Names, arguments, comments and `changes` are Salt's; what differs on purpose is in
 [salt-compatibility.md](salt-compatibility.md). This page is written by `ops/states_table.py`, which runs each function
 on a Debian system as root; `make e2e` runs the same and fails where one of the three does not hold.
+
+A function may have several cases; what holds, holds in all of them.
 
 - **converges**: after it acted, there is nothing left to do, for real and under test=True.
 - **as foretold**: the `changes` of the test run are those of the real one.

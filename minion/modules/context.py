@@ -148,6 +148,7 @@ class Context:
             pillar=pillar,
             opts=self.opts,
             functions=Modules(self).as_functions(),
+            cachedir=self.cachedir,
         )
         self._machines.append(machine)
         return machine

@@ -43,6 +43,7 @@ def extracted(
     source_hash: Value = None,
     source_hash_name: Value = None,
     skip_verify: bool = False,
+    use_etag: bool = False,
     archive_format: Value = None,
     options: Value = None,
     user: Value = None,
@@ -53,7 +54,6 @@ def extracted(
     clean: bool = False,
     force: bool = False,
     trim_output: Value = False,
-    keep_source: Value = True,
     source_hash_update: bool = False,
     password: Value = None,
     saltenv: str = "base",
@@ -68,7 +68,7 @@ def extracted(
     if if_missing and behind(machine, checked(if_missing, "extracted"))[1] is not None:
         return Plan(comment=f"Path {if_missing} exists")
     owner = perms(user, group, None)
-    check = Check(source_hash_name=str(source_hash_name or ""), skip=bool(skip_verify))
+    check = Check(source_hash_name=str(source_hash_name or ""), skip=bool(skip_verify), use_etag=bool(use_etag))
     data = of_source(machine, source, saltenv, Template(variables={}), source_hash, check)
     members = _stripped(read_members(data, archive_format, password), _strip(options))
     if enforce_toplevel:
@@ -88,7 +88,7 @@ def extracted(
                 machine.remove(posixpath.join(top, entry))
         _lay_out(machine, top, members, wrong if not clean else members, owner)
 
-    files = sorted(one.path for one in members if one.kind != "directory")
+    files = _trimmed(sorted(one.path for one in members if one.kind != "directory"), trim_output)
     changes = [Change(key="extracted_files", shown=files, act=act)] if wrong else []
     if owned:
         changes.append(
@@ -208,6 +208,17 @@ def _one_top(members: Sequence[Member], name: str) -> None:
             "'enforce_toplevel' to False. It may also be advisable to set a top-level directory by adding it to the "
             f"'name' value (now {name})."
         )
+
+
+def _trimmed(paths: list[str], trim_output: Value) -> list[str]:
+    """`trim_output`: how many are shown, 100 when it is true."""
+    if trim_output is False or trim_output is None:
+        return paths
+    if trim_output is True:
+        return paths[:100]
+    if not str(trim_output).isdigit():
+        raise StateFailed(f"trim_output is {trim_output!r}: it is True, False or a number")
+    return paths[: int(trim_output)]
 
 
 def _paths(members: Sequence[Member]) -> list[str]:

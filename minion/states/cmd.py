@@ -79,8 +79,6 @@ def run(
     success_stdout: Value = None,
     success_stderr: Value = None,
     hide_output: bool = False,
-    output_loglevel: Value = None,
-    use_vt: bool = False,
 ) -> Plan:
     """The plan of cmd.run: one act, which is the command."""
     if not isinstance(name, str) or not name.strip():
@@ -130,8 +128,6 @@ def script(
     success_stdout: Value = None,
     success_stderr: Value = None,
     hide_output: bool = False,
-    output_loglevel: Value = None,
-    use_vt: bool = False,
 ) -> Plan:
     """The plan of cmd.script: one act, which is the script. It is fetched and rendered by the plan already."""
     for word, given in (("context", context), ("defaults", defaults)):
@@ -160,13 +156,6 @@ def script(
 def wait(machine: Reader, name: str, **arguments: Value) -> Plan:
     """cmd.wait and cmd.wait_script: nothing, until `mod_watch` is called."""
     return Plan()
-
-
-def call(machine: Reader, name: str, **arguments: Value) -> Plan:
-    """cmd.call: refused, since what it calls is a Python object that only a renderer in the same process can give."""
-    raise StateFailed(
-        "cmd.call takes a Python function, which no SLS that is compiled elsewhere can hold: use module.run"
-    )
 
 
 def mod_watch(machine: Reader, name: str, *, sfun: str = "run", **arguments: Value) -> Plan:
@@ -224,11 +213,9 @@ def _codes(codes: Value) -> list[int]:
 
 
 STATES: Mapping[str, StateFunction] = {
-    "call": call,
     "run": run,
     "script": script,
     "wait": wait,
-    "wait_call": call,
     "wait_script": wait,
     "watch": wait,
 }

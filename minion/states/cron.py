@@ -106,7 +106,8 @@ def absent(machine: Reader, name: str, *, user: str = "root", identifier: Value 
     command = _command(name)
     key = command if identifier is False or identifier is None else str(identifier)
     tab = read_tab(machine, user)
-    left = [job for job in tab.jobs if not job.is_for(command, key)]
+    when = None if special is None else _special(special)
+    left = [job for job in tab.jobs if not job.is_for(command, key) or when not in (None, job.when)]
     if len(left) == len(tab.jobs):
         return Plan(comment=f"Cron {command} already absent")
     tab.jobs = left

@@ -228,7 +228,7 @@ class StateEngine:
             _show(change, changes)
         result = StateResult(
             name=chunk.name,
-            result=None,
+            result=plan.test_result,
             comment=legible(plan.pending),
             changes=legible_in(changes),
             warnings=warnings,
@@ -250,7 +250,8 @@ def _arguments(
     """The arguments that the function takes, and warnings about those that nobody takes."""
     own = {key: value for key, value in given.items() if key in function.parameters}
     if function.takes_anything:
-        own |= {key: value for key, value in given.items() if key not in _GLOBAL and not key.startswith("__")}
+        known = {*_GLOBAL, *function.ignored, *function.refused}
+        own |= {key: value for key, value in given.items() if key not in known and not key.startswith("__")}
     if "saltenv" in function.parameters:
         own.setdefault("saltenv", chunk.saltenv)
     if watched and "sfun" in function.parameters:

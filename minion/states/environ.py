@@ -18,7 +18,6 @@ def setenv(
     value: Value,
     false_unsets: bool = False,
     clear_all: bool = False,
-    update_minion: bool = False,
     permanent: bool = False,
 ) -> Plan:
     """The variable, or each of a mapping, has this value; False empties it, or with `false_unsets` takes it away."""

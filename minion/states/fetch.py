@@ -1,7 +1,7 @@
 """Files from the web: `http://`, `https://` and `ftp://` sources of states.
 
 Called by `LocalMachine.fetch`. TLS is verified against the system's authorities; nothing is ever sent but the request.
-It caches nothing: a state that knows the digest of what it wants asks only when the file on the machine is another.
+What was fetched before is fetched again only when the server has something else (`minion.states.fetch_cache`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,12 @@ import base64
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from http.client import HTTPResponse
+from typing import cast
 
+from minion.states.fetch_cache import WebCache
 from minion.states.plan import StateFailed
 
 SCHEMES = ("http://", "https://", "ftp://")
@@ -22,14 +27,26 @@ TIMEOUT = 60.0
 """Seconds without a byte."""
 
 
-def fetch(url: str) -> bytes | None:
-    """The body; None for 404 and 410. StateFailed when the server cannot be asked or will not answer."""
-    request = _request(url)
+def fetch(
+    url: str, cache: WebCache | None = None, *, fits: Callable[[bytes], bool] | None = None, verify: bool = True
+) -> bytes | None:
+    """The body; None for 404 and 410. StateFailed when the server cannot be asked or will not answer.
+
+    What is kept and `fits` (it has the digest that is wanted) is taken without asking. Without `verify` anybody may
+    answer for an https server.
+    """
+    kept = cache.body(url) if cache is not None else None
+    if kept is not None and fits is not None and fits(kept):
+        return kept
+    conditions = cache.conditions(url) if cache is not None and kept is not None else {}
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:  # noqa: S310  (the scheme is checked)
+        with _opened(url, conditions, verify) as answer:
             data: bytes = answer.read(LARGEST + 1)
+            headers = {key.lower(): value for key, value in answer.headers.items()}
     except urllib.error.HTTPError as error:
         with error:
+            if error.code == 304 and kept is not None:
+                return kept
             if error.code in (404, 410):
                 return None
             raise StateFailed(f"{shown(url)}: the server answers {error.code} {error.reason}") from None
@@ -37,7 +54,22 @@ def fetch(url: str) -> bytes | None:
         raise StateFailed(f"{shown(url)} cannot be fetched: {getattr(error, 'reason', error)}") from None
     if len(data) > LARGEST:
         raise StateFailed(f"{shown(url)} is larger than {LARGEST} bytes")
+    if cache is not None:
+        cache.keep(url, data, headers)
     return data
+
+
+def _opened(url: str, conditions: Mapping[str, str], verify: bool) -> AbstractContextManager[HTTPResponse]:
+    request = _request(url)
+    for header, value in conditions.items():
+        request.add_header(header, value)
+    context = None
+    if not verify and url.startswith("https://"):
+        import ssl
+
+        context = ssl._create_unverified_context()  # noqa: S323  (the author asks for it: verify_ssl)
+    opened = urllib.request.urlopen(request, timeout=TIMEOUT, context=context)  # noqa: S310  (the scheme is checked)
+    return cast("AbstractContextManager[HTTPResponse]", opened)
 
 
 def shown(url: str) -> str:

@@ -33,13 +33,15 @@ def cached(
     local = _local(name)
     if local is not None:
         return _looked_at(machine, name, local, source_hash, str(source_hash_name or ""), saltenv)
-    if name.startswith(SCHEMES) and not source_hash and not skip_verify:
+    if name.startswith(SCHEMES) and not source_hash and not skip_verify and not use_etag:
         raise StateFailed(
             f"Unable to verify upstream hash of source file {name}, please set source_hash or set skip_verify or "
             "use_etag to True"
         )
     place = _place(name, saltenv, backup_dir)
-    check = Check(source_hash_name=str(source_hash_name or ""), skip=bool(skip_verify), target=place)
+    check = Check(
+        source_hash_name=str(source_hash_name or ""), skip=bool(skip_verify), target=place, use_etag=bool(use_etag)
+    )
     data = of_source(machine, name, saltenv, Template(variables={}), source_hash or None, check)
     found = machine.stat(place)
     old = machine.read(place) if found is not None and found.kind == "file" else None

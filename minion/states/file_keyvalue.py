@@ -44,7 +44,6 @@ def keyvalue(
     separator: str = "=",
     append_if_not_found: bool = False,
     prepend_if_not_found: bool = False,
-    search_only: bool = False,
     show_changes: bool = True,
     ignore_if_missing: bool = False,
     count: int = 1,
@@ -54,7 +53,7 @@ def keyvalue(
     create_if_missing: bool = False,
     prune: bool = False,
 ) -> Plan:
-    """The plan of file.keyvalue. `search_only` is taken for Salt's sake, which does nothing with it."""
+    """The plan of file.keyvalue."""
     wanted = _Wanted(
         values=_values(key, value, key_values),
         separator=str(separator),

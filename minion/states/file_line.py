@@ -39,7 +39,6 @@ def line(
     after: Value = None,
     show_changes: bool = True,
     backup: Value = False,
-    quiet: bool = False,
     indent: bool = True,
     create: bool = False,
     user: Value = None,
@@ -47,7 +46,7 @@ def line(
     file_mode: Value = None,
     backup_dir: str = "",
 ) -> Plan:
-    """The plan of file.line. `quiet` is taken for Salt's sake. With `backup` the old file stays as `<name>.bak`."""
+    """The plan of file.line. With `backup` the old file stays as `<name>.bak`."""
     how = str(mode).lower() if mode is not None else None
     if how is None:
         raise StateFailed("Mode was not defined. How to process the file?")

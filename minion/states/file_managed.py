@@ -46,6 +46,8 @@ def managed(
     backup: Value = "",
     follow_symlinks: bool = True,
     skip_verify: bool = False,
+    use_etag: bool = False,
+    verify_ssl: bool = True,
     source_hash_name: Value = None,
     contents_delimiter: str = ":",
     encoding: Value = None,
@@ -87,7 +89,13 @@ def managed(
         data = _finished(machine, data, rendered, saltenv, newline=contents_newline, allow_empty=allow_empty)
     keep = found is not None and not replace
     if data is None and source and not keep:
-        verified = Verified(source_hash_name=str(source_hash_name or ""), skip=bool(skip_verify), target=path)
+        verified = Verified(
+            source_hash_name=str(source_hash_name or ""),
+            skip=bool(skip_verify),
+            target=path,
+            use_etag=bool(use_etag),
+            verify_ssl=bool(verify_ssl),
+        )
         data = of_source(machine, source, saltenv, rendered, source_hash, verified, large=True)
     wanted = Wanted(
         path=path,

@@ -23,7 +23,6 @@ def replace(
     repl: Value,
     count: int = 0,
     flags: Value = 8,
-    bufsize: Value = 1,
     append_if_not_found: bool = False,
     prepend_if_not_found: bool = False,
     not_found_content: Value = None,
@@ -34,7 +33,7 @@ def replace(
     encoding: str | None = None,
     backup_dir: str = "",
 ) -> Plan:
-    """All matches of `pattern` become `repl`. `bufsize` is taken for Salt's sake: files are read whole."""
+    """All matches of `pattern` become `repl`."""
     if ignore_if_missing and behind(machine, checked(name, "replace"))[1] is None:
         return Plan(comment=CHANGES.good)
     if append_if_not_found and prepend_if_not_found:

@@ -60,7 +60,7 @@ def serialize(
         raise StateFailed(f"The {kind} serializer could not be found. There are: {', '.join(FORMATS)}.")
     data = _data(machine, dataset, dataset_pillar)
     if merge_if_exists and found is not None:
-        old = _read(kind, machine.read(path))
+        old = _read(kind, machine.read(path), _options(deserializer_opts))
         merged = old if data == old else _merged(old, data)
         if old is not None and merged == old:
             return Plan(comment=f"The file {name} is in the correct state")
@@ -150,20 +150,23 @@ def _merged(old: Value, new: Value) -> Value:
     return {**old, **{key: _merged(old[key], value) if key in old else value for key, value in new.items()}}
 
 
-def _read(kind: str, data: bytes) -> Value:
-    readers: dict[str, Callable[[bytes], Value]] = {"json": _json_read, "yaml": _yaml_read, "toml": _toml_read}
-    if kind == "configparser":
-        return _ini_read(data)
+def _read(kind: str, data: bytes, options: Mapping[str, Value]) -> Value:
+    readers: dict[str, Callable[..., Value]] = {
+        "configparser": _ini_read,
+        "json": _json_read,
+        "toml": _toml_read,
+        "yaml": _yaml_read,
+    }
     if kind not in readers:
         raise StateFailed(f"merge_if_exists is not supported for the {kind} serializer")
     try:
-        return readers[kind](data)
+        return readers[kind](data, **options)
     except Exception as error:
         raise StateFailed(f"Failed to deserialize existing data: {error}") from None
 
 
-def _json_read(data: bytes) -> Value:
-    return json.loads(data) if data.strip() else None
+def _json_read(data: bytes, **options: Value) -> Value:
+    return json.loads(data, **options) if data.strip() else None
 
 
 def _yaml_read(data: bytes) -> Value:
@@ -178,10 +181,10 @@ def _toml_read(data: bytes) -> Value:
     return tomllib.loads(data.decode())
 
 
-def _ini_read(data: bytes) -> Value:
+def _ini_read(data: bytes, **options: Value) -> Value:
     import configparser
 
-    parser = configparser.ConfigParser(interpolation=None)
+    parser = configparser.ConfigParser(**{"interpolation": None, **options})
     parser.read_string(data.decode())
     return {section: dict(parser[section]) for section in parser.sections()}
 

@@ -67,6 +67,10 @@ class Check:
     skip: bool = False
     target: str = ""
     """The path on the machine: a file that has the digest already is not fetched again."""
+    use_etag: bool = False
+    """Whether the server's word is enough, as with `skip`: it says whether there is something new."""
+    verify_ssl: bool = True
+    """Whether an https server has to prove who it is."""
 
 
 @overload
@@ -175,8 +179,8 @@ def _raw(machine: Reader, url: str, saltenv: str, check: Check) -> bytes | None:
 
 def _fetched(machine: Reader, url: str, check: Check, saltenv: str) -> bytes | None:
     """What the web has; asked for only when the file on the machine is not it already."""
-    if check.skip:
-        return machine.fetch(url)
+    if check.skip or (check.use_etag and not check.source_hash):
+        return machine.fetch(url, verify=check.verify_ssl)
     if not check.source_hash:
         raise StateFailed(
             f"Unable to verify upstream hash of source file {shown(url)}, please set source_hash or set skip_verify "
@@ -186,7 +190,7 @@ def _fetched(machine: Reader, url: str, check: Check, saltenv: str) -> bytes | N
     have = _have(machine, check.target)
     if have is not None and wanted.fits(have):
         return have
-    data = machine.fetch(url)
+    data = machine.fetch(url, fits=wanted.fits, verify=check.verify_ssl)
     if data is not None:
         wanted.verify(data, shown(url))
     return data

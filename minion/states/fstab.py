@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from minion.states.plan import Change, Plan, Reader, StateFailed, Value
 
 FSTAB = "/etc/fstab"
+_MOUNT_BY = ("label", "uuid", "partlabel", "partuuid")
 FIELDS = ("device", "name", "fstype", "opts", "dump", "pass_num")
 """Salt's names of the six fields, which `match_on` uses."""
 
@@ -26,13 +27,10 @@ def fstab_present(
     fs_passno: Value = 0,
     mount_by: Value = None,
     config: str = FSTAB,
-    mount: bool = False,
     match_on: Value = "auto",
     not_change: bool = False,
 ) -> Plan:
     """fstab has this line. With `not_change`, a line that is there and differs is let be."""
-    if mount:
-        raise StateFailed("mount: True is not supported by fstab_present: mount.mounted mounts")
     old = fstab_text(machine, config)
     entry = [
         field_of(_device(machine, name, mount_by)),
@@ -141,8 +139,8 @@ def _device(machine: Reader, name: str, mount_by: Value) -> str:
     """How the device stands in fstab: as it is given, or by its label or UUID, which blkid knows."""
     if mount_by is None or mount_by == "device" or "=" in name:
         return name
-    if mount_by not in ("label", "uuid"):
-        raise StateFailed(f"mount_by must be device, label or uuid, not {mount_by!r}")
+    if mount_by not in _MOUNT_BY:
+        raise StateFailed(f"mount_by must be device or one of {', '.join(_MOUNT_BY)}, not {mount_by!r}")
     kind = str(mount_by).upper()
     asked = machine.query(["blkid", "-s", kind, "-o", "value", name])
     if asked.returncode != 0 or not asked.stdout.strip():

@@ -9,41 +9,15 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from minion.states.file_paths import behind, checked
 from minion.states.git_present import present
-from minion.states.plan import Change, Completed, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.states.git_repo import Repo, Tags, without_password
+from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
 _SHA = re.compile(r"[0-9a-f]{40}")
 _ENV = {"GIT_TERMINAL_PROMPT": "0"}
 """A password that is not there is an error, and not a question that nobody answers."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Repo:
-    """A clone, and whom git runs as."""
-
-    url: str
-    target: str
-    user: str | None
-    env: Mapping[str, str]
-
-    def argv(self, *words: str) -> list[str]:
-        """A command in the clone. The owner is who the state says, so git need not be afraid of another."""
-        return ["git", "-c", f"safe.directory={self.target}", "-C", self.target, *words]
-
-    def ask(self, machine: Reader, *words: str) -> str | None:
-        """What a command that only reads says; None when it fails."""
-        done = machine.query(self.argv(*words), env=self.env)
-        return done.stdout.strip() if done.returncode == 0 else None
-
-    def do(self, machine: Machine, argv: Sequence[str]) -> Completed:
-        """Run a command; StateFailed when it fails."""
-        done = machine.run(argv, env=self.env, runas=self.user)
-        if done.returncode != 0:
-            raise StateFailed(f"Failed: {_shown(argv)}\n{_without_password(done.stderr.strip())}")
-        return done
 
 
 def latest(
@@ -67,6 +41,8 @@ def latest(
     update_head: bool = True,
     fetch_tags: bool = True,
     sync_tags: bool = True,
+    refspec_branch: str = "*",
+    refspec_tag: str = "*",
     https_user: Value = None,
     https_pass: Value = None,
 ) -> Plan:
@@ -77,17 +53,19 @@ def latest(
     options = [*(["--depth", str(depth)] if depth else []), *(["--mirror"] if mirror else ["--bare"] if bare else [])]
     if have is None:
         return _cloning(repo, wanted, str(rev), branch, remote, options, submodules=submodules and not options)
-    if have == wanted or not update_head:
-        return Plan(comment=f"Repository {repo.target} is up-to-date")
     plain = not (bare or mirror)
+    if have == wanted or not update_head:
+        tags = Tags.compared(machine, repo, refspec_tag, sync=sync_tags) if fetch_tags and plain else Tags()
+        return tags.plan(repo, remote)
     _safe_to_move(machine, repo, wanted, force=force_reset, discard=force_checkout, plain=plain)
 
     def act(machine: Machine) -> None:
         forced = ["--force"] if force_fetch else []
         fetch = ["fetch", *forced, *(["--tags"] if fetch_tags else []), *(["--depth", str(depth)] if depth else [])]
+        branches = [] if refspec_branch == "*" else [_branches(refspec_branch, remote)]
         if machine.run(repo.argv("remote", "set-url", remote, repo.url), env=repo.env, runas=repo.user).returncode:
             repo.do(machine, repo.argv("remote", "add", remote, repo.url))
-        repo.do(machine, repo.argv(*fetch, remote))
+        repo.do(machine, repo.argv(*fetch, remote, *branches))
         if not plain:
             return
         if repo.ask(machine, "cat-file", "-e", f"{wanted}^{{commit}}") is None:
@@ -101,6 +79,10 @@ def latest(
         pending=f"Repository {repo.target} would be updated from {have[:7]} to {wanted[:7]}",
         done=f"{repo.target} was updated to {wanted[:7]}",
     )
+
+
+def _branches(pattern: str, remote: str) -> str:
+    return f"+refs/heads/{pattern}:refs/remotes/{remote}/{pattern}"
 
 
 def cloned(
@@ -168,7 +150,7 @@ def detached(
         if submodules:
             repo.do(machine, repo.argv("submodule", "update", "--init", "--recursive"))
 
-    new = Change(key="new", shown=f"{_without_password(repo.url)} => {repo.target}", act=_nothing)
+    new = Change(key="new", shown=f"{without_password(repo.url)} => {repo.target}", act=_nothing)
     return Plan(
         changes=(*((new,) if have is None else ()), Change(key="HEAD", old=have, new=wanted, act=act)),
         pending=f"HEAD of {repo.target} would be detached at {text}",
@@ -238,7 +220,7 @@ def config_unset(
     )
 
 
-def _repo(name: str, target: Value, user: Value, identity: Value, https_user: Value, https_pass: Value) -> _Repo:
+def _repo(name: str, target: Value, user: Value, identity: Value, https_user: Value, https_pass: Value) -> Repo:
     if not isinstance(target, str) or not posixpath.isabs(target):
         raise StateFailed(f"'target' option is required, and must be an absolute path, not {target!r}")
     if not name or name.startswith("-"):
@@ -258,10 +240,10 @@ def _repo(name: str, target: Value, user: Value, identity: Value, https_user: Va
             raise StateFailed("https_user and https_pass are for https:// addresses")
         name = name.replace("https://", f"https://{pair}@", 1)
     path = checked(target, "git")
-    return _Repo(url=name, target=path, user=None if user is None else str(user), env=env)
+    return Repo(url=name, target=path, user=None if user is None else str(user), env=env)
 
 
-def _remote_revision(machine: Reader, repo: _Repo, rev: str) -> str:
+def _remote_revision(machine: Reader, repo: Repo, rev: str) -> str:
     """The commit that the remote has for a branch, a tag or HEAD; a full commit id is itself."""
     if _SHA.fullmatch(rev):
         return rev
@@ -271,7 +253,7 @@ def _remote_revision(machine: Reader, repo: _Repo, rev: str) -> str:
     if asked.returncode == 127:
         raise StateFailed("There is no git program: install the package git")
     if asked.returncode != 0:
-        raise StateFailed(f"Failed to check remote refs: {_without_password(asked.stderr.strip())}")
+        raise StateFailed(f"Failed to check remote refs: {without_password(asked.stderr.strip())}")
     refs = {ref: sha for sha, _, ref in (line.partition("\t") for line in asked.stdout.splitlines())}
     names = (rev,) if rev == "HEAD" else (f"refs/heads/{rev}", f"refs/tags/{rev}^{{}}", f"refs/tags/{rev}", rev)
     found = next((refs[one] for one in names if one in refs), None)
@@ -280,7 +262,7 @@ def _remote_revision(machine: Reader, repo: _Repo, rev: str) -> str:
     return found
 
 
-def _clone_state(machine: Reader, repo: _Repo, *, force_clone: bool) -> str | None:
+def _clone_state(machine: Reader, repo: Repo, *, force_clone: bool) -> str | None:
     """The commit of the clone's HEAD; None when there is no clone yet (an empty directory is none)."""
     _, found = behind(machine, repo.target)
     if found is None or (found.kind == "directory" and not machine.listdir(repo.target)):
@@ -296,7 +278,7 @@ def _clone_state(machine: Reader, repo: _Repo, *, force_clone: bool) -> str | No
     )
 
 
-def _safe_to_move(machine: Reader, repo: _Repo, wanted: str, *, force: Value, discard: bool, plain: bool) -> None:
+def _safe_to_move(machine: Reader, repo: Repo, wanted: str, *, force: Value, discard: bool, plain: bool) -> None:
     if not plain or force is True:
         return
     if not discard and force != "remote-changes" and repo.ask(machine, "status", "--porcelain", "--untracked-files=no"):
@@ -314,7 +296,7 @@ def _safe_to_move(machine: Reader, repo: _Repo, wanted: str, *, force: Value, di
 
 
 def _cloning(
-    repo: _Repo, wanted: str, rev: str, branch: Value, remote: str, options: Sequence[str], *, submodules: bool
+    repo: Repo, wanted: str, rev: str, branch: Value, remote: str, options: Sequence[str], *, submodules: bool
 ) -> Plan:
     def act(machine: Machine) -> None:
         _clone(machine, repo, [*options, "-o", remote], clear=True)
@@ -329,22 +311,22 @@ def _cloning(
 
     return Plan(
         changes=(
-            Change(key="new", shown=f"{_without_password(repo.url)} => {repo.target}", act=act),
+            Change(key="new", shown=f"{without_password(repo.url)} => {repo.target}", act=act),
             Change(key="revision", old=None, new=wanted, act=_nothing),
         ),
-        pending=f"{_without_password(repo.url)} would be cloned to {repo.target}",
-        done=f"{_without_password(repo.url)} cloned to {repo.target}",
+        pending=f"{without_password(repo.url)} would be cloned to {repo.target}",
+        done=f"{without_password(repo.url)} cloned to {repo.target}",
     )
 
 
-def _clone(machine: Machine, repo: _Repo, options: Sequence[str], *, clear: bool) -> None:
+def _clone(machine: Machine, repo: Repo, options: Sequence[str], *, clear: bool) -> None:
     found = machine.stat(repo.target)
     if clear and found is not None and (found.kind != "directory" or machine.listdir(repo.target)):
         machine.remove(repo.target)
     repo.do(machine, ["git", "clone", *options, "--", repo.url, repo.target])
 
 
-def _checkout(machine: Machine, repo: _Repo, branch: str) -> None:
+def _checkout(machine: Machine, repo: Repo, branch: str) -> None:
     repo.do(machine, repo.argv("fetch", "origin"))
     repo.do(machine, repo.argv("checkout", branch))
 
@@ -374,14 +356,6 @@ def _setting(value: Value) -> str:
 
 def _list(values: Sequence[str]) -> str:
     return ", ".join(f"'{one}'" for one in values)
-
-
-def _shown(argv: Sequence[str]) -> str:
-    return _without_password(" ".join(argv))
-
-
-def _without_password(text: str) -> str:
-    return re.sub(r"(https?://[^/@:\s]+):[^@\s]+@", r"\1:XXXXX@", text)
 
 
 def _nothing(machine: Machine) -> None:

@@ -64,6 +64,7 @@ def query(
     match_type: str = "string",
     status: Value = None,
     status_type: str = "string",
+    wait_for: Value = None,
     method: str = "GET",
     data: Value = None,
     header_dict: Value = None,
@@ -72,6 +73,11 @@ def query(
     password: Value = None,
 ) -> Plan:
     """The server answers with this status, or with this text in its answer."""
+    if wait_for:
+        given = {"match": match, "match_type": match_type, "status": status, "status_type": status_type}
+        more = {"method": method, "data": data, "header_dict": header_dict, "timeout": timeout}
+        secret = {"username": username, "password": password}
+        return wait_for_successful_query(machine, name, wait_for=wait_for, **given, **more, **secret)
     asked = _query(name, match, match_type, status, status_type, method, data, header_dict, timeout, username, password)
     good = f"{method} {shown(name)} answered as it should"
     if asked.method in ("GET", "HEAD"):

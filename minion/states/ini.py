@@ -6,7 +6,7 @@ Behaviour: doc/ref/states/all/salt.states.ini_manage.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from minion.states.file_paths import behind, checked
 from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
@@ -18,6 +18,7 @@ class Ini:
 
     lines: tuple[tuple[str, str], ...]
     separator: str
+    encoding: str = "utf-8"
 
     def sections(self) -> dict[str, dict[str, str]]:
         """Section → option → value."""
@@ -43,28 +44,28 @@ class Ini:
             option = self.option(line)
             if inside == section and option is not None and option[0] == key:
                 lines[index] = (section, new)
-                return Ini(tuple(lines), self.separator)
+                return replace(self, lines=tuple(lines))
         last = max((i for i, (inside, line) in enumerate(lines) if inside == section and line.strip()), default=None)
         if last is None and section:
             lines += [(section, f"[{section}]")]
         at = 0 if not section and last is None else len(lines) if last is None else last + 1
-        return Ini((*lines[:at], (section, new), *lines[at:]), self.separator)
+        return replace(self, lines=(*lines[:at], (section, new), *lines[at:]))
 
     def without_option(self, section: str, key: str) -> Ini:
         """The file without the option."""
         kept = ((s, line) for s, line in self.lines if s != section or (self.option(line) or ("",))[0] != key)
-        return Ini(tuple(kept), self.separator)
+        return replace(self, lines=tuple(kept))
 
     def without_section(self, section: str) -> Ini:
         """The file without the section."""
-        return Ini(tuple((s, line) for s, line in self.lines if s != section), self.separator)
+        return replace(self, lines=tuple((s, line) for s, line in self.lines if s != section))
 
     def text(self) -> str:
         """The whole file."""
         return "".join(f"{line}\n" for _, line in self.lines)
 
 
-def parse(text: str, separator: str) -> Ini:
+def parse(text: str, separator: str, encoding: str = "utf-8") -> Ini:
     """The file, line by line."""
     section, lines = "", []
     for line in text.splitlines():
@@ -72,7 +73,7 @@ def parse(text: str, separator: str) -> Ini:
         if bare.startswith("[") and bare.endswith("]"):
             section = bare[1:-1]
         lines.append((section, line))
-    return Ini(tuple(lines), separator)
+    return Ini(tuple(lines), separator, encoding)
 
 
 def options_present(
@@ -86,7 +87,7 @@ def options_present(
     no_spaces: bool = False,
 ) -> Plan:
     """The options have these values; with `strict` there are no others."""
-    ini = read_ini(machine, name, separator, make=True)
+    ini = read_ini(machine, name, separator, encoding, make=True)
     joint = separator if no_spaces else f" {separator} "
     wanted, changes = _sections(sections), dict[str, Value]()
     have = ini.sections()
@@ -111,7 +112,7 @@ def options_absent(
     machine: Reader, name: str, *, sections: Value = None, separator: str = "=", encoding: Value = None
 ) -> Plan:
     """The options are not there."""
-    ini = read_ini(machine, name, separator)
+    ini = read_ini(machine, name, separator, encoding)
     have, changes = ini.sections(), dict[str, Value]()
     if not isinstance(sections, Mapping):
         raise StateFailed("sections must be a mapping of sections to lists of options")
@@ -130,11 +131,11 @@ def sections_present(
     machine: Reader, name: str, *, sections: Value = None, separator: str = "=", encoding: Value = None
 ) -> Plan:
     """The sections are there."""
-    ini = read_ini(machine, name, separator, make=True)
+    ini = read_ini(machine, name, separator, encoding, make=True)
     have, changes = ini.sections(), dict[str, Value]()
     for section in (str(one) for one in sections or ()):
         if section not in have:
-            ini = Ini((*ini.lines, (section, f"[{section}]")), separator)
+            ini = replace(ini, lines=(*ini.lines, (section, f"[{section}]")))
             changes[section] = {"before": None, "after": {}}
     return _plan(name, ini, changes)
 
@@ -143,7 +144,7 @@ def sections_absent(
     machine: Reader, name: str, *, sections: Value = None, separator: str = "=", encoding: Value = None
 ) -> Plan:
     """The sections are not there, and what was in them is gone."""
-    ini = read_ini(machine, name, separator)
+    ini = read_ini(machine, name, separator, encoding)
     have, changes = ini.sections(), dict[str, Value]()
     for section in (str(one) for one in sections or ()):
         if section in have:
@@ -152,14 +153,32 @@ def sections_absent(
     return _plan(name, ini, changes)
 
 
-def read_ini(machine: Reader, name: str, separator: str, *, make: bool = False) -> Ini:
+def read_ini(machine: Reader, name: str, separator: str, encoding: Value = None, *, make: bool = False) -> Ini:
     """The file, line by line; StateFailed when there is none, unless it is to be made."""
+    codec = _codec(encoding)
     path, found = behind(machine, checked(name, "ini"))
     if found is None:
         if not make:
             raise StateFailed(f"Unable to open file '{name}': there is none")
-        return parse("", separator)
-    return parse(machine.read(path).decode("utf-8", "surrogateescape"), separator)
+        return parse("", separator, codec)
+    try:
+        return parse(machine.read(path).decode(codec, _errors(codec)), separator, codec)
+    except UnicodeDecodeError as error:
+        raise StateFailed(f"{name} is not encoded in {codec}: {error}") from None
+
+
+def _codec(encoding: Value) -> str:
+    import codecs
+
+    try:
+        return codecs.lookup(str(encoding or "utf-8")).name
+    except LookupError:
+        raise StateFailed(f"{encoding} is no encoding that is known") from None
+
+
+def _errors(codec: str) -> str:
+    """A file of which nothing is said may hold any bytes: they stay."""
+    return "surrogateescape" if codec == "utf-8" else "strict"
 
 
 def _sections(sections: Value) -> dict[str, dict[str, str]]:
@@ -191,7 +210,7 @@ def _plan(name: str, ini: Ini, changes: Mapping[str, Value]) -> Plan:
 def _write(name: str, ini: Ini) -> Callable[[Machine], None]:
     def act(machine: Machine) -> None:
         path, _ = behind(machine, checked(name, "ini"))
-        machine.write(path, ini.text().encode("utf-8", "surrogateescape"))
+        machine.write(path, ini.text().encode(ini.encoding, _errors(ini.encoding)))
 
     return act
 

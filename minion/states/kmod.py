@@ -21,22 +21,21 @@ def present(machine: Reader, name: str, *, persist: bool = False, mods: Value = 
     keep = [one for one in names if persist and one not in kept]
     fresh = [one for one in names if one in load or one in keep]
     if not fresh:
-        return Plan(comment=f"Kernel module {', '.join(names)} is already present")
+        return Plan(comment=f"{_modules(names)} already present")
 
     def act(machine: Machine) -> None:
         for one in load:
             _modprobe(machine, one)
         if keep:
-            machine.write(CONFIG, "".join(f"{one}\n" for one in [*kept, *keep]).encode())
+            machine.write(CONFIG, _kept_too(_config(machine), keep).encode())
 
-    listed = ", ".join(fresh)
     return Plan(
         changes=(
             Change(key=fresh[0], shown="loaded", act=act),
             *(Change(key=one, shown="loaded", act=_nothing) for one in fresh[1:]),
         ),
-        pending=f"Kernel module {listed} is set to be loaded",
-        done=f"Loaded kernel module {listed}",
+        pending=f"{_modules(fresh)} set to be loaded",
+        done=f"Loaded kernel {_listed(fresh)}",
     )
 
 
@@ -48,22 +47,21 @@ def absent(machine: Reader, name: str, *, persist: bool = False, comment: Value 
     forget = [one for one in names if persist and one in kept]
     gone = [one for one in names if one in unload or one in forget]
     if not gone:
-        return Plan(comment=f"Kernel module {', '.join(names)} is already removed")
+        return Plan(comment=f"{_modules(names)} already removed")
 
     def act(machine: Machine) -> None:
         for one in unload:
             _modprobe(machine, "-r", one)
         if forget:
-            machine.write(CONFIG, "".join(f"{one}\n" for one in kept if one not in forget).encode())
+            machine.write(CONFIG, _without(_config(machine), forget, comment=bool(comment)).encode())
 
-    listed = ", ".join(gone)
     return Plan(
         changes=(
             Change(key=gone[0], shown="removed", act=act),
             *(Change(key=one, shown="removed", act=_nothing) for one in gone[1:]),
         ),
-        pending=f"Kernel module {listed} is set to be removed",
-        done=f"Removed kernel module {listed}",
+        pending=f"{_modules(gone)} set to be removed",
+        done=f"Removed kernel {_listed(gone)}",
     )
 
 
@@ -84,9 +82,44 @@ def loaded(machine: Reader) -> set[str]:
 
 def persistent(machine: Reader) -> list[str]:
     """The modules that are loaded at boot."""
-    if machine.stat(CONFIG) is None:
-        return []
-    return [line.strip() for line in machine.read(CONFIG).decode().splitlines() if line.strip()]
+    lines = (line.strip() for line in _config(machine).splitlines())
+    return [line for line in lines if line and line[0] not in "#;"]
+
+
+def _config(machine: Reader) -> str:
+    return machine.read(CONFIG).decode() if machine.stat(CONFIG) is not None else ""
+
+
+def _kept_too(text: str, names: list[str]) -> str:
+    """With these modules; one that stands there as a comment is one no more."""
+    lines, left = [], list(names)
+    for line in text.splitlines():
+        name = line.lstrip("# \t").rstrip()
+        if line.startswith("#") and name in left:
+            left.remove(name)
+            line = name
+        lines.append(line)
+    return "".join(f"{line}\n" for line in [*lines, *left])
+
+
+def _without(text: str, names: list[str], *, comment: bool) -> str:
+    """Without these modules; with `comment` they stay as comments."""
+    lines = []
+    for line in text.splitlines():
+        if line.strip() not in names:
+            lines.append(line)
+        elif comment:
+            lines.append(f"#{line.strip()}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _modules(names: list[str]) -> str:
+    """The subject of Salt's sentences."""
+    return f"Kernel {_listed(names)} {'is' if len(names) == 1 else 'are'}"
+
+
+def _listed(names: list[str]) -> str:
+    return f"module{'' if len(names) == 1 else 's'} {', '.join(names)}"
 
 
 def _modprobe(machine: Machine, *words: str) -> None:

@@ -45,6 +45,8 @@ class LocalMachine:
     """Execution functions that templates may call."""
     accumulated: dict[str, dict[str, list[Value]]] = field(default_factory=dict)
     """What file.accumulated has gathered in this run."""
+    cachedir: str = ""
+    """Where what comes from the web is kept; empty: nowhere."""
 
     # --- look -------------------------------------------------------------------------------------------------------
 
@@ -108,11 +110,15 @@ class LocalMachine:
 
         return render_text(self, text, engine, saltenv, context)
 
-    def fetch(self, url: str) -> bytes | None:
-        """What a URL gives."""
-        from minion.states.fetch import fetch
+    def fetch(self, url: str, *, fits: Callable[[bytes], bool] | None = None, verify: bool = True) -> bytes | None:
+        """What a URL gives; what it gave before, when that fits or the server has nothing else."""
+        from pathlib import Path
 
-        return fetch(url)
+        from minion.states.fetch import fetch
+        from minion.states.fetch_cache import WebCache
+
+        cache = WebCache(Path(self.cachedir, "web")) if self.cachedir else None
+        return fetch(url, cache, fits=fits, verify=verify)
 
     # --- write ------------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ _LABEL = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)")
 
 
 def system(
-    machine: Reader, name: str, *, hostname: Value = None, apply_hostname: bool = False, retain_settings: bool = True,
+    machine: Reader, name: str, *, hostname: Value = None, apply_hostname: bool = False,
     **arguments: Value,
 ) -> Plan:  # fmt: skip
     """The host has this name: in /etc/hostname, and with `apply_hostname` now too."""

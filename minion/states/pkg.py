@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from minion.states.pkg_downloaded import downloaded
 from minion.states.pkg_holds import hold_changes, hold_notes
 from minion.states.pkg_steps import difference, shown, transaction, version_in, with_its_neighbour
 from minion.states.pkg_upkeep import downloaded_sources, held, unheld, uptodate
-from minion.states.pkg_wanted import Wanted, names_of, plain, wanted_of
+from minion.states.pkg_wanted import Wanted, names_of, normal, unwanted_of, wanted_of
 from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, Value
 from minion.system.packages import InstallOptions, Package, PackageManager, Step, Target, package_manager
 
@@ -55,7 +56,7 @@ def installed(
     if not wanted:
         return Plan(comment=_NONE_GIVEN)
     if normalize:
-        wanted = tuple(replace(one, name=plain(one.name, machine.grains.get("osarch"))) for one in wanted)
+        wanted = normal(machine, wanted)
     have = manager.packages(machine)
     missing = [one for one in wanted if not _is_there(machine, manager, have, one)]
     options = InstallOptions(
@@ -160,14 +161,24 @@ def group_installed(
     )
 
 
-def removed(machine: Reader, name: str, *, pkgs: Value = None) -> Plan:
-    """Packages are gone; their configuration may stay."""
+def removed(
+    machine: Reader,
+    name: str,
+    *,
+    version: Value = None,
+    pkgs: Value = None,
+    normalize: bool = True,
+    ignore_epoch: bool | None = None,
+) -> Plan:
+    """Packages are gone, those of this version where one is given; their configuration may stay."""
     manager = package_manager(machine)
-    names = names_of(manager, name, pkgs)
-    have = manager.packages(machine)
-    there = sorted(one for one in names if one in have and have[one].installed)
+    wanted = unwanted_of(machine, manager, name, version, pkgs, normalize=normalize, ignore_epoch=ignore_epoch)
+    names, have = [one.name for one in wanted], manager.packages(machine)
+    there = _matching(manager, wanted, have)
     if not there:
-        return Plan(comment="All specified packages are already absent")
+        versions = any(one.version and version_in(have, one.name) for one in wanted)
+        which = " (matching specified versions)" if versions else ""
+        return Plan(comment=f"All specified packages{which} are already absent")
     steps = manager.predict_remove(machine, there, purge=False) or _gone(there, have)
 
     def act(machine: Machine) -> Mapping[str, Value]:
@@ -182,12 +193,21 @@ def removed(machine: Reader, name: str, *, pkgs: Value = None) -> Plan:
     )
 
 
-def purged(machine: Reader, name: str, *, pkgs: Value = None) -> Plan:
-    """Packages are gone with their configuration."""
+def purged(
+    machine: Reader,
+    name: str,
+    *,
+    version: Value = None,
+    pkgs: Value = None,
+    normalize: bool = True,
+    ignore_epoch: bool | None = None,
+) -> Plan:
+    """Packages are gone with their configuration; of those that are installed, the ones of this version."""
     manager = package_manager(machine)
-    names = names_of(manager, name, pkgs)
-    have = manager.packages(machine)
-    there = sorted(one for one in names if one in have)
+    wanted = unwanted_of(machine, manager, name, version, pkgs, normalize=normalize, ignore_epoch=ignore_epoch)
+    names, have = [one.name for one in wanted], manager.packages(machine)
+    left_behind = [one for one in names if one in have and not have[one].installed]
+    there = sorted([*_matching(manager, wanted, have), *left_behind])
     if not there:
         return Plan(comment="None of the targeted packages are installed or partially installed")
     steps = manager.predict_remove(machine, there, purge=True) or _gone(there, have)
@@ -337,6 +357,14 @@ def _gone_comment(verb: str, names: Sequence[str], there: Sequence[str]) -> str:
     )
 
 
+def _matching(manager: PackageManager, wanted: Sequence[Wanted], have: Mapping[str, Package]) -> list[str]:
+    """Those that are installed, at the version that is to go."""
+    versions = {one.name: version_in(have, one.name) for one in wanted}
+    return sorted(
+        one.name for one in wanted if versions[one.name] and (not one.version or one.fits(manager, versions[one.name]))
+    )
+
+
 def _gone(names: Sequence[str], have: Mapping[str, Package]) -> list[Step]:
     return [Step(name=one, old=have[one].version, new="") for one in names]
 
@@ -351,6 +379,7 @@ def _purge_shown(steps: Sequence[Step], before: Mapping[str, Package]) -> dict[s
 
 
 STATES = {
+    "downloaded": downloaded,
     "group_installed": group_installed,
     "held": held,
     "installed": installed,

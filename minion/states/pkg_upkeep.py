@@ -45,7 +45,7 @@ def uptodate(
     )
 
 
-def held(machine: Reader, name: str, *, version: Value = None, pkgs: Value = None, replace: bool = False) -> Plan:
+def held(machine: Reader, name: str, *, pkgs: Value = None, replace: bool = False) -> Plan:
     """Packages stay at their version; with `replace` no others do."""
     manager = package_manager(machine)
     names = names_of(manager, name, pkgs)
@@ -57,7 +57,7 @@ def held(machine: Reader, name: str, *, version: Value = None, pkgs: Value = Non
     return _holds(manager, to_hold, to_free)
 
 
-def unheld(machine: Reader, name: str, *, version: Value = None, pkgs: Value = None, all: bool = False) -> Plan:  # noqa: A002  (Salt's name)
+def unheld(machine: Reader, name: str, *, pkgs: Value = None, all: bool = False) -> Plan:  # noqa: A002  (Salt's name)
     """Packages, or all that are held, may change their version again."""
     manager = package_manager(machine)
     have = manager.packages(machine)

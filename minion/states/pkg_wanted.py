@@ -8,9 +8,9 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from minion.states.plan import StateFailed, Value
+from minion.states.plan import Reader, StateFailed, Value
 from minion.system.packages import PackageManager
 
 _COMPARISON = re.compile(r"(>=|<=|==|!=|=|<<|>>|<|>)\s*(.+)")
@@ -98,6 +98,26 @@ def plain(name: str, architecture: Value) -> str:
         if architecture and name.endswith(f"{sign}{architecture}"):
             return name.removesuffix(f"{sign}{architecture}")
     return name
+
+
+def normal(machine: Reader, wanted: tuple[Wanted, ...]) -> tuple[Wanted, ...]:
+    """The packages under their plain names."""
+    return tuple(replace(one, name=plain(one.name, machine.grains.get("osarch"))) for one in wanted)
+
+
+def unwanted_of(
+    machine: Reader,
+    manager: PackageManager,
+    name: str,
+    version: Value,
+    pkgs: Value,
+    *,
+    normalize: bool,
+    ignore_epoch: bool | None,
+) -> tuple[Wanted, ...]:
+    """The packages of `pkg.removed` and `purged`, with the version that is to go, where one is given."""
+    unwanted = wanted_of(manager, name, version, pkgs, allow_updates=False, ignore_epoch=ignore_epoch)
+    return normal(machine, unwanted) if normalize else unwanted
 
 
 def names_of(manager: PackageManager, name: str, pkgs: Value) -> list[str]:

@@ -38,7 +38,6 @@ def managed(
     name: str,
     *,
     humanname: Value = None,
-    ppa: Value = None,
     file: Value = None,
     dist: Value = None,
     comps: Value = None,
@@ -54,7 +53,6 @@ def managed(
     clean_file: bool = False,
     refresh: bool = True,
     refresh_db: bool = True,
-    aptkey: bool = True,
     allow_insecure_key: bool = True,
     saltenv: str = "base",
     **options: Value,
@@ -69,14 +67,14 @@ def managed(
         switches = {"enabled": enabled, "disabled": disabled, "humanname": humanname, "comments": comments}
         given = {**options, **switches, "refresh": refresh, "refresh_db": refresh_db}
         return pkgrepo_rpm.managed(machine, name, given)
-    if ppa:
-        raise StateFailed("ppa is not supported: write the archive's line and its key_url")
     off = not _truth(enabled) if enabled is not None else _truth(disabled)
     source = replace(_described(name, dist, comps, architectures), enabled=not off)
     if comments:
         source = replace(
             source, comment=" ".join(str(one) for one in comments) if isinstance(comments, list) else str(comments)
         )
+    if key_url and str(key_url).startswith("http://") and not allow_insecure_key:
+        raise StateFailed("Cannot have 'key_url' using http with 'allow_insecure_key' set to False")
     key = key_of(machine, source, (key_url, key_text, keyid, keyserver), signedby, saltenv)
     if key is not None and "signed-by" not in source.options:
         source = replace(source, options={**source.options, "signed-by": key.path})
@@ -88,7 +86,7 @@ def managed(
     return replace(plan, warnings=(*plan.warnings, *strange))
 
 
-def absent(machine: Reader, name: str, *, ppa: Value = None, keyid: Value = None, **more: Value) -> Plan:
+def absent(machine: Reader, name: str) -> Plan:
     """No file has the repository of this line; where dnf or zypper is, `name` is the id of the repository."""
     if not _has_apt(machine):
         from minion.states import pkgrepo_rpm

@@ -15,7 +15,7 @@ from minion.system import repo_files
 from minion.system.repo_files import Repository
 
 _LINKS = ("baseurl", "mirrorlist", "metalink")
-_NOT_WRITTEN = ("copr", "refresh", "refresh_db")
+_NOT_WRITTEN = ("refresh", "refresh_db")
 _WORDS = {True: "1", False: "0"}
 _FLAGS = {"1": True, "yes": True, "true": True, "on": True, "0": False, "no": False, "false": False, "off": False}
 
@@ -23,8 +23,6 @@ _FLAGS = {"1": True, "yes": True, "true": True, "on": True, "0": False, "no": Fa
 def managed(machine: Reader, name: str, given: Mapping[str, Value]) -> Plan:
     """The repository `name` (its id) has these options; an option that is None is taken out."""
     repo_files.check_id(name)
-    if given.get("copr"):
-        raise StateFailed("copr is not supported: write the baseurl and the gpgkey of the repository")
     wanted, dropped = _options(name, given)
     folders = _folders(machine)
     there = repo_files.find(machine, name, folders)

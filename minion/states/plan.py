@@ -139,8 +139,11 @@ class Reader(Protocol):
     def render_text(self, text: str, engine: str, saltenv: str, context: Mapping[str, Value]) -> bytes:
         """A text rendered by `jinja`, `mako` or `py`."""
 
-    def fetch(self, url: str) -> bytes | None:
-        """What an http, https or ftp URL gives; None when there is nothing there; StateFailed for any other failure."""
+    def fetch(self, url: str, *, fits: Callable[[bytes], bool] | None = None, verify: bool = True) -> bytes | None:
+        """What an http, https or ftp URL gives; None when there is nothing there; StateFailed for any other failure.
+
+        What is known to `fits` need not be asked for again. `verify`: whether the server has to prove who it is.
+        """
 
 
 class Machine(Reader, Protocol):
@@ -238,6 +241,8 @@ class Plan:
     """False for states that act each time they run (cmd.run): no second plan is made."""
     result: bool | None = True
     """Result when there is nothing to do (test.fail_without_changes has False)."""
+    test_result: bool | None = None
+    """Result under test=True when there are changes: False where it is known that they will fail."""
     warnings: tuple[str, ...] = field(default=())
 
 

@@ -31,7 +31,10 @@ def present(
     timeout: Value = 5,
     fingerprint_hash_type: Value = "sha256",
 ) -> Plan:
-    """ssh of `user`, or of everybody, knows the host by this key. `hash_known_hosts` is Salt's: names stay readable."""
+    """ssh of `user`, or of everybody, knows the host by this key, its name hashed unless `hash_known_hosts` is false.
+
+    Names that stand readable in the file are hashed as well when it is written, as `ssh-keygen -H` does.
+    """
     path = known_hosts_path(machine, user, config)
     kind = str(enc or "ssh-ed25519")
     host = known_name(name, port)
@@ -51,7 +54,8 @@ def present(
     if (kind, wanted) in known or (enc is None and wanted in [one for _, one in known]):
         return Plan(comment=f"{name} already exists in {path}")
     kept = [line for line in lines if not (_names(line, host) and line.split()[1:2] == [kind])]
-    text = "".join(f"{line}\n" for line in [*kept, f"{host} {kind} {wanted}"])
+    written = [*kept, f"{host} {kind} {wanted}"]
+    text = "".join(f"{line}\n" for one in written for line in (_hashed(one) if hash_known_hosts else [one]))
     old = [{"enc": one, "key": value} for one, value in known if one == kind] or None
     new = [{"hostname": name, "enc": kind, "key": wanted}]
     return Plan(
@@ -115,6 +119,22 @@ def known_keys(machine: Reader, path: str, host: str) -> list[tuple[str, str]]:
     """Kind and key of each line about the host."""
     found = (line.split() for line in _lines(machine, path) if _names(line, host))
     return [(words[1], words[2]) for words in found if len(words) >= 3]
+
+
+def _hashed(line: str) -> list[str]:
+    """The line once for each of its names, hashed; one with patterns, or with none to hash, stays as it is."""
+    import hmac
+    import secrets
+
+    names, _, rest = line.partition(" ")
+    if not rest or names.startswith(("|", "#", "@")) or any(sign in names for sign in "*?!"):
+        return [line]
+    lines = []
+    for name in names.split(","):
+        salt = secrets.token_bytes(hashlib.sha1(usedforsecurity=False).digest_size)
+        parts = (salt, hmac.new(salt, name.encode(), hashlib.sha1).digest())
+        lines.append("|".join(["", "1", *(base64.b64encode(part).decode() for part in parts)]) + f" {rest}")
+    return lines
 
 
 def _names(line: str, host: str) -> bool:

@@ -6,6 +6,7 @@ Behaviour: doc/ref/states/all/salt.states.test.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from minion.lookup import MISSING, lookup
 from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
@@ -54,10 +55,11 @@ def configurable_test_state(
         raise StateFailed("changes and result must be True or False")
     listed = warnings if isinstance(warnings, list) else [] if warnings is None else [warnings]
     warned = tuple(str(one) for one in listed)
+    foretold = False if allow_test_mode_failure and not result else None
     if not changes:
         return Plan(comment=str(comment), result=result, warnings=warned)
     plan = _pretended(result, str(comment), str(comment))
-    return Plan(changes=plan.changes, pending=plan.pending, done=plan.done, converges=False, warnings=warned)
+    return replace(plan, warnings=warned, test_result=foretold)
 
 
 def show_notification(machine: Reader, name: str, text: Value = None) -> Plan:

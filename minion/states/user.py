@@ -48,9 +48,7 @@ def present(
     workphone: Value = None,
     homephone: Value = None,
     other: Value = None,
-    loginclass: Value = None,
     nologinit: bool = False,
-    local: bool = False,
     allow_uid_change: bool = False,
     allow_gid_change: bool = False,
 ) -> Plan:
@@ -60,8 +58,6 @@ def present(
     1970 (`date`, the last change of the password, and `expire`) or from that change on. `groups` are all that the user
     is in besides the primary one, unless `remove_groups` is False; `optional_groups` count as far as they exist.
     """
-    if local:
-        raise StateFailed("local is not supported: users are made by useradd, which knows the local files alone")
     days = {"date": date, "mindays": mindays, "maxdays": maxdays, "inactdays": inactdays, "warndays": warndays}
     secret = Password.checked(
         password=password,
@@ -91,7 +87,7 @@ def present(
     return update.plan(missing, unique=bool(unique))
 
 
-def absent(machine: Reader, name: str, *, purge: bool = False, force: bool = False, local: bool = False) -> Plan:
+def absent(machine: Reader, name: str, *, purge: bool = False, force: bool = False) -> Plan:
     """There is no user of this name; `purge` takes the home with it, `force` does not mind running processes."""
     accounts.check_name("user", name)
     if accounts.user(machine, name) is None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import unquote
 
 from minion.states.plan import Completed, Machine, Reader, StateFailed
 from minion.system import debversion
@@ -140,6 +141,20 @@ class Apt:
         if done.returncode != 0:
             raise StateFailed(problem("installing", _errors(done)))
 
+    def downloaded(self, machine: Reader) -> Mapping[str, Collection[str]]:
+        """The files in apt's archive; their names have colons escaped."""
+        folder = "/var/cache/apt/archives"
+        return parse_archive(machine.listdir(folder)) if machine.stat(folder) else {}
+
+    def download(self, machine: Machine, targets: Sequence[Target], options: InstallOptions) -> None:
+        """`apt-get --download-only install`; of what is installed too."""
+        command = self._install_command(targets, options, simulate=False)
+        verb = command.index("install")
+        command[verb:verb] = ["--download-only", "--reinstall"]
+        done = self._patiently(machine.run, command)
+        if done.returncode != 0:
+            raise StateFailed(problem("downloading", _errors(done)))
+
     def _patiently(self, run: Callable[..., Completed], command: Sequence[str]) -> Completed:
         """Run a command that takes apt's locks; again, for a while, when somebody else has one of them."""
         until = time.monotonic() + self.lock_seconds
@@ -241,6 +256,16 @@ def parse_packages(text: str) -> dict[str, Package]:
             held=want == "hold",
             provides=tuple(part.strip().partition(" ")[0] for part in provides.split(",") if part.strip()),
         )
+    return found
+
+
+def parse_archive(names: Sequence[str]) -> dict[str, set[str]]:
+    """Package -> versions, from names of files: `name_version_arch.deb`."""
+    found: dict[str, set[str]] = {}
+    for file in names:
+        parts = unquote(file.removesuffix(".deb")).split("_")
+        if file.endswith(".deb") and len(parts) == 3:
+            found.setdefault(parts[0], set()).add(parts[1])
     return found
 
 

@@ -103,6 +103,9 @@ class Dnf(Transactions):
             *(f"{one.name}-{one.version}" if one.version else one.name for one in targets),
         ]
 
+    def _caches(self) -> Sequence[str]:
+        return _METADATA
+
     def _remove(self, names: Sequence[str], purge: bool) -> list[str]:
         return ["remove", "--", *names]
 

@@ -6,7 +6,7 @@ this package; another one comes beside them and into `package_manager`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -107,6 +107,12 @@ class PackageManager(Protocol):
 
     def install_files(self, machine: Machine, paths: Sequence[str]) -> None:
         """Install package files, and what they depend on; StateFailed with what the package manager said."""
+
+    def downloaded(self, machine: Reader) -> Mapping[str, Collection[str]]:
+        """Name -> the versions whose files are in the cache; StateFailed where that cannot be told."""
+
+    def download(self, machine: Machine, targets: Sequence[Target], options: InstallOptions) -> None:
+        """Fetch package files into the cache, and install nothing."""
 
     def hold(self, machine: Machine, names: Sequence[str], *, held: bool) -> None:
         """Keep packages at their version, or let them go again."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from minion.states.plan import Machine, Reader, StateFailed
-from minion.system import commands
+from minion.system import commands, rpm
 from minion.system.packages import Available, InstallOptions, Step, Target
 
 
@@ -74,6 +74,32 @@ class Transactions(ABC):
         if any(not path.startswith("/") for path in paths):
             raise StateFailed("Package files need absolute paths")
         self._carried_out(machine, self._files(paths), "installing")
+
+    def downloaded(self, machine: Reader) -> Mapping[str, Collection[str]]:
+        """The package files below the program's cache."""
+        folders = [folder for folder in self._caches() if machine.stat(folder)]
+        if not self._caches():
+            raise StateFailed("The pkg.downloaded state is not available on this platform")
+        if not folders:
+            return {}
+        files = ["find", *folders, "-name", "*.rpm", "-exec", "rpm", "-qp", "--queryformat", rpm.FIELDS, "{}", "+"]
+        found: dict[str, set[str]] = {}
+        for one in rpm.parse_packages(machine.query(files).stdout):
+            found.setdefault(one.name, set()).add(one.version)
+        return found
+
+    def download(self, machine: Machine, targets: Sequence[Target], options: InstallOptions) -> None:
+        """Fetch package files; StateFailed with what the program said."""
+        command = self._install(self._checked(targets), options)
+        verb = command.index("install")
+        self._carried_out(machine, [*command[: verb + 1], self._download, *command[verb + 1 :]], "downloading")
+
+    _download = "--downloadonly"
+    """The option of an installation that only fetches."""
+
+    def _caches(self) -> Sequence[str]:
+        """Where package files are kept; none: nobody can tell."""
+        return ()
 
     def check_name(self, name: str) -> None:
         """StateFailed when this cannot be the name of a package."""

@@ -112,6 +112,11 @@ class Zypper(Transactions):
             *(f"{one.name}={one.version}" if one.version else one.name for one in targets),
         ]
 
+    _download = "--download-only"
+
+    def _caches(self) -> Sequence[str]:
+        return ("/var/cache/zypp/packages",)
+
     def _remove(self, names: Sequence[str], purge: bool) -> list[str]:
         return ["remove", "--", *names]
 

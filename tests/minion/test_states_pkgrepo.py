@@ -54,7 +54,7 @@ class RootedMachine(LocalMachine):
     def run(self, argv: Sequence[str] | str, **options: Any) -> Completed:
         raise AssertionError(argv)
 
-    def fetch(self, url: str) -> bytes | None:
+    def fetch(self, url: str, **options: Any) -> bytes | None:
         self.fetched.append(url)
         return self.web.get(url)
 

@@ -5,6 +5,7 @@ Whatever a state would write below /etc is written below the test's folder, and 
 
 import os
 import shutil
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -16,6 +17,7 @@ from highstate.files import MemoryFiles
 from highstate.types import StateResult
 from minion.states.machine import LocalMachine
 from minion.states.plan import FileStat
+from minion.states.ssh_known_hosts import known_keys
 
 Settles = Callable[..., StateResult]
 Program = Callable[[str, str], None]
@@ -270,20 +272,34 @@ def test_keys_of_hosts(settles: Settles, tmp_path: Path, program: Program) -> No
     import base64
     import hashlib
 
-    config = str(tmp_path / "known")
+    config, plain = str(tmp_path / "known"), {"hash_known_hosts": False}
     print_ = "SHA256:" + base64.b64encode(hashlib.sha256(base64.b64decode(KEY)).digest()).decode().rstrip("=")
     program("ssh-keyscan", f"echo 'git.example.org ssh-ed25519 {KEY}'")
-    result = settles("ssh_known_hosts.present", "git.example.org", config=config, fingerprint=print_)
+    result = settles("ssh_known_hosts.present", "git.example.org", config=config, fingerprint=print_, **plain)
     assert result.changes["new"] == [{"hostname": "git.example.org", "enc": "ssh-ed25519", "key": KEY}]
     assert Path(config).read_text() == f"git.example.org ssh-ed25519 {KEY}\n"
     wrong = settles("ssh_known_hosts.present", "other.example.org", config=config, fingerprint="SHA256:x")
     assert "none of their fingerprints match" in wrong.comment
     unvouched = settles("ssh_known_hosts.present", "other.example.org", config=config)
     assert "is not yet the right one" in unvouched.comment
-    settles("ssh_known_hosts.present", "git.example.org", port=2222, key=KEY, config=config)
+    settles("ssh_known_hosts.present", "git.example.org", port=2222, key=KEY, config=config, **plain)
     assert f"[git.example.org]:2222 ssh-ed25519 {KEY}\n" in Path(config).read_text()
     settles("ssh_known_hosts.absent", "git.example.org", config=config)
     assert Path(config).read_text() == f"[git.example.org]:2222 ssh-ed25519 {KEY}\n"
+
+
+def test_names_of_hosts_are_hashed_as_ssh_does_it(settles: Settles, tmp_path: Path) -> None:
+    config = tmp_path / "known"
+    config.write_text(f"# note\n*.example.net ssh-ed25519 {KEY}\na.example.org,192.0.2.1 ssh-rsa {KEY}\n")
+    settles("ssh_known_hosts.present", "git.example.org", key=KEY, config=str(config))
+    lines = config.read_text().splitlines()
+    assert lines[:2] == ["# note", f"*.example.net ssh-ed25519 {KEY}"]
+    assert [line[:3] for line in lines[2:]] == ["|1|"] * 3
+    for name in ("a.example.org", "192.0.2.1", "git.example.org"):
+        assert len([key for _, key in known_keys(LocalMachine(sources_port=MemoryFiles({})), str(config), name)]) == 1
+        if shutil.which("ssh-keygen"):
+            asked = subprocess.run(["ssh-keygen", "-F", name, "-f", str(config)], capture_output=True, check=False)
+            assert asked.returncode == 0
 
 
 def test_locales(settles: Settles, tmp_path: Path, rooted: Rooted, program: Program) -> None:
