@@ -18,6 +18,7 @@ from controller.compiler import Compiler
 from controller.footprints import Footprints
 from controller.live_facts import LiveFacts
 from controller.metrics import Metrics
+from controller.mines import Mines
 from controller.store import DesiredRecord, Store
 from gitfs import Revision
 from highstate import Minion
@@ -40,6 +41,7 @@ class Builder:
     clock: Callable[[], float]
     wake: Callable[[Iterable[str]], None]
     facts: LiveFacts
+    mines: Mines
     refresh_seconds: float = 0.0
     """Until a document is made again that stands on more than trees: external pillars, secrets, programs. 0: never."""
     footprints: Footprints = field(default_factory=Footprints)
@@ -74,6 +76,9 @@ class Builder:
                 final = [answer for answer in batch if not self._asks(answer)]
                 self._keep(final, before, revision)
                 self.footprints.note(final, shaping_of(request))
+                for answer in batch:
+                    if answer.heard:
+                        self.mines.stands_on(answer.minion_id, dict(answer.heard), self.clock())
                 for answer in final:
                     known = request.facts.get(answer.minion_id)
                     if answer.ok and known:

@@ -20,10 +20,13 @@ class Keyring:
 
     def __init__(self, records: Iterable[KeyRecord] = ()) -> None:
         self._by_key: Mapping[str, Identity] = {}
+        self.version = 0
+        """Another one with every change."""
         self.replace(records)
 
     def replace(self, records: Iterable[KeyRecord]) -> None:
         """Take these keys from now on."""
+        self.version += 1
         self._by_key = {each.public_key: Identity(id=each.id, state=each.state) for each in records}
 
     def identity(self, key: str) -> Identity | None:

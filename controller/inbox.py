@@ -18,9 +18,11 @@ from controller.fleet import Fleet, Keyring, Link, Progress
 from controller.live_facts import LiveFacts
 from controller.loop import Loop
 from controller.metrics import Metrics
+from controller.mines import GET, MineRefused, Mines
 from controller.show import count_states, progress_data, run_summary
 from controller.store import RunRecord, Store, StoreError
 from controller.treefiles import TreeFiles
+from highstate import Minion
 from reactors import Bus
 from wire import Delivery, Gone, Incoming, Refusal, Server
 from wire.messages import (
@@ -30,13 +32,18 @@ from wire.messages import (
     FactAnswers,
     FindFile,
     GetBlob,
+    GetMine,
     Grains,
     Held,
     Hello,
     KeyRequest,
     KeyState,
     ListFiles,
+    Mine,
+    MineEntry,
+    MineFound,
     NeedWhole,
+    Question,
     Refused,
     ResultAck,
     RunProgress,
@@ -77,6 +84,7 @@ class Inbox:
     metrics: Metrics
     files: TreeFiles
     facts: LiveFacts
+    mines: Mines
     clock: Callable[[], float]
     epoch: str
     alive_interval: float
@@ -139,6 +147,7 @@ class Inbox:
             case Grains(grains=grains):
                 link.grains = grains
                 self.store.seen(link.minion, link.seen, grains=grains)
+                self.mines.changed()
                 self.recompile(link.minion)
             case NeedWhole():
                 self._need_whole(link, message)
@@ -150,12 +159,24 @@ class Inbox:
                 self._result(link, message)
             case FactAnswers():
                 self.facts.answered(link.minion, link.key, message)
+            case Mine(entries=entries):
+                self._mine(link, entries)
+            case GetMine(request=request, asked=asked):
+                said = self.mines.hear(Question(fun=GET, asked=asked), Minion(id=link.minion, grains=link.grains))
+                self._send(link.key, MineFound(request=request, answer=said.answer))
             case FindFile() | ListFiles() | GetBlob():
                 self._send(link.key, self.files.answer(message))
             case Bye():
                 self._gone(self.fleet.disconnect(link.minion), "stopped")
             case _:
                 log.warning("a message of no use here", minion=link.minion, kind=type(message).__name__)
+
+    def _mine(self, link: Link, entries: dict[str, MineEntry]) -> None:
+        try:
+            self.mines.put(link.minion, entries)
+        except MineRefused as error:
+            self.metrics.refused("mine")
+            log.warning("a mine that is not kept", minion=link.minion, reason=str(error))
 
     # --- keys and connections ---
 
@@ -187,6 +208,7 @@ class Inbox:
         # What did not compile may have lacked an answer of this very minion.
         compiled = desired is not None and desired.revision == self.live_revision() and not desired.errors
         if not compiled or known is None or dict(known.grains) != message.grains:
+            self.mines.changed()
             self.recompile(minion)
         if before is None:
             self.bus.publish(f"salt/minion/{minion}/start", {"id": minion, "session": message.session})

@@ -16,6 +16,7 @@ import structlog
 
 from controller.fleet import Fleet
 from controller.metrics import Metrics
+from controller.minion_facts import KNOWN
 from controller.store import Store
 from minion.agent_facts import MOST_QUESTIONS
 from minion.facts import bounded
@@ -142,5 +143,7 @@ class LiveFacts:
 
 
 def _kept(question: Question, answer: FactAnswer) -> bool:
-    """Whether an answer holds for good: what was drawn by lot would be another each time."""
-    return question.fun.startswith("random.") and not answer.error
+    """Whether the minion is not asked again: what was drawn by lot would be another each time, and of the fleet the
+    controller knows itself.
+    """
+    return question.fun in KNOWN or (question.fun.startswith("random.") and not answer.error)

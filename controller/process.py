@@ -31,6 +31,7 @@ from controller.intake import Intake
 from controller.live_facts import LiveFacts
 from controller.loop import Loop
 from controller.metrics import Metrics
+from controller.mines import Mines
 from controller.preview import Previews
 from controller.revisions import Revisions
 from controller.service import ControllerService
@@ -132,6 +133,7 @@ class _Parts:
     loop: Loop
     inbox: Inbox
     facts: LiveFacts
+    mines: Mines
     revisions: Revisions
     metrics: Metrics
     epoch: str
@@ -168,6 +170,14 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         askable=lambda: loop.policy.facts,
         ready=lambda minion: revisions.due(minion),
     )
+    targets = Targets(store=store, documents=documents, nodegroups=dict(settings.language.get("nodegroups", {})))
+    mines = Mines(
+        store=store,
+        pillar_of=targets.pillar_of,
+        nodegroups=targets.nodegroups,
+        keys_version=lambda: keyring.version,
+    )
+    compiler.know = mines.hear
     builder = Builder(
         compiler=compiler,
         store=store,
@@ -176,6 +186,7 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         clock=clock,
         wake=loop.wake,
         facts=facts,
+        mines=mines,
         refresh_seconds=settings.pillar_cache_ttl,
     )
     revisions = Revisions(
@@ -201,6 +212,7 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         metrics=metrics,
         files=files,
         facts=facts,
+        mines=mines,
         clock=clock,
         epoch=epoch,
         alive_interval=settings.alive_interval,
@@ -230,7 +242,7 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         revisions=revisions,
         loop=loop,
         state=Status(store=store, fleet=fleet, loop=loop, documents=documents),
-        targets=Targets(store=store, documents=documents, nodegroups=dict(settings.language.get("nodegroups", {}))),
+        targets=targets,
         calls=calls,
         previews=Previews(
             source=source,
@@ -249,6 +261,7 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         loop=loop,
         inbox=inbox,
         facts=facts,
+        mines=mines,
         revisions=revisions,
         metrics=metrics,
         epoch=epoch,
@@ -271,6 +284,8 @@ async def _keep_house(parts: _Parts, store: Store, settings: Settings) -> None:
     while True:
         await asyncio.sleep(HOUSEKEEPING_SECONDS)
         parts.revisions.refresh()
+        if changed := parts.mines.settle():
+            parts.revisions.due(*changed)
         parts.facts.ask_due(parts.loop.policy.drift.interval)
         parts.inbox.silence(time.time() - settings.minion_timeout)
         if time.monotonic() - pruned > PRUNE_SECONDS:

@@ -37,7 +37,7 @@ class Targets:
             and match_minion(
                 target.expression,
                 Minion(id=record.id, grains=record.grains),
-                self._pillar(record.id) if pillars else {},
+                self.pillar_of(record.id) if pillars else {},
                 kind=target.kind,
                 nodegroups=self.nodegroups,
             )
@@ -47,7 +47,8 @@ class Targets:
             raise ServiceError("no-target", f"no minion matches {target.expression!r} ({target.kind})", hint=hint)
         return sorted(found)
 
-    def _pillar(self, minion: str) -> dict[str, object]:
+    def pillar_of(self, minion: str) -> dict[str, object]:
+        """The pillar of the last good document."""
         desired = self.store.desired(minion)
         document = self.documents.document(desired.digest) if desired else None
         return dict(document["pillar"]) if document else {}

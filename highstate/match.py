@@ -88,9 +88,14 @@ def match_minion(
     *,
     kind: Kind = "compound",
     nodegroups: Nodegroups | None = None,
+    exact_pillar: bool = False,
 ) -> bool:
-    """Whether `expression` matches; False for an empty, unbalanced or unknown one, as in Salt."""
-    return match_subject(expression, _Known(minion=minion, pillar=pillar or {}), kind=kind, nodegroups=nodegroups)
+    """Whether `expression` matches; False for an empty, unbalanced or unknown one, as in Salt.
+
+    `exact_pillar`: in compound expressions pillar values are compared, and not matched as patterns.
+    """
+    subject = _Known(minion=minion, pillar=pillar or {})
+    return match_subject(expression, subject, kind=kind, nodegroups=nodegroups, exact_pillar=exact_pillar)
 
 
 def match_subject(
@@ -100,13 +105,14 @@ def match_subject(
     kind: Kind = "compound",
     nodegroups: Nodegroups | None = None,
     delimiter: str = ":",
+    exact_pillar: bool = False,
 ) -> bool:
     """`match_minion` for any subject, one that records what is asked of it included."""
     match kind:
         case "compound":
-            return _compound(expression, subject, nodegroups or {})
+            return _compound(expression, subject, nodegroups or {}, exact_pillar)
         case "nodegroup":
-            return _compound(f"N@{expression}", subject, nodegroups or {})
+            return _compound(f"N@{expression}", subject, nodegroups or {}, exact_pillar)
         case "glob" | "pcre" | "list":
             return subject.matches_id(kind, expression)
         case "grain" | "grain_pcre":
@@ -258,9 +264,11 @@ def _ipcidr(expression: str, subject: Subject) -> bool:
     return any(one is not None and one.version == network.version and one.network_address in network for one in parsed)
 
 
-def _compound(expression: str, subject: Subject, nodegroups: Nodegroups) -> bool:
+def _compound(expression: str, subject: Subject, nodegroups: Nodegroups, exact_pillar: bool = False) -> bool:
     def holds(word: str) -> bool:
         engine, pattern, delimiter = _split(word)
+        if exact_pillar and engine in ("pillar", "pillar_pcre"):
+            engine = "pillar_exact"
         return match_subject(pattern, subject, kind=engine, delimiter=delimiter)
 
     try:

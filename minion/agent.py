@@ -17,8 +17,9 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from minion.agent_drift import DriftTimer
 from minion.agent_facts import Answer, FactAnswerer
@@ -26,6 +27,7 @@ from minion.agent_files import FileRelay
 from minion.agent_grains import Collector, GrainsKeeper, collect_grains
 from minion.agent_link import Link, LinkPorts
 from minion.agent_log import log_to_stderr
+from minion.agent_mine import DEFAULT_INTERVAL, MineKeeper
 from minion.agent_runs import Jobs, RunPorts
 from minion.agent_schedule import ScheduleTimer
 from minion.agent_settings import settings_from_child
@@ -52,6 +54,7 @@ from wire.messages import (
     Held,
     Hello,
     KeyState,
+    MineFound,
     NeedWhole,
     Preview,
     Refused,
@@ -61,6 +64,9 @@ from wire.messages import (
     ToMinion,
     Welcome,
 )
+
+if TYPE_CHECKING:
+    from minion.modules import Modules
 
 log = logging.getLogger(__name__)
 
@@ -126,6 +132,8 @@ class Agent:
         self._grains = GrainsKeeper(cachedir, collect, lambda work: fork(work, umask=umask), least=least)
         self._grains_due = float("inf")
         self._deliver_from = 0.0
+        forked = partial(fork, umask=umask)
+        self._mine = MineKeeper(cachedir, self._send, forked, self._update_mine, minutes=_mine_minutes(settings))
         self._link = Link(
             settings.id, fingerprint, LinkPorts(send=connection.send, hello=self._hello, alive=self._alive)
         )
@@ -140,6 +148,7 @@ class Agent:
             importlib.import_module(name)
         self._start_grains(time.monotonic())
         self._drift.follow(self._holding.drift, time.time())
+        self._follow_mine(time.monotonic())
         with _wakeups() as wakeup:
             while not self._stop_asked:
                 self._turn(wakeup)
@@ -150,7 +159,8 @@ class Agent:
 
     def _turn(self, wakeup: int) -> None:
         self._do_what_is_due(time.monotonic())
-        readers = [wakeup, *self._grains.readers(), *self._facts.readers(), *self._jobs.readers()]
+        parts = (self._grains, self._mine, self._facts, self._jobs)
+        readers = [wakeup, *(fd for part in parts for fd in part.readers())]
         events, ready = self._connection.receive(self._wait(time.monotonic()), readers)
         for event in events:
             self._handle(event, time.monotonic())
@@ -166,6 +176,7 @@ class Agent:
             self._facts.next_deadline(),
             self._jobs.next_deadline(),
             self._grains_due,
+            self._mine.due_at,
             now + (min(self._drift.due_at, self._schedule.due_at) - time.time()),
         ]
         if self._link.online:
@@ -182,6 +193,7 @@ class Agent:
         if time.time() >= self._drift.due_at:
             self._look_for_drift()
         self._do_scheduled(time.time())
+        self._mine.tick(now, online=self._link.online)
         self._jobs.start_waiting(now)
         self._deliver(now)
 
@@ -213,13 +225,14 @@ class Agent:
                 self._facts.accept(event, now)
             case ResultAck():
                 self._jobs.outbox.acknowledge(event.run_id)
-            case FileFound() | FileList() | Blob():
+            case FileFound() | FileList() | Blob() | MineFound():
                 self._files.answer(event)
 
     def _welcomed(self, message: Welcome, now: float) -> None:
         self._link.welcome(message, now)
         self._files.online(now)
         self._jobs.outbox.reconnected()
+        self._mine.welcomed()
 
     def _went_offline(self, now: float) -> None:
         if self._link.online:
@@ -239,6 +252,7 @@ class Agent:
             return
         self._connection.send(Held(generation=message.generation, digest=message.digest))
         self._drift.follow(self._holding.drift, time.time())
+        self._follow_mine(time.monotonic())
         self._jobs.document_changed()
 
     def _deliver(self, now: float) -> None:
@@ -268,6 +282,8 @@ class Agent:
         elif fd in self._grains.readers():
             if self._grains.receive() and self._link.online:
                 self._connection.send(Grains(grains=self._grains.grains))
+        elif fd in self._mine.readers():
+            self._mine.receive()
         elif fd in self._facts.readers():
             self._facts.receive(fd)
         else:
@@ -299,11 +315,25 @@ class Agent:
     def _fact_answer(self) -> Answer:
         """Called in a child: what answers questions there."""
         from minion.facts import answer
+
+        functions = self._functions()
+        return lambda question, allowed: answer(question, allowed, functions)
+
+    def _follow_mine(self, now: float) -> None:
+        """Collect what the configuration and the document in force say."""
+        self._mine.functions((self._settings.opts.get("mine_functions"), self._holding.mine_functions), now)
+
+    def _update_mine(self) -> None:
+        """Called in a child."""
+        self._functions().call("mine.update")
+
+    def _functions(self) -> Modules:
+        """The execution functions, for a child that runs no states."""
         from minion.holding import read_document
         from minion.modules import Context, Modules
 
         settings, held = self._settings, self._holding.path
-        functions = Modules(
+        return Modules(
             Context(
                 minion_id=settings.id,
                 opts=settings.opts,
@@ -312,7 +342,6 @@ class Agent:
                 cachedir=str(settings.cachedir),
             )
         )
-        return lambda question, allowed: answer(question, allowed, functions)
 
     def _send(self, message: ToController) -> bool:
         """Only when somebody listens: what is said to nobody would be said again, later and out of date."""
@@ -353,6 +382,16 @@ def main(config_dir: Path, log_level: str | None = None) -> int:
         log.critical("event=cannot_connect error=%s", error)
         return 1
     return 0
+
+
+def _mine_minutes(settings: Settings) -> float:
+    """Between collections of the mine; 0: none."""
+    if settings.opts.get("mine_enabled") is False:
+        return 0.0
+    given = settings.opts.get("mine_interval", DEFAULT_INTERVAL)
+    if isinstance(given, bool) or not isinstance(given, int | float) or given < 0:
+        raise BadSettings(f"mine_interval must be a number of minutes, not {given!r}")
+    return float(given)
 
 
 def _compose(settings: Settings, umask: int) -> Agent:

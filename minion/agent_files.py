@@ -15,7 +15,7 @@ import msgspec
 from minion.files import Question
 from minion.worker_process import Child
 from wire.errors import MalformedMessage
-from wire.messages import Blob, FileFound, FileList, Refused, ToController, decode_to_controller, encode
+from wire.messages import Blob, FileFound, FileList, MineFound, Refused, ToController, decode_to_controller, encode
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ ANSWER_WITHIN = 60.0
 PATIENCE = 10.0
 """Seconds that a question waits for a controller that is away: long enough for its restart."""
 
-Answer = FileFound | FileList | Blob
+Answer = FileFound | FileList | Blob | MineFound
 
 
 @dataclass(frozen=True, slots=True)

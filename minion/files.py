@@ -18,7 +18,7 @@ from highstate.desired import Desired
 from highstate.files import blob_id
 from highstate.types import Chunk
 from minion.journal import write_durably
-from wire.messages import Blob, FileFound, FileList, FindFile, GetBlob, ListFiles, Refused, ToMinion
+from wire.messages import Blob, FileFound, FileList, FindFile, GetBlob, GetMine, ListFiles, Refused, ToMinion
 
 CACHE_BYTES = 512 * 1024 * 1024
 """Most that the cache keeps; what was not used longest goes first."""
@@ -29,7 +29,7 @@ CACHE_SECONDS = 90 * 24 * 3600.0
 LARGEST_FILE = 1024 * 1024 * 1024
 """Bytes; a larger file is refused, since states hold a content in memory."""
 
-Question = FindFile | ListFiles | GetBlob
+Question = FindFile | ListFiles | GetBlob | GetMine
 AnswerT = TypeVar("AnswerT", FileFound, FileList, Blob)
 
 

@@ -49,6 +49,7 @@ class Holding:
         self.digest = ""
         self.drift: Mapping[str, Any] = {}
         self.schedule: Any = None
+        self.mine_functions: Any = None
         try:
             held = read_document(self.path)
         except FileNotFoundError:
@@ -86,6 +87,7 @@ class Holding:
     def _remember(self, held: HeldDocument) -> None:
         self.generation, self.digest, self.drift = held.generation, held.digest, held.desired.drift
         self.schedule = held.desired.pillar.get("schedule")
+        self.mine_functions = held.desired.pillar.get("mine_functions")
 
 
 def read_document(path: Path) -> HeldDocument:

@@ -33,6 +33,8 @@ PASSED_ON = (
     "beacons",
     "schedule",
     "mine_functions",
+    "mine_enabled",
+    "mine_interval",
     "environment",
     "test",
     "resources",

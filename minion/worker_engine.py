@@ -19,8 +19,9 @@ from minion.holding import FILE_NAME, read_document
 from minion.journal import RunJournal, kind_of
 from minion.modules.context import Compiler, Context
 from minion.modules.loader import Modules
-from minion.worker_process import AgentGone, take_lock
-from wire.messages import Call, Preview, Run, RunResult
+from minion.run_turns import Turns
+from minion.worker_process import AgentGone
+from wire.messages import Call, FactAnswer, GetMine, MineFound, Preview, Refused, Run, RunResult
 
 if TYPE_CHECKING:
     from highstate.run.ports import Surroundings
@@ -175,24 +176,16 @@ def _context(
         cachedir=str(order.settings.cachedir),
         config_dir=str(order.settings.config_dir),
         fire=events.fire,
+        ask_mine=lambda asked: _mine_of_others(questions, asked),
         make_surroundings=surround,
     )
 
 
-class _RunLock:
-    """The lock of state runs for a call, which may run states within states: taken once, kept till the end."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._taken = False
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Wait for the lock, unless it is ours."""
-        if not self._taken:
-            take_lock(self._path, wait=True)
-            self._taken = True
-        yield
+def _mine_of_others(questions: AgentQuestions, asked: str) -> FactAnswer:
+    answer = questions.ask(GetMine(request=0, asked=asked))
+    if isinstance(answer, MineFound):
+        return answer.answer
+    return FactAnswer(error=answer.message if isinstance(answer, Refused) else "an answer of another kind came")
 
 
 def _trim_cache(order: Order) -> None:

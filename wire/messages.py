@@ -164,6 +164,29 @@ class FactAnswers(_Message, tag="fact-answers", frozen=True, kw_only=True):
     answers: tuple[FactAnswer, ...]
 
 
+class MineEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """What a minion has for others."""
+
+    value: Any = None
+    allow: tuple[str, ...] | str = ()
+    """Target of those who may have it; empty: everybody."""
+    allow_type: str = "glob"
+
+
+class Mine(_Message, tag="mine", frozen=True, kw_only=True):
+    """All that the minion has for others, by name: sent when it changes, and after `Welcome`."""
+
+    entries: dict[str, MineEntry]
+
+
+class GetMine(_Message, tag="get-mine", frozen=True, kw_only=True):
+    """Asks what other minions have. Answer: `MineFound`."""
+
+    request: int
+    asked: str
+    """Arguments of `mine.get` as in `Question.asked`."""
+
+
 class Bye(_Message, tag="bye", frozen=True, kw_only=True):
     """The agent stops of its own will."""
 
@@ -294,6 +317,13 @@ class Blob(_Message, tag="blob", frozen=True, kw_only=True):
     data: bytes
 
 
+class MineFound(_Message, tag="mine-found", frozen=True, kw_only=True):
+    """Answer to `GetMine`."""
+
+    request: int
+    answer: FactAnswer
+
+
 # --- controller -> everyone with an accepted key, on 4505 -----------------------------------------------------------
 
 
@@ -321,6 +351,8 @@ ToController: TypeAlias = (
     | ListFiles
     | GetBlob
     | FactAnswers
+    | Mine
+    | GetMine
     | Bye
 )
 ToMinion: TypeAlias = (
@@ -336,6 +368,7 @@ ToMinion: TypeAlias = (
     | FileFound
     | FileList
     | Blob
+    | MineFound
     | Beat
 )
 

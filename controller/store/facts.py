@@ -28,6 +28,18 @@ def of(connection: Connection, minion_ids: Collection[str] | None) -> dict[str, 
     return found
 
 
+def of_function(connection: Connection, fun: str) -> list[tuple[str, FactRecord]]:
+    """The answers of one function, with whose they are."""
+    query = select(facts).where(facts.c.fun == fun).order_by(facts.c.asked, facts.c.minion)
+    return [
+        (
+            row.minion,
+            FactRecord(question=Question(fun=fun, asked=row.asked), answer=_DECODER.decode(row.answer), at=row.at),
+        )
+        for row in connection.execute(query)
+    ]
+
+
 def functions(connection: Connection, minion_ids: Collection[str] | None) -> dict[str, dict[str, float]]:
     """Minion -> function -> time of its oldest answer."""
     query = select(facts.c.minion, facts.c.fun, func.min(facts.c.at).label("at")).group_by(facts.c.minion, facts.c.fun)

@@ -21,7 +21,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest migration."""
 
 metadata = MetaData(
@@ -152,6 +152,15 @@ facts = Table(
     Column("at", Float, nullable=False),
 )
 """What functions of the live machine gave when they were last asked."""
+
+mines = Table(
+    "mines",
+    metadata,
+    Column("minion", ForeignKey("minions.id", ondelete="CASCADE"), primary_key=True),
+    Column("fun", String(255), primary_key=True, index=True),
+    Column("entry", LargeBinary, nullable=False),
+)
+"""What minions have for each other, by the name that it is asked by."""
 
 version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
 """Alembic's own table, read here so that Alembic need not be loaded."""

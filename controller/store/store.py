@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from controller.store import compiled, facts, keys, minions, runs
+from controller.store import compiled, facts, keys, mines, minions, runs
 from controller.store.database import Database
 from controller.store.records import (
     AppliedRecord,
@@ -26,7 +26,7 @@ from controller.store.records import (
     StatusRow,
 )
 from controller.store.schema import runs as run_table
-from wire.messages import FactAnswer, Question
+from wire.messages import FactAnswer, MineEntry, Question
 
 
 class Store:
@@ -192,6 +192,28 @@ class Store:
         """Forget answers."""
         with self._database.transaction() as connection:
             facts.drop(connection, minion_id, questions)
+
+    def facts_of(self, fun: str) -> list[tuple[str, FactRecord]]:
+        """The recorded answers of one function, with whose they are."""
+        with self._database.transaction() as connection:
+            return facts.of_function(connection, fun)
+
+    # --- mine
+
+    def put_mine(self, minion_id: str, entries: Mapping[str, MineEntry]) -> set[str]:
+        """Keep these entries as all that the minion has; the functions whose entries are others than before."""
+        with self._database.transaction() as connection:
+            return mines.put(connection, minion_id, entries)
+
+    def mines(self, functions: Collection[str]) -> dict[str, dict[str, MineEntry]]:
+        """Function -> minion -> entry."""
+        with self._database.transaction() as connection:
+            return mines.of(connection, functions)
+
+    def mine_of(self, minion_id: str) -> dict[str, MineEntry]:
+        """Function -> entry of one minion."""
+        with self._database.transaction() as connection:
+            return mines.all_of(connection, minion_id)
 
     # --- runs
 

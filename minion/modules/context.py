@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from highstate.types import Chunk, Compiled, Files
     from minion.states.machine import LocalMachine
     from minion.usermodules.loading import UserModules
+    from wire.messages import FactAnswer
 
 
 class Compiler(Protocol):
@@ -55,6 +56,8 @@ class Context:
     """Where the configuration lies: static grains and schedules are kept beside it. Empty: nowhere."""
     fire: Callable[[str, Mapping[str, Any]], bool] | None = None
     """Takes an event, tag and data; None: there is nobody to send it to."""
+    ask_mine: Callable[[str], FactAnswer] | None = None
+    """Asks the controller what others have (`GetMine.asked`); None: there is no controller."""
     make_surroundings: Callable[[], Surroundings] | None = None
     """What runs of states have besides."""
 

@@ -25,6 +25,7 @@ file.psed: use file.replace
 git.merge_tree: use cmd.run
 http.update_ca_bundle: the system's authorities are trusted; use pkg
 match.data: it looks at what data.load holds; use match.grain or match.pillar
+mine.get_docker: use mine.get and a template
 mount.automaster mount.filesystems mount.rm_automaster mount.rm_filesystems mount.rm_vfstab: for other systems
 mount.set_automaster mount.set_filesystems mount.set_vfstab mount.vfstab: for other systems
 mount.delete_mount_cache mount.read_mount_cache mount.write_mount_cache: inner parts of Salt's

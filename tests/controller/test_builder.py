@@ -18,6 +18,7 @@ from controller.compiler import ProcessCompiler
 from controller.fleet import Fleet
 from controller.live_facts import LiveFacts
 from controller.metrics import Metrics
+from controller.mines import Mines
 from controller.store import Store
 from gitfs import Revision
 from highstate import MemoryFiles, Minion
@@ -68,6 +69,7 @@ def rig(tmp_path):
             wake=woken.extend,
             refresh_seconds=600.0,
             facts=facts,
+            mines=Mines(store=store, pillar_of=lambda minion: {}),
         )
         yield SimpleNamespace(builder=builder, store=store, woken=woken, metrics=metrics, clock=clock)
         compiler.close()

@@ -10,6 +10,7 @@ from controller.fleet import Fleet, Keyring
 from controller.inbox import Inbox
 from controller.live_facts import LiveFacts
 from controller.metrics import Metrics
+from controller.mines import Mines
 from controller.store import DesiredRecord, RunRecord, Store
 from controller.treefiles import TreeFiles
 from reactors import Bus
@@ -86,6 +87,7 @@ def rig(tmp_path):
             metrics=metrics,
             files=TreeFiles(),
             facts=facts,
+            mines=Mines(store=store, pillar_of=lambda minion: {}),
             clock=lambda: 1.0,
             epoch="epoch",
             alive_interval=15.0,
