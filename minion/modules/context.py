@@ -155,4 +155,3 @@ class Context:
         )
         self._machines.append(machine)
         return machine
-            cachedir=self.cachedir,
