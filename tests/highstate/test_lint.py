@@ -275,3 +275,14 @@ def test_what_an_sls_that_fails_declares_is_not_missing():
 )
 def test_what_cannot_be_told_of_an_sls_that_fails_is_not_told(text):
     assert rules({"a.sls": text}) == ["render"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a:\n  cmd.run:\n    - bg: true\n",  # documented, and taken out of **kwargs
+        "a:\n  pkg.installed:\n    - batch: true\n    - jail: x\n",  # goes on to a package manager
+    ],
+)
+def test_arguments_that_salt_takes_without_naming_them_are_salts(text):
+    assert set(rules(text)) == {"not-implemented"}
