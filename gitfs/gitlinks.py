@@ -98,7 +98,18 @@ def _settings_of(path: str, url: str, parent: RemoteSettings) -> RemoteSettings:
         raise BadTree(f"{where}: {url!r} lies on this machine, which a remote elsewhere may not name")
     known = parent
     if not same_server(parent.url, address.url):
-        known = replace(parent, user="", password="", privkey="", pubkey="", passphrase="", insecure_auth=False)
+        known = replace(
+            parent,
+            user="",
+            password="",
+            token="",
+            privkey="",
+            pubkey="",
+            passphrase="",
+            ssl_cert="",
+            ssl_key="",
+            insecure_auth=False,
+        )
     return replace(
         known,
         name=f"{parent.name}/{path}",

@@ -19,8 +19,9 @@ from gitfs.environments import environments, own_saltenvs
 from gitfs.errors import DamagedMirror
 from gitfs.generations import report_damage
 from gitfs.mirror import Mirror
+from gitfs.relay import way_to
 from gitfs.settings import RemoteSettings
-from gitfs.transport import Callbacks, failures, trust
+from gitfs.transport import Callbacks, failures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,10 +73,9 @@ def disk_bytes(folder: Path) -> int:
 
 def ask(settings: RemoteSettings) -> tuple[str, ...]:
     """The refs that a remote has now; FetchFailed when it does not answer. Fetches nothing."""
-    with tempfile.TemporaryDirectory(prefix="saltern-ask-") as folder, failures(settings):
-        trust(settings)
-        remote = pygit2.init_repository(folder, bare=True).remotes.create_anonymous(settings.url)
-        heads = remote.list_heads(callbacks=Callbacks(settings), proxy=settings.proxy or True)
+    with tempfile.TemporaryDirectory(prefix="saltern-ask-") as folder, failures(settings), way_to(settings) as way:
+        remote = pygit2.init_repository(folder, bare=True).remotes.create_anonymous(way.url)
+        heads = remote.list_heads(callbacks=Callbacks(settings, way.url), proxy=way.proxy or None)
         return tuple(head.name for head in heads if head.name)
 
 

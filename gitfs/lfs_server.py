@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import http.client
 import json
-import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +18,7 @@ from urllib.parse import urlsplit
 
 from gitfs.credentials import reveal
 from gitfs.settings import RemoteSettings
+from gitfs.tls import tls_context
 from gitfs.urls import redact, same_server
 
 ANSWER_TIMEOUT = 60
@@ -85,11 +85,10 @@ class Server:
     def __init__(self, settings: RemoteSettings) -> None:
         self._settings = settings
         self._url = lfs_url(settings.url)
-        context = ssl.create_default_context(
-            cafile=settings.ssl_verify if isinstance(settings.ssl_verify, str) else None
-        )
-        if settings.ssl_verify is False:
-            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        try:
+            context = tls_context(settings)
+        except (OSError, LookupError) as error:
+            raise LfsFailed(str(error.args[0] if error.args else error)) from None
         handlers: list[urllib.request.BaseHandler] = [urllib.request.HTTPSHandler(context=context)]
         if settings.proxy:
             handlers.append(urllib.request.ProxyHandler({"http": settings.proxy, "https": settings.proxy}))
@@ -154,13 +153,14 @@ class Server:
             raise LfsFailed(f"{redact(url)!r} is no address of a server")
         request = urllib.request.Request(url, headers=dict(headers))  # noqa: S310 - its scheme was looked at
         settings = self._settings
-        if settings.user and same_server(self._url, url) and "authorization" not in {each.lower() for each in headers}:
+        ours = same_server(self._url, url) and "authorization" not in {each.lower() for each in headers}
+        if ours and (settings.user or settings.token):
             try:
-                pair = f"{settings.user}:{reveal(settings.password)}"
+                shown = _authorization(settings)
             except LookupError as error:
                 raise LfsFailed(str(error.args[0])) from None
             # Not redirected: another server is not shown the credentials.
-            request.add_unredirected_header("Authorization", "Basic " + base64.b64encode(pair.encode()).decode())
+            request.add_unredirected_header("Authorization", shown)
         return request
 
     @contextmanager
@@ -206,3 +206,10 @@ def _copy(source: IO[bytes], target: IO[bytes], size: int) -> None:
         if left < 0:
             raise LfsFailed("an object is longer than its pointer says")
         target.write(chunk)
+
+
+def _authorization(settings: RemoteSettings) -> str:
+    if settings.token:
+        return f"Bearer {reveal(settings.token)}"
+    pair = f"{settings.user}:{reveal(settings.password)}"
+    return "Basic " + base64.b64encode(pair.encode()).decode()

@@ -19,26 +19,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pygit2
-from pygit2.enums import FetchPrune, FileMode
+from pygit2.enums import FileMode
 
-from gitfs import refspecs
 from gitfs.acceptance import FETCHED, LIVE, UNREADABLE, Acceptance, Completion, Refused, commit_at, refs_below
 from gitfs.environments import Refs, base_branch
 from gitfs.errors import DamagedMirror, FetchFailed, UnknownRef
 from gitfs.expiry import expire
 from gitfs.generations import Busy, Generations, report_damage
-from gitfs.nearby import Nearby
-from gitfs.promptness import prompt_connections
-from gitfs.reffiles import move_ref
 from gitfs.settings import RemoteSettings
-from gitfs.transport import Callbacks, Refusal, failures, trust
-from gitfs.urls import local_path
-
-PINNED = "refs/saltern/pinned/"
-"""Commits that other repositories record as their submodules."""
-
-_MOST_WANTED = 50
-"""Refs that are asked for by name; git compares each of them with all that the remote has."""
+from gitfs.transfers import PINNED, Transfers
+from gitfs.transport import failures
 
 _COMMIT_ID = re.compile(r"[0-9a-f]{4,64}\Z")
 _KINDS = ("heads", "tags", "pulls")
@@ -89,18 +79,12 @@ class Mirror:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.settings = settings
-        self._refspecs = refspecs.parse_all(settings.refspecs, pull_requests=settings.pull_requests)
+        self._transfers = Transfers(settings)
         self._generations = Generations(directory)
         pinned = tuple(bases) or (settings.branch or settings.base,)
         self._acceptance = Acceptance(settings.policy, pinned, directory / "seen", clock, completions)
         self._looked_over = False
         self._peeled: dict[str, str] = {}
-        self._names: dict[str, tuple[str, ...]] = {}
-        """Ref of the remote -> what it is called here."""
-        self._last_named: tuple[Mapping[str, str], dict[str, str]] = ({}, {})
-        """Refs of the remote, and names here -> ids."""
-        near = local_path(settings.url)
-        self._nearby = None if near is None else Nearby(near)
 
     @property
     def path(self) -> str:
@@ -141,9 +125,7 @@ class Mirror:
             elif commit not in repository:
                 self._transfer(repository)
             if commit not in repository:
-                with failures(self.settings):
-                    remote = repository.remotes.create_anonymous(self.settings.url)
-                    self._download(remote, Callbacks(self.settings), [f"+{commit}:{PINNED}{commit}"])
+                self._transfers.one(repository, commit)
             with failures(self.settings):
                 repository.references.create(PINNED + commit, commit, force=True)
                 self._acceptance.inspector.inspect(repository, commit_at(repository, commit))
@@ -279,73 +261,7 @@ class Mirror:
         """Fetch into the holding namespace; `heads/...`, `tags/...`, `pulls/...` -> id, as the remote has them."""
         with failures(self.settings):
             (held,) = self._generations.refs_of(repository).below(FETCHED)
-            there = self._copied(repository, held)
-            return self._asked_for(repository, held) if there is None else there
-
-    def _copied(self, repository: pygit2.Repository, held: Mapping[str, str]) -> dict[str, str] | None:
-        """`_transfer` from a remote of this machine; None where git's own protocol has to do it."""
-        refs = self._nearby.refs() if self._nearby else None
-        there = None if refs is None else self._named(refs)
-        if self._nearby is None or not there:
-            return None
-        news = dict(there.items() - held.items())
-        if len(news) > _MOST_WANTED or not self._nearby.copy(repository, news.values()):
-            return None
-        self._drop(repository, held.keys() - there.keys())
-        for name, oid in news.items():
-            if name in held:
-                move_ref(repository.path, FETCHED + name, oid)
-            else:
-                repository.references.create(FETCHED + name, oid, force=True)
-        return there
-
-    def _asked_for(self, repository: pygit2.Repository, held: Mapping[str, str]) -> dict[str, str]:
-        """`_transfer` by git's own protocol."""
-        trust(self.settings)
-        remote = repository.remotes.create_anonymous(self.settings.url)
-        callbacks = Callbacks(self.settings)
-        with prompt_connections():
-            remote.connect(callbacks=callbacks, proxy=self.settings.proxy or True)
-        refs = {head.name: str(head.oid) for head in remote.list_heads(connect=False) if head.name}
-        there = self._named(refs)
-        if not any(name.startswith(("heads/", "tags/")) for name in there):
-            raise Refusal("the remote has no branch", retryable=True)
-        self._drop(repository, held.keys() - there.keys())
-        news = there.items() - held.items()
-        if news:
-            wanted = {name for name, _ in news}
-            specs = [f"+{ref}:{FETCHED}{name}" for ref in refs for name in self._names_of(ref) if name in wanted]
-            self._download(remote, callbacks, specs)
-        # Without a look back: what did not come after all is found out when it is to go live.
-        return there
-
-    def _drop(self, repository: pygit2.Repository, gone: Collection[str]) -> None:
-        """What is gone goes first: a branch `a` would be in the way of a new `a/b`."""
-        for name in gone:
-            repository.references.delete(FETCHED + name)
-
-    def _download(self, remote: pygit2.Remote, callbacks: Callbacks, wanted: Sequence[str]) -> None:
-        """Fetch by these refspecs, or by those of the settings when these are many."""
-        specs = list(wanted) if len(wanted) <= _MOST_WANTED else [each.under(FETCHED) for each in self._refspecs]
-        remote.fetch(specs, callbacks=callbacks, prune=FetchPrune.NO_PRUNE, proxy=self.settings.proxy or True)
-
-    def _named(self, refs: Mapping[str, str]) -> dict[str, str]:
-        """Name here -> id, for these refs of the remote; costs what moved since the last time."""
-        before, found = self._last_named
-        if refs.keys() == before.keys():
-            moved = refs.items() - before.items()
-            found = {**found, **{name: oid for ref, oid in moved for name in self._names_of(ref)}}
-        else:
-            found = {name: oid for ref, oid in refs.items() for name in self._names_of(ref)}
-        self._last_named = refs, found
-        return found
-
-    def _names_of(self, ref: str) -> tuple[str, ...]:
-        found = self._names.get(ref)
-        if found is None:
-            peeled = ref.endswith("^{}")
-            found = self._names[ref] = () if peeled else tuple(refspecs.names_of(self._refspecs, ref))
-        return found
+        return self._transfers.all(repository, held)
 
     def _accept(self, repository: pygit2.Repository, there: Mapping[str, str], before: Mapping[str, str]) -> Fetched:
         after, refused = self._acceptance.accept(repository, there, before)

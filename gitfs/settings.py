@@ -77,13 +77,24 @@ class RemoteSettings:
     pubkey: str = ""
     privkey: str = ""
     passphrase: str | SecretFrom = field(default="", repr=False)
+    token: str | SecretFrom = field(default="", repr=False)
+    """Shown to an http server in place of user and password (`Authorization: Bearer`)."""
     insecure_auth: bool = False
-    """Allow user and password over plain http."""
+    """Allow user and password, or a token, over plain http."""
     ssl_verify: bool | str = True
-    """False: any certificate will do. A path: a file of CA certificates that are trusted too."""
+    """False: any certificate will do. A path: a file of CA certificates that this remote may have one of too."""
+    ssl_cert: str = ""
+    """File (PEM) of the certificate that the server is shown; its chain may follow in it."""
+    ssl_key: str = ""
+    """File of its key; empty: it is in the same file. `passphrase` is for it too."""
     proxy: str = ""
     """URL of an http proxy; empty: what git's configuration and the environment say."""
     policy: LivePolicy = field(default_factory=LivePolicy)
+
+    @property
+    def secrets(self) -> dict[str, str | SecretFrom]:
+        """Option -> what may be shown to nobody but the server."""
+        return {"password": self.password, "passphrase": self.passphrase, "token": self.token}
 
     def __post_init__(self) -> None:
         where = f"remote {self.name!r}"
@@ -95,8 +106,13 @@ class RemoteSettings:
                 check_ref(ref, f"{where}: {option}")
         if self.name == ROOTS or not self.name:
             raise BadSettings(f"{where}: {self.name!r} cannot be a remote's name")
-        if address.scheme == "http" and (self.user or self.password) and not self.insecure_auth:
-            raise BadSettings(f"{where}: user and password would be sent in the clear; use https, or `insecure_auth`")
+        if address.scheme == "http" and (self.user or self.password or self.token) and not self.insecure_auth:
+            what = "a token" if self.token else "user and password"
+            raise BadSettings(f"{where}: {what} would be sent in the clear; use https, or `insecure_auth`")
+        if self.token and (self.user or self.password):
+            raise BadSettings(f"{where}: a server is shown `token`, or `user` and `password`, and not both")
+        if self.ssl_key and not self.ssl_cert:
+            raise BadSettings(f"{where}: `ssl_key` is the key of a certificate; set `ssl_cert` too")
         for text in self.refspecs:
             refspecs.parse_refspec(text, f"{where}: refspecs")
         for expression in (*self.saltenv_whitelist, *self.saltenv_blacklist):

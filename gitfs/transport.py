@@ -1,11 +1,10 @@
 """How a mirror talks to its remote: credentials, certificates, host keys, and errors that can be shown.
 
-Called by `gitfs.mirror` alone. Must not let a secret or a URL's userinfo into any text.
+Called by `gitfs.transfers`, `gitfs.relay` and `gitfs.mirror`. Must not let a secret or a URL's userinfo into any text.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -33,9 +32,6 @@ pygit2.settings.server_timeout = ANSWER_TIMEOUT * 1000
 _SHALLOW = "invalid packet line"
 """What libgit2 says of a server's list of refs when it begins with the ends of a shallow history."""
 
-_trusted: dict[str, tuple[int, int]] = {}
-_trust_lock = threading.Lock()
-
 
 class Refusal(Exception):
     """A reason not to go on with a connection; `retryable` as in FetchFailed."""
@@ -46,16 +42,17 @@ class Refusal(Exception):
 
 
 class Callbacks(pygit2.RemoteCallbacks):
-    """Answers libgit2's questions from the settings of one remote, for one connection."""
+    """Answers libgit2's questions from the settings of one remote, for one connection to `url`."""
 
-    def __init__(self, settings: RemoteSettings) -> None:
+    def __init__(self, settings: RemoteSettings, url: str) -> None:
         super().__init__()
         self._settings = settings
+        self._url = url
         self._asked = 0
 
     def credentials(self, url: str, username_from_url: str | None, allowed_types: CredentialType) -> Any:
         """What the server is shown. libgit2 asks again after a refusal, so a second question is the answer no."""
-        if not _is_same_server(self._settings.url, url):
+        if not _is_same_server(self._url, url):
             # Redirects are followed, and the question is then another server's.
             raise Refusal(f"it redirects to {canonical(url)}, which is not shown the credentials; set that URL")
         user = self._settings.user or username_from_url
@@ -114,21 +111,6 @@ def _is_same_server(configured: str, asking: str) -> bool:
     return ours.scheme == theirs.scheme and (ours.port or default) == (theirs.port or default)
 
 
-def trust(settings: RemoteSettings) -> None:
-    """Trust the CA file that the settings name, from now on. Read again when the file changes."""
-    if not isinstance(settings.ssl_verify, str):
-        return
-    try:
-        stat = Path(settings.ssl_verify).stat()
-        version = (stat.st_mtime_ns, stat.st_size)
-        with _trust_lock:
-            if _trusted.get(settings.ssl_verify) != version:
-                pygit2.settings.set_ssl_cert_locations(settings.ssl_verify, None)
-                _trusted[settings.ssl_verify] = version
-    except (OSError, pygit2.GitError) as error:
-        raise Refusal(f"the CA file {settings.ssl_verify} cannot be read: {error}") from error
-
-
 @contextmanager
 def failures(settings: RemoteSettings) -> Iterator[None]:
     """Turns whatever a transfer raises into FetchFailed."""
@@ -143,7 +125,7 @@ def failures(settings: RemoteSettings) -> Iterator[None]:
 
 def _reason(error: Exception, settings: RemoteSettings) -> str:
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-    for named in (settings.password, settings.passphrase):
+    for named in settings.secrets.values():
         with suppress(LookupError):
             text = text.replace(reveal(named) or "\0", "***")
     if text == _SHALLOW:

@@ -82,6 +82,11 @@ class Vault:
         secret: Mapping[str, Value] = self._cached("read", _filled(path, minion), self._read)
         return secret
 
+    def read_now(self, path: str) -> Mapping[str, Value]:
+        """As `read_secret`, for the controller itself and without what is kept."""
+        self._kept.pop(("read", path), None)
+        return self.read_secret(path, Minion(id="", grains={}))
+
     def list_secrets(self, path: str, minion: Minion) -> Sequence[str]:
         """Names below a path; SecretFailed."""
         names: Sequence[str] = self._cached("list", _filled(path, minion), self._list)
