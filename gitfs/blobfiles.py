@@ -13,6 +13,8 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
+import pygit2
+
 from gitfs import objects
 
 SMALL = 16 * 1024
@@ -30,10 +32,11 @@ def read_range(mirror: str, oid: str, offset: int, length: int) -> bytes:
         return _read(_folder(mirror) / oid, offset, length)
     except FileNotFoundError:
         pass
-    data = objects.blob(mirror, oid)
+    # The memory that git unpacked it into, and no copy of it.
+    data = memoryview(objects.reading(mirror, lambda repository: repository[oid].peel(pygit2.Blob), f"blob {oid}"))
     with suppress(OSError):  # not ours to write, or no room: it is read whole each time
         _keep(_folder(mirror), oid, data)
-    return data[offset : offset + length]
+    return bytes(data[offset : offset + length])
 
 
 def _folder(mirror: str) -> Path:
@@ -51,7 +54,7 @@ def _read(path: Path, offset: int, length: int) -> bytes:
         os.close(descriptor)
 
 
-def _keep(folder: Path, oid: str, data: bytes) -> None:
+def _keep(folder: Path, oid: str, data: memoryview) -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
     _make_room(folder, len(data))
     fresh = folder / f"new-{secrets.token_hex(8)}"
