@@ -1,7 +1,9 @@
 """Pillar keys that a template reads and cannot do without, found in its Jinja syntax tree. Called by `texts`.
 
 `pillar['a']`, `pillar.a.b` and `salt['pillar.get']('a')` are such reads, unless a default stands at hand (`| default`,
-`or`, a second argument) or a condition around them asks whether the key is there.
+`or`, a second argument) or a condition around them asks whether the key is there. The empty string that `pillar.get`
+gives is as good as nothing where it is a condition, or part of one, where a loop goes over it, where it is `merge=`,
+and where it is given a name that some condition asks for.
 """
 
 from __future__ import annotations
@@ -30,11 +32,33 @@ class PillarRead:
 
 def pillar_reads(template: nodes.Template) -> Iterator[PillarRead]:
     """The reads of a parsed template, in the order of the text."""
+    _let_be(template)
     yield from _visit(template, frozenset())
+
+
+def _let_be(template: nodes.Template) -> None:
+    """Take out what needs no default: values of names that a condition asks for, and those of `merge=`."""
+    tests = [one.test for one in template.find_all(nodes.If)]
+    tests += [one.test for one in template.find_all(nodes.CondExpr)]
+    asked_for = {name.name for test in tests for name in _names(test)}
+    for one in template.find_all(nodes.Assign):
+        if isinstance(one.target, nodes.Name) and one.target.name in asked_for and _is_asked(one.node):
+            one.node = nodes.Const(None, lineno=one.lineno)
+    for keyword in template.find_all(nodes.Keyword):
+        if keyword.key == "merge" and _is_asked(keyword.value):
+            keyword.value = nodes.Const(None, lineno=keyword.lineno)
+
+
+def _names(test: nodes.Node) -> Iterator[nodes.Name]:
+    if isinstance(test, nodes.Name):
+        yield test
+    yield from test.find_all(nodes.Name)
 
 
 def _visit(node: nodes.Node, known: Guards) -> Iterator[PillarRead]:
     match node:
+        case nodes.For() if _is_asked(node.iter):
+            yield from _visit_all([*node.body, *node.else_], known)
         case nodes.If():
             yield from _condition(node.test, known)
             yield from _visit_all(node.body, known | _there(node.test))
@@ -71,8 +95,24 @@ def _visit_all(found: list[nodes.Node] | list[nodes.Expr], known: Guards) -> Ite
 
 def _condition(test: nodes.Node, known: Guards) -> Iterator[PillarRead]:
     """A test may ask for a key that is not there through `pillar.get`: nothing is as good as false."""
-    if not (isinstance(test, nodes.Call) and _asked(test)):
-        yield from _visit(test, known)
+    match test:
+        case nodes.Call() if _asked(test):
+            return
+        case nodes.And():
+            yield from _condition(test.left, known)
+            yield from _condition(test.right, known | _there(test.left))
+        case nodes.Or():
+            yield from _condition(test.left, known)
+            yield from _condition(test.right, known | _there_if_not(test.left))
+        case nodes.Not():
+            yield from _condition(test.node, known)
+        case nodes.Compare():
+            for part in (test.expr, *(operand.expr for operand in test.ops)):
+                yield from _condition(part, known)
+        case nodes.Test() if test.name not in _ASKING:
+            yield from _condition(test.node, known)
+        case _:
+            yield from _visit(test, known)
 
 
 def _below(node: nodes.Node | None, known: Guards) -> Iterator[PillarRead]:
@@ -113,6 +153,10 @@ def _path(node: nodes.Node | None) -> tuple[str, ...]:
     return ()
 
 
+def _is_asked(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Call) and bool(_asked(node))
+
+
 def _asked(node: nodes.Call) -> str:
     """The key of `salt['pillar.get']('a:b')` or `salt.pillar.get('a:b')`; empty for any other call."""
     if not node.args or not isinstance(node.args[0], nodes.Const) or not isinstance(node.args[0].value, str):
@@ -143,6 +187,8 @@ def _there(test: nodes.Node | None) -> Guards:
             return frozenset(_path(test.node)[:1])
         case nodes.Compare() if test.ops and test.ops[0].op == "in":
             return _member(test)
+        case nodes.Compare() | nodes.Test() if _asked_in(test):
+            return frozenset((_asked_in(test).split(":")[0],))
         case nodes.Call():
             if key := _asked(test):
                 return frozenset((key.split(":")[0],))
@@ -170,8 +216,16 @@ def _there_if_not(test: nodes.Node | None) -> Guards:
             return frozenset()
 
 
+def _asked_in(test: nodes.Compare | nodes.Test) -> str:
+    """The key of `salt['pillar.get']('a') == 1` or `... is mapping`."""
+    of = test.expr if isinstance(test, nodes.Compare) else test.node
+    return _asked(of) if isinstance(of, nodes.Call) else ""
+
+
 def _member(test: nodes.Compare) -> Guards:
     target = test.ops[0].expr
+    if isinstance(target, nodes.Call) and _asked(target):
+        return frozenset((_asked(target).split(":")[0],))
     is_pillar = isinstance(target, nodes.Name) and target.name == "pillar"
     if not isinstance(test.expr, nodes.Const):
         return frozenset()

@@ -188,6 +188,13 @@ def test_only_for_some_samples():
         "{% if salt['pillar.get']('a') %}{{ pillar['a'] }}{% endif %}",
         "{{ salt['pillar.get']('a') or 2 }}{{ salt.pillar.get('a:b', default=3) }}",
         "{{ salt.pillar.get(name) if name is defined }}",
+        "{{ salt['grains.filter_by']({}, merge=salt['pillar.get']('a:lookup')) }}",
+        "{% for x in salt['pillar.get']('a:b') %}{{ x }}{% endfor %}",
+        "{% if salt['pillar.get']('a') is mapping %}{{ salt['pillar.get']('a').items() }}{% endif %}",
+        "{% if 'b' in salt['pillar.get']('a', {}) %}{{ salt['pillar.get']('a:b') }}{% endif %}",
+        "{% if salt['pillar.get']('a', []) != [] and x %}{{ salt['pillar.get']('a') }}{% endif %}",
+        "{% if not (x and salt['pillar.get']('a') == 'b') %}{% endif %}",
+        "{% set x = salt['pillar.get']('a:b') %}{% if y and x %}{{ x }}{% endif %}",
     ],
 )
 def test_pillar_that_is_asked_for_with_care(text):
@@ -203,6 +210,12 @@ def test_pillar_that_is_asked_for_with_care(text):
         ("{% for x in pillar.a %}{% endfor %}", "a"),
         ("{% set x = salt.pillar.get('a:b') %}", "a:b"),
         ("{% if 'b' in pillar %}{{ pillar.a }}{% endif %}", "a"),
+        ("{% for x in salt['pillar.get']('a').items() %}{% endfor %}", "a"),
+        ("{% for x in y %}{{ salt['pillar.get']('a') }}{% endfor %}", "a"),
+        ("{% if salt['pillar.get']('b') == 1 %}{{ salt['pillar.get']('a') }}{% endif %}", "a"),
+        ("{% if x == pillar.a %}{% endif %}", "a"),
+        ("{% set x = salt['pillar.get']('a') %}{% set y = pillar.get('x') %}{{ x }}", "a"),
+        ("{{ salt['grains.filter_by']({}, default=salt['pillar.get']('a')) }}", "a"),
     ],
 )
 def test_pillar_that_is_not(text, key):
