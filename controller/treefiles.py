@@ -39,7 +39,7 @@ class TreeFiles:
 
     def answer(self, message: FindFile | ListFiles | GetBlob) -> FileFound | FileList | Blob:
         """The answer to a minion's question; what is not there, or names no place in the tree, is not found."""
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, OverflowError):
             match message:
                 case FindFile():
                     return self._find(message)
