@@ -111,3 +111,47 @@ def test_a_remote_behind_a_server_that_breaks(behind, authority, remote, tmp_pat
     failed = refused(mirror_of(tmp_path, broken, user=USER, password=PASSWORD, ssl_verify=authority[1]))
     assert "502" in failed.reason
     assert failed.retryable
+
+
+def test_a_client_certificate(behind, authority, remote, tmp_path):
+    remote.commit({"top.sls": "one"})
+    clients, strangers = trustme.CA(), trustme.CA()
+    clients.cert_pem.write_to_path(tmp_path / "clients.pem")
+    for name, issuer in (("ours", clients), ("strange", strangers)):
+        made = issuer.issue_cert("minion.example.org")
+        made.private_key_pem.write_to_path(tmp_path / f"{name}.key")
+        made.cert_chain_pems[0].write_to_path(tmp_path / f"{name}.pem")
+    url = behind(
+        authority[0].issue_cert("localhost"), f"ssl_client_certificate {tmp_path}/clients.pem; ssl_verify_client on;"
+    )
+    options = {"user": USER, "password": PASSWORD, "ssl_verify": authority[1]}
+    with_own = {"ssl_cert": str(tmp_path / "ours.pem"), "ssl_key": str(tmp_path / "ours.key")}
+    assert mirror_of(tmp_path / "a", url, **options, **with_own).fetch().changed
+    for name, more in {
+        "none": {},
+        "strange": {"ssl_cert": str(tmp_path / "strange.pem"), "ssl_key": str(tmp_path / "strange.key")},
+    }.items():
+        assert "400" in refused(mirror_of(tmp_path / name, url, **options, **more)).reason
+    for more in (
+        {**with_own, "ssl_cert": str(tmp_path / "missing.pem")},
+        {**with_own, "ssl_key": str(tmp_path / "strange.key")},
+        {**with_own, "ssl_cert": str(tmp_path / "ours.key")},
+    ):
+        failed = refused(mirror_of(tmp_path / "c", url, **options, **more))
+        assert str(tmp_path) in failed.reason, "the file is named"
+    wrong = {**options, "password": WRONG}
+    assert "refused the credentials" in refused(mirror_of(tmp_path / "d", url, **wrong, **with_own)).reason
+    key = (tmp_path / "ours.key").read_bytes()
+    assert not [p for p in (tmp_path / "a").rglob("*") if p.is_file() and key.splitlines()[1] in p.read_bytes()]
+
+
+def test_each_remote_has_its_own_authority(behind, authority, remote, tmp_path):
+    remote.commit({"top.sls": "one"})
+    other = trustme.CA()
+    other.cert_pem.write_to_path(tmp_path / "other.pem")
+    one, two = behind(authority[0].issue_cert("localhost")), behind(other.issue_cert("localhost"))
+    options = {"user": USER, "password": PASSWORD}
+    assert mirror_of(tmp_path / "a", one, **options, ssl_verify=authority[1]).fetch().changed
+    assert mirror_of(tmp_path / "b", two, **options, ssl_verify=str(tmp_path / "other.pem")).fetch().changed
+    assert "certificate" in refused(mirror_of(tmp_path / "c", two, **options, ssl_verify=authority[1])).reason
+    assert "certificate" in refused(mirror_of(tmp_path / "d", one, **options)).reason
