@@ -32,7 +32,13 @@ def open_source(settings: Settings) -> Source:
         settings.git.get("pillar_roots"),
         backends=backends(settings.git),
         ignored=ignored_files(settings.git),
+        asked=_named(settings, "saltenv"),
+        asked_of_pillar=_named(settings, "pillarenv"),
     )
+
+
+def _named(settings: Settings, option: str) -> list[str]:
+    return [str(name)] if (name := settings.language.get(option)) else []
 
 
 def _ready(remotes: Sequence[RemoteSettings], ask: AskVault | None) -> list[RemoteSettings]:

@@ -69,11 +69,12 @@ def own_saltenvs(settings: RemoteSettings, refs: Refs) -> set[str]:
     for each in settings.saltenvs:
         if each.ref:
             mapped.setdefault(each.ref, []).append(each.saltenv)
+    base_is_mapped = any(each.saltenv == "base" and each.ref for each in settings.saltenvs)
     found = {"base"} if base in refs.commits else set()
     for name in (*_listed(settings, "branch", refs.heads), *_listed(settings, "tag", refs.tags)):
         if name in mapped:
             found.update(mapped[name])
-        elif name == base:
+        elif name == base and not base_is_mapped:
             found.add("base")
         elif not settings.disable_saltenv_mapping:
             found.add(name)

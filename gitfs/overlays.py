@@ -6,7 +6,7 @@ a place looks like is asked of `layers_of`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -43,6 +43,7 @@ class Overlays:
         git_first: whether remotes lie over folders.
         ignored: files that are in no tree.
         layers_of: the layers of a place of a remote.
+        asked: environments that somebody is known to ask for, which `fallback` fills where no ref has their name.
     """
 
     def __init__(
@@ -53,12 +54,14 @@ class Overlays:
         git_first: bool,
         ignored: Ignored,
         layers_of: LayersOf,
+        asked: Collection[str] = (),
     ) -> None:
         self.settings = tuple(all_settings)
         self._roots = roots
         self._git_first = git_first
         self._ignored = ignored
         self._layers_of = layers_of
+        self._asked = {"base", *asked} if any(each.fallback for each in all_settings) else set()
         self._last: Shown | None = None
 
     def live(self, refs: Sequence[Refs]) -> Shown:
@@ -81,7 +84,7 @@ class Overlays:
         return {env: tuple(scan(path) for path in paths) for env, paths in self._roots.items()}
 
     def _whole(self, refs: Sequence[Refs], local: _Local, base: Mapping[int, tuple[str, str]]) -> Shown:
-        known = set(self._roots)
+        known = {*self._roots, *self._asked}
         for settings, own in zip(self.settings, refs, strict=True):
             known |= own_saltenvs(settings, own)
         places = [environments(settings, own, known) for settings, own in zip(self.settings, refs, strict=True)]

@@ -83,7 +83,10 @@ class Trees:
 
 
 class Source:
-    """The composition of all mirrors. Settings of one repository share a mirror, for files and pillar alike."""
+    """The composition of all mirrors. Settings of one repository share a mirror, for files and pillar alike.
+
+    `asked` and `asked_of_pillar` are environments that the configuration asks for by name, in either tree.
+    """
 
     def __init__(
         self,
@@ -95,6 +98,8 @@ class Source:
         *,
         backends: Sequence[str] = (ROOTS, GIT),
         ignored: Ignored | None = None,
+        asked: Collection[str] = (),
+        asked_of_pillar: Collection[str] = (),
     ) -> None:
         self._file_settings = tuple(file_settings) if GIT in backends else ()
         self._pillar_settings = tuple(pillar_settings)
@@ -103,10 +108,15 @@ class Source:
         ignored = ignored or Ignored()
         first = tuple(backends)[:1] == (GIT,)
         self._files = Overlays(
-            self._file_settings, self._file_roots, git_first=first, ignored=ignored, layers_of=self._layers
+            self._file_settings, self._file_roots, git_first=first, ignored=ignored, layers_of=self._layers, asked=asked
         )
         self._pillar = Overlays(
-            self._pillar_settings, self._pillar_roots, git_first=False, ignored=ignored, layers_of=self._layers
+            self._pillar_settings,
+            self._pillar_roots,
+            git_first=False,
+            ignored=ignored,
+            layers_of=self._layers,
+            asked=asked_of_pillar,
         )
         self._mirrors: dict[str, Mirror] = {}
         """Repository's key -> its mirror."""
