@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from highstate.ports import Decrypt, DecryptFailed, Ports, SourceFailed
+from highstate.ports import DecryptFailed, Ports, SourceFailed
 from highstate.render.ciphertext import decrypted
 from highstate.render.problems import near
 from highstate.traverse import merge, traverse
@@ -41,6 +41,8 @@ class External:
     errors: list[Problem] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     """Sources that were asked, as `ext_pillar.NAME`."""
+    decrypted: list[str] = field(default_factory=list)
+    """Plain texts that keys of `decrypt_pillar` gave."""
 
     def with_sources(self, pillar: Mapping[str, Value], entries: Sequence[Value]) -> dict[str, Value]:
         """The pillar with all that the sources of `ext_pillar` know."""
@@ -82,7 +84,7 @@ class External:
         if value is _MISSING:
             return pillar
         try:
-            plain = decrypted(value, _reader(self.ports.decrypt), escaped=True)
+            plain = decrypted(value, self._read, escaped=True)
         except DecryptFailed as error:
             self._fail(f"the pillar key {key!r} cannot be decrypted: {error}")
             return pillar
@@ -95,18 +97,15 @@ class External:
             holder[child] = plain
         return whole
 
+    def _read(self, message: str) -> str:
+        if self.ports.decrypt is None:
+            raise DecryptFailed("no keys are set up to decrypt with (option gpg_keydir)")
+        self.decrypted.append(self.ports.decrypt.decrypt(message))
+        return self.decrypted[-1]
+
     def _fail(self, message: str, hint: str = "") -> None:
         pos = Pos(file="ext_pillar", stage=Stage.PILLAR)
         self.errors.append(Problem(message=message, pos=pos, hint=hint))
-
-
-def _reader(port: Decrypt | None) -> Any:
-    def read(message: str) -> str:
-        if port is None:
-            raise DecryptFailed("no keys are set up to decrypt with (option gpg_keydir)")
-        return port.decrypt(message)
-
-    return read
 
 
 def _keys(given: Sequence[Value]) -> list[tuple[str, str]]:

@@ -18,13 +18,14 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from highstate.match import id_matches
-from highstate.ports import NO_PORTS, Fact, Ports, SecretFailed, question
+from highstate.ports import NO_PORTS, DecryptFailed, Fact, Ports, SecretFailed, question
 from highstate.types import Files, Minion, Value
 
 Read: TypeAlias = tuple[Any, ...]
 """What was read: ("value", root, path) whole; ("peek", root, path), whole unless it is a mapping;
 ("keys", root, path); ("has", root, path, key); ("id", matcher, pattern); ("file", saltenv, path);
-("mode", saltenv, path); ("list", saltenv, prefix); ("fact", function, question); ("secret", path) or ("secrets", path).
+("mode", saltenv, path); ("list", saltenv, prefix); ("fact", function, question); ("secret", path) or ("secrets", path);
+("plain", ciphertext).
 Which kind a read is must never follow from its own answer."""
 
 _MISSING = object()
@@ -83,6 +84,12 @@ class Sources:
             raise SecretFailed("no vault is set up (option vault)")
         return self.ports.secrets.list_secrets(path, Minion(id=self.minion_id, grains=self.roots["grains"]))
 
+    def plain(self, ciphertext: str) -> str:
+        """What a message says that was encrypted for the controller; DecryptFailed without keys, or the right one."""
+        if self.ports.decrypt is None:
+            raise DecryptFailed("no keys are set up to decrypt with (option gpg_keydir)")
+        return self.ports.decrypt.decrypt(ciphertext)
+
     def _look(self, read: Read) -> bytes:
         match read:
             case ("value", root, path):
@@ -117,6 +124,11 @@ class Sources:
                     return digest_value(list(self.listed_secrets(path)))
                 except SecretFailed as failed:
                     return digest_value(str(failed))
+            case ("plain", ciphertext):
+                try:
+                    return digest_value(self.plain(ciphertext))
+                except DecryptFailed as failed:
+                    return digest_value([str(failed)])
             case _:
                 raise ValueError(f"no such read: {read!r}")
 
@@ -173,6 +185,11 @@ class Recorder:
         """Names below a path of the vault; SecretFailed when it cannot be had."""
         self.record(("secrets", path))
         return self.sources.listed_secrets(path)
+
+    def plain(self, ciphertext: str) -> str:
+        """What an encrypted message says; DecryptFailed when it cannot be read."""
+        self.record(("plain", ciphertext))
+        return self.sources.plain(ciphertext)
 
     @property
     def volatile(self) -> tuple[str, ...]:

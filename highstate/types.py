@@ -187,6 +187,8 @@ class Compiled:
     warnings: tuple[Problem, ...] = ()
     volatile: tuple[str, ...] = ()
     """Functions of the live machine that pillar and states stand on: their answers may be others by now."""
+    secrets: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    """Plain texts from GnuPG and from a vault that it stands on, to be taken out of what is shown (`redaction`)."""
     seconds: float = 0.0
     """Set by whoever timed it; the compile itself has no clock."""
     files: tuple[frozenset[tuple[str, str, str, str, str]], ...] | None = field(default=None, compare=False, repr=False)

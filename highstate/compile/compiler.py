@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -20,10 +21,11 @@ from highstate.ext_pillar import Decryption, External
 from highstate.ext_top import with_sources
 from highstate.memo import Memo
 from highstate.pillar import PillarResult, compile_pillar
-from highstate.ports import NO_PORTS, Ports
+from highstate.ports import NO_PORTS, DecryptFailed, Ports, SecretFailed
+from highstate.redaction import secret_texts
 from highstate.render import Context, shaping
 from highstate.top import TopResult, top_matches
-from highstate.tracked import ReadFiles, Recorder, digest_value
+from highstate.tracked import Read, ReadFiles, Recorder, digest_value
 from highstate.traverse import merge
 from highstate.types import Chunk, Compiled, Files, Minion, Pos, Problem, Stage, Value
 
@@ -72,14 +74,30 @@ def compile_sls(
 def _with_reads(compiled: Compiled, bench: Bench) -> Compiled:
     """Named: what its pillar, its top file and its states stand on."""
     names = dict.fromkeys(name for recorder in bench.recorders.values() for name in recorder.volatile)
-    parts = [_file_reads(stage, recorder) for stage, recorder in bench.recorders.items()]
+    kept: list[tuple[Recorder, Read]] = []
+    parts = [_file_reads(stage, recorder, kept) for stage, recorder in bench.recorders.items()]
     files = None if names or None in parts else tuple(part for part in parts if part is not None)
-    return replace(compiled, volatile=tuple(names), files=files)
+    return replace(compiled, volatile=tuple(names), files=files, secrets=_secrets(bench, kept))
 
 
-def _file_reads(stage: str, recorder: Recorder) -> frozenset[tuple[str, str, str, str, str]] | None:
-    """What a stage looked at in its tree; None where it looked at more than can be asked of a tree."""
-    tree = "pillar" if stage == "pillar" else "files"
+def _secrets(bench: Bench, kept: Sequence[tuple[Recorder, Read]]) -> frozenset[str]:
+    """All that came of a vault or of an encrypted message."""
+    found = set(bench.decrypted)
+    for recorder, (kind, what) in kept:
+        with contextlib.suppress(SecretFailed, DecryptFailed):
+            sources = recorder.sources
+            found |= secret_texts(sources.plain(what) if kind == "plain" else dict(sources.secret(what)))
+    return frozenset(found)
+
+
+def _file_reads(
+    stage: str, recorder: Recorder, secret: list[tuple[Recorder, Read]]
+) -> frozenset[tuple[str, str, str, str, str]] | None:
+    """What a stage looked at in its tree; None where it looked at more than can be asked of a tree.
+
+    Reads of secrets are added to `secret`.
+    """
+    tree, more = "pillar" if stage == "pillar" else "files", bool(recorder.live)
     found = []
     for read, digest in recorder.reads.items():
         match read[0]:
@@ -91,9 +109,14 @@ def _file_reads(stage: str, recorder: Recorder) -> frozenset[tuple[str, str, str
                 found.append((tree, "list", read[1], read[2], digest.hex()))
             case "value" | "peek" | "keys" | "has" | "id":
                 pass
+            case "plain":
+                secret.append((recorder, read))
+            case "secret":
+                secret.append((recorder, read))
+                more = True
             case _:
-                return None
-    return None if recorder.live else frozenset(found)
+                more = True
+    return None if more else frozenset(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +131,8 @@ class Bench:
     recorders: dict[str, Recorder] = field(default_factory=dict)
     """Stage (`pillar`, `top`, `states`) -> what it read, of the stages that were done."""
     ports: Ports = NO_PORTS
+    decrypted: list[str] = field(default_factory=list)
+    """Plain texts of `decrypt_pillar`."""
 
     def pillar(self, override: Mapping[str, Value] | None = None) -> PillarResult:
         """The minion's pillar, or what is wrong with it.
@@ -149,6 +174,7 @@ class Bench:
         if settings.decrypt_pillar:
             decryption = Decryption(keys=settings.decrypt_pillar, delimiter=settings.decrypt_pillar_delimiter)
             pillar = external.with_plain_text(pillar, decryption)
+            self.decrypted.extend(external.decrypted)
         # What they know may be another thing at any time.
         self.recorders["pillar"].live.update(dict.fromkeys(external.asked))
         bounded = rendered.bounded and pillar is rendered.pillar

@@ -165,16 +165,10 @@ def _dates_as_text(value: Value) -> Value:
 
 
 def _gpg(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
-    def decrypt(message: str) -> str:
-        port = job.context.ports.decrypt
-        if port is None:
-            raise DecryptFailed("no keys are set up to decrypt with (option gpg_keydir)")
-        return port.decrypt(message)
-
     try:
         if flow.loaded:
-            return replace(flow, data=decrypted(flow.data, decrypt))
-        text = decrypted(flow.text.text, decrypt)
+            return replace(flow, data=decrypted(flow.data, job.recorder.plain))
+        text = decrypted(flow.text.text, job.recorder.plain)
         return replace(flow, text=flow.text if text == flow.text.text else plain_text(text))
     except DecryptFailed as error:
         # Not kept: the key may be there the next time.

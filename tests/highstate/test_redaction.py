@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from highstate import Memo, MemoryFiles, Minion, Settings, compile_minion
+from highstate.ports import Ports
 from highstate.redaction import SHORTEST, Redaction, fingerprint, fingerprints, secret_texts
 
 KEY = b"k" * 32
@@ -111,3 +113,57 @@ def test_no_secret_survives_anywhere(secrets: list[str], around: list[str], data
         for each in secrets:
             rest = rest.replace(_mark(each), "")
         assert secret not in rest or secret in "|".join(around)
+
+
+class TestLineage:
+    """Which plain texts a compile says it had."""
+
+    class Keys:
+        def decrypt(self, ciphertext):
+            return {"-----BEGIN PGP MESSAGE-----\n\none\n-----END PGP MESSAGE-----": "correct horse"}.get(
+                ciphertext.strip(), "battery staple"
+            )
+
+    class Vault:
+        def read_secret(self, path, minion):
+            return {"user": "app", "password": f"tr0ub4dor of {minion.id}", "port": 5432}
+
+        def list_secrets(self, path, minion):
+            return []
+
+    def compiled(self, states, pillar, memo=None, minion="web1", **settings):
+        files = MemoryFiles({"base": {"top.sls": b"base: {'*': [s]}", "s.sls": states.encode()}})
+        pillars = MemoryFiles({"base": {"top.sls": b"base: {'*': [p]}", "p.sls": pillar.encode()}})
+        ports = Ports(decrypt=self.Keys(), secrets=self.Vault())
+        return compile_minion(files, pillars, Minion(id=minion), Settings(**settings), memo, ports)
+
+    MESSAGE = "-----BEGIN PGP MESSAGE-----\\n\\n{}\\n-----END PGP MESSAGE-----"
+
+    def test_a_decrypted_message(self):
+        pillar = '#!yaml|gpg\na: "' + self.MESSAGE.format("one") + '"'
+        done = self.compiled("x: {test.nop: [{name: {{ pillar.a }}}]}", pillar)
+        assert done.errors == ()
+        assert done.secrets == {"correct horse"}
+        assert done.files is not None
+
+    def test_a_key_that_is_decrypted_at_the_end(self):
+        done = self.compiled("x: {test.nop: []}", 'a: "' + self.MESSAGE.format("two") + '"', decrypt_pillar=("a",))
+        assert done.pillar == {"a": "battery staple"}
+        assert done.secrets == {"battery staple"}
+
+    def test_a_secret_of_the_vault_also_from_a_memo(self):
+        memo = Memo()
+        states = "x: {test.nop: [{name: {{ salt['vault.read_secret']('a/b', 'password') }}}]}"
+        for minion in ("web1", "web2", "web1", "web3", "web4"):
+            done = self.compiled(states, "{}", memo, minion)
+            assert done.errors == ()
+            assert done.secrets == {"app", f"tr0ub4dor of {minion}", "5432"}
+
+    def test_one_that_fails_says_so_too(self):
+        pillar = '#!yaml|gpg\na: "' + self.MESSAGE.format("one") + '"'
+        done = self.compiled("x: {test.nop: [{name: {{ pillar.a }} {{ nope() }}}]}", pillar)
+        assert not done.ok
+        assert done.secrets == {"correct horse"}
+
+    def test_most_have_none(self):
+        assert self.compiled("x: {test.nop: []}", "a: plain").secrets == frozenset()
