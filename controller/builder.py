@@ -118,6 +118,8 @@ class Builder:
             compiled_revision=revision.digest if answer.ok else compiled_revision,
             digest=answer.digest if answer.ok else digest,
             errors=answer.errors,
+            warnings=answer.warnings,
+            volatile=answer.volatile,
             compiled_at=self.clock(),
             document=answer.document if changed else None,
         )

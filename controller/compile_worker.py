@@ -102,6 +102,8 @@ class CompiledMinion(msgspec.Struct, frozen=True, kw_only=True, tag="compiled"):
     """Digest that the memo gave, where it was another one."""
     errors: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
+    volatile: tuple[str, ...] = ()
+    """What else than trees and grains it stands on; see `Compiled.volatile`."""
     seconds: float = 0.0
 
     @property
@@ -199,6 +201,7 @@ def _packed(compiled: Compiled, request: Request, kept: Kept, started: float) ->
         reads=tuple(map(kept.packed_reads, compiled.files or ())),
         errors=errors,
         warnings=compiled.warnings,
+        volatile=compiled.volatile,
         seconds=time.perf_counter() - started,
     )
 

@@ -29,6 +29,7 @@ from controller.views import (
     PreviewResult,
     PreviewStarted,
     PreviewSummary,
+    PreviewWarned,
     ServiceError,
 )
 from gitfs import Source, Trees, UnknownRef
@@ -49,6 +50,8 @@ class _Sides:
     """Of the minions for which something changes."""
     heads: dict[str, CompiledMinion] = field(default_factory=dict)
     broken: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    warned: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Warnings of the head that the base has not."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -85,6 +88,8 @@ class Previews:
             yield PreviewClass(minions=tuple(ids), text=text, changes=change_views(sides.plans[ids[0]]))
         for errors, ids in _grouped(sides.broken).items():
             yield PreviewBroken(minions=tuple(ids), errors=errors)
+        for warnings, ids in _grouped(sides.warned).items():
+            yield PreviewWarned(minions=tuple(ids), warnings=warnings)
         tested = failed = unreachable = 0
         async for minion, run_id, result in self.calls.gather(tests, TEST_SECONDS):
             outcome = _tested(minion, run_id, result)
@@ -117,6 +122,8 @@ class Previews:
         heads = await compiler.compile(self.revisions.request(after, records, more))
         sides = _Sides([record.id for record in records])
         for old, new in zip(bases, heads, strict=True):
+            if fresh := tuple(str(one) for one in new.warnings if one not in old.warnings):
+                sides.warned[new.minion_id] = fresh
             if not new.ok:
                 sides.broken[new.minion_id] = tuple(str(problem) for problem in new.errors)
                 continue

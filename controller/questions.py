@@ -83,6 +83,12 @@ class HistoryQuery(_Question, frozen=True, kw_only=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 20
 
 
+class CompileQuery(_Question, frozen=True, kw_only=True):
+    """`saltern show`; of a minion."""
+
+    minion: str
+
+
 class RunQuery(_Question, frozen=True, kw_only=True):
     """`saltern show`; the beginning of an id is enough."""
 

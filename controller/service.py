@@ -83,11 +83,15 @@ class ControllerService:
             raise ServiceError("not-found", f"no minion {minion!r}", hint="`saltern status` lists the minions")
         ids = [minion] if minion is not None else [record.id for record in self.store.minions()]
         found = self.state.diff(ids)
-        return found if minion is not None else [each for each in found if each.changes or each.drift or each.errors]
+        return found if minion is not None else [each for each in found if _to_tell(each)]
 
     def history(self, minion: str | None, limit: int) -> Sequence[views.HistoryEntry]:
         """See `views.Service`."""
         return self.state.history(minion, limit)
+
+    def compile_detail(self, minion: str) -> views.CompileView:
+        """See `views.Service`."""
+        return self.state.compile(minion)
 
     def run_detail(self, run_id: str) -> views.RunView:
         """See `views.Service`."""
@@ -259,3 +263,7 @@ def _sync_return(minion: str, run_id: str, result: RunResult | None) -> views.Sy
         states=result.states,
         seconds=result.seconds,
     )
+
+
+def _to_tell(found: views.MinionDiff) -> bool:
+    return bool(found.changes or found.drift or found.errors or found.warnings)

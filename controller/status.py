@@ -19,6 +19,7 @@ from controller.reconcile import Health, Sync, View, health_of, sync_of
 from controller.show import change_views, plan_text, progress_text
 from controller.store import RunRecord, StatusRow, Store
 from controller.views import ServiceError
+from highstate.types import Problem
 
 
 @dataclass(slots=True, kw_only=True)
@@ -60,7 +61,7 @@ class Status:
         view = self.loop.view(row)
         link = self.fleet.link(row.minion.id)
         running = tuple(progress_text(one.said) for one in link.progress.values()) if link else ()
-        errors = tuple(str(problem) for problem in row.desired.errors) if row.desired else ()
+        errors = _texts(row.desired.errors) if row.desired else ()
         synced = bool(row.applied and row.desired and row.applied.digest == row.desired.digest and not errors)
         return views.MinionStatus(
             id=row.minion.id,
@@ -76,6 +77,7 @@ class Status:
             drifted=view.drift.chunks if view.drift else 0,
             message=_message(row, view, errors) if not running else f"running: {running[0]}",
             errors=errors,
+            warnings=_texts(row.desired.warnings) if row.desired else (),
             volatile=tuple(asked),
             asked_at=min(asked.values(), default=None),
             running=running,
@@ -97,7 +99,30 @@ class Status:
             changes=change_views(changes) if changes else (),
             drift=drift,
             drift_at=found_at,
-            errors=tuple(str(problem) for problem in row.desired.errors) if row.desired else (),
+            errors=_texts(row.desired.errors) if row.desired else (),
+            warnings=_texts(row.desired.warnings) if row.desired else (),
+        )
+
+    def compile(self, minion: str) -> views.CompileView:
+        """The newest compile of a minion."""
+        rows = self.store.status_rows([minion])
+        if not rows:
+            raise ServiceError("not-found", f"no minion {minion!r}", hint="`saltern status` lists the minions")
+        [row] = rows
+        desired = row.desired
+        if desired is None:
+            return views.CompileView(id=minion)
+        facts = self.store.facts([minion]).get(minion, [])
+        asked = {fact.question.fun for fact in facts}
+        reads = [views.VolatileRead(name=one.question.fun, asked=one.question.asked, at=one.at) for one in facts]
+        reads += [views.VolatileRead(name=one, at=desired.compiled_at) for one in desired.volatile if one not in asked]
+        return views.CompileView(
+            id=minion,
+            revision=row.attempted_label,
+            compiled_at=desired.compiled_at,
+            errors=_texts(desired.errors),
+            warnings=_texts(desired.warnings),
+            volatile=tuple(reads),
         )
 
     def pending(self, row: StatusRow) -> Plan | None:
@@ -179,4 +204,11 @@ def _message(row: StatusRow, view: View, errors: Sequence[str]) -> str:
             return "waits for `saltern sync`"
         case Sync.PROGRESSING if row.open_run is not None:
             return f"{row.open_run.kind} {row.open_run.run_id}"
-    return f"drift in {view.drift.chunks} chunk(s)" if view.drift else ""
+    if view.drift:
+        return f"drift in {view.drift.chunks} chunk(s)"
+    count = len(row.desired.warnings) if row.desired else 0
+    return f"{count} warning{'s' if count > 1 else ''} of its compile" if count else ""
+
+
+def _texts(problems: Sequence[Problem]) -> tuple[str, ...]:
+    return tuple(str(problem) for problem in problems)

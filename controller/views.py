@@ -84,12 +84,37 @@ class MinionStatus(_View, frozen=True, kw_only=True):
     """One line: the error, the pending changes or the drift."""
     errors: tuple[str, ...] = ()
     """Compile errors with file, line, caret and include chain."""
+    warnings: tuple[str, ...] = ()
+    """What the compile went on with, in the same form."""
     volatile: tuple[str, ...] = ()
     """Functions of the live machine that its highstate stands on, as they answered when they were asked last."""
     asked_at: float | None = None
     """When the oldest of these answers was given."""
     running: tuple[str, ...] = ()
     """How far the runs are that go on there: `12/40 nginx (pkg.installed)`."""
+
+
+class VolatileRead(_View, frozen=True, kw_only=True):
+    """Something that a compile stands on besides trees and grains: its answer may be another by now."""
+
+    name: str
+    """`cmd.which`, `ext_pillar.http_json`, `vault.read_secret`, `#!py`, ..."""
+    asked: str = ""
+    """The arguments of a function, as JSON: `[[positional], {named}]`."""
+    at: float
+    """When it was asked last; of a document that stands, when that was compiled."""
+
+
+class CompileView(_View, frozen=True, kw_only=True):
+    """The newest compile of a minion."""
+
+    id: str
+    revision: str = ""
+    """Label of the revision that was compiled."""
+    compiled_at: float | None = None
+    errors: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    volatile: tuple[VolatileRead, ...] = ()
 
 
 class RemoteStatus(_View, frozen=True, kw_only=True):
@@ -187,6 +212,7 @@ class MinionDiff(_View, frozen=True, kw_only=True):
     drift: tuple[DriftView, ...] = ()
     drift_at: float | None = None
     errors: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class HistoryEntry(_View, frozen=True, kw_only=True):
@@ -296,6 +322,13 @@ class PreviewBroken(_Item, tag="broken", frozen=True, kw_only=True):
     errors: tuple[str, ...]
 
 
+class PreviewWarned(_Item, tag="warned", frozen=True, kw_only=True):
+    """Minions whose compile of the head goes on with something that that of the base has not."""
+
+    minions: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
 class PreviewResult(_Item, tag="result", frozen=True, kw_only=True):
     """What a connected minion says that the head would change (test=True)."""
 
@@ -323,7 +356,7 @@ class PreviewSummary(_Item, tag="summary", frozen=True, kw_only=True):
     seconds: float = 0.0
 
 
-PreviewEvent: TypeAlias = PreviewStarted | PreviewClass | PreviewBroken | PreviewResult | PreviewSummary
+PreviewEvent: TypeAlias = PreviewStarted | PreviewClass | PreviewBroken | PreviewWarned | PreviewResult | PreviewSummary
 
 
 class EventView(_Item, tag="event", frozen=True, kw_only=True):
@@ -377,6 +410,9 @@ class Service(Protocol):
 
     def history(self, minion: str | None, limit: int) -> Sequence[HistoryEntry]:
         """Runs, newest first."""
+
+    def compile_detail(self, minion: str) -> CompileView:
+        """The newest compile of a minion, with its warnings and what it stands on."""
 
     def run_detail(self, run_id: str) -> RunView:
         """One run; an unambiguous beginning of its id is enough."""

@@ -17,6 +17,7 @@ from litestar.response import Stream
 from controller.api import encoding
 from controller.questions import (
     CallQuestion,
+    CompileQuery,
     DiffQuery,
     HistoryQuery,
     KeysQuestion,
@@ -50,6 +51,7 @@ def admin_app(service: Service) -> Litestar:
             delete,
             diff,
             history,
+            compile_detail,
             run_detail,
             call,
             sync,
@@ -144,6 +146,12 @@ async def history(request: AnyRequest) -> Response[bytes]:
     """`saltern history`."""
     query = _query(request, HistoryQuery)
     return encoding.answer(_service(request).history(query.minion, query.limit))
+
+
+@get("/compile")
+async def compile_detail(request: AnyRequest) -> Response[bytes]:
+    """`saltern show`, of a minion."""
+    return encoding.answer(_service(request).compile_detail(_query(request, CompileQuery).minion))
 
 
 @get("/run")

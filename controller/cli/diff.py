@@ -26,7 +26,7 @@ def diff_command(minion: str | None, exit_code: bool, out: str, config_dir: Path
     else:
         for diff in diffs:
             _show(diff)
-        if not any(diff.text or diff.drift or diff.errors for diff in diffs):
+        if not any(diff.text or diff.drift or diff.errors or diff.warnings for diff in diffs):
             output.remark("nothing is pending, nothing drifted")
     if exit_code and any(diff.errors for diff in diffs):
         return COMPILE
@@ -34,12 +34,14 @@ def diff_command(minion: str | None, exit_code: bool, out: str, config_dir: Path
 
 
 def _show(diff: MinionDiff) -> None:
-    if not (diff.text or diff.drift or diff.errors):
+    if not (diff.text or diff.drift or diff.errors or diff.warnings):
         return
     revisions = f" {diff.base or 'nothing'} -> {diff.head}" if diff.head != diff.base else ""
     click.echo(output.styled(f"{diff.id}:{revisions}", bold=True))
     for error in diff.errors:
         click.echo(output.styled(_indented(error), fg="red"))
+    for warning in diff.warnings:
+        click.echo(output.styled(_indented(f"warning: {warning}"), fg="yellow"))
     if diff.text:
         click.echo(coloured_plan(_indented(diff.text)))
     if diff.drift:

@@ -13,7 +13,15 @@ from controller.cli.client import Client
 from controller.cli.diff import coloured_plan
 from controller.cli.failure import COMPILE, FAILED, OK, PENDING, Failure
 from controller.questions import PreviewQuestion
-from controller.views import PreviewBroken, PreviewClass, PreviewResult, PreviewStarted, PreviewSummary, Target
+from controller.views import (
+    PreviewBroken,
+    PreviewClass,
+    PreviewResult,
+    PreviewStarted,
+    PreviewSummary,
+    PreviewWarned,
+    Target,
+)
 
 
 @dataclass(slots=True)
@@ -23,6 +31,7 @@ class Preview:
     started: PreviewStarted | None = None
     classes: list[PreviewClass] = field(default_factory=list)
     broken: list[PreviewBroken] = field(default_factory=list)
+    warned: list[PreviewWarned] = field(default_factory=list)
     results: list[PreviewResult] = field(default_factory=list)
     summary: PreviewSummary | None = None
 
@@ -35,6 +44,8 @@ class Preview:
                 self.classes.append(item)
             case PreviewBroken():
                 self.broken.append(item)
+            case PreviewWarned():
+                self.warned.append(item)
             case PreviewResult():
                 self.results.append(item)
             case PreviewSummary():
@@ -79,7 +90,8 @@ def preview_command(
         case "markdown":
             click.echo(markdown(preview))
         case _:
-            parts = {"started": preview.started, "classes": preview.classes, "broken": preview.broken}
+            parts: dict[str, Any] = {"started": preview.started, "classes": preview.classes, "broken": preview.broken}
+            parts |= {"warned": preview.warned}
             output.document(parts | {"results": preview.results, "summary": preview.summary}, out)
     return preview.exit_code() if exit_code else OK
 
@@ -95,6 +107,10 @@ def _progress(item: Any) -> None:
             click.echo(output.styled(f"\n{_names(item.minions)}: does not compile", fg="red"))
             for error in item.errors:
                 click.echo(output.printable(error))
+        case PreviewWarned():
+            click.echo(output.styled(f"\n{_names(item.minions)}: new warnings", fg="yellow"))
+            for warning in item.warnings:
+                click.echo(output.printable(warning))
         case PreviewResult():
             colour = output.COLOURS.get(item.outcome)
             outcome = output.styled(item.outcome, fg=colour)
@@ -135,6 +151,8 @@ def markdown(preview: Preview) -> str:
         lines += ["| " + " | ".join(str(count) for count in counts) + " |", ""]
     for broken in preview.broken:
         lines += [f"**{_names(broken.minions)}**: does not compile", *_fenced("\n".join(broken.errors))]
+    for warned in preview.warned:
+        lines += [f"**{_names(warned.minions)}**: new warnings", *_fenced("\n".join(warned.warnings))]
     for found in preview.classes:
         count = output.counted(len(found.minions), "minion")
         lines += [f"<details><summary>{_names(found.minions)} ({count})</summary>", "", *_fenced(found.text, "diff")]

@@ -17,7 +17,9 @@ from controller.views import MinionStatus, StatusView
 @click.argument("target", required=False)
 @options.targeting
 @click.option("--watch", is_flag=True, help="Show it again every two seconds until Ctrl-C.")
-@click.option("-v", "--verbose", is_flag=True, help="Show compile errors in full, and what was asked of the machines.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Show errors and warnings of compiles, and what was asked of the machines."
+)
 @options.out
 @options.config_dir
 def status_command(
@@ -46,6 +48,8 @@ def _show(view: StatusView, out: str, verbose: bool) -> None:
     for minion in view.minions if verbose else ():
         for error in minion.errors:
             click.echo(f"\n{minion.id}:\n{output.printable(error)}")
+        for warning in minion.warnings:
+            click.echo(f"\n{minion.id}: warning:\n{output.printable(warning)}")
         if minion.volatile:
             asked = ", ".join(map(output.printable, minion.volatile))
             click.echo(f"\n{minion.id}: asked of the machine, {output.ago(minion.asked_at)}: {asked}")

@@ -15,6 +15,8 @@ from controller.store.schema import applied, desired, documents, minions, revisi
 from highstate.types import Problem
 
 _PROBLEMS = msgspec.json.Decoder(tuple[Problem, ...])
+_REMARKS = msgspec.json.Decoder(tuple[tuple[Problem, ...], tuple[str, ...]])
+"""Warnings, and what the compile stands on."""
 _FAST = 1  # zlib's level: most of the gain for a fifth of the time
 
 
@@ -127,6 +129,8 @@ def desired_record(row: Mapping[Any, Any]) -> DesiredRecord:
     """From a row's columns by name."""
     values = {**row, "digest": row["digest"] or ""}
     values["errors"] = _PROBLEMS.decode(row["errors"]) if row["errors"] else ()
+    remarks = values.pop("remarks")
+    values["warnings"], values["volatile"] = _REMARKS.decode(remarks) if remarks else ((), ())
     return DesiredRecord(**values)
 
 
@@ -146,6 +150,7 @@ def _parts(values: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _desired_values(record: DesiredRecord) -> dict[str, Any]:
+    remarked = record.warnings or record.volatile
     return {
         "minion": record.minion,
         "generation": record.generation,
@@ -154,6 +159,7 @@ def _desired_values(record: DesiredRecord) -> dict[str, Any]:
         "digest": record.digest or None,
         "errors": msgspec.json.encode(record.errors) if record.errors else None,
         "compiled_at": record.compiled_at,
+        "remarks": msgspec.json.encode((record.warnings, record.volatile)) if remarked else None,
     }
 
 

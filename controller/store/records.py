@@ -76,6 +76,9 @@ class DesiredRecord:
     digest: str = ""
     """Of the last good document; its content is `Store.document(digest)`."""
     errors: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    volatile: tuple[str, ...] = ()
+    """What else than trees and grains it stands on: functions of the machine, external pillars, a vault, programs."""
     compiled_at: float = 0.0
     document: bytes | None = None
     """Packed document, to be written; None when the store has one with this digest. Never set on what is read."""

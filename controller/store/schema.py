@@ -21,7 +21,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest migration."""
 
 metadata = MetaData(
@@ -94,6 +94,7 @@ desired = Table(
     Column("digest", ForeignKey("documents.digest"), index=True),
     Column("errors", LargeBinary),
     Column("compiled_at", Float, nullable=False),
+    Column("remarks", LargeBinary),
 )
 
 applied = Table(

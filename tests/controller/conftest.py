@@ -26,6 +26,7 @@ from controller.views import (
     CallProgress,
     CallReturn,
     ChunkChange,
+    CompileView,
     ControllerKey,
     DriftView,
     EventView,
@@ -40,11 +41,13 @@ from controller.views import (
     PreviewResult,
     PreviewStarted,
     PreviewSummary,
+    PreviewWarned,
     RemoteStatus,
     RunView,
     ServiceError,
     SyncReturn,
     Target,
+    VolatileRead,
 )
 
 STATES = {
@@ -100,6 +103,7 @@ class Desk:
                 last_seen=2_000.0,
                 message="compile error\x1b[31m" if name == "db1" else "",
                 errors=("db.sls:3: 'nope' is undefined",) if name == "db1" else (),
+                warnings=("web.sls:3: the last one alone counts",) if name == "web1" else (),
             )
             for name in self._match(target)
         ]
@@ -149,8 +153,9 @@ class Desk:
         change = ChunkChange(key="file_|-motd", action="changed", fields=(FieldChange(field="mode", old="1", new=2),))
         drift = DriftView(key="file_|-motd", comment="would be updated", changes={"mode": "0600"})
         found = MinionDiff(
-            id="web1", base="abc", head="def", text="~ file.managed motd", changes=(change,), drift=(drift,)
-        )
+            id="web1", base="abc", head="def", text="~ file.managed motd", changes=(change,), drift=(drift,),
+            warnings=("web.sls:3: the last one alone counts",),
+        )  # fmt: skip
         return [found] if minion in (None, "web1") else []
 
     def history(self, minion: str | None, limit: int) -> Sequence[HistoryEntry]:
@@ -163,6 +168,17 @@ class Desk:
             for number in range(5)
         ]  # fmt: skip
         return [entry for entry in entries if minion in (None, entry.minion)][:limit]
+
+    def compile_detail(self, minion: str) -> CompileView:
+        """web1 stands on an answer of its machine and on a page."""
+        if minion != "web1":
+            raise ServiceError("not-found", f"no minion {minion!r}")
+        reads = (
+            VolatileRead(name="cmd.which", asked='[["nginx"], {}]', at=1_000.0),
+            VolatileRead(name="ext_pillar.http_json", at=2_000.0),
+        )
+        warnings = ("web.sls:3: the last one alone counts",)
+        return CompileView(id=minion, revision="abc1234", compiled_at=2_000.0, warnings=warnings, volatile=reads)
 
     def run_detail(self, run_id: str) -> RunView:
         """One of the five."""
@@ -227,6 +243,8 @@ class Desk:
         yield PreviewStarted(base=base, head=head, minions=len(names), changed=changed, unchanged=0, broken=broken)
         if broken:
             yield PreviewBroken(minions=tuple(names), errors=("web.sls:1: no such thing",))
+        if head == "warned":
+            yield PreviewWarned(minions=tuple(names), warnings=("web.sls:3: the last one alone counts",))
         if changed:
             yield PreviewClass(minions=tuple(names), text="+ file.managed motd\n  ```\n")
             if live:

@@ -188,3 +188,17 @@ async def test_what_stands_on_trees_alone_does_not_grow_old(rig):
     await rig.builder.build(request(), revision("r1"), ())
     rig.clock.now += 10_000
     assert rig.builder.expired() == []
+
+
+async def test_what_a_compile_said_besides_is_stored(rig):
+    twice = "site: {test.nop: [{require: [{test: b}]}, {require: [{test: b}]}]}\nb: {test.nop: []}\n"
+    await rig.builder.build(
+        request(**{"web.sls": twice, "db.sls": "#!py\ndef run():\n    return {}\n"}), revision("r1"), ()
+    )
+    web, db = rig.store.desired("web1"), rig.store.desired("db1")
+    [warning] = web.warnings
+    assert "the last one alone counts" in warning.message
+    assert (warning.pos.file, warning.pos.line) == ("web.sls", 1)
+    assert (web.volatile, db.volatile) == ((), ("#!py",))
+    await rig.builder.build(request(), revision("r2"), ())
+    assert rig.store.desired("web1").warnings == ()

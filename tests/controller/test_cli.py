@@ -209,6 +209,36 @@ def test_diff_history_and_show(saltern, served):
     assert "there is no run" in missing.err
 
 
+WARNING = "web.sls:3: the last one alone counts"
+
+
+def test_warnings_of_a_compile_are_shown(saltern, served):
+    assert WARNING in saltern("status", "-v").out
+    assert WARNING not in saltern("status").out
+    assert json.loads(saltern("status", "web1", "--out", "json").out)["minions"][0]["warnings"] == [WARNING]
+    assert f"warning: {WARNING}" in saltern("diff").out
+    assert json.loads(saltern("diff", "--out", "json").out)[0]["warnings"] == [WARNING]
+    words = ("preview", "--base", "main", "--head", "warned")
+    assert f"new warnings\n{WARNING}" in saltern(*words).out
+    assert json.loads(saltern(*words, "--out", "json").out)["warned"][0]["warnings"] == [WARNING]
+    assert f"new warnings\n```\n{WARNING}\n```" in saltern(*words, "--out", "markdown").out
+
+
+def test_what_a_minion_stands_on(saltern, served):
+    shown = saltern("show", "web1").out
+    assert "minion:    web1" in shown
+    assert f"warning: {WARNING}" in shown
+    [asked] = [line for line in shown.splitlines() if line.startswith("cmd.which")]
+    assert '[["nginx"], {}]' in asked
+    assert "1970" in asked
+    view = json.loads(saltern("show", "web1", "--out", "json").out)
+    assert [(one["name"], one["at"]) for one in view["volatile"]] == [
+        ("cmd.which", 1_000.0),
+        ("ext_pillar.http_json", 2_000.0),
+    ]
+    assert saltern("show", "nobody").code == 1
+
+
 def test_sync_pause_and_resume(saltern, served, desk):
     done = saltern("sync", "web1", "--whole")
     assert done.code == 0

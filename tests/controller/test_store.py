@@ -307,6 +307,15 @@ def test_the_first_compile_may_fail(store):
     assert store.desired("a") == record
 
 
+def test_what_a_compile_said_besides_is_kept(store):
+    store.seen("a", 1.0)
+    record = DesiredRecord(minion="a", revision="r1", warnings=(PROBLEM,), volatile=("#!py",), compiled_at=3.0)
+    store.put_compiled([record])
+    assert store.desired("a") == record
+    [row] = store.status_rows(["a"])
+    assert (row.desired.warnings, row.desired.volatile) == ((PROBLEM,), ("#!py",))
+
+
 def test_a_minion_that_was_forgotten_meanwhile_stops_nobody(store):
     store.seen("a", 1.0)
     store.put_compiled([DesiredRecord(minion=name, generation=1, digest="d", document=b"x") for name in ("gone", "a")])
