@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
+from operator import attrgetter
 from typing import Any, Protocol, TypeAlias
+
+from highstate.records import dataclass
 
 Value: TypeAlias = Any
 """A value as YAML and msgpack know it: None, bool, int, float, str, bytes, list, dict (keys of any scalar type)."""
@@ -252,7 +255,8 @@ class StateResult:
 
     def with_(self, **given: Value) -> StateResult:
         """A copy with some fields replaced; `dataclasses.replace` takes twice as long, and each state has one."""
-        return StateResult(**{name: getattr(self, name) for name in _RESULT_FIELDS if name not in given}, **given)
+        return StateResult(**{**dict(zip(_RESULT_FIELDS, _result_values(self), strict=True)), **given})
 
 
 _RESULT_FIELDS = tuple(one.name for one in fields(StateResult))
+_result_values = attrgetter(*_RESULT_FIELDS)

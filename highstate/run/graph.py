@@ -23,7 +23,7 @@ class Graph:
         self.followers: dict[str, list[str]] = {}
         """Key → keys of the chunks that are a prereq of it, so must run before it."""
         for key, chunk in chunks.items():
-            for item in items(chunk, "prereq"):
+            for item in items(chunk, "prereq") if "prereq" in chunk.arguments else ():
                 for first in self.index.find(item, key):
                     self.followers.setdefault(first, []).append(key)
 

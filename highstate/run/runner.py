@@ -249,10 +249,11 @@ class _Run:
         if missing:
             return _not_run(chunk, False, "The following requisites were not found:\n" + "\n".join(missing))
         followers = self.graph.followers.get(key, ())
-        for first in [*self.graph.before(found), *followers]:
-            self.finish(first)
-        if self.stopped:
-            return _not_run(chunk, False, "")
+        if found or followers:
+            for first in [*self.graph.before(found), *followers]:
+                self.finish(first)
+            if self.stopped:
+                return _not_run(chunk, False, "")
         prediction = self.predictions.get(key)
         if prediction is not None and prediction.result is False:
             return replace(prediction, changes={})
@@ -262,7 +263,7 @@ class _Run:
             unchanged = prediction is not None and prediction.result is True and not prediction.changes
             return prediction if prediction is not None and unchanged else self.unmet(chunk, failed)
         status = self.with_owed(key, chunk, status)
-        if status in _NOT_RUN:
+        if status is not Status.MET and status in _NOT_RUN:
             return _not_run(chunk, True, _NOT_RUN[status])
         self.begins(key)
         if not self.is_parallel(chunk):
@@ -369,13 +370,14 @@ class _Run:
         heard: dict[str, None] = {}
         find = self.graph.index.find
         for key, chunk in self.chunks.items():
-            for item in items(chunk, "listen"):
-                if any(self.is_changed(one) for one in find(item, key)) and key not in self.known:
-                    heard[key] = None
-            for item in items(chunk, "listen_in"):
-                if self.is_changed(key):
+            if "listen" in chunk.arguments:
+                for item in items(chunk, "listen"):
+                    if any(self.is_changed(one) for one in find(item, key)) and key not in self.known:
+                        heard[key] = None
+            if "listen_in" in chunk.arguments and self.is_changed(key):
+                for item in items(chunk, "listen_in"):
                     heard.update(dict.fromkeys(one for one in find(item, key) if one not in self.known))
-            if key not in self.known and listener_key(chunk) in self.owed:
+            if self.owed and key not in self.known and listener_key(chunk) in self.owed:
                 heard[key] = None
         for key in heard:
             self.listener(self.chunks[key])

@@ -7,7 +7,6 @@ its old configuration, because at the next run nothing changes any more. Here it
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from highstate.run.requisites import Index, changed, items
 from highstate.types import Chunk, StateResult
@@ -17,7 +16,7 @@ _FOLLOWED = ("watch", "watch_any", "onchanges", "onchanges_any")
 
 def listener_key(chunk: Chunk) -> str:
     """The key of what a chunk does because of `listen`."""
-    return replace(chunk, id=f"listener_{chunk.id}", fun="mod_watch").tag
+    return f"{chunk.state}_|-listener_{chunk.id}_|-{chunk.name}_|-mod_watch"
 
 
 def owed_after(

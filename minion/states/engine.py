@@ -249,9 +249,8 @@ def _arguments(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The arguments that the function takes, and warnings about those that nobody takes."""
     own = {key: value for key, value in given.items() if key in function.parameters}
-    if function.takes_anything:
-        known = {*_GLOBAL, *function.ignored, *function.refused}
-        own |= {key: value for key, value in given.items() if key not in known and not key.startswith("__")}
+    if function.takes_anything and given:
+        own |= {key: value for key, value in given.items() if key not in _GLOBAL and not function.knows(key)}
     if "saltenv" in function.parameters:
         own.setdefault("saltenv", chunk.saltenv)
     if watched and "sfun" in function.parameters:
@@ -267,8 +266,7 @@ def _arguments(
         if key in function.refused and given[key]:
             full = f"{chunk.state}.{chunk.fun}"
             raise StateFailed(f"{key} is not supported by {full}: {function.refused[key]}")
-    known = {*function.ignored, *function.refused}
-    return own, tuple(_strange(chunk, key, function) for key in strange if key not in known)
+    return own, tuple(_strange(chunk, key, function) for key in strange if not function.knows(key))
 
 
 def _strange(chunk: Chunk, key: str, function: Function) -> str:

@@ -74,7 +74,8 @@ def managed(
         mode, warning = _mode_of(machine, source)
         warnings += warning
     rendered = rendering(template, context, defaults, {"name": name, "user": user, "group": group, "mode": mode})
-    rendered = _with_accumulated(machine, name, rendered)
+    if name in machine.accumulated:
+        rendered = replaced(rendered, variables={**rendered.variables, "accumulator": machine.accumulated[name]})
     codec = (str(encoding or "utf-8"), encoding_errors)
     data: bytes | LocalFile | None = of_contents(
         machine,
@@ -127,13 +128,6 @@ def _replaceable(name: str, found: FileStat | None) -> None:
         raise StateFailed(f"Specified target {name} is a directory")
     if found is not None and found.kind == "other":
         raise StateFailed(f"Specified target {name} is neither a file nor a symlink: it is left alone")
-
-
-def _with_accumulated(machine: Reader, name: str, rendered: Template) -> Template:
-    gathered = machine.accumulated.get(name)
-    if not gathered:
-        return rendered
-    return replaced(rendered, variables={**rendered.variables, "accumulator": gathered})
 
 
 def _finished(

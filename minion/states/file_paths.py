@@ -20,7 +20,7 @@ def checked(name: Value, what: str = "file") -> str:
     """The name as a clean absolute path; StateFailed in Salt's words."""
     if not isinstance(name, str) or not name:
         raise StateFailed(f"Must provide name to file.{what}")
-    if not posixpath.isabs(name):
+    if name[0] != "/":
         raise StateFailed(f"Specified file {name} is not an absolute path")
     if "\0" in name:
         raise StateFailed(f"Specified file {name!r} holds a NUL character")

@@ -6,8 +6,7 @@ run may be about to make it; the act says so when it does not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from highstate.records import dataclass
 from minion.states.plan import FileStat, Machine, StateFailed, Value
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, overload
 from urllib.parse import parse_qs
 
+from highstate.records import dataclass
 from minion.lookup import MISSING, lookup
 from minion.states.fetch import SCHEMES, shown
 from minion.states.file_digests import Digest, digest_of
@@ -221,7 +222,7 @@ def of_contents(
     codec: tuple[str, str] = ("utf-8", "strict"),
 ) -> bytes | None:
     """Content from the arguments; None when none of the three is given. `codec`: encoding, what is done with errors."""
-    if [contents, pillar, grains].count(None) < 2:
+    if (contents is None) + (pillar is None) + (grains is None) < 2:
         raise StateFailed("Only one of 'contents', 'contents_pillar', and 'contents_grains' is permitted")
     if pillar is not None:
         contents = _looked_up(machine.pillar, pillar, "Pillar", delimiter)
@@ -231,18 +232,21 @@ def of_contents(
         return None
     if isinstance(contents, bytes):
         return contents
-    parts = contents if isinstance(contents, list | tuple) else [contents]
-    if any([isinstance(part, Mapping | list | tuple) for part in parts]):  # noqa: C419  (a generator costs more)
-        raise StateFailed(
-            "Contents specified by contents/contents_pillar/contents_grains is not a string or list of strings, "
-            "and is not binary data. SLS is likely malformed."
-        )
-    lines = [line for part in parts for line in str(part).splitlines()]
-    text = "\n".join([*lines, ""])
+    text = "\n".join([*(contents.splitlines() if isinstance(contents, str) else _lines(contents)), ""])
     try:
         return (text if newline else text.rstrip("\r\n")).encode(*codec)
     except (LookupError, UnicodeEncodeError) as error:
         raise StateFailed(f"The contents cannot be encoded as {codec[0]}: {error}") from None
+
+
+def _lines(contents: Value) -> list[str]:
+    parts = contents if isinstance(contents, list | tuple) else [contents]
+    if any(isinstance(part, Mapping | list | tuple) for part in parts):
+        raise StateFailed(
+            "Contents specified by contents/contents_pillar/contents_grains is not a string or list of strings, "
+            "and is not binary data. SLS is likely malformed."
+        )
+    return [line for part in parts for line in str(part).splitlines()]
 
 
 def _looked_up(data: Mapping[str, Value], keys: Value, what: str, delimiter: str) -> Value:

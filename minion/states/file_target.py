@@ -7,14 +7,16 @@ Called by file.managed, recurse and serialize. What plans looks through a `Reade
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from highstate.records import dataclass
 from minion.states.file_attributes import attributes, set_attributes
 from minion.states.file_diff import HIDDEN, LARGEST, diff, too_large, unified
 from minion.states.file_paths import make_parents, missing_parents
 from minion.states.file_perms import Perms, differing, put
 from minion.states.file_sources import LocalFile
 from minion.states.plan import Change, FileStat, Machine, Reader, StateFailed
+
+_AS_THEY_ARE = Perms()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +58,7 @@ def check_of(command: object, folder: str, suffix: str) -> Check | None:
 def file_changes(machine: Reader, wanted: Wanted, found: FileStat | None) -> tuple[Change, ...]:
     """What it takes to make a file (or the symlink that `found` is) as it is wanted."""
     content = _content_change(machine, wanted, found)
-    if content is None and found is not None and wanted.perms == Perms() and wanted.attrs is None:
+    if content is None and found is not None and wanted.perms == _AS_THEY_ARE and wanted.attrs is None:
         return ()
     fresh = found is None or (found.kind == "symlink" and content is not None)
     changes = [] if content is None else [content]

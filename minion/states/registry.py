@@ -72,6 +72,10 @@ class Function:
     refused: Mapping[str, str] = field(default_factory=dict)
     """Arguments of Salt's that are not supported → what to do instead."""
 
+    def knows(self, argument: str) -> bool:
+        """Whether it is an argument that the function is not given, and nobody is warned of."""
+        return argument in self.ignored or argument in self.refused or argument.startswith("__")
+
 
 def find(state: str, fun: str, sls: str) -> Function:
     """The function of `state.fun`; UnknownState, in Salt's words and with near names, when there is none."""
