@@ -9,24 +9,32 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from controller.pillar_sources import CommandSource, FileTree, HttpSource
 from controller.top_sources import ExtNodes
-from highstate.ports import PillarSource, Ports
+from highstate.ports import PillarSource, Ports, TopSource
 from highstate.render.yaml_loader import load_yaml
 from highstate.types import Value
+
+if TYPE_CHECKING:
+    from controller.plugins import Plugins
 
 
 def ports_of(options: Mapping[str, Any]) -> Ports:
     """Ports for `gpg_keydir`, `vault` and every kind of `ext_pillar`. Equal options give the same ports."""
-    return _made(json.dumps(options, sort_keys=True, default=str))
+    return _made(json.dumps(options, sort_keys=True, default=str))[0]
+
+
+def plugins_of(options: Mapping[str, Any]) -> Plugins | None:
+    """The administrator's modules of `extension_modules` and `module_dirs`, None without any folder."""
+    return _made(json.dumps(options, sort_keys=True, default=str))[1]
 
 
 @cache
-def _made(options: str) -> Ports:
+def _made(options: str) -> tuple[Ports, Plugins | None]:
     given: dict[str, Any] = json.loads(options)
     keyring = vault = None
     if given.get("gpg_keydir"):
@@ -44,7 +52,20 @@ def _made(options: str) -> Ports:
         "http_json": HttpSource(json.loads),
         "file_tree": FileTree(given.get("nodegroups")),
     }
-    return Ports(decrypt=keyring, secrets=vault, pillar_sources=sources, top_sources={"ext_nodes": ExtNodes()})
+    tops: dict[str, TopSource] = {"ext_nodes": ExtNodes()}
+    folders = [Path(folder) for folder in (given.get("extension_modules"), *(given.get("module_dirs") or ())) if folder]
+    if not folders:
+        return Ports(decrypt=keyring, secrets=vault, pillar_sources=sources, top_sources=tops), None
+    from controller.plugins import PillarPlugins, Plugins, TopPlugins
+
+    plugins = Plugins(folders=folders, opts=given.get("configuration") or given)
+    with_plugins = Ports(
+        decrypt=keyring,
+        secrets=vault,
+        pillar_sources=PillarPlugins(sources, plugins),
+        top_sources=TopPlugins(tops, plugins),
+    )
+    return with_plugins, plugins
 
 
 def _yaml(text: str) -> Value:

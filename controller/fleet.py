@@ -68,6 +68,8 @@ class Fleet:
 
     def __init__(self) -> None:
         self._links: dict[str, Link] = {}
+        self.version = 0
+        """Another one whenever somebody comes or goes."""
         self._minion_of: dict[str, str] = {}
 
     def __iter__(self) -> Iterator[Link]:
@@ -83,6 +85,7 @@ class Fleet:
     def connect(self, link: Link) -> None:
         """A minion said Hello: this connection replaces the one before, and what was sent there may be lost."""
         self.disconnect(link.minion)
+        self.version += 1
         self._links[link.minion] = link
         self._minion_of[link.key] = link.minion
 
@@ -90,6 +93,7 @@ class Fleet:
         """Forget a connection; what it was, None when there was none."""
         link = self._links.pop(minion, None)
         if link is not None:
+            self.version += 1
             self._minion_of.pop(link.key, None)
         return link
 

@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from controller.minion_facts import Heard
+from controller.minion_facts import KNOWN, Heard
 from controller.store import Store
 from highstate import Minion, match_minion
 from highstate.match import Kind, broken_regex
@@ -87,7 +87,7 @@ class Mines:
     """The pillar of a minion, for targets by pillar."""
     nodegroups: Mapping[str, Any] = field(default_factory=dict)
     keys_version: Callable[[], int] = lambda: 0
-    """Another number whenever other keys are accepted."""
+    """Another number whenever other keys are accepted, or others are connected."""
     _changes: int = 0
     _settled: tuple[int, int] | None = None
     _kept: dict[str, tuple[tuple[int, int], Heard]] = field(default_factory=dict)
@@ -150,18 +150,19 @@ class Mines:
         self.store.put_facts(minion, {question: FactAnswer(value=mark) for question, mark in marks.items()}, now)
         self._settled = None  # one of them may have changed while it was compiled
 
-    def settle(self) -> list[str]:
-        """Minions for which an answer is another one than when they were compiled."""
+    def settle(self, hear: Callable[[Question, Minion], Heard] | None = None) -> list[str]:
+        """Minions for which an answer is another one than when they were compiled; `hear` gives answers, else this."""
         version = self._version()
         if self._settled == version:
             return []
         self._settled = version
-        records = self.store.facts_of(GET)
+        records = [record for fun in KNOWN for record in self.store.facts_of(fun)]
+        ask = hear or self.hear
         grains = {record.id: record.grains for record in self.store.minions()} if records else {}
         due = {
             minion: None
             for minion, record in records
-            if self.hear(record.question, Minion(id=minion, grains=grains.get(minion, {}))).mark != record.answer.value
+            if ask(record.question, Minion(id=minion, grains=grains.get(minion, {}))).mark != record.answer.value
         }
         return list(due)
 

@@ -30,7 +30,7 @@ class Heard(NamedTuple):
 
     answer: FactAnswer
     mark: str
-    """The same for equal answers: what is recorded of it."""
+    """The same for equal answers: what is recorded of it. Empty: nothing is, it is asked at each compile."""
     shared: bool = False
     """Whether every minion of a fleet hears the same."""
 
@@ -73,5 +73,6 @@ class MinionFacts:
         if len(asked.asked) > MOST_ASKED or len(self.heard) >= MOST_HEARD:
             return Fact(error=f"is asked with more than {MOST_ASKED} bytes, or more than {MOST_HEARD} times")
         said = hear(asked)
-        self.heard[asked] = said.mark
+        if said.mark:
+            self.heard[asked] = said.mark
         return Fact(value=said.answer.value, error=said.answer.error)

@@ -21,6 +21,7 @@ import structlog
 from controller.api import serve
 from controller.builder import Builder
 from controller.calls import Calls
+from controller.compile_ports import plugins_of
 from controller.compile_walls import walls_of
 from controller.compiler import ProcessCompiler
 from controller.documents import Documents
@@ -34,6 +35,7 @@ from controller.metrics import Metrics
 from controller.mines import Mines
 from controller.preview import Previews
 from controller.revisions import Revisions
+from controller.runners import Runners
 from controller.service import ControllerService
 from controller.settings import Settings
 from controller.sources import open_source
@@ -134,6 +136,7 @@ class _Parts:
     inbox: Inbox
     facts: LiveFacts
     mines: Mines
+    runners: Runners
     revisions: Revisions
     metrics: Metrics
     epoch: str
@@ -175,9 +178,10 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         store=store,
         pillar_of=targets.pillar_of,
         nodegroups=targets.nodegroups,
-        keys_version=lambda: keyring.version,
+        keys_version=lambda: keyring.version + fleet.version,
     )
-    compiler.know = mines.hear
+    runners = Runners(store=store, fleet=fleet, mines=mines, plugins=lambda: plugins_of(settings.ports))
+    compiler.know = runners.hear
     builder = Builder(
         compiler=compiler,
         store=store,
@@ -262,6 +266,7 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         inbox=inbox,
         facts=facts,
         mines=mines,
+        runners=runners,
         revisions=revisions,
         metrics=metrics,
         epoch=epoch,
@@ -284,7 +289,7 @@ async def _keep_house(parts: _Parts, store: Store, settings: Settings) -> None:
     while True:
         await asyncio.sleep(HOUSEKEEPING_SECONDS)
         parts.revisions.refresh()
-        if changed := parts.mines.settle():
+        if changed := parts.mines.settle(parts.runners.hear):
             parts.revisions.due(*changed)
         parts.facts.ask_due(parts.loop.policy.drift.interval)
         parts.inbox.silence(time.time() - settings.minion_timeout)

@@ -72,7 +72,7 @@ class Settings:
     language: Mapping[str, Any] = field(default_factory=dict)
     """Fields of `highstate.Settings` that were set."""
     ports: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """`gpg_keydir`, `vault` and `nodegroups`: what `compile_ports` makes ports of."""
+    """`gpg_keydir`, `vault`, `nodegroups` and where plugins lie: what `compile_ports` makes ports of."""
     places: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Option -> `file:line` where it was set."""
 
@@ -104,6 +104,8 @@ def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR) -> Settings:
         home[key] = value
     language |= {key: git[key] for key in ("ext_pillar",) if key in git}
     ports |= {key: language[key] for key in ("nodegroups",) if key in language}
+    if "extension_modules" in ports or "module_dirs" in ports:
+        ports["configuration"] = {key: entry.value for key, entry in entries.items()}  # plugins see it all, as in Salt
     faults += _contradictions(values, entries)
     if faults:
         raise BadSettings(faults)
@@ -267,6 +269,8 @@ _LANGUAGE: dict[str, read.Reader] = {
 _PORTS: dict[str, read.Reader] = {
     "gpg_keydir": read.folder,
     "vault": read.vault,
+    "extension_modules": read.folder,
+    "module_dirs": read.folders,
 }
 _RENDERERS = ("allow_py_renderer", "renderer_whitelist", "renderer_blacklist")
 """Options that `highstate.Settings` takes among its `opts`."""

@@ -83,6 +83,11 @@ def folder(value: Any) -> str:
     return str(path(value))
 
 
+def folders(value: Any) -> tuple[str, ...]:
+    """Absolute paths."""
+    return tuple(folder(one) for one in sequence(value))
+
+
 def vault(value: Any) -> dict[str, Any]:
     """The option `vault`, looked through as the adapter will read it."""
     from controller.secrets.vault import BadVault, VaultSettings

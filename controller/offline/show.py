@@ -23,7 +23,7 @@ from highstate.top import TopResult
 from highstate.tracked import Read, Recorder
 from highstate.types import Minion, Pos, Problem, Stage, Value
 
-_WORLD = ("gpg_keydir", "vault", "ext_pillar")
+_WORLD = ("gpg_keydir", "vault", "ext_pillar", "master_tops")
 """Options that need adapters, which are loaded for them alone."""
 
 GitLayers = Sequence[tuple[str, GitLayer]]

@@ -46,7 +46,7 @@ class Call:
         """A minion option."""
         return self.recorder.view("opts").get(name, default)
 
-    def ask(self, fun: str, *arguments: Value, **named: Value) -> Value:
+    def ask(self, fun: str, /, *arguments: Value, **named: Value) -> Value:
         """What the machine answers, where a function cannot tell by itself; FunctionFailed when it is not known."""
         given = {key: plain(value) for key, value in named.items()}
         fact = self.recorder.fact(fun, [plain(one) for one in arguments], given)

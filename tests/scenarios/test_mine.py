@@ -37,6 +37,11 @@ def test_what_minions_have_reaches_the_templates_of_others(make_rig):
     rig.wait("the new value", lambda: members(rig) == {"web1": "10.0.0.1", "web2": "10.9.9.9"})
     got = rig.saltern("run", "db1", "mine.get", "*", "app_address", "--out", "json")
     assert {"web1", "web2", "db1"} == set(json.loads(got.stdout)["db1"])
+    runner = {"states/members.sls": ("'mine.get'](", "'saltutil.runner']('mine.get', tgt=")}
+    text = rig.work / "states" / "members.sls"
+    text.write_text(text.read_text().replace("'app_address')", "fun='app_address')"))
+    rig.wait_applied(rig.push("asked as pillars ask", runner))
+    assert members(rig) == {"web1": "10.0.0.1", "web2": "10.9.9.9"}
     rig.saltern("run", "web1", "mine.delete", "app_address")
     rig.wait("it to be gone", lambda: members(rig) == {"web2": "10.9.9.9"})
     rig.saltern("key", "delete", "web2", "--yes")
