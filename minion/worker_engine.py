@@ -19,8 +19,7 @@ from minion.holding import FILE_NAME, read_document
 from minion.journal import RunJournal, kind_of
 from minion.modules.context import Compiler, Context
 from minion.modules.loader import Modules
-from minion.run_turns import Turns
-from minion.worker_process import AgentGone
+from minion.worker_process import AgentGone, take_lock
 from wire.messages import Call, FactAnswer, GetMine, MineFound, Preview, Refused, Run, RunResult
 
 if TYPE_CHECKING:
@@ -186,6 +185,22 @@ def _mine_of_others(questions: AgentQuestions, asked: str) -> FactAnswer:
     if isinstance(answer, MineFound):
         return answer.answer
     return FactAnswer(error=answer.message if isinstance(answer, Refused) else "an answer of another kind came")
+
+
+class _RunLock:
+    """The lock of state runs for a call, which may run states within states: taken once, kept till the end."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._taken = False
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Wait for the lock, unless it is ours."""
+        if not self._taken:
+            take_lock(self._path, wait=True)
+            self._taken = True
+        yield
 
 
 def _trim_cache(order: Order) -> None:
