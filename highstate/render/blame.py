@@ -21,6 +21,9 @@ from highstate.types import Pos, Problem, Stage
 __all__ = ["excerpt", "json_failed", "template_failed", "toml_failed", "yaml_failed"]
 
 _UNKNOWN = re.compile(r"No (filter|test) named '(\w+)'")
+_MISSING_FILE = re.compile(r"there is no file salt://(\S+)")
+_NOT_EXPORTED = re.compile(r"the template '([^']+)'.* does not export the requested name '(\w+)'")
+_EXPORTS = re.compile(r"\{%[-+]?\s*(?:set|macro|import_\w+ .+ as|import .+ as|load_\w+ as)\s+(\w+(?:\s*,\s*\w+)*)")
 
 ON_THE_MACHINE = (
     "states are compiled on the controller: use a grain or pillar value, or let a state with onlyif/unless ask"
@@ -34,6 +37,7 @@ def template_failed(error: Exception, path: str, context: Context, recorder: Rec
     source = _source(file or path, context, recorder)
     pos = Pos(file=file or path, saltenv=context.saltenv, line=line, template_line=line, stage=Stage.RENDER)
     message, hint, live = _describe(error)
+    hint = _near_import(error, message, context, recorder) or hint
     way = [f"{name}:{number}" for name, number in places[:-1] if (name, number) != (file, line)]
     if way:
         message += f" (on the way from {' and '.join(dict.fromkeys(way))})"
@@ -42,6 +46,18 @@ def template_failed(error: Exception, path: str, context: Context, recorder: Rec
         message=message, pos=replace(pos, column=column), excerpt=excerpt(source, line, column), hint=hint
     )
     return RenderFailed(problem, live=live)
+
+
+def _near_import(error: Exception, message: str, context: Context, recorder: Recorder) -> str:
+    """What is near the template, or the name of one, that was to be imported and is not there."""
+    if isinstance(error, jinja2.TemplateNotFound):
+        path = (found[1] if (found := _MISSING_FILE.search(message)) else str(error.name)).lstrip("/")
+        kind = path.rpartition(".")[2]
+        return near(path, (one for one in context.files.list("", context.saltenv) if one.endswith(f".{kind}")))
+    if not isinstance(error, MissingName) or not (found := _NOT_EXPORTED.search(message)):
+        return ""
+    names = {name for names in _EXPORTS.findall(_source(found[1], context, recorder)) for name in names.split(",")}
+    return near(found[2], sorted(name.strip() for name in names)) or f"{found[1]} sets no such name"
 
 
 def _column(source: str, line: int, error: Exception) -> int:
@@ -124,7 +140,7 @@ def json_failed(error: Exception, path: str, saltenv: str, text: str, lines: Lin
     line = column = 0
     message = str(error)
     if isinstance(error, json.JSONDecodeError):
-        line, column, message = error.lineno, error.colno, error.msg
+        line, column, message = error.lineno, error.colno, f"this is not JSON: {error.msg}"
     return RenderFailed(_text_problem(message, path, saltenv, text, lines, line, column, ""))
 
 
@@ -170,4 +186,10 @@ def _yaml_hint(message: str, text: str, line: int) -> str:
         return "give each ID once; to run several functions under one ID, use different state modules"
     if "mapping values are not allowed" in message:
         return "quote a value that contains ': ', and check the indentation"
+    if "while scanning a quoted scalar" in message:
+        return "the quotation mark that opens here has no other that closes it"
+    if message == "did not find expected key" or "expected <block end>" in message:
+        return "this line is not indented like those that it belongs to"
+    if "found character that cannot start any token" in message:
+        return "quote a value that begins with %, @ or `"
     return ""
