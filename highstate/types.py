@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import field, fields
-from operator import attrgetter
+from dataclasses import field
 from typing import Any, Protocol, TypeAlias
 
 from highstate.records import dataclass
@@ -253,10 +252,19 @@ class StateResult:
             entry["__parallel__"] = True
         return entry
 
-    def with_(self, **given: Value) -> StateResult:
-        """A copy with some fields replaced; `dataclasses.replace` takes twice as long, and each state has one."""
-        return StateResult(**{**dict(zip(_RESULT_FIELDS, _result_values(self), strict=True)), **given})
-
-
-_RESULT_FIELDS = tuple(one.name for one in fields(StateResult))
-_result_values = attrgetter(*_RESULT_FIELDS)
+    def stamped(self, *, start_time: str, duration: float, run_num: int) -> StateResult:
+        """A copy that says when it was. Field by field: each state has one, and `replace` takes three times as long."""
+        return StateResult(
+            name=self.name,
+            result=self.result,
+            comment=self.comment,
+            changes=self.changes,
+            start_time=start_time,
+            duration=duration,
+            run_num=run_num,
+            skipped=self.skipped,
+            warnings=self.warnings,
+            skip_watch=self.skip_watch,
+            skip_req=self.skip_req,
+            parallel=self.parallel,
+        )

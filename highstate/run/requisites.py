@@ -123,13 +123,14 @@ class Index:
     def __init__(self, chunks: Mapping[str, Chunk]) -> None:
         self._chunks = chunks
         self._named: dict[tuple[str, str], list[str]] = {}
+        named = self._named.setdefault
         for key, chunk in chunks.items():
-            for state in (chunk.state, ""):
-                for text in {chunk.id, chunk.name}:
-                    self._named.setdefault((state, text), []).append(key)
+            for text in (chunk.id,) if chunk.name == chunk.id else (chunk.id, chunk.name):
+                named((chunk.state, text), []).append(key)
+                named(("", text), []).append(key)
             for sls in {chunk.sls, *_included_from(chunk)}:
-                self._named.setdefault(("sls", sls), []).append(key)
-            self._named.setdefault(("id", chunk.id), []).append(key)
+                named(("sls", sls), []).append(key)
+            named(("id", chunk.id), []).append(key)
 
     def find(self, item: Value, me: str) -> list[str]:
         """Keys of the chunks that one requisite item names, in running order, never the asking chunk itself."""

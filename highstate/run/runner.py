@@ -208,7 +208,7 @@ class _Run:
 
     def record(self, key: str, result: StateResult, end: float) -> None:
         start = self.starts.get(key, end)
-        stamped = result.with_(
+        stamped = result.stamped(
             start_time=datetime.fromtimestamp(start).time().isoformat(),
             duration=round((end - start) * 1000, 3),
             run_num=self.number(key),

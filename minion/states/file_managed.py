@@ -112,11 +112,11 @@ def managed(
     )
     changes = file_changes(machine, wanted, found)
     is_whatever = wanted.data is None and (keep or not source)
+    if not changes:
+        right = "exists with proper permissions. No changes made." if is_whatever else "is in the correct state"
+        return Plan(comment=f"File {name} {right}", warnings=tuple(warnings))
     return Plan(
         changes=changes,
-        comment=f"File {name} exists with proper permissions. No changes made."
-        if is_whatever
-        else f"File {name} is in the correct state",
         pending=_PENDING.format(name=name),
         done="Empty file" if is_whatever and found is None else f"File {name} updated",
         warnings=tuple(warnings),

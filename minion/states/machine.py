@@ -64,9 +64,9 @@ class LocalMachine:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             found = os.fstat(descriptor)
-            if stat.S_ISDIR(found.st_mode):
-                raise IsADirectoryError(21, "Is a directory", path)
             if not stat.S_ISREG(found.st_mode):
+                if stat.S_ISDIR(found.st_mode):
+                    raise IsADirectoryError(21, "Is a directory", path)
                 raise StateFailed(f"{path} is neither a file nor a symlink to one: it is not read")
             return _all_of(descriptor, found.st_size)
         finally:

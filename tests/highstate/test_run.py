@@ -1,5 +1,5 @@
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -30,7 +30,7 @@ class Script:
         self.calls.append(f"{prepared.work} {prepared.chunk.id}")
         count = self.tries[prepared.chunk.id] = self.tries.get(prepared.chunk.id, 0) + 1
         good = not prepared.chunk.name.startswith("late") or count > 1
-        return prepared.predicted.with_(result=good, comment=f"acted {count}")
+        return replace(prepared.predicted, result=good, comment=f"acted {count}")
 
 
 def low(name: str, sls: str = "web", state: str = "test", **arguments: Any) -> Chunk:
@@ -244,4 +244,4 @@ def test_the_verdict_is_a_function_of_results() -> None:
     assert judge({}) is Status.MET
     assert judge({"watch": [changed], "require": [bad]}) is Status.FAIL
     assert judge({"watch": [changed], "onchanges": [good]}) is Status.ONCHANGES
-    assert judge({"require": [good.with_(skipped=True)]}) is Status.MET
+    assert judge({"require": [replace(good, skipped=True)]}) is Status.MET

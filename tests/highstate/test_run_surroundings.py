@@ -2,7 +2,7 @@ import contextlib
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -33,7 +33,9 @@ class Machine:
         if self.meeting is not None:
             self.meeting.wait(timeout=60)
         self.acted.append(f"{prepared.work} {name}")
-        return prepared.predicted.with_(result=name not in self.broken, changes={} if name in self.broken else {"x": 1})
+        return replace(
+            prepared.predicted, result=name not in self.broken, changes={} if name in self.broken else {"x": 1}
+        )
 
 
 def low(name: str, state: str = "test", fun: str = "do", **arguments: Any) -> Chunk:
@@ -271,7 +273,7 @@ def test_what_only_shows_when_done_is_asked_under_test_and_followed_by_its_watch
 
         def act(self, prepared: Prepared) -> StateResult:
             result = super().act(prepared)
-            return result.with_(changes={}) if prepared.work == "blind" else result
+            return replace(result, changes={}) if prepared.work == "blind" else result
 
     chunks = (low("conf"), low("blind", watch=["conf"]), low("first", prereq=["blind"]))
     assert go(Unforeseen(), *chunks, test=True)["blind"].comment == "asked"

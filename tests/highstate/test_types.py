@@ -1,5 +1,7 @@
 """The nouns: chunks in Salt's shape, results in the running dictionary, problems as people read them."""
 
+from dataclasses import fields, replace
+
 from highstate import Chunk, Pos, Problem, StateResult
 
 
@@ -30,3 +32,20 @@ def test_a_problem_reads_from_top_to_bottom():
     problem = Problem(message="wrong", pos=pos, excerpt="> 5 | x", hint="do this")
     assert str(problem).splitlines() == ["a.sls:5: wrong", "> 5 | x", "  included through top -> a", "  hint: do this"]
     assert str(Pos(file="a.sls")) == "a.sls"
+
+
+def test_a_stamped_result_differs_in_its_stamp_alone():
+    whole = StateResult(
+        name="a",
+        result=None,
+        comment="b",
+        changes={"x": 1},
+        skipped=True,
+        warnings=("w",),
+        skip_watch=True,
+        skip_req=True,
+        parallel=True,
+    )
+    stamp = {"start_time": "12:00:00", "duration": 2.5, "run_num": 7}
+    assert all(getattr(whole, one.name) != one.default for one in fields(whole) if one.name not in stamp)
+    assert whole.stamped(**stamp) == replace(whole, **stamp)
