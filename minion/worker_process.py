@@ -212,14 +212,14 @@ def kill_tree(pid: int) -> None:
     """
     if pid <= 1 or not _signal(pid, signal.SIGSTOP):  # stopped, it starts nothing more
         return
-    for descendant in _descendants(pid):
+    for descendant in descendants(pid):
         _signal(descendant, signal.SIGKILL)
     _signal(pid, signal.SIGKILL)
 
 
 def end_descendants(number: signal.Signals) -> None:
     """Send a signal to the commands that this process runs, and to theirs."""
-    for descendant in _descendants(os.getpid()):
+    for descendant in descendants(os.getpid()):
         _signal(descendant, number)
 
 
@@ -231,7 +231,8 @@ def _signal(pid: int, number: signal.Signals) -> bool:
     return True
 
 
-def _descendants(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
+    """Ids of the processes that a process has started, and theirs."""
     children: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):

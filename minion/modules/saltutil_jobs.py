@@ -5,6 +5,7 @@ A job is known by its id (`saltern history` has them); what it is about is read 
 
 from __future__ import annotations
 
+import contextlib
 import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ from minion.modules.errors import CallFailed
 
 
 def running(context: Context) -> list[dict[str, Any]]:
-    """The jobs that go on: jid, pid, fun."""
+    """The jobs that go on: jid, pid, fun, arg, and whether it is a run that the controller asked for."""
     return list(_jobs(context))
 
 
@@ -32,20 +33,36 @@ def is_running(context: Context, fun: str) -> list[dict[str, Any]]:
 
 
 def signal_job(context: Context, jid: Any, sig: Any) -> str:
-    """Send a signal to the worker of a job."""
+    """Send a signal to the worker of a job; to the commands of a call too, a run of states sees to its own."""
     import os
+
+    from minion.worker_process import descendants
 
     found = find_job(context, jid)
     if not found:
         return ""
-    number = signal.Signals[sig] if isinstance(sig, str) and not sig.isdigit() else signal.Signals(int(sig))
+    number = _signal_of(sig)
+    commands = [] if found["run"] else descendants(found["pid"])
     try:
-        os.kill(found["pid"], number)
+        os.kill(found["pid"], number)  # first: one whose command has ended would end well
+        for pid in commands:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
     except ProcessLookupError:
         return ""
     except PermissionError as error:
         raise CallFailed(f"the worker of {jid} is another user's") from error
     return f"Signal {int(number)} sent to job {jid} at pid {found['pid']}"
+
+
+def _signal_of(sig: Any) -> signal.Signals:
+    """A signal by number or name, with or without SIG."""
+    try:
+        if isinstance(sig, str) and not sig.isdigit():
+            return signal.Signals[sig if sig.startswith("SIG") else f"SIG{sig}"]
+        return signal.Signals(int(sig))
+    except (KeyError, ValueError):
+        raise CallFailed(f"{sig!r} is no signal: take a number or a name such as SIGTERM") from None
 
 
 def kill_job(context: Context, jid: Any) -> str:
@@ -110,6 +127,7 @@ def _jobs(context: Context) -> Iterator[dict[str, Any]]:
 
     from minion.journal import RunFolder
     from minion.worker_process import lock_holder
+    from wire.messages import Call
 
     top = Path(context.cachedir, "runs") if context.cachedir else None
     whole = lock_holder(Path(context.cachedir, "run.lock")) if context.cachedir else None
@@ -119,13 +137,13 @@ def _jobs(context: Context) -> Iterator[dict[str, Any]]:
             asked = folder.request()
         except (OSError, msgspec.MsgspecError):
             continue
-        pid = lock_holder(folder.lock) if hasattr(asked, "fun") else whole
-        if pid and pid != os.getpid() and not folder.finished():
-            yield {
-                "jid": asked.run_id,
-                "pid": pid,
-                "fun": getattr(asked, "fun", f"state.{getattr(asked, 'kind', 'run')}"),
-            }
+        is_run = not isinstance(asked, Call)
+        pid = whole if is_run else lock_holder(folder.lock)
+        waits = is_run and not (path / "journal").exists()  # the lock is that of the run before it
+        if pid and pid != os.getpid() and not waits and not folder.finished():
+            fun = asked.fun if isinstance(asked, Call) else f"state.{getattr(asked, 'kind', 'preview')}"
+            arg = list(asked.args) if isinstance(asked, Call) else []
+            yield {"jid": asked.run_id, "pid": pid, "fun": fun, "arg": arg, "run": is_run}
 
 
 FUNCTIONS: Mapping[str, Any] = {
