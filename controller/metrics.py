@@ -62,6 +62,12 @@ class Metrics:
         self._kept_back = Gauge(
             "saltern_git_refs_refused", "Branches and tags that may not go live", ["remote"], registry=self.registry
         )
+        self._weight = Gauge(
+            "saltern_git_disk_bytes",
+            "Bytes of a remote's mirror on disk; of all submodules together as `submodules`",
+            ["remote"],
+            registry=self.registry,
+        )
         self._messages = self._counter("bus_messages", "Messages on the wire", "direction", "type")
         self._refusals = self._counter("wire_refusals", "Messages and connections that were refused", "reason")
         self._runs = self._counter("runs", "Runs that ended", "kind", "outcome")
@@ -106,6 +112,10 @@ class Metrics:
     def kept_back(self, remote: str, count: int) -> None:
         """So many branches and tags of a remote may not go live as they are there now."""
         self._kept_back.labels(remote).set(count)
+
+    def weighed(self, remote: str, size: int) -> None:
+        """The mirror of a remote has so many bytes."""
+        self._weight.labels(remote).set(size)
 
     def sent(self, kind: str, count: int = 1) -> None:
         """A message went to a minion."""

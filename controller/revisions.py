@@ -27,6 +27,8 @@ from reactors import Bus
 
 log = structlog.get_logger("saltern.revisions")
 
+WEIGH_SECONDS = 60.0
+"""Between two looks at how large the mirrors are: each file of theirs is looked at."""
 RETRY_SECONDS = 5.0
 """Until a revision is tried again that could not be stored."""
 
@@ -58,6 +60,8 @@ class Revisions:
     _followed: Policy = field(default_factory=Policy)
     """The policy under which everyone was looked at."""
     _tidying: asyncio.Task[list[str]] | None = None
+    _weighed: float = 0.0
+    """When the mirrors were weighed, by `clock`."""
     _stale: set[str] = field(default_factory=set)
     """Minions to compile although the trees are the same."""
 
@@ -83,8 +87,16 @@ class Revisions:
     def _tidy(self) -> None:
         """Have mirrors drop what nobody needs; the next push does not wait for it."""
         if self._tidying is None or self._tidying.done():
-            self._tidying = asyncio.create_task(asyncio.to_thread(self.source.tidy))
+            self._tidying = asyncio.create_task(asyncio.to_thread(self._keep_small))
             self._tidying.add_done_callback(_log_tidied)
+
+    def _keep_small(self) -> list[str]:
+        done = self.source.tidy()
+        if done or abs(self.clock() - self._weighed) > WEIGH_SECONDS:
+            self._weighed = self.clock()
+            for remote, size in self.source.disk_bytes().items():
+                self.metrics.weighed(remote, size)
+        return done
 
     async def _take_live_or_retry(self) -> None:
         """`take_live`, again and again while the store cannot be written (a full disk): nothing newer is taken."""

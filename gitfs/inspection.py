@@ -5,10 +5,8 @@ Called by the command line. Changes nothing but the mark by which the next fetch
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from gitfs.mirror import Mirror
 from gitfs.relay import way_to
 from gitfs.settings import RemoteSettings
 from gitfs.transport import Callbacks, failures
+from gitfs.upkeep import disk_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,16 +58,6 @@ def overview(mirror: Mirror, settings: RemoteSettings) -> Overview:
         packs=len(list(Path(mirror.path, "objects", "pack").glob("*.pack"))),
         damaged=damaged,
     )
-
-
-def disk_bytes(folder: Path) -> int:
-    """Bytes of all files below a folder."""
-    total = 0
-    for top, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):
-                total += Path(top, name).lstat().st_size
-    return total
 
 
 def ask(settings: RemoteSettings) -> tuple[str, ...]:

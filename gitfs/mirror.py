@@ -14,7 +14,7 @@ import difflib
 import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -102,7 +102,7 @@ class Mirror:
         Args:
             in_use: asked when it is to be done, for the commits that snapshots in use show. What refs reach stays.
         """
-        if not self._generations.is_untidy():
+        if not self.is_untidy():
             return False
         with self._writing():
             repository = self._generations.open()
@@ -113,6 +113,25 @@ class Mirror:
             self._generations.tidied()
             self._acceptance.forget()
         return True
+
+    def is_untidy(self) -> bool:
+        """Whether `tidy` has something to do, as far as that can be told without work."""
+        return self._generations.is_untidy()
+
+    def unpin(self, needed: Collection[str], before: float) -> None:
+        """Let go of commits that were brought before that time (seconds since the epoch) and are not needed."""
+        with self._writing():
+            repository = self._generations.open()
+            (pins,) = self._generations.refs_of(repository).below(PINNED) if repository else ({},)
+            for commit in pins.keys() - set(needed):
+                file = Path(repository.path, PINNED, commit) if repository else Path()
+                if repository and (not file.exists() or file.stat().st_mtime < before):
+                    repository.references.delete(PINNED + commit)
+
+    def forget(self) -> None:
+        """Look anew at what commits need beside their own objects: some of it may be gone."""
+        with self._writing():
+            self._acceptance.forget()
 
     def bring(self, commit: str) -> None:
         """Have this commit with all that it needs, live or not; FetchFailed when the remote does not give it."""
@@ -166,6 +185,23 @@ class Mirror:
             report_damage(self.path)
             reason = f"the mirror cannot be used and will be made anew: {error}"
             raise FetchFailed(self.settings.name, reason, retryable=True) from error
+
+    def has(self, commit: str) -> bool:
+        """Whether a commit is there, live or not."""
+        repository = self._generations.open()
+        return repository is not None and commit in repository
+
+    def held(self) -> set[str]:
+        """All commits that the remote has or that are live."""
+        repository = self._generations.open()
+        if repository is None:
+            return set()
+        fetched, live = self._generations.refs_of(repository).below(FETCHED, LIVE)
+        found = set()
+        for oid in {*fetched.values(), *live.values()}:
+            with suppress(*UNREADABLE):
+                found.add(str(commit_at(repository, oid).id))
+        return found
 
     def branches(self) -> Mapping[str, str]:
         """Branch -> commit that is live; empty before the first fetch. DamagedMirror when it cannot be read."""

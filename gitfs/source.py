@@ -15,7 +15,6 @@ import weakref
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -32,6 +31,7 @@ from gitfs.policy import LivePolicy
 from gitfs.settings import GIT, ROOTS, Ignored, RemoteSettings, check_ref
 from gitfs.snapshot import GitLayer, Layer, Snapshot
 from gitfs.submodules import Submodules
+from gitfs.upkeep import Upkeep
 from gitfs.urls import canonical
 
 Roots = Mapping[str, Sequence[str | Path]]
@@ -129,6 +129,7 @@ class Source:
             bases = [name for each in group for name in pinned_refs(each)]
             self._mirrors[key] = _mirror(settings, cache_directory / key, 0, self._submodules[key], bases)
             self._commit_ids[key] = {name for settings in group for name in commit_ids(settings)}
+        self._upkeep = Upkeep(cache_directory, self._mirrors, self._submodules, self._in_use)
         self._threads = ThreadPoolExecutor(
             max_workers=min(max(len(self._mirrors), 1), _MOST_THREADS), thread_name_prefix="gitfs"
         )
@@ -194,12 +195,11 @@ class Source:
 
         Takes seconds for a large mirror. Readers go on meanwhile; a fetch of the same mirror waits.
         """
-        done = []
-        for mirror in self._mirrors.values():
-            with suppress(FetchFailed):  # the next fetch says what is wrong with it
-                if mirror.tidy(lambda path=mirror.path: self._in_use(path)):  # type: ignore[misc]
-                    done.append(mirror.settings.name)
-        return done
+        return self._upkeep.tidy()
+
+    def disk_bytes(self) -> Mapping[str, int]:
+        """Remote -> bytes of its mirror, `submodules` for those of all; looks at every file."""
+        return self._upkeep.disk_bytes()
 
     def _in_use(self, mirror: str) -> set[str]:
         """Commits of a mirror that are shown by snapshots somewhere in this process."""

@@ -6,7 +6,8 @@ Called by `gitfs.acceptance` (before a commit goes live) and `gitfs.source` (whe
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -64,13 +65,29 @@ class Submodules:
             return f"submodule {error}; `submodules: false` leaves them out"
         return None
 
+    def needed(self, mirror: str, commits: Iterable[str], found: dict[str, tuple[Mirror, set[str]]]) -> None:
+        """Add what these commits need of submodules, and those of theirs: path of a mirror -> (mirror, commits)."""
+        for commit in commits:
+            links: tuple[Gitlink, ...] = ()
+            with suppress(BadTree):  # it was refused, and nothing was brought for it
+                links = self._links_of(mirror, commit)
+            for link in links:
+                own = self._mirror(link.settings)
+                _, pins = found.setdefault(own.path, (own, set()))
+                if link.commit not in pins and self._depth < MOST_DEPTH:
+                    pins.add(link.commit)
+                    deeper = Submodules(link.settings, self._directory, self._make_mirror, self._depth + 1)
+                    if own.has(link.commit):
+                        deeper.needed(own.path, [link.commit], found)
+
     def layers(self, mirror: str, place: Place) -> list[GitLayer]:
         """What the submodules add to a place, nested ones too."""
-        if place.commit not in self._links:
-            self._links[place.commit] = objects.reading(
-                mirror, lambda repository: gitlinks(repository, place.commit, self._parent)
-            )
-        return [layer for link in self._links[place.commit] for layer in self._layers_of(link, place)]
+        return [layer for link in self._links_of(mirror, place.commit) for layer in self._layers_of(link, place)]
+
+    def _links_of(self, mirror: str, commit: str) -> tuple[Gitlink, ...]:
+        if commit not in self._links:
+            self._links[commit] = objects.reading(mirror, lambda repository: gitlinks(repository, commit, self._parent))
+        return self._links[commit]
 
     def _layers_of(self, link: Gitlink, place: Place) -> list[GitLayer]:
         shown = _seen_from(link.path, place)

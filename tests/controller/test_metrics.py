@@ -36,6 +36,7 @@ def test_things_that_happen_are_counted(metrics):
     metrics.compiled(0.2, ok=False)
     metrics.fetched("states", 0.1, ok=True)
     metrics.kept_back("states", 2)
+    metrics.weighed("states", 4096)
     metrics.sent("Run")
     metrics.received("RunResult", 2)
     metrics.refused("malformed", 4)
@@ -47,6 +48,7 @@ def test_things_that_happen_are_counted(metrics):
     metrics.fetched("states", 0.1, ok=False)
     assert value(metrics, "saltern_git_fetch_errors_total", remote="states") == 1
     assert value(metrics, "saltern_git_refs_refused", remote="states") == 2
+    assert value(metrics, "saltern_git_disk_bytes", remote="states") == 4096
     assert value(metrics, "saltern_bus_messages_total", direction="out", type="Run") == 1
     assert value(metrics, "saltern_bus_messages_total", direction="in", type="RunResult") == 2
     assert value(metrics, "saltern_wire_refusals_total", reason="malformed") == 4

@@ -31,6 +31,7 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     metrics.memo_checked(equal=True)
     metrics.fetched("states", 0.1, ok=False)
     metrics.kept_back("states", 1)
+    metrics.weighed("states", 1)
     metrics.sent("Run")
     metrics.received("Alive")
     metrics.refused("malformed")
@@ -64,6 +65,7 @@ def test_the_fixture_calls_all_there_is():
         "memo_checked",
         "fetched",
         "kept_back",
+        "weighed",
         "sent",
         "received",
         "refused",

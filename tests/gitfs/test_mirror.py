@@ -6,13 +6,15 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pygit2
 import pytest
 
-from gitfs import DamagedMirror, FetchFailed, GitLayer, LivePolicy, Mirror, Snapshot, UnknownRef
+from gitfs import DamagedMirror, FetchFailed, GitLayer, LivePolicy, Mirror, Snapshot, UnknownRef, objects
 
 
 def objects_of(mirror: Mirror) -> list[Path]:
@@ -171,7 +173,7 @@ def test_a_remote_that_lacks_a_blob_is_not_accepted(remote, mirror):
     assert read(mirror, "top.sls") == b"two"
 
 
-@pytest.mark.parametrize("harm", ["pack", "objects", "head", "everything", "directory"])
+@pytest.mark.parametrize("harm", ["pack", "idx", "objects", "head", "packed-refs", "everything", "directory"])
 def test_a_damaged_mirror_is_rebuilt(remote, tmp_path, harm):
     first = remote.commit({"top.sls": "one"})
     Mirror(remote.settings(), tmp_path / "mirror").fetch()
@@ -181,6 +183,13 @@ def test_a_damaged_mirror_is_rebuilt(remote, tmp_path, harm):
             for path in repository.rglob("*.pack"):
                 path.chmod(0o600)
                 path.write_bytes(path.read_bytes()[:40])
+        case "idx":
+            for path in repository.rglob("*.idx"):
+                path.chmod(0o600)
+                path.write_bytes(path.read_bytes()[:40] + b"\xff" * 1000)
+        case "packed-refs":
+            pygit2.Repository(str(repository)).compress_references()
+            (repository / "packed-refs").write_bytes(b"\0\xff garbage\n")
         case "objects":
             shutil.rmtree(repository / "objects")
         case "head":
@@ -343,3 +352,38 @@ def test_two_mirrors_of_one_directory_take_turns(remote, tmp_path):
         outcomes = list(threads.map(Mirror.fetch, mirrors))
     assert sum(outcome.changed for outcome in outcomes) == 1
     assert not any(outcome.rebuilt for outcome in outcomes)
+
+
+@pytest.mark.parametrize("harm", ["HEAD", "packed-refs"])
+def test_a_mirror_serves_while_it_is_rebuilt(remote, tmp_path, harm):
+    remote.commit({f"f{number}": os.urandom(2000) for number in range(200)})
+    mirror = Mirror(remote.settings(), tmp_path / "mirror")
+    mirror.fetch()
+    repository = Path(mirror.path).resolve()
+    pygit2.Repository(str(repository)).compress_references()
+    layer = GitLayer.of(mirror.path, "states", mirror.branches()["main"])
+    files = Snapshot(environments={"base": (layer,)})
+    wanted = {path: files.read(path) for path in files.list()}
+    (repository / harm).write_bytes(b"\0\xff garbage\n")
+    objects._repository.cache_clear()  # as a process that opens it now
+    over, failures, reads = threading.Event(), [], []
+
+    def read_on():
+        while not over.is_set():
+            for path, data in wanted.items():
+                try:
+                    assert files.read(path) == data
+                    reads.append(path)
+                except DamagedMirror as error:
+                    failures.append(error)
+
+    reader = threading.Thread(target=read_on)
+    reader.start()
+    try:
+        assert Mirror(remote.settings(), tmp_path / "mirror").fetch().rebuilt
+    finally:
+        over.set()
+        reader.join()
+    assert reads
+    assert not failures
+    assert {path: files.read(path) for path in files.list()} == wanted
