@@ -21,7 +21,7 @@ MOST_ASKED = 8192
 MOST_HEARD = 1000
 """Questions about the fleet of one compile."""
 
-KNOWN = ("mine.get", "saltutil.runner")
+KNOWN = ("mine.get", "saltutil.runner", "sdb.get")
 """Functions that the controller answers by itself."""
 
 

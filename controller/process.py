@@ -21,7 +21,7 @@ import structlog
 from controller.api import serve
 from controller.builder import Builder
 from controller.calls import Calls
-from controller.compile_ports import plugins_of
+from controller.compile_ports import plugins_of, ports_of
 from controller.compile_walls import walls_of
 from controller.compiler import ProcessCompiler
 from controller.documents import Documents
@@ -36,6 +36,7 @@ from controller.mines import Mines
 from controller.preview import Previews
 from controller.revisions import Revisions
 from controller.runners import Runners
+from controller.sdb import Profiles
 from controller.service import ControllerService
 from controller.settings import Settings
 from controller.sources import open_source
@@ -180,7 +181,13 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         nodegroups=targets.nodegroups,
         keys_version=lambda: keyring.version + fleet.version,
     )
-    runners = Runners(store=store, fleet=fleet, mines=mines, plugins=lambda: plugins_of(settings.ports))
+    runners = Runners(
+        store=store,
+        fleet=fleet,
+        mines=mines,
+        plugins=lambda: plugins_of(settings.ports),
+        profiles=Profiles(settings.sdb, lambda: ports_of(settings.ports).decrypt),
+    )
     compiler.know = runners.hear
     builder = Builder(
         compiler=compiler,

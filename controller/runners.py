@@ -1,4 +1,4 @@
-"""`saltutil.runner` in templates: questions about the fleet that the controller can answer, and the plugins' runners.
+"""`saltutil.runner` and `sdb.get` in templates: what the controller can answer of the fleet and of its configuration.
 
 Called by compiles through `port_calls`, from the compiler's threads. Built in are runners that look, and give
 away nothing that a template might not see: no other minion's pillar.
@@ -15,11 +15,12 @@ from typing import Any
 from controller.fleet import Fleet
 from controller.mines import GET, Mines, heard
 from controller.minion_facts import Heard
-from controller.plugins import Plugins
+from controller.plugins import Plugins, plain
+from controller.sdb import Profiles
 from controller.store import Store
 from highstate import Minion, match_minion
 from highstate.match import parse_target
-from highstate.ports import SourceFailed, question
+from highstate.ports import SecretFailed, SourceFailed, question
 from wire.messages import FactAnswer, Question
 
 BUILT_IN = ("cache.grains", "cache.mine", "manage.down", "manage.status", "manage.up", "mine.get")
@@ -37,17 +38,20 @@ class Runners:
     fleet: Fleet
     mines: Mines
     plugins: Callable[[], Plugins | None]
+    profiles: Profiles
 
     def hear(self, asked: Question, minion: Minion) -> Heard:
         """The answer to one question of a compile for a minion."""
         if asked.fun == GET:
             return self.mines.hear(asked, minion)
         try:
+            if asked.fun == "sdb.get":
+                return self._secret(asked)
             name, args, kwargs = _parsed(asked.asked)
             if name in BUILT_IN:
                 return self._built_in(name, args, kwargs)
             return self._own(name, args, kwargs, minion)
-        except (RunnerFailed, SourceFailed) as error:
+        except (RunnerFailed, SecretFailed, SourceFailed) as error:
             return Heard(answer=FactAnswer(error=f"cannot be answered: {error}"), mark="")
 
     def _built_in(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Heard:
@@ -67,6 +71,11 @@ class Runners:
         except TypeError as error:
             raise RunnerFailed(f"{name}: {error}") from None
         return heard(FactAnswer(value=function(*args, **kwargs)), shared=True)
+
+    def _secret(self, asked: Question) -> Heard:
+        """`sdb.get`; who changes it is not known, so that it is looked up at each compile."""
+        (uri, *_), _ = json.loads(asked.asked)
+        return Heard(answer=FactAnswer(value=plain(self.profiles.get(str(uri)))), mark="")
 
     def _grains(self, tgt: str = "*", tgt_type: str = "glob") -> dict[str, Any]:
         return {each.id: dict(each.grains) for each in self.store.minions() if each.id in self._those(tgt, tgt_type)}

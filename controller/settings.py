@@ -73,6 +73,8 @@ class Settings:
     """Fields of `highstate.Settings` that were set."""
     ports: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """`gpg_keydir`, `vault`, `nodegroups` and where plugins lie: what `compile_ports` makes ports of."""
+    sdb: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Profiles of `sdb.get`: options of any name that are mappings with a `driver`."""
     places: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Option -> `file:line` where it was set."""
 
@@ -90,8 +92,12 @@ def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR) -> Settings:
     git: dict[str, Any] = {}
     language: dict[str, Any] = {}
     ports: dict[str, Any] = {}
+    sdb: dict[str, Any] = {}
     for key, entry in entries.items():
         reader = _OWN.get(key) or _GIT.get(key) or _LANGUAGE.get(key) or _PORTS.get(key)
+        if reader is None and isinstance(entry.value, Mapping) and "driver" in entry.value:
+            sdb[key] = entry.value
+            continue
         if reader is None and not key.startswith(_GIT_PREFIXES):
             faults.append(Fault(entry.place, f"there is no option {key!r}", _near(key)))
             continue
@@ -115,6 +121,7 @@ def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR) -> Settings:
         git=git,
         language=_language(language),
         ports={"gpg_keydir": str(config_dir / "gpgkeys"), **ports},
+        sdb=sdb,
         places=places,
         **_located(values),
     )

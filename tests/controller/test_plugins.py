@@ -6,6 +6,7 @@ from controller.compile_ports import plugins_of, ports_of
 from controller.fleet import Fleet, Link
 from controller.mines import Mines
 from controller.runners import Runners
+from controller.sdb import Profiles
 from controller.store import Store
 from highstate import MemoryFiles, Minion, Settings, compile_minion
 from highstate.ports import SourceFailed, question
@@ -115,7 +116,7 @@ def runners(tmp_path, options):
         fleet.connect(Link(minion="web1", key="0" * 40, session="", grains={}, seen=1.0))
         mines = Mines(store=store, pillar_of=lambda minion: {})
         mines.put("web1", {"addr": MineEntry(value=1), "kept": MineEntry(value=2, allow="web*")})
-        yield Runners(store=store, fleet=fleet, mines=mines, plugins=lambda: plugins_of(options))
+        yield Runners(store=store, fleet=fleet, mines=mines, plugins=lambda: plugins_of(options), profiles=Profiles({}))
 
 
 def ask(runners, *args, **kwargs):
