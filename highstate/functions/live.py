@@ -32,6 +32,7 @@ _FUNCTIONS = """
     hashutil.digest_file hashutil.github_signature pillar.ext pillar.show_top sys.list_functions
     sys.list_modules sys.doc test.get_opts test.provider test.providers test.random_hash test.version
     test.versions_information test.versions_report config.gather_bootstrap_script config.manage_mode grains.setval
+    grains.set grains.setvals grains.append grains.remove grains.delkey grains.delval
 """
 
 LIVE_FUNCTIONS = frozenset(_FUNCTIONS.split())

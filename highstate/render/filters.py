@@ -3,7 +3,7 @@
 Those that draw random numbers, ask a clock, a network or the machine's disk are there by name and raise: a
 compile must give the same result each time (`random_shuffle` and `random_sample` work with a seed, as there
 the outcome is fixed, and `random` draws by the minion's id). The filters for data are in `filters_data`,
-for networks in `filters_net`, for YAML and JSON in `serial`.
+for networks in `filters_net`, for XML in `filters_xml`, for YAML and JSON in `serial`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from jinja2.exceptions import TemplateRuntimeError
 from highstate import bounded_regex
 from highstate.render.filters_data import DATA_FILTERS
 from highstate.render.filters_net import NETWORK_FILTERS
+from highstate.render.filters_xml import xml
 from highstate.render.serial import SERIAL_FILTERS
 from highstate.tracked import View, plain
 from highstate.traverse import traverse
@@ -329,6 +330,7 @@ FILTERS: Mapping[str, Callable[..., Value]] = {
     "get_uid": _refused("get_uid", _DISK),
     "http_query": _refused("http_query", "asks the network"),
     "dns_check": _refused("dns_check", "asks the network"),
+    "xml": xml,
     **SERIAL_FILTERS,
     **DATA_FILTERS,
     **NETWORK_FILTERS,
