@@ -17,6 +17,7 @@ from controller.compile_worker import CompiledMinion, Request
 from controller.compiler import Compiler
 from controller.footprints import Footprints
 from controller.live_facts import LiveFacts
+from controller.masks import Masks
 from controller.metrics import Metrics
 from controller.mines import Mines
 from controller.store import DesiredRecord, Store
@@ -42,6 +43,7 @@ class Builder:
     wake: Callable[[Iterable[str]], None]
     facts: LiveFacts
     mines: Mines
+    masks: Masks
     refresh_seconds: float = 0.0
     """Until a document is made again that stands on more than trees: external pillars, secrets, programs. 0: never."""
     footprints: Footprints = field(default_factory=Footprints)
@@ -97,6 +99,8 @@ class Builder:
         return not answer.ok and bool(answer.unanswered) and self.facts.ask(answer.minion_id, answer.unanswered)
 
     def _keep(self, batch: Sequence[CompiledMinion], before: Mapping[str, DesiredRecord], revision: Revision) -> None:
+        self.masks.learn({answer.minion_id: answer.secrets for answer in batch})
+        batch = [self.masks.compiled(answer) for answer in batch]
         records = [self._record(answer, before.get(answer.minion_id), revision) for answer in batch]
         self.store.put_compiled(records)
         for answer, record in zip(batch, records, strict=True):

@@ -101,6 +101,8 @@ class CompiledMinion(msgspec.Struct, frozen=True, kw_only=True, tag="compiled"):
     remembered: str = ""
     """Digest that the memo gave, where it was another one."""
     errors: tuple[Problem, ...] = ()
+    secrets: tuple[str, ...] = ()
+    """Plain texts that it stands on (`Compiled.secrets`); errors and warnings may hold them."""
     warnings: tuple[Problem, ...] = ()
     volatile: tuple[str, ...] = ()
     """What else than trees and grains it stands on; see `Compiled.volatile`."""
@@ -200,6 +202,7 @@ def _packed(compiled: Compiled, request: Request, kept: Kept, started: float) ->
         digest=digest,
         reads=tuple(map(kept.packed_reads, compiled.files or ())),
         errors=errors,
+        secrets=tuple(sorted(compiled.secrets)),
         warnings=compiled.warnings,
         volatile=compiled.volatile,
         seconds=time.perf_counter() - started,

@@ -17,6 +17,7 @@ import structlog
 from controller.fleet import Fleet, Keyring, Link, Progress
 from controller.live_facts import LiveFacts
 from controller.loop import Loop
+from controller.masks import Masks
 from controller.metrics import Metrics
 from controller.mines import GET, MineRefused, Mines
 from controller.show import count_states, progress_data, run_summary
@@ -85,6 +86,7 @@ class Inbox:
     files: TreeFiles
     facts: LiveFacts
     mines: Mines
+    masks: Masks
     clock: Callable[[], float]
     epoch: str
     alive_interval: float
@@ -265,6 +267,7 @@ class Inbox:
                 return
             while len(link.progress) >= MOST_PROGRESS:
                 link.progress.pop(next(iter(link.progress)))
+        message = self.masks.progress(link.minion, message)
         link.progress[run_id] = Progress(message, link.seen)
         if (watcher := self.watchers.get(run_id)) is not None:
             watcher(message)
@@ -279,7 +282,7 @@ class Inbox:
             self.metrics.refused("unknown-run")
             log.warning("a result of a run that nobody asked for", minion=link.minion, run=result.run_id)
         else:
-            self._end(run, result)
+            self._end(run, self.masks.result(link.minion, result))
         self._send(link.key, ResultAck(run_id=result.run_id))
 
     def _own_run(self, link: Link, result: RunResult) -> RunRecord:

@@ -17,6 +17,7 @@ import msgspec
 from controller.calls import Calls
 from controller.compile_worker import CompiledMinion
 from controller.documents import Documents
+from controller.masks import Masks
 from controller.plan import Plan, plan
 from controller.revisions import Revisions
 from controller.show import change_views, count_states, plan_text, run_summary
@@ -62,6 +63,7 @@ class Previews:
     revisions: Revisions
     documents: Documents
     calls: Calls
+    masks: Masks
     files: TreeFiles
     run_programs: bool
     """Whether `#!py` and `#!mako` of a head are run."""
@@ -72,7 +74,7 @@ class Previews:
         before, after = await self._trees(base), await self._trees(head)
         records = self.revisions.known(set(minions))
         sides = await self._compile(before, after, records)
-        classes = _classes(sides.plans)
+        classes = self._classes(sides.plans)
         tests = self._ask(after, sides) if live else {}
         yield PreviewStarted(
             base=before.revision.id,
@@ -85,7 +87,8 @@ class Previews:
             testing=sum(1 for _, future in tests.values() if future is not None),
         )
         for text, ids in classes.items():
-            yield PreviewClass(minions=tuple(ids), text=text, changes=change_views(sides.plans[ids[0]]))
+            changes = change_views(sides.plans[ids[0]], self.masks.of(ids[0]))
+            yield PreviewClass(minions=tuple(ids), text=text, changes=changes)
         for errors, ids in _grouped(sides.broken).items():
             yield PreviewBroken(minions=tuple(ids), errors=errors)
         for warnings, ids in _grouped(sides.warned).items():
@@ -108,6 +111,10 @@ class Previews:
             seconds=time.monotonic() - began,
         )
 
+    def _classes(self, plans: Mapping[str, Plan]) -> dict[str, list[str]]:
+        """Minions by the text of their plan, the largest group first."""
+        return _grouped({minion: plan_text(changes, self.masks.of(minion)) for minion, changes in plans.items()})
+
     async def _trees(self, ref: str) -> Trees:
         try:
             return await asyncio.to_thread(self.source.at, ref)
@@ -121,7 +128,9 @@ class Previews:
         more = None if self.run_programs else {"allow_py_renderer": False}
         heads = await compiler.compile(self.revisions.request(after, records, more))
         sides = _Sides([record.id for record in records])
-        for old, new in zip(bases, heads, strict=True):
+        for each in (*bases, *heads):
+            self.masks.lend(each.minion_id, each.secrets)
+        for old, new in zip(map(self.masks.compiled, bases), map(self.masks.compiled, heads), strict=True):
             if fresh := tuple(str(one) for one in new.warnings if one not in old.warnings):
                 sides.warned[new.minion_id] = fresh
             if not new.ok:
@@ -167,11 +176,6 @@ class Previews:
 def _desired(compiled: CompiledMinion) -> Desired:
     document: Any = msgspec.msgpack.decode(compiled.document)
     return Desired.from_document(document)
-
-
-def _classes(plans: Mapping[str, Plan]) -> dict[str, list[str]]:
-    """Minions by the text of their plan, the largest group first."""
-    return _grouped({minion: plan_text(changes) for minion, changes in plans.items()})
 
 
 def _grouped(values: Mapping[str, Any]) -> dict[Any, list[str]]:

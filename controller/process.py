@@ -31,6 +31,7 @@ from controller.inbox import Inbox
 from controller.intake import Intake
 from controller.live_facts import LiveFacts
 from controller.loop import Loop
+from controller.masks import Masks
 from controller.metrics import Metrics
 from controller.mines import Mines
 from controller.preview import Previews
@@ -148,6 +149,7 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
     epoch = uuid.uuid4().hex
     keypair = load_or_create(settings.pki_dir / "controller.key")
     metrics, bus, fleet, files = Metrics(clock), Bus(clock), Fleet(), TreeFiles()
+    masks = Masks(store, keypair.secret)
     keyring, documents, ids = Keyring(store.keys()), Documents(store), RunIds(clock)
     running = asyncio.get_running_loop()
 
@@ -198,6 +200,7 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         wake=loop.wake,
         facts=facts,
         mines=mines,
+        masks=masks,
         refresh_seconds=settings.pillar_cache_ttl,
     )
     revisions = Revisions(
@@ -224,6 +227,7 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         files=files,
         facts=facts,
         mines=mines,
+        masks=masks,
         clock=clock,
         epoch=epoch,
         alive_interval=settings.alive_interval,
@@ -252,7 +256,7 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         changes=changes,
         revisions=revisions,
         loop=loop,
-        state=Status(store=store, fleet=fleet, loop=loop, documents=documents),
+        state=Status(store=store, fleet=fleet, loop=loop, documents=documents, masks=masks),
         targets=targets,
         calls=calls,
         previews=Previews(
@@ -260,6 +264,7 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
             revisions=revisions,
             documents=documents,
             calls=calls,
+            masks=masks,
             files=files,
             run_programs=settings.preview_py_renderer,
         ),

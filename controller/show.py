@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Literal, assert_never
 
 from controller import views
 from controller.plan import ChunkChange, FieldChange, Kind, Plan
+from highstate.redaction import NOTHING_SECRET, Redaction
 from wire.messages import RunProgress
 
 _SIGNS = {
@@ -20,9 +22,9 @@ _SIGNS = {
 }
 
 
-def plan_text(plan: Plan) -> str:
+def plan_text(plan: Plan, redaction: Redaction = NOTHING_SECRET) -> str:
     """A plan in lines: `+` added, `~` changed, `-` no longer managed, `!` re-triggered."""
-    return "\n".join(line for change in plan.changes for line in _change_lines(change))
+    return redaction.text("\n".join(line for change in plan.changes for line in _change_lines(change, redaction)))
 
 
 def headline(plan: Plan) -> str:
@@ -34,10 +36,12 @@ def headline(plan: Plan) -> str:
     return ", ".join(f"{number} {word}" for word, number in counts.items()) or "nothing changes"
 
 
-def _change_lines(change: ChunkChange) -> Iterable[str]:
+def _change_lines(change: ChunkChange, redaction: Redaction) -> Iterable[str]:
     yield f"{_SIGNS[change.kind]} {change.title}{_remark(change)}"
     for field in change.fields:
-        yield from (f"    {line}" for line in _field_lines(field))
+        # Before lines are made of it: what stands on several lines is not found in their difference.
+        shown = replace(field, old=redaction.value(field.old), new=redaction.value(field.new))
+        yield from (f"    {line}" for line in _field_lines(shown))
 
 
 def _remark(change: ChunkChange) -> str:
@@ -73,15 +77,18 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
 
 
-def change_views(plan: Plan) -> tuple[views.ChunkChange, ...]:
+def change_views(plan: Plan, redaction: Redaction = NOTHING_SECRET) -> tuple[views.ChunkChange, ...]:
     """The plan as the API gives it."""
     return tuple(
         views.ChunkChange(
-            key=change.key,
+            key=redaction.text(change.key),
             action=_action(change.kind),
-            fields=tuple(views.FieldChange(field=each.name, old=each.old, new=each.new) for each in change.fields),
+            fields=tuple(
+                views.FieldChange(field=each.name, old=redaction.value(each.old), new=redaction.value(each.new))
+                for each in change.fields
+            ),
             content=("content changes",) if change.kind is Kind.CONTENT else (),
-            by=change.because,
+            by=tuple(map(redaction.text, change.because)),
         )
         for change in plan.changes
     )

@@ -13,6 +13,7 @@ from controller import views
 from controller.documents import Documents
 from controller.fleet import Fleet
 from controller.loop import Loop
+from controller.masks import Masks
 from controller.metrics import MinionSample
 from controller.plan import Plan, plan
 from controller.reconcile import Health, Sync, View, health_of, sync_of
@@ -30,6 +31,7 @@ class Status:
     fleet: Fleet
     loop: Loop
     documents: Documents
+    masks: Masks
 
     def minions(self, ids: Sequence[str] | None = None) -> list[views.MinionStatus]:
         """One status a minion, sorted by id; None: all."""
@@ -95,8 +97,8 @@ class Status:
             id=row.minion.id,
             base=row.applied_label,
             head=row.attempted_label,
-            text=plan_text(changes) if changes else "",
-            changes=change_views(changes) if changes else (),
+            text=plan_text(changes, self.masks.of(row.minion.id)) if changes else "",
+            changes=change_views(changes, self.masks.of(row.minion.id)) if changes else (),
             drift=drift,
             drift_at=found_at,
             errors=_texts(row.desired.errors) if row.desired else (),
@@ -161,7 +163,7 @@ class Status:
         result = self.store.run_result(run.run_id) or {}
         return views.RunView(
             entry=self._entry(run),
-            keys=run.keys,
+            keys=None if run.keys is None else tuple(map(self.masks.of(run.minion).text, run.keys)),
             states=result.get("states") or {},
             value=result.get("value"),
             error=result.get("error") or "",

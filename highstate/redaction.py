@@ -101,6 +101,10 @@ class Redaction:
         return _PLACED.sub(lambda found: self._marks[int(found[1])], placed)
 
 
+NOTHING_SECRET = Redaction({})
+"""Shows all as it is."""
+
+
 def _forms(secret: str) -> set[str]:
     """How a secret may stand in a text: as it is, line by line, and as other formats write it."""
     if len(secret) < SHORTEST:

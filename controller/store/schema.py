@@ -21,7 +21,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0004"
+HEAD = "0005"
 """The newest migration."""
 
 metadata = MetaData(
@@ -162,6 +162,15 @@ mines = Table(
     Column("entry", LargeBinary, nullable=False),
 )
 """What minions have for each other, by the name that it is asked by."""
+
+secrets = Table(
+    "secrets",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("minion", ForeignKey("minions.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("text", LargeBinary, nullable=False),
+)
+"""What is to be taken out of what is shown of a minion."""
 
 version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
 """Alembic's own table, read here so that Alembic need not be loaded."""

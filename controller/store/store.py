@@ -6,13 +6,13 @@ It keeps and finds; it decides nothing and has no clock. What must be kept toget
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 from sqlalchemy import select
 
-from controller.store import compiled, facts, keys, mines, minions, runs
+from controller.store import compiled, facts, keys, mines, minions, runs, secrets
 from controller.store.database import Database
 from controller.store.records import (
     AppliedRecord,
@@ -214,6 +214,18 @@ class Store:
         """Function -> entry of one minion."""
         with self._database.transaction() as connection:
             return mines.all_of(connection, minion_id)
+
+    # --- secrets
+
+    def put_secrets(self, texts: Mapping[str, Iterable[str]]) -> list[str]:
+        """Remember which plain texts the compiles of minions had; the minions for which any of them is new."""
+        with self._database.transaction() as connection:
+            return [minion_id for minion_id, each in texts.items() if secrets.put(connection, minion_id, each)]
+
+    def secrets_of(self, minion_id: str) -> frozenset[str]:
+        """All plain texts that compiles for the minion had."""
+        with self._database.transaction() as connection:
+            return secrets.of(connection, minion_id)
 
     # --- runs
 

@@ -17,6 +17,7 @@ from controller.compile_worker import Request
 from controller.compiler import ProcessCompiler
 from controller.fleet import Fleet
 from controller.live_facts import LiveFacts
+from controller.masks import Masks
 from controller.metrics import Metrics
 from controller.mines import Mines
 from controller.store import Store
@@ -70,6 +71,7 @@ def rig(tmp_path):
             refresh_seconds=600.0,
             facts=facts,
             mines=Mines(store=store, pillar_of=lambda minion: {}),
+            masks=Masks(store, "key"),
         )
         yield SimpleNamespace(builder=builder, store=store, woken=woken, metrics=metrics, clock=clock)
         compiler.close()

@@ -9,6 +9,7 @@ import zmq
 from controller.fleet import Fleet, Keyring
 from controller.inbox import Inbox
 from controller.live_facts import LiveFacts
+from controller.masks import Masks
 from controller.metrics import Metrics
 from controller.mines import Mines
 from controller.store import DesiredRecord, RunRecord, Store
@@ -88,6 +89,7 @@ def rig(tmp_path):
             files=TreeFiles(),
             facts=facts,
             mines=Mines(store=store, pillar_of=lambda minion: {}),
+            masks=Masks(store, "key"),
             clock=lambda: 1.0,
             epoch="epoch",
             alive_interval=15.0,
