@@ -15,6 +15,7 @@ import uvicorn
 from litestar import Litestar
 
 from controller.api.admin import admin_app
+from controller.api.deadline import DeadlineProtocol
 from controller.api.public import public_app
 from controller.metrics import Metrics
 from controller.settings import Settings
@@ -70,7 +71,7 @@ class _Server(uvicorn.Server):
 async def _serving(app: Litestar, bound: socket.socket) -> AsyncIterator[None]:
     config = uvicorn.Config(
         app,
-        http="h11",
+        http=DeadlineProtocol,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -80,7 +81,6 @@ async def _serving(app: Litestar, bound: socket.socket) -> AsyncIterator[None]:
         date_header=False,
         timeout_keep_alive=5,
         timeout_graceful_shutdown=_GRACE,
-        limit_concurrency=512,
     )
     server = _Server(config)
     task = asyncio.create_task(server.serve(sockets=[bound]))
