@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: fuzz help demo test check lint types contracts e2e bench oracle lock clean
+.PHONY: fuzz states help demo test check lint types contracts e2e bench oracle lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this
@@ -46,6 +46,9 @@ oracle: $(READY) ## compare the goldens with real Salt, in an environment of its
 	@$(BIN)/python ops/oracle.py
 	@$(BIN)/python ops/run_goldens.py
 	@$(BIN)/python ops/run_goldens.py --drawn 200
+
+states: $(READY) ## docs/states.md from a run of every state on this machine; as root
+	@$(BIN)/python ops/states_table.py
 
 fuzz: $(READY) ## any bytes through the language; SECS=600 TARGET=yaml
 	@$(BIN)/python ops/fuzz.py --seconds $(or $(SECS),60) $(if $(TARGET),--target $(TARGET))
