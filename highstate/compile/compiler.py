@@ -25,7 +25,7 @@ from highstate.ports import NO_PORTS, DecryptFailed, Ports, SecretFailed
 from highstate.redaction import secret_texts
 from highstate.render import Context, shaping
 from highstate.top import TopResult, top_matches
-from highstate.tracked import Read, ReadFiles, Recorder, digest_value
+from highstate.tracked import Read, ReadFiles, Recorder, Sources, digest_value
 from highstate.traverse import merge
 from highstate.types import Chunk, Compiled, Files, Minion, Pos, Problem, Stage, Value
 
@@ -83,11 +83,22 @@ def _with_reads(compiled: Compiled, bench: Bench) -> Compiled:
 def _secrets(bench: Bench, kept: Sequence[tuple[Recorder, Read]]) -> frozenset[str]:
     """All that came of a vault or of an encrypted message."""
     found = set(bench.decrypted)
-    for recorder, (kind, what) in kept:
+    for recorder, read in kept:
         with contextlib.suppress(SecretFailed, DecryptFailed):
-            sources = recorder.sources
-            found |= secret_texts(sources.plain(what) if kind == "plain" else dict(sources.secret(what)))
+            found |= _secrets_of(recorder.sources, read)
     return frozenset(found)
+
+
+def _secrets_of(sources: Sources, read: Read) -> frozenset[str]:
+    match read:
+        case ("plain", ciphertext):
+            return secret_texts(sources.plain(ciphertext))
+        case ("secret", path):
+            return secret_texts(dict(sources.secret(path)))
+        case ("fact", "sdb.get", asked):
+            fact = sources.fact("sdb.get", asked)
+            return secret_texts(fact.value) if fact else frozenset()
+    return frozenset()
 
 
 def _file_reads(
@@ -95,7 +106,7 @@ def _file_reads(
 ) -> frozenset[tuple[str, str, str, str, str]] | None:
     """What a stage looked at in its tree; None where it looked at more than can be asked of a tree.
 
-    Reads of secrets are added to `secret`.
+    Reads that may be of secrets are added to `secret`.
     """
     tree, more = "pillar" if stage == "pillar" else "files", bool(recorder.live)
     found = []
@@ -111,7 +122,7 @@ def _file_reads(
                 pass
             case "plain":
                 secret.append((recorder, read))
-            case "secret":
+            case "secret" | "fact":
                 secret.append((recorder, read))
                 more = True
             case _:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from highstate import Memo, MemoryFiles, Minion, Settings, compile_minion
-from highstate.ports import Ports
+from highstate.ports import Fact, Ports
 from highstate.redaction import SHORTEST, Redaction, fingerprint, fingerprints, secret_texts
 
 KEY = b"k" * 32
@@ -164,6 +164,24 @@ class TestLineage:
         done = self.compiled("x: {test.nop: [{name: {{ pillar.a }} {{ nope() }}}]}", pillar)
         assert not done.ok
         assert done.secrets == {"correct horse"}
+
+    def test_a_value_of_sdb(self):
+        class Facts:
+            def answer(self, fun, args, kwargs):
+                return Fact(value={"password": "from sdb"} if fun == "sdb.get" else "seen")
+
+        files = MemoryFiles(
+            {
+                "base": {
+                    "top.sls": b"base: {'*': [s]}",
+                    "s.sls": b"x: {test.nop: [{a: {{ salt['sdb.get']('sdb://a/b').password }}}, "
+                    b"{b: {{ salt['cmd.which']('sh') }}}]}",
+                }
+            }
+        )
+        done = compile_minion(files, MemoryFiles({}), Minion(id="web1"), Settings(), None, Ports(facts=Facts()))
+        assert done.errors == ()
+        assert done.secrets == {"from sdb"}
 
     def test_most_have_none(self):
         assert self.compiled("x: {test.nop: []}", "a: plain").secrets == frozenset()
