@@ -7,15 +7,16 @@ live. Called by the service's tasks; it decides nothing about minions, it wakes 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import structlog
 
 from controller.builder import Builder
 from controller.compile_worker import Request
+from controller.fetches import PATIENCE, Fetches
 from controller.loop import Loop
 from controller.metrics import Metrics
 from controller.policy import Policy, PolicyInvalid, read_policy
@@ -73,16 +74,36 @@ class Revisions:
     async def follow(self, changes: Changes) -> None:
         """Fetch whatever a notice names and make it live, until cancelled."""
         await self._take_live_or_retry()  # what an earlier run accepted serves at once, also when no remote answers
-        async for names in changes:
-            began = time.monotonic()
-            outcomes = await asyncio.to_thread(self.source.fetch, names)
-            for outcome in outcomes:
-                ok = isinstance(outcome, Fetched)
-                self.metrics.fetched(outcome.remote, time.monotonic() - began, ok=ok)
-                (changes.fetched if ok else changes.failed)(outcome.remote)
-                self._note(outcome)
-            await self._take_live_or_retry()
-            self._tidy()
+        fetches = Fetches(self.source, partial(self._heard, changes), self._note)
+        try:
+            async with asyncio.TaskGroup() as group:
+                async for names in changes:
+                    group.create_task(self._bring(names, fetches))
+        finally:
+            fetches.close()
+
+    async def _bring(self, names: Collection[str], fetches: Fetches) -> None:
+        """Fetch these and make live what they bring: together, but for those that did not answer the last time."""
+        started = {name: fetches.start(name) for name in names}
+        pending = set(started.values())
+        if prompt := [fetch for name, fetch in started.items() if name not in self.fetch_errors]:
+            await asyncio.wait(prompt, timeout=PATIENCE)
+        while pending:
+            done = {fetch for fetch in pending if fetch.done()}
+            pending -= done
+            for fetch in done:
+                fetch.result()  # what nobody expected ends the service, as everywhere
+            if done:
+                await self._take_live_or_retry()
+            elif pending:
+                await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        self._tidy()
+
+    def _heard(self, changes: Changes, outcome: Fetched | FetchFailed, seconds: float) -> None:
+        ok = isinstance(outcome, Fetched)
+        self.metrics.fetched(outcome.remote, seconds, ok=ok)
+        (changes.fetched if ok else changes.failed)(outcome.remote)
+        self._note(outcome)
 
     def _tidy(self) -> None:
         """Have mirrors drop what nobody needs; the next push does not wait for it."""

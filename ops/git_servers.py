@@ -98,10 +98,14 @@ class Server(ThreadingHTTPServer):
 
 @contextlib.contextmanager
 def serving(
-    root: Path, context: ssl.SSLContext | None = None, handler: type[BaseHTTPRequestHandler] = Backend
+    root: Path,
+    context: ssl.SSLContext | None = None,
+    handler: type[BaseHTTPRequestHandler] = Backend,
+    *,
+    port: int = 0,
 ) -> Iterator[int]:
     """The port of a server over `root`, with TLS where there is a context."""
-    server = Server(("127.0.0.1", 0), handler)
+    server = Server(("127.0.0.1", port), handler)
     server.root = root
     if context:
         server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
