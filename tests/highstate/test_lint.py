@@ -299,3 +299,63 @@ def test_what_cannot_be_told_of_an_sls_that_fails_is_not_told(text):
 )
 def test_arguments_that_salt_takes_without_naming_them_are_salts(text):
     assert set(rules(text)) == {"not-implemented"}
+
+
+RIGHT = {
+    "states": {
+        "short forms": "a: test.nop\nb:\n  test.nop\nc:\n  test: [nop]\n",
+        "a state of Salt's with arguments": "a:\n  pkg.installed:\n    - pkgs: [x]\n    - version: 1\n",
+        "what every state takes": "a:\n  cmd.run:\n    - names: [x, {y: [{cwd: /}]}]\n    - order: last\n"
+        "    - retry: {attempts: 2}\n    - unless: x\n    - check_cmd: [x]\n    - reload_modules: true\n",
+    },
+    "requisites": {
+        "by name": "a:\n  test.nop: [{name: x}]\nb:\n  test.nop: [{require: [{test: x}]}]\n",
+        "by one of several names": "a:\n  test.nop: [{names: [x, y]}]\nb:\n  test.nop: [{require: [{test: y}]}]\n",
+        "by a bare ID": "a:\n  test.nop: []\nb:\n  test.nop: [{watch: [a]}, {onchanges: [{id: a}]}]\n",
+        "by a glob": "a1:\n  test.nop: []\nb:\n  test.nop: [{require: [{test: 'a*'}]}]\n",
+        "on an SLS": "include: [web.site]\nb:\n  test.nop: [{require: [{sls: web.site}, {sls: 'web.s*'}]}]\n",
+        "in the other direction": "a:\n  test.nop: []\nb:\n  test.nop: [{require_in: [{test: a}]}, {use: [{test: a}]}]\n",
+        "of an SLS that is included": "include: [web.site]\nb:\n  test.nop: [{require: [{test: site}]}]\n",
+    },
+    "circles": {
+        "a diamond": "a:\n  test.nop: []\nb:\n  test.nop: [{require: [a]}]\nc:\n  test.nop: [{require: [a]}]\n"
+        "d:\n  test.nop: [{require: [b, c]}]\n",
+        "a listener": "a:\n  test.nop: [{listen: [{test: b}]}]\nb:\n  test.nop: [{require: [{test: a}]}]\n",
+        "includes in a circle": "include: [web.back]\na:\n  test.nop: []\n",
+    },
+    "SLS": {
+        "a glob": "include:\n  - web.*\n",
+        "relative ones": "include:\n  - .web.site\n",
+        "another environment's": "include:\n  - base: web.site\n",
+    },
+}
+
+
+@pytest.mark.parametrize("text", [text for texts in RIGHT.values() for text in texts.values()])
+def test_what_is_right_is_not_told(text):
+    states = {
+        "top.sls": "base:\n  '*': [a, web.back, web.site]\n",
+        "a.sls": text,
+        "web/site.sls": "site:\n  test.nop: []\n",
+        "web/back.sls": "include: [a]\nback:\n  test.nop: []\n",
+    }
+    assert lint(states) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("a:\n  pkg.instaled: []\n", "pkg.installed"),
+        ("a:\n  pgk.installed: []\n", "pkg.installed"),
+        ("a:\n  file.managed:\n    - soruce: x\n", "source"),
+        ("a:\n  file.managed:\n    - requires: []\n", "require"),
+        ("nginx:\n  pkg.installed: []\na:\n  test.nop: [{require: [{pkg: ngnix}]}]\n", "'nginx'"),
+        ("include:\n  - web.stie\n", "web.site"),
+        ("#!jinga|yaml\na: {}\n", "jinja"),
+        ("a: {{ 'x' | uper }}\n", "upper"),
+        ("a: {{ salt['grains.gett']('x') }}\n", "grains.get"),
+    ],
+)
+def test_what_is_near_is_told(text, hint):
+    [finding] = lint({"a.sls": text, "web/site.sls": "{}"})
+    assert hint in finding.hint, finding
