@@ -313,8 +313,8 @@ RIGHT = {
         "by one of several names": "a:\n  test.nop: [{names: [x, y]}]\nb:\n  test.nop: [{require: [{test: y}]}]\n",
         "by a bare ID": "a:\n  test.nop: []\nb:\n  test.nop: [{watch: [a]}, {onchanges: [{id: a}]}]\n",
         "by a glob": "a1:\n  test.nop: []\nb:\n  test.nop: [{require: [{test: 'a*'}]}]\n",
-        "on an SLS": "include: [web.site]\nb:\n  test.nop: [{require: [{sls: web.site}, {sls: 'web.s*'}]}]\n",
-        "in the other direction": "a:\n  test.nop: []\nb:\n  test.nop: [{require_in: [{test: a}]}, {use: [{test: a}]}]\n",
+        "on SLS": "include: [web.site]\nb:\n  test.nop: [{require: [{sls: web.site}, {sls: 'web.s*'}]}]\n",
+        "backwards": "a:\n  test.nop: []\nb:\n  test.nop: [{require_in: [{test: a}]}, {use: [{test: a}]}]\n",
         "of an SLS that is included": "include: [web.site]\nb:\n  test.nop: [{require: [{test: site}]}]\n",
     },
     "circles": {
