@@ -8,16 +8,20 @@ configuration by number, never a command or an address. Arguments with passwords
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import msgspec
+import structlog
 
 from controller.minion_facts import Heard
 from highstate.ports import Decrypt, DecryptFailed, PillarSource, Ports, SecretFailed, Secrets, SourceFailed, TopSource
 from highstate.types import Minion, Value
 from wire.messages import FactAnswer, Question
+
+log = structlog.get_logger("saltern.compiler")
 
 _KEPT = 4096
 
@@ -180,14 +184,30 @@ class Broker:
             fleet=know is not None,
         )
 
-    def answer(self, call: PortCall) -> PortAnswer:
-        """What the controller's port says; an error where that has none, or where the question is not allowed."""
+    def answer(self, call: PortCall, within: float = 60.0) -> PortAnswer:
+        """What the controller's port says; an error where that has none, or where the question is not allowed.
+
+        Sources that may be somebody's own program have `within` seconds. The other ports have limits of their own.
+        """
+        if call.port not in ("pillar", "tops", "know"):
+            return self._answer(call)
+        found: list[PortAnswer] = []
+        thread = threading.Thread(target=lambda: found.append(self._answer(call)), daemon=True)
+        thread.start()
+        thread.join(within)
+        return found[0] if found else PortAnswer(error=f"there was no answer within {within:.0f} s")
+
+    def _answer(self, call: PortCall) -> PortAnswer:
         try:
             return PortAnswer(value=self._asked(call))
         except (DecryptFailed, SecretFailed, SourceFailed) as failed:
             return PortAnswer(error=str(failed) or type(failed).__name__)
         except (LookupError, ValueError):
             return PortAnswer(error="the compile process asks for what it may not have")
+        except Exception as error:  # one question must not end the compile of the others
+            kind = type(error).__name__  # its text may hold what a source was given: a password, an address
+            log.error("a question of a compile was not answered", port=call.port, minion=call.minion_id, error=kind)
+            return PortAnswer(error=f"the controller could not find out: {kind}")
 
     def _asked(self, call: PortCall) -> Any:
         ports = self._ports

@@ -23,7 +23,7 @@ from controller.settings import Settings
 from gitfs.directory import scan
 from gitfs.snapshot import Snapshot
 from highstate import MemoryFiles, Minion
-from highstate.ports import DecryptFailed, SecretFailed, SourceFailed
+from highstate.ports import DecryptFailed, Ports, SecretFailed, SourceFailed
 
 WEB = Minion(id="web1", grains={"id": "web1"})
 PASSWORD = "correct horse"
@@ -265,6 +265,23 @@ class TestABroker:
             msgspec.msgpack.decode(
                 msgspec.msgpack.encode({"type": "ask", "port": "pillar", "entry": "touch x"}), type=PortCall
             )
+
+    def test_a_source_that_hangs_is_named(self):
+        class Hangs:
+            def pillar(self, minion, pillar, arguments):
+                threading.Event().wait(60)
+
+        class Breaks:
+            def pillar(self, minion, pillar, arguments):
+                raise RuntimeError(PASSWORD)
+
+        ports = Ports(pillar_sources={"hangs": Hangs(), "breaks": Breaks()})
+        broker = Broker(ports, {"ext_pillar": ({"hangs": 1}, {"breaks": 2})}, [WEB])
+        call = PortCall(port="pillar", minion_id="web1", text="{}", entry=0)
+        assert "no answer within" in broker.answer(call, within=0.05).error
+        said = broker.answer(msgspec.structs.replace(call, entry=1)).error
+        assert "RuntimeError" in said
+        assert PASSWORD not in said
 
     def test_errors_keep_their_kind(self):
         ports = ports_over(self.broker().answer, self.broker().offer._replace(decrypt=True, secrets=True))
