@@ -12,6 +12,7 @@ from highstate.compile import Settings
 from highstate.compile.compiler import Bench
 from highstate.compile.high import High
 from highstate.lint.cycles import find_cycle
+from highstate.lint.excludes import Excluding
 from highstate.lint.findings import Finding, ignored_lines, kept
 from highstate.lint.names import KnownStates
 from highstate.lint.requisites import Declared, check_requisites
@@ -90,6 +91,8 @@ class _Work:
         self.texts = {"states": _texts(trees.files), "pillar": _texts(trees.pillar_files)}
         self.salvaged: dict[tuple[str, str], list[High]] = {}
         """(saltenv, path) -> what can be read of the states that do not render for some sample."""
+        self.excluding: list[Excluding] = []
+        """Of the sample that is looked at."""
 
     def look(self, sample: Sample) -> Iterator[Finding]:
         """Everything, for one sample."""
@@ -152,6 +155,8 @@ class _Work:
                 if path == self.settings.state_top:
                     yield from uses.read_top(saltenv, path, rendered)
                     continue
+                if not pillar_stage and isinstance(rendered.data, dict) and "exclude" in rendered.data:
+                    self.excluding.append(Excluding(saltenv=saltenv, path=path, rendered=rendered))
                 for env, name in includes_of(rendered.data, sls, path, saltenv):
                     below = {(env, one) for one in matching(uses.files, name, env)}
                     uses.below.setdefault((saltenv, sls), set()).update(below)
@@ -181,6 +186,9 @@ class _Work:
                 high = bench.high(given, pillar)
                 tree.add(high, [sls])
                 alone.append((bench, given, high))
+        for one in self.excluding:
+            yield from one.check(self.trees.files, tree)
+        self.excluding.clear()
         for bench, given, high in alone:
             yield from self._look_at_one(bench, given, high, pillar, tree)
 

@@ -84,6 +84,9 @@ def test_nothing_to_find():
         ("not-implemented", 2, "a:\n  docker_container.running: []\n"),
         ("not-implemented", 3, "a:\n  file.managed:\n    - dir_mode: 755\n"),
         ("no-effect", 2, "exclude:\n  - {x: y}\na:\n  test.nop: []\n"),
+        ("no-effect", 3, "exclude:\n  - id: a\n  - id: gone\na:\n  test.nop: []\n"),
+        ("no-effect", 2, "exclude:\n  - sls: gone\na:\n  test.nop: []\n"),
+        ("no-effect", 2, "exclude:\n  - gone*\na:\n  test.nop: []\n"),
     ],
 )
 def test_what_is_found_and_where(rule, line, text):
@@ -317,6 +320,10 @@ RIGHT = {
         "backwards": "a:\n  test.nop: []\nb:\n  test.nop: [{require_in: [{test: a}]}, {use: [{test: a}]}]\n",
         "of an SLS that is included": "include: [web.site]\nb:\n  test.nop: [{require: [{test: site}]}]\n",
     },
+    "excludes": {
+        "of what others have": "exclude: [{id: site}, {sls: web.site}, web.*, {id: back}]\na:\n  test.nop: []\n",
+        "of a name": "exclude: [{id: x}]\na:\n  test.nop: [{name: x}]\n",
+    },
     "circles": {
         "a diamond": "a:\n  test.nop: []\nb:\n  test.nop: [{require: [a]}]\nc:\n  test.nop: [{require: [a]}]\n"
         "d:\n  test.nop: [{require: [b, c]}]\n",
@@ -351,6 +358,8 @@ def test_what_is_right_is_not_told(text):
         ("a:\n  file.managed:\n    - requires: []\n", "require"),
         ("nginx:\n  pkg.installed: []\na:\n  test.nop: [{require: [{pkg: ngnix}]}]\n", "'nginx'"),
         ("include:\n  - web.stie\n", "web.site"),
+        ("exclude:\n  - sls: web.stie\n", "web.site"),
+        ("b: test.nop\nabc:\n  test.nop: []\nexclude:\n  - id: abd\n", "abc"),
         ("#!jinga|yaml\na: {}\n", "jinja"),
         ("a: {{ 'x' | uper }}\n", "upper"),
         ("a: {{ salt['grains.gett']('x') }}\n", "grains.get"),
