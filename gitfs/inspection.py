@@ -7,20 +7,24 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pygit2
 
 from gitfs import objects
-from gitfs.environments import environments, own_saltenvs
+from gitfs.environments import Place, environments, own_saltenvs
 from gitfs.errors import DamagedMirror
 from gitfs.generations import report_damage
 from gitfs.mirror import Mirror
 from gitfs.relay import way_to
 from gitfs.settings import RemoteSettings
+from gitfs.snapshot import GitLayer, Snapshot
 from gitfs.transport import Callbacks, failures
 from gitfs.upkeep import disk_bytes
+
+_MOST_LOOKED_INTO = 20
+"""Saltenvs whose files are looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +40,10 @@ class Overview:
     disk_bytes: int
     packs: int
     damaged: bool
+    fetched: float | None = None
+    """When somebody last fetched, in seconds since the epoch; None: never."""
+    left_out: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Saltenv -> path -> why it is no file there; of the first saltenvs alone, where there are many."""
 
 
 def overview(mirror: Mirror, settings: RemoteSettings) -> Overview:
@@ -45,6 +53,9 @@ def overview(mirror: Mirror, settings: RemoteSettings) -> Overview:
     try:
         refs = mirror.refs()
         shown = environments(settings, refs, own_saltenvs(settings, refs))
+        looked_into = sorted(shown, key=lambda saltenv: (saltenv != "base", saltenv))[:_MOST_LOOKED_INTO]
+        found = {saltenv: _left_out(mirror, settings, shown[saltenv]) for saltenv in looked_into}
+        left_out = {saltenv: paths for saltenv, paths in found.items() if paths}
     except DamagedMirror:
         return Overview(
             settings=settings, heads={}, tags={}, saltenvs={}, disk_bytes=disk_bytes(folder), packs=0, damaged=True
@@ -57,7 +68,22 @@ def overview(mirror: Mirror, settings: RemoteSettings) -> Overview:
         disk_bytes=disk_bytes(folder),
         packs=len(list(Path(mirror.path, "objects", "pack").glob("*.pack"))),
         damaged=damaged,
+        fetched=last_fetch(mirror),
+        left_out=left_out,
     )
+
+
+def last_fetch(mirror: Mirror) -> float | None:
+    """When somebody last wrote to a mirror, in seconds since the epoch; None: never."""
+    try:
+        return Path(mirror.path).with_name("lock").stat().st_mtime
+    except OSError:
+        return None
+
+
+def _left_out(mirror: Mirror, settings: RemoteSettings, place: Place) -> dict[str, str]:
+    layer = GitLayer.of(mirror.path, settings.name, place.commit, place.root, place.mountpoint)
+    return dict(Snapshot(environments={"base": (layer,)}).left_out())
 
 
 def ask(settings: RemoteSettings) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from gitfs.credentials import reveal
 from gitfs.settings import RemoteSettings
 from gitfs.tls import tls_context
 from gitfs.transport import ANSWER_TIMEOUT, Refusal
-from gitfs.urls import canonical
+from gitfs.urls import canonical, redact
 
 _PASSED_ON = ("Accept", "Accept-Encoding", "Authorization", "Content-Encoding", "Content-Type", "Git-Protocol")
 _PASSED_BACK = ("Content-Type", "Content-Encoding", "WWW-Authenticate", "Cache-Control")
@@ -77,6 +77,7 @@ class _Relay(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, settings: RemoteSettings) -> None:
+        self.settings = settings
         self.remote = settings.url.rstrip("/")
         self.path = f"/{secrets.token_urlsafe(32)}/{urlsplit(self.remote).path.rpartition('/')[2]}"
         self.token = reveal(settings.token)
@@ -133,7 +134,7 @@ class _Handler(BaseHTTPRequestHandler):
             with error:
                 self._not_well(error)
         except _BROKEN as error:
-            self.server.fault = _fault(self.server.remote, error)
+            self.server.fault = _fault(self.server.settings, error)
             self.close_connection = True
             self._answer(502)
 
@@ -177,18 +178,23 @@ class _Handler(BaseHTTPRequestHandler):
         return b"".join(parts)
 
 
-def _fault(remote: str, error: Exception) -> Refusal:
-    reason = getattr(error, "reason", error)
-    host = urlsplit(remote).hostname
+def _fault(settings: RemoteSettings, error: Exception) -> Refusal:
+    reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    host = urlsplit(settings.url).hostname
     if isinstance(reason, ssl.SSLCertVerificationError):
         return Refusal(
             f"{host} was not recognised: its certificate is not trusted ({reason.verify_message}); "
             "name your CA with `ssl_verify: /path/of/ca.pem`"
         )
+    hint = "" if settings.ssl_cert else "; if it asks for a client certificate, set `ssl_cert` and `ssl_key`"
     if isinstance(reason, ssl.SSLError):
-        text = (
-            f"TLS with {host} failed: {reason.reason}; if it asks for a client certificate, set `ssl_cert`, `ssl_key`"
-        )
-        return Refusal(text, retryable=True)
-    text = reason.strerror or str(reason) if isinstance(reason, OSError) else type(reason).__name__
-    return Refusal(f"{host} cannot be reached: {text}", retryable=True)
+        return Refusal(f"TLS with {host} failed: {reason.reason}{hint}", retryable=True)
+    if isinstance(reason, ConnectionError):  # what is left of TLS's own word when it has closed already
+        return Refusal(f"{host} closed or refused the connection: {_words(reason)}{hint}", retryable=True)
+    return Refusal(f"{host} cannot be reached: {_words(reason)}", retryable=True)
+
+
+def _words(reason: object) -> str:
+    if isinstance(reason, OSError) and reason.strerror:
+        return reason.strerror
+    return redact(str(reason)) or type(reason).__name__

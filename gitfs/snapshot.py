@@ -136,6 +136,10 @@ class Snapshot:
         end = bisect_left(paths, folder + "0")  # "0" follows "/"
         return [*exact, *paths[start:end]]
 
+    def left_out(self, saltenv: str = "base") -> Mapping[str, str]:
+        """Path -> why it is no file here, for what is in the trees and is not shown; `file_ignore_…` is not told of."""
+        return self._overlay(saltenv).refused
+
     def read_blob(self, oid: str) -> bytes | None:
         """Content of a blob of this snapshot; None for every other id, whatever the mirrors hold."""
         for saltenv in self._environments_base_first:

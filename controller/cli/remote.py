@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from controller.cli import options, output
 from controller.cli.client import Client
-from controller.cli.failure import FAILED, OK, Failure
+from controller.cli.failure import FAILED, OK, UNREACHABLE, Failure
 from controller.cli.trees import source_of
 from controller.views import FetchView, RemoteStatus
 
@@ -32,9 +33,15 @@ def remote_command() -> None:
 @options.out
 @options.config_dir
 def list_remotes(out: str, config_dir: Path) -> None:
-    """All remotes as the controller last saw them."""
-    with Client(config_dir) as client:
-        remotes = client.get("/remotes", tuple[RemoteStatus, ...])
+    """All remotes as the controller last saw them; as they are on this machine's disk when it does not answer."""
+    try:
+        with Client(config_dir) as client:
+            remotes = client.get("/remotes", tuple[RemoteStatus, ...])
+    except Failure as failure:
+        if failure.code != UNREACHABLE:
+            raise
+        output.remark("the controller does not answer: this is what was fetched last")
+        remotes = _on_disk(config_dir)
     _show_statuses(remotes, out)
     if not remotes:
         output.remark("no remote is configured; see gitfs_remotes in the controller's configuration")
@@ -89,6 +96,8 @@ def show(name: str, out: str, config_dir: Path) -> None:
             "disk_bytes": each.disk_bytes,
             "packs": each.packs,
             "damaged": each.damaged,
+            "fetched": each.fetched,
+            "left_out": {f"{env}: {path}": why for env, paths in each.left_out.items() for path, why in paths.items()},
         }
         for each in found
     ]
@@ -103,37 +112,70 @@ def show(name: str, out: str, config_dir: Path) -> None:
 
 @remote_command.command("check")
 @click.argument("names", nargs=-1)
+@options.out
 @options.config_dir
-def check(names: tuple[str, ...], config_dir: Path) -> int:
+def check(names: tuple[str, ...], out: str, config_dir: Path) -> int:
     """Ask remotes whether they answer with these credentials. Fetches nothing, needs no controller."""
     from gitfs import FetchFailed
     from gitfs.inspection import ask
 
-    code = OK
+    answers: list[dict[str, object]] = []
     with source_of(config_dir) as source:
         for settings, _ in _mirrors(source, names):
             try:
-                click.echo(f"{settings.name}: ok, {len(ask(settings))} refs")
+                answers.append({"name": settings.name, "refs": len(ask(settings)), "error": ""})
             except FetchFailed as error:
-                click.echo(f"{settings.name}: {output.printable(error.reason)}")
-                code = FAILED
-    return code
+                answers.append({"name": settings.name, "refs": 0, "error": error.reason})
+    _say(answers, out, lambda answer: f"ok, {answer['refs']} refs")
+    return FAILED if any(answer["error"] for answer in answers) else OK
 
 
 @remote_command.command("verify")
 @click.argument("names", nargs=-1)
+@options.out
 @options.config_dir
-def verify(names: tuple[str, ...], config_dir: Path) -> int:
+def verify(names: tuple[str, ...], out: str, config_dir: Path) -> int:
     """Read everything that is live from the mirrors; one that is damaged is rebuilt by the next fetch."""
     from gitfs.inspection import verify as faults_of
 
-    code = OK
+    answers: list[dict[str, object]] = []
     with source_of(config_dir) as source:
         for settings, mirror in _mirrors(source, names):
-            faults = faults_of(mirror)
-            click.echo(f"{settings.name}: {'; '.join(output.printable(fault) for fault in faults) or 'ok'}")
-            code = FAILED if faults else code
-    return code
+            answers.append({"name": settings.name, "error": "; ".join(faults_of(mirror))})
+    _say(answers, out, lambda _: "ok")
+    return FAILED if any(answer["error"] for answer in answers) else OK
+
+
+def _say(answers: Sequence[Mapping[str, object]], out: str, well: Callable[[Mapping[str, object]], str]) -> None:
+    if out != "text":
+        output.document(list(answers), out)
+        return
+    for answer in answers:
+        click.echo(f"{answer['name']}: {output.printable(str(answer['error'])) or well(answer)}")
+
+
+def _on_disk(config_dir: Path) -> tuple[RemoteStatus, ...]:
+    """The remotes as their mirrors are, for when the controller does not answer."""
+    from gitfs import redact
+    from gitfs.inspection import last_fetch
+
+    with source_of(config_dir) as source:
+        trees = source.live()
+        places, found = trees.revision.remotes, []
+        for settings, mirror in _mirrors(source, ()):
+            place = places.get(settings.name)
+            status = RemoteStatus(
+                name=settings.name,
+                url=redact(settings.url),
+                last_fetch=last_fetch(mirror),
+                error="nothing was fetched of it" if settings.name in trees.missing else "",
+            )
+            if place is not None:
+                status = msgspec.structs.replace(
+                    status, commit=place.commit, branch=place.branch, subject=place.subject
+                )
+            found.append(status)
+    return tuple(found)
 
 
 def _mirrors(source: Source, names: Sequence[str]) -> list[tuple[RemoteSettings, Mirror]]:

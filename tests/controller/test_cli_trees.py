@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -126,3 +127,63 @@ def test_fetch_asks_the_controller(saltern, desk, served):
     assert done.code == 1
     assert "no remote 'nowhere'" in done.err
     assert desk.hints == ["nowhere"]
+
+
+def test_every_verb_as_json_while_the_controller_is_down(saltern, saltern_process, fetched):
+    listed = saltern("remote", "list", "--out", "json")
+    assert listed.code == 0
+    assert "does not answer" in listed.err
+    (remote,) = json.loads(listed.out)
+    assert (remote["name"], remote["branch"], remote["subject"], remote["error"]) == ("states", "main", "one", "")
+    assert len(remote["commit"]) == 40
+    assert remote["last_fetch"] > 0
+    assert "states" in saltern("remote", "list").out
+    (checked,) = json.loads(saltern("remote", "check", "--out", "json").out)
+    assert checked == {"name": "states", "refs": 3, "error": ""}
+    (verified,) = json.loads(saltern("remote", "verify", "--out", "json").out)
+    assert verified == {"name": "states", "error": ""}
+    files, pillar = json.loads(saltern("remote", "show", "states", "--out", "json").out)
+    assert files["fetched"] > 0
+    assert (files["left_out"], pillar["saltenvs"]) == ({}, {"base": "main"})
+    plain = json.loads(saltern_process("cat", "top.sls", "--out", "json").out)
+    assert (plain["text"], plain["size"], plain["mode"], plain["saltenv"]) == ("live", 4, "0644", "base")
+    odd = json.loads(saltern_process("cat", "salt://|odd?name", "--out", "json").out)
+    assert odd["text"] == "\0odd"
+    down = saltern("remote", "fetch")
+    assert down.code != 0
+    assert "controller" in down.err
+
+
+def test_what_was_never_fetched_is_told_while_the_controller_is_down(saltern, repository):
+    (remote,) = json.loads(saltern("remote", "list", "--out", "json").out)
+    assert (remote["commit"], remote["last_fetch"]) == ("", None)
+    assert "nothing was fetched" in remote["error"]
+
+
+def test_what_is_left_out_is_counted_and_explained(saltern, repository, tmp_path, config_dir):
+    work = tmp_path / "work"
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1"}
+    run = {"cwd": work, "env": environment, "check": True, "capture_output": True}
+    subprocess.run(["git", "checkout", "-q", "main"], **run)
+    (work / "salt/outside").symlink_to("/etc/passwd")
+    Path(os.fsdecode(os.fsencode(work / "salt") + b"/latin-\xe9")).write_text("x")
+    subprocess.run(["git", "add", "-A"], **run)
+    identity = ("-c", "user.name=A Writer", "-c", "user.email=writer@example.org")
+    subprocess.run(["git", *identity, "commit", "-qm", "three"], **run)
+    subprocess.run(["git", "push", "-q", str(repository), "main"], **run)
+    from controller.settings import load_settings
+    from controller.sources import open_source
+
+    with open_source(load_settings(config_dir)) as source:
+        source.fetch()
+    listed = saltern("ls")
+    assert listed.out.splitlines() == ["odd?name", "top.sls"]
+    assert "2 more are no files here" in listed.err
+    assert "leads out of the tree" in saltern("ls", "outside").err
+    files, _ = json.loads(saltern("remote", "show", "states", "--out", "json").out)
+    assert {path: why for path, why in files["left_out"].items() if path.startswith("base")} == {
+        "base: outside": "it is a symlink that leads out of the tree",
+        "base: latin-\ufffd": "its name is not UTF-8",
+    }
+    wrong = saltern("ls", "top.sls", "--env", "nowhere")
+    assert "saltenvs are base, feature" in wrong.err

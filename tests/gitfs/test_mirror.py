@@ -311,7 +311,18 @@ def test_a_tree_of_too_many_files_is_refused(remote, mirror):
     remote.run("push", "-q", "origin", f"{bomb}:refs/heads/main")
     fetched = mirror.fetch()
     assert fetched.refs == {"main": first}
-    assert "more than" in fetched.refused[0].reason
+    assert fetched.refused[0].reason.startswith("more than 500000 files in a/a/a")
+
+
+def test_folders_that_are_nested_too_deeply_are_refused_with_their_place(remote, mirror):
+    first = remote.commit({"top.sls": "one"})
+    mirror.fetch()
+    remote.commit({"/".join(["deep", *["d"] * 126, "file"]): "fits"})
+    assert mirror.fetch().changed
+    remote.commit({"/".join(["pit", *["d"] * 140, "file"]): "too deep"})
+    (refused,) = mirror.fetch().refused
+    assert refused.reason == "folders are nested deeper than 128, below pit/d/d/d/d"
+    assert mirror.branches()["main"] != first
 
 
 def test_packs_are_made_one_and_old_snapshots_stay_readable(remote, mirror, monkeypatch):

@@ -85,7 +85,7 @@ def test_a_client_certificate(remote, authority, tmp_path):
         ):
             assert mirror_of(tmp_path / f"m{number}", url, **known, **options).fetch().refs == {"main": first}
         for options, reason in (
-            ({}, "set `ssl_cert`"),
+            ({}, "set `ssl_cert` and `ssl_key`"),
             ({"ssl_cert": cert, "ssl_key": locked_key, "passphrase": "wrong-word"}, "another `passphrase`"),
             (
                 {"ssl_cert": cert, "ssl_key": "/nowhere/key"},
