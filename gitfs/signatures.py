@@ -62,7 +62,7 @@ def _check_ssh(home: Path, payload: bytes, signature: bytes, allowed: str) -> tu
     file.write_bytes(signature)
     found = _run(home, ["ssh-keygen", "-Y", "find-principals", "-f", allowed, "-s", str(file)])
     if found is None or found.returncode:
-        return None, f"its key is not in {allowed}"
+        return None, f"its key is not in {allowed}, or not valid there today"
     principals = [line for line in found.stdout.decode(errors="replace").splitlines() if line]
     for principal in principals:
         command = ["ssh-keygen", "-Y", "verify", "-f", allowed, "-n", "git", "-s", str(file), "-I", principal]
