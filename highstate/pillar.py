@@ -91,8 +91,11 @@ class _Merging:
 
     def __call__(self, old: dict[str, Value], new: Mapping[str, Value]) -> dict[str, Value]:
         if self.strategy == "overwrite":
-            # Salt changes the older one in place here, and an SLS that is included twice shows it.
+            # Salt changes the older one in place here, and an SLS that is included twice shows it; what it goes on
+            # with is a copy, which shares with the newer one alone what is not merged with anything.
             old.update({key: value for key, value in new.items() if key in old})
+            copied = copy.deepcopy(old)
+            return {**copied, **{key: new[key] for key in new if key not in old or not isinstance(new[key], dict)}}
         return merge(old, new, strategy=self.strategy, merge_lists=self.merge_lists)
 
 

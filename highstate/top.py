@@ -121,7 +121,7 @@ def top_matches(
     return TopResult(
         matches={env: tuple(matching.found[env]) for env in found},
         errors=(*errors, *matching.errors),
-        ignore_missing={env: frozenset(names) for env, names in matching.ignored.items()},
+        ignore_missing=_ignored(tops) if pillar_stage else {},
         found=tuple(env for env in envs if tops.get(env)),
         places=matching.places,
     )
@@ -315,6 +315,17 @@ def _merge_pillar(tops: Mapping[str, list[_TopFile]]) -> _Merged:
     return {env: dict(sorted(targets.items(), key=lambda pair: pair[1].order)) for env, targets in merged.items()}
 
 
+def _ignored(tops: Mapping[str, list[_TopFile]]) -> dict[str, frozenset[str]]:
+    """What pillar may do without: of a target that does not match, and of one that a later top file replaces, too."""
+    found: dict[str, set[str]] = {}
+    for top in (top for files in tops.values() for top in files):
+        for env, targets in _sections(top):
+            for entry in targets.values():
+                if any(isinstance(item, dict) and item.get("ignore_missing") for item in entry.items):
+                    found.setdefault(env, set()).update(one for one in entry.items if isinstance(one, str))
+    return {env: frozenset(names) for env, names in found.items()}
+
+
 def _order(items: list[Value]) -> int:
     order = 0
     for item in items:
@@ -335,15 +346,11 @@ class _Matching:
     envs: frozenset[str]
     unique: bool
     found: dict[str, list[str]] = field(default_factory=dict)
-    ignored: dict[str, set[str]] = field(default_factory=dict)
     places: dict[tuple[str, str], Pos] = field(default_factory=dict)
     errors: list[Problem] = field(default_factory=list)
 
     def add(self, env: str, target: Value, entry: _Entry) -> None:
         """Take what stands under `target`, if it matches."""
-        if self.unique and any(isinstance(item, dict) and item.get("ignore_missing") for item in entry.items):
-            # Even where the target does not match: another one may name the same SLS.
-            self.ignored.setdefault(env, set()).update(one for one in entry.items if isinstance(one, str))
         if not self._matches(env, target, entry):
             return
         if not self.unique and env not in self.envs and env in self.context.files.saltenvs():
