@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import git_servers
 import httpx
 import serving
 from figures import Figure
@@ -59,7 +57,7 @@ def _watched(folder: Path) -> list[float]:
 
 def _hooked(folder: Path) -> list[float]:
     """The remote is fetched over http; polls and watches see nothing, the hook alone tells."""
-    with _served(folder) as port:
+    with git_servers.serving(folder, handler=_Open) as port:
         url = f"http://127.0.0.1:{port}/remote.git"
         remotes = [{url: [{"name": "states"}, {"root": "states"}, {"base": "main"}, {"update_interval": 3600}]}]
         pillars = [{"git": [{f"main {url}": [{"root": "pillar"}, {"env": "base"}, {"update_interval": 3600}]}]}]
@@ -194,66 +192,14 @@ class _Repository:
         self.git("push", "-q", str(self.bare), "main")
 
 
-@contextmanager
-def _served(root: Path) -> Iterator[int]:
-    """git's own http-backend over the repositories in a folder."""
+class _Open(git_servers.Backend):
+    """git's own http-backend, for everybody."""
 
-    class Backend(http.server.BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # or each answer waits 40 ms for an acknowledgement
+    disable_nagle_algorithm = True  # or each answer waits 40 ms for an acknowledgement
 
-        def do_GET(self) -> None:
-            self._answer()
-
-        def do_POST(self) -> None:
-            self._answer()
-
-        def log_message(self, *arguments: object) -> None:
-            pass
-
-        def _answer(self) -> None:
-            path, _, query = self.path.partition("?")
-            body = self._body()
-            environment = {
-                "PATH": os.environ["PATH"],
-                "GIT_PROJECT_ROOT": str(root),
-                "GIT_HTTP_EXPORT_ALL": "1",
-                "REQUEST_METHOD": self.command,
-                "PATH_INFO": path,
-                "QUERY_STRING": query,
-                "CONTENT_TYPE": self.headers.get("Content-Type", ""),
-                "CONTENT_LENGTH": str(len(body)),
-            }
-            done = subprocess.run(
-                ["git", "http-backend"], input=body, env=environment, capture_output=True, check=False
-            )
-            head, _, content = done.stdout.partition(b"\r\n\r\n")
-            fields = dict(line.split(": ", 1) for line in head.decode().splitlines())
-            self.send_response(int(fields.pop("Status", "200 OK").split()[0]))
-            for name, value in fields.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def _body(self) -> bytes:
-            if self.headers.get("Transfer-Encoding") != "chunked":
-                return self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            body = b""
-            while size := int(self.rfile.readline(), 16):
-                body += self.rfile.read(size)
-                self.rfile.readline()
-            self.rfile.readline()
-            return body
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Backend)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.server_close()
+    def is_let_in(self) -> bool:
+        """Yes."""
+        return True
 
 
 if __name__ == "__main__":

@@ -44,10 +44,14 @@ class Backend(BaseHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
         """Says nothing."""
 
+    def is_let_in(self) -> bool:
+        """Whether the right user asks."""
+        wanted = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+        return bool(self.headers.get("Authorization") == wanted)
+
     def _answer(self) -> None:
         body = self._body()
-        wanted = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
-        if self.headers.get("Authorization") != wanted:
+        if not self.is_let_in():
             self.send_response(401)
             self.send_header("WWW-Authenticate", 'Basic realm="git"')
             self.send_header("Content-Length", "0")
