@@ -69,12 +69,9 @@ def _visit(node: nodes.Node, known: Guards) -> Iterator[PillarRead]:
             yield from _visit(node.expr1, known | _there(node.test))
             if node.expr2 is not None:
                 yield from _visit(node.expr2, known | _there_if_not(node.test))
-        case nodes.And():
+        case nodes.And() | nodes.Or():
             yield from _condition(node.left, known)
-            yield from _visit(node.right, known | _there(node.left))
-        case nodes.Or():
-            yield from _condition(node.left, known)
-            yield from _visit(node.right, known | _there_if_not(node.left))
+            yield from _visit(node.right, known | _before_right(node))
         case nodes.Filter(name="default" | "d"):
             yield from _below(node.node, known)
             yield from _visit_all([*node.args, *node.kwargs], known)
@@ -98,12 +95,9 @@ def _condition(test: nodes.Node, known: Guards) -> Iterator[PillarRead]:
     match test:
         case nodes.Call() if _asked(test):
             return
-        case nodes.And():
+        case nodes.And() | nodes.Or():
             yield from _condition(test.left, known)
-            yield from _condition(test.right, known | _there(test.left))
-        case nodes.Or():
-            yield from _condition(test.left, known)
-            yield from _condition(test.right, known | _there_if_not(test.left))
+            yield from _condition(test.right, known | _before_right(test))
         case nodes.Not():
             yield from _condition(test.node, known)
         case nodes.Compare():
@@ -113,6 +107,11 @@ def _condition(test: nodes.Node, known: Guards) -> Iterator[PillarRead]:
             yield from _condition(test.node, known)
         case _:
             yield from _visit(test, known)
+
+
+def _before_right(node: nodes.And | nodes.Or) -> Guards:
+    """What is known where the right side counts."""
+    return _there(node.left) if isinstance(node, nodes.And) else _there_if_not(node.left)
 
 
 def _below(node: nodes.Node | None, known: Guards) -> Iterator[PillarRead]:
