@@ -53,7 +53,7 @@ def _near_import(error: Exception, message: str, context: Context, recorder: Rec
     if isinstance(error, jinja2.TemplateNotFound):
         path = (found[1] if (found := _MISSING_FILE.search(message)) else str(error.name)).lstrip("/")
         kind = path.rpartition(".")[2]
-        return near(path, (one for one in context.files.list("", context.saltenv) if one.endswith(f".{kind}")))
+        return near(path, (one for one in recorder.list_files("", context.saltenv) if one.endswith(f".{kind}")))
     if not isinstance(error, MissingName) or not (found := _NOT_EXPORTED.search(message)):
         return ""
     names = {name for names in _EXPORTS.findall(_source(found[1], context, recorder)) for name in names.split(",")}
