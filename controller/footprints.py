@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from sys import intern
 from typing import TypeAlias
@@ -19,8 +20,10 @@ from highstate.tracked import digest_value
 from highstate.types import Files
 
 _DECODER = msgspec.msgpack.Decoder(list[FileRead])
-_Asked: TypeAlias = tuple[str, str, str, str]
-"""Tree (`files` or `pillar`), kind, saltenv, path."""
+_Kind: TypeAlias = tuple[str, str, str]
+"""Tree (`files` or `pillar`), kind, saltenv."""
+_Asked: TypeAlias = tuple[_Kind, str]
+"""A kind of read, and the path."""
 
 
 @dataclass(slots=True)
@@ -32,8 +35,8 @@ class Footprints:
     """By digest. A minion's reads come in parts (pillar, top file, states), which many minions share."""
     _of_minion: dict[str, tuple[int, ...]] = field(default_factory=dict)
     _minions: dict[int, set[str]] = field(default_factory=dict)
-    _answers: dict[_Asked, dict[str, set[int]]] = field(default_factory=dict)
-    """Read -> digest of what was seen -> parts that saw it."""
+    _answers: dict[_Kind, dict[str, dict[str, set[int]]]] = field(default_factory=dict)
+    """Kind of read -> path -> digest of what was seen -> parts that saw it."""
     _reads: dict[int, tuple[tuple[_Asked, str], ...]] = field(default_factory=dict)
     _keys: dict[int, bytes] = field(default_factory=dict)
     _next: int = 0
@@ -69,13 +72,16 @@ class Footprints:
         asked = set(ids)
         if shaping != self._shaping:
             return asked
-        found = {minion for minion in asked if minion not in self._of_minion}
-        for (tree, kind, saltenv, path), seen in self._answers.items():
-            now = answer_of(files if tree == "files" else pillar, kind, saltenv, path)
-            for digest, parts in seen.items():
-                if digest != now:
-                    for part in parts:
-                        found |= self._minions[part]
+        found = asked - self._of_minion.keys()
+        for (tree, kind, saltenv), paths in self._answers.items():
+            answer = partial(answer_of, files if tree == "files" else pillar, kind, saltenv)
+            for path, seen in paths.items():
+                now = answer(path)
+                if now in seen and len(seen) == 1:  # nearly all: a push changes few files
+                    continue
+                for digest, parts in seen.items():
+                    if digest != now:
+                        found.update(*(self._minions[part] for part in parts))
         return found & asked
 
     def _part(self, packed: bytes) -> int:
@@ -87,8 +93,8 @@ class Footprints:
         part = self._parts[key] = self._next
         self._keys[part], self._minions[part] = key, set()
         reads = self._reads[part] = tuple((_asked(read), read.digest) for read in _DECODER.decode(packed))
-        for asked, digest in reads:
-            self._answers.setdefault(asked, {}).setdefault(digest, set()).add(part)
+        for (kind, path), digest in reads:
+            self._answers.setdefault(kind, {}).setdefault(path, {}).setdefault(digest, set()).add(part)
         return part
 
     def _drop(self, minion: str) -> None:
@@ -99,13 +105,13 @@ class Footprints:
 
     def _drop_part(self, part: int) -> None:
         del self._minions[part], self._parts[self._keys.pop(part)]
-        for asked, digest in self._reads.pop(part):
-            seen = self._answers[asked]
+        for (kind, path), digest in self._reads.pop(part):
+            seen = self._answers[kind][path]
             seen[digest].discard(part)
             if not seen[digest]:
                 del seen[digest]
             if not seen:
-                del self._answers[asked]
+                del self._answers[kind][path]
 
 
 def answer_of(tree: Files, kind: str, saltenv: str, path: str) -> str:
@@ -119,4 +125,4 @@ def answer_of(tree: Files, kind: str, saltenv: str, path: str) -> str:
 
 def _asked(read: FileRead) -> _Asked:
     # Most are the same few words, and each read was decoded with words of its own.
-    return (intern(read.tree), intern(read.kind), intern(read.saltenv), read.path)
+    return (intern(read.tree), intern(read.kind), intern(read.saltenv)), read.path

@@ -48,6 +48,13 @@ class MemoryFiles:
         """Permission bits of a file, None when there is none."""
         return None if self.oid(path, saltenv) is None else 0o644
 
+    def edited(self, path: str, content: bytes, saltenv: str = "base") -> MemoryFiles:
+        """The tree with another content of one file; the ids of the others are as well known as they were."""
+        made = MemoryFiles({**self.trees, saltenv: {**self.trees[saltenv], path: content}})
+        made._oids.update(self._oids)
+        made._oids.pop((saltenv, path), None)
+        return made
+
     @cached_property
     def _oids(self) -> dict[tuple[str, str], str]:
         return {}

@@ -196,7 +196,8 @@ class _Fleet:
 def _edited(files: Any, path: str, old: bytes, new: bytes) -> MemoryFiles:
     content = files.read(path)
     _expect(old in content, f"nothing to edit in {path}")
-    return MemoryFiles({"base": {**files.trees["base"], path: content.replace(old, new, 1)}})
+    edited: MemoryFiles = files.edited(path, content.replace(old, new, 1))
+    return edited
 
 
 def _minion(number: int) -> Minion:
