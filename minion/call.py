@@ -61,6 +61,8 @@ class Options:
     """Of JSON; None: all in one line."""
     color: bool | None = None
     """None: when stdout is a terminal and NO_COLOR is not set."""
+    returners: str = ""
+    """Names with commas; empty: those of the configuration."""
 
 
 def main(options: Options, stdout: TextIO | None = None, stderr: TextIO | None = None) -> int:
@@ -91,7 +93,25 @@ def main(options: Options, stdout: TextIO | None = None, stderr: TextIO | None =
         _print(options, settings, value, out, asked)
     except OSError as error:
         return _refuse(err, f"--out-file {options.out_file}: {error.strerror}")
-    return _exit_code(options, value)
+    code = _exit_code(options, value)
+    _return(options, context, value, code, out, err)
+    return code
+
+
+def _return(options: Options, context: Context, value: Any, code: int, out: TextIO, err: TextIO) -> None:
+    """Hand the value to the returners that are asked for."""
+    asked = options.returners or context.opts.get("return")
+    if not asked:
+        return
+    from minion.returners import answer, hand_over, names_of
+
+    ret = answer(context, options.fun, options.args, value, success=code == 0, retcode=code)
+    if is_running(value):
+        ret["out"] = "highstate"
+    elif options.fun == "cmd.retcode" and isinstance(value, int):
+        ret |= {"retcode": value, "success": True}
+    for said in hand_over(context, names_of(asked), ret, out):
+        print(f"warning: {said}", file=err)
 
 
 @dataclass(frozen=True)

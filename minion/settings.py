@@ -35,6 +35,8 @@ PASSED_ON = (
     "mine_functions",
     "mine_enabled",
     "mine_interval",
+    "rawfile_json.filename",
+    "return",
     "environment",
     "test",
     "resources",

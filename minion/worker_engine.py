@@ -6,6 +6,7 @@ compile may be imported at its head.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 STOPPED = "the run was ended by SIGTERM"
 """Why states were not run."""
+
+log = logging.getLogger(__name__)
 
 BACKUPS = "file_backup"
 """Folder of `backup: minion` in the cachedir (Salt's name)."""
@@ -139,7 +142,22 @@ def call_function(order: Order, request: Call, questions: AgentQuestions, stop: 
 
     events = SentEvents(order.settings.id, request.run_id)
     context = _context(order, held, questions, run_lock=_RunLock(order.run_lock).held, events=events, stop=stop)
-    return Modules(context).call(request.fun, request.args, request.kwargs), events
+    value = Modules(context).call(request.fun, request.args, request.kwargs)
+    if order.settings.opts.get("return"):
+        _return(context, request, value)
+    return value, events
+
+
+def _return(context: Context, request: Call, value: Any) -> None:
+    """Hand the value to the returners of the configuration; the controller has it in any case."""
+    import sys
+
+    from minion.returners import answer, hand_over, names_of
+
+    ret = answer(context, request.fun, [str(one) for one in request.args], value, success=True, retcode=0)
+    ret["jid"] = request.run_id
+    for said in hand_over(context, names_of(context.opts["return"]), ret, sys.stderr):
+        log.warning("event=not_returned run_id=%s error=%s", request.run_id, said)
 
 
 def _context(

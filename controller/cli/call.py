@@ -34,6 +34,7 @@ from minion.settings import LOG_LEVELS
 )
 @click.option("--profile", is_flag=True, help="Show where the time of a run of states went.")
 @click.option("-l", "--log-level", type=click.Choice(LOG_LEVELS), help="Of the log on stderr.")
+@click.option("--return", "returners", default="", metavar="NAMES", help="Returners that get the value as well.")
 @click.option("--retcode-passthrough", is_flag=True, help="Exit with the code of the command that was run.")
 @options.config_dir
 def call_command(
@@ -54,6 +55,7 @@ def call_command(
     doc: bool,
     profile: bool,
     log_level: str | None,
+    returners: str,
     retcode_passthrough: bool,
     config_dir: Path,
 ) -> int:
@@ -86,5 +88,6 @@ def call_command(
             profile=profile,
             log_level=log_level or "",
             retcode_passthrough=retcode_passthrough,
+            returners=returners,
         )
     )

@@ -19,6 +19,7 @@ _PACKAGES = {
     "salt": "",
     "salt.defaults": "small",
     "salt.ext": "",
+    "salt.ext.six": "six",
     "salt.returners": "returning",
     "salt.utils": "",
     "salt.utils.decorators": "decorators",
@@ -28,7 +29,6 @@ _MODULES = {
     "salt._compat": "small",
     "salt.defaults.exitcodes": "small",
     "salt.exceptions": "exceptions",
-    "salt.ext.six": "six",
     "salt.payload": "small",
     "salt.syspaths": "small",
     "salt.utils.args": "args",
@@ -67,6 +67,23 @@ _MODULES = {
     "salt.utils.yaml": "yaml_text",
     "salt.version": "small",
 }
+_MOVES = {
+    f"salt.ext.six.moves{ours and '.'}{ours}": theirs
+    for ours, theirs in {
+        "": f"{_HERE}.six_moves",
+        "builtins": "builtins",
+        "configparser": "configparser",
+        "http_client": "http.client",
+        "queue": "queue",
+        "urllib": "urllib",
+        "urllib.error": "urllib.error",
+        "urllib.parse": "urllib.parse",
+        "urllib.request": "urllib.request",
+        "urllib_parse": "urllib.parse",
+    }.items()
+}
+"""What stands for the module of that name of the standard library."""
+
 _KEPT = ("__version__", "__saltstack_version__")
 _INNER = """
     auth cache channel channel.client client client.ssh config crypt fileclient fileserver grains grains.extra key
@@ -81,8 +98,7 @@ _INNER = """
     utils.sdb utils.secret utils.smb utils.ssdp utils.ssh utils.state utils.templates utils.thin utils.timed_subprocess
     utils.vault utils.verify utils.virt utils.vmware utils.vt utils.win_dacl utils.win_functions utils.win_pwsh
     utils.win_reg utils.win_runas utils.win_service utils.win_system utils.win_update utils.winapi utils.x509
-    utils.xmlutil utils.yamldumper utils.yamlencoder utils.yamlloader utils.zeromq modules.cmdmod modules.file
-    modules.network modules.virtualenv_mod states.file
+    utils.xmlutil utils.yamldumper utils.yamlencoder utils.yamlloader utils.zeromq states.file
 """
 _HOLLOW = frozenset(f"salt.{name}" for name in _INNER.split())
 """Salt's own workings: they can be imported, as they always can there; what is used of them says what is missing."""
@@ -96,8 +112,10 @@ class _Face(MetaPathFinder, Loader):
     ) -> ModuleSpec | None:
         if fullname.partition(".")[0] != "salt":
             return None
-        if fullname in _PACKAGES or fullname in _HOLLOW:
+        if fullname in _PACKAGES or fullname in _HOLLOW or fullname in _MOVES:
             return ModuleSpec(fullname, self, is_package=True)
+        if _built_in(fullname):
+            return ModuleSpec(fullname, self)
         return ModuleSpec(fullname, self) if fullname in _MODULES else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
@@ -105,6 +123,14 @@ class _Face(MetaPathFinder, Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         name = module.__name__
+        if name in _MOVES:
+            theirs = vars(importlib.import_module(_MOVES[name]))
+            module.__dict__.update({key: value for key, value in theirs.items() if not key.startswith("__")})
+            return
+        if built_in := _built_in(name):
+            functions_of = importlib.import_module(f"{_HERE}.built_in").functions_of
+            module.__dict__["__getattr__"] = functions_of(built_in)
+            return
         source = _MODULES.get(name) or _PACKAGES.get(name)
         if source:
             found = importlib.import_module(f"{_HERE}.{source}")
@@ -115,9 +141,32 @@ class _Face(MetaPathFinder, Loader):
             module.__dict__["__getattr__"] = _missing_of(name)
 
 
+def _built_in(fullname: str) -> str:
+    """The execution module that a name of `salt.modules.*` stands for; empty when there is none."""
+    parent, _, file = fullname.rpartition(".")
+    if parent != "salt.modules":
+        return ""
+    from minion.modules.loader import MODULES
+    from minion.usermodules.salt_names.built_in import FILES
+
+    name = FILES.get(file, file)
+    return name if name in MODULES else ""
+
+
+class _Missing(Exception):
+    """Stands for a part of Salt: it can be imported, caught and inherited from. To use it fails, and says so."""
+
+    what = ""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise AttributeError(f"{self.what} is a part of Salt's own workings that is not here")
+
+
 def _missing_of(name: str) -> Callable[[str], Any]:
     def missing(attribute: str) -> Any:
-        raise AttributeError(f"{name}.{attribute} is a part of Salt's own workings that is not here")
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        return type(attribute, (_Missing,), {"what": f"{name}.{attribute}"})
 
     return missing
 

@@ -7,13 +7,14 @@ Behaviour: doc/topics/development/modules (`__virtual__`, `__virtualname__`, `__
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import FunctionType, ModuleType
 from typing import Any
@@ -80,7 +81,7 @@ class UserModules:
                 for file, oid in sorted(self.store.index().get(kind, {}).items()):
                     one = self._load(kind, file, oid)
                     if one is not None:
-                        self._kinds[kind][one.name] = one
+                        self._kinds[kind][one.name] = _joined(self._kinds[kind].get(one.name), one)
             return self._kinds[kind]
 
     def function(self, fun: str) -> UserFunction | None:
@@ -121,6 +122,13 @@ class UserModules:
         return Loaded(name=name, module=module, functions=_functions(module))
 
 
+def _joined(first: Loaded | None, second: Loaded) -> Loaded:
+    """Two files that go by one name are one module (Salt's rule); what both have is the second's."""
+    if first is None:
+        return second
+    return replace(second, functions={**first.functions, **second.functions})
+
+
 def _place(error: Exception, file: str) -> str:
     """Where in the module it was, as far as the error tells."""
     if isinstance(error, SyntaxError):
@@ -150,7 +158,7 @@ def _functions(module: ModuleType) -> dict[str, UserFunction]:
     found: dict[str, UserFunction] = {}
     for name, value in module.__dict__.items():
         imported = isinstance(value, FunctionType) and value.__module__ not in (module.__name__, None)
-        if name.startswith("_") or not callable(value) or isinstance(value, type):
+        if name.startswith("_") or not isinstance(value, FunctionType | functools.partial):
             continue
         if (only is not None and name not in only) or (only is None and imported and name not in alias):
             continue

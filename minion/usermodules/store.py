@@ -23,7 +23,7 @@ KINDS = ("beacons", "grains", "modules", "returners", "states", "utils")
 
 Index = dict[str, dict[str, str]]
 
-_FILE = re.compile(r"([A-Za-z_]\w*)(?:\.py|/__init__\.py)")
+_FILE = re.compile(r"(\w[\w-]*)(?:\.py|/__init__\.py)", re.ASCII)
 
 
 class Store:

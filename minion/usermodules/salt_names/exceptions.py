@@ -96,6 +96,54 @@ class TemplateError(SaltException):
     """A template that cannot be rendered."""
 
 
+class CheckError(CommandExecutionError):
+    """A check did not hold."""
+
+
+class SaltRunnerError(SaltException):
+    """A runner failed."""
+
+
+class SaltWheelError(SaltException):
+    """A wheel function failed."""
+
+
+class SaltCacheError(SaltException):
+    """A cache cannot be used."""
+
+
+class SaltDeserializationError(SaltException):
+    """Data that cannot be read."""
+
+
+class SaltValidationError(SaltException):
+    """Data that is not as it should be."""
+
+
+class SaltCloudSystemExit(SaltException):
+    """A cloud function gives up."""
+
+
+class SaltCloudNotFound(SaltException):
+    """A cloud has no such thing."""
+
+
+class InvalidConfigError(CommandExecutionError):
+    """A configuration that is not as it should be."""
+
+
+class InvalidEntityError(CommandExecutionError):
+    """A thing that is not as it should be."""
+
+
+class SaltSystemExit(SystemExit):
+    """The process is to end."""
+
+    def __init__(self, code: Any = 0, msg: Any = None) -> None:
+        super().__init__(msg or code)
+        self.message = msg
+
+
 def get_error_message(error: Any) -> str:
     """What an error says."""
     return str(error.args[0]) if error.args else ""

@@ -70,3 +70,14 @@ def is_binary(path: str) -> bool:
             return b"\0" in file.read(2048)
     except OSError:
         return False
+
+
+TEMPFILE_PREFIX = "__salt.tmp."
+
+
+def normalize_mode(mode: Any) -> str | None:
+    """A mode as four octal digits; `keep` and null stay."""
+    if mode is None:
+        return None
+    text = str(mode).replace("0o", "0").strip("'\"")
+    return text if text == "keep" else text.lstrip("0").zfill(4)

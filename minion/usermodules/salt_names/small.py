@@ -132,6 +132,11 @@ def booted(context: Any = None) -> bool:
     return os.path.isdir("/run/systemd/system")  # noqa: PTH112
 
 
+def offline(context: Any = None) -> bool:
+    """`salt.utils.systemd`: whether this is a root of a system that does not run."""
+    return bool(os.environ.get("SYSTEMD_OFFLINE")) and not booted()
+
+
 def version(context: Any = None) -> int | None:
     """`salt.utils.systemd`: its version; None without one."""
     import re
