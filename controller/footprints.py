@@ -6,9 +6,8 @@ anything but its grains and files (facts, secrets) is concerned by every push. I
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, field
-from functools import partial
 from hashlib import blake2b
 from sys import intern
 from typing import TypeAlias
@@ -74,7 +73,7 @@ class Footprints:
             return asked
         found = asked - self._of_minion.keys()
         for (tree, kind, saltenv), paths in self._answers.items():
-            answer = partial(answer_of, files if tree == "files" else pillar, kind, saltenv)
+            answer = _answering(files if tree == "files" else pillar, kind, saltenv)
             for path, seen in paths.items():
                 now = answer(path)
                 if now in seen and len(seen) == 1:  # nearly all: a push changes few files
@@ -114,13 +113,13 @@ class Footprints:
                 del self._answers[kind][path]
 
 
-def answer_of(tree: Files, kind: str, saltenv: str, path: str) -> str:
-    """What a tree gives for a read now, as a digest."""
+def _answering(tree: Files, kind: str, saltenv: str) -> Callable[[str], str]:
+    """What a tree gives now for reads of a kind, as digests by path."""
     if kind == "file":
-        return tree.oid(path, saltenv) or ""
+        return lambda path: tree.oid(path, saltenv) or ""
     if kind == "mode":
-        return str(tree.mode(path, saltenv))
-    return digest_value(list(tree.list(path, saltenv))).hex()
+        return lambda path: str(tree.mode(path, saltenv))
+    return lambda path: digest_value(list(tree.list(path, saltenv))).hex()
 
 
 def _asked(read: FileRead) -> _Asked:
