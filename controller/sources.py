@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from controller.settings import Settings
-from gitfs import RemoteSettings, Source, backends, file_remotes, ignored_files, pillar_remotes
+from gitfs import RemoteSettings, Source, backends, file_remotes, ignored_files, pillar_includes, pillar_remotes
 from gitfs.credentials import AskVault, withhold
 from highstate.ports import SecretFailed
 
@@ -34,6 +34,7 @@ def open_source(settings: Settings) -> Source:
         ignored=ignored_files(settings.git),
         asked=_named(settings, "saltenv"),
         asked_of_pillar=_named(settings, "pillarenv"),
+        pillar_includes=pillar_includes(settings.git),
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gitfs.acceptance import Refused
     from gitfs.changes import Changes
-    from gitfs.configuration import backends, file_remotes, ignored_files, pillar_remotes
+    from gitfs.configuration import backends, file_remotes, ignored_files, pillar_includes, pillar_remotes
     from gitfs.differences import changed_paths
     from gitfs.directory import DirectoryLayer, blob_id
     from gitfs.errors import (
@@ -64,6 +64,7 @@ __all__ = [
     "directory_snapshot",
     "file_remotes",
     "ignored_files",
+    "pillar_includes",
     "pillar_remotes",
     "redact",
 ]
@@ -71,7 +72,7 @@ __all__ = [
 _HOMES = {
     "gitfs.acceptance": ("Refused",),
     "gitfs.changes": ("Changes",),
-    "gitfs.configuration": ("backends", "file_remotes", "ignored_files", "pillar_remotes"),
+    "gitfs.configuration": ("backends", "file_remotes", "ignored_files", "pillar_includes", "pillar_remotes"),
     "gitfs.differences": ("changed_paths",),
     "gitfs.directory": ("DirectoryLayer", "blob_id"),
     "gitfs.errors": (

@@ -84,8 +84,6 @@ def file_remotes(config: Mapping[str, Any]) -> tuple[RemoteSettings, ...]:
 
 def pillar_remotes(config: Mapping[str, Any]) -> tuple[RemoteSettings, ...]:
     """The remotes of the `git` entries of `ext_pillar`, in order, with the `git_pillar_*` options as defaults."""
-    if config.get("git_pillar_includes", True) is not True:
-        raise BadSettings("git_pillar_includes: pillar remotes are one tree here, so this cannot be False; remove it")
     rest = {key: value for key, value in config.items() if key != "git_pillar_includes"}
     defaults = _globals(rest, "git_pillar_", _PILLAR_GLOBALS)
     remotes = []
@@ -97,6 +95,14 @@ def pillar_remotes(config: Mapping[str, Any]) -> tuple[RemoteSettings, ...]:
             remotes.append(_pillar_remote(text, where, {**defaults, **own}))
     _unique(remotes, "ext_pillar")
     return tuple(remotes)
+
+
+def pillar_includes(config: Mapping[str, Any]) -> bool:
+    """`git_pillar_includes`: whether a pillar remote sees the files of the others."""
+    value = config.get("git_pillar_includes", True)
+    if not isinstance(value, bool):
+        raise BadSettings(f"git_pillar_includes must be true or false, not {value!r}")
+    return value
 
 
 def backends(config: Mapping[str, Any]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from gitfs.directory import scan
 from gitfs.environments import Place, Refs, commit_of, environments, own_saltenvs
 from gitfs.settings import Ignored, RemoteSettings
-from gitfs.snapshot import Layer, Snapshot
+from gitfs.snapshot import FOLDERS, Layer, Snapshot
 
 LayersOf = Callable[[RemoteSettings, Place], Sequence[Layer]]
 _Local = Mapping[str, tuple[Layer, ...]]
@@ -43,6 +43,8 @@ class Overlays:
         git_first: whether remotes lie over folders.
         ignored: files that are in no tree.
         layers_of: the layers of a place of a remote.
+        apart: whether each remote is compiled by itself (pillar), and the folders too.
+        includes: whether a remote that is sees the files of the others.
         asked: environments that somebody is known to ask for, which `fallback` fills where no ref has their name.
     """
 
@@ -55,8 +57,12 @@ class Overlays:
         ignored: Ignored,
         layers_of: LayersOf,
         asked: Collection[str] = (),
+        apart: bool = False,
+        includes: bool = True,
     ) -> None:
         self.settings = tuple(all_settings)
+        self._apart = apart and len(self.settings) + bool(roots) > 1
+        self._includes = includes
         self._roots = roots
         self._git_first = git_first
         self._ignored = ignored
@@ -92,8 +98,8 @@ class Overlays:
             if "base" in places[number]:
                 places[number]["base"] = replace(places[number]["base"], ref=ref, commit=commit)
         saltenvs = sorted({*local, *(env for each in places for env in each)})
-        layers = {env: self._stack(env, places, local) for env in saltenvs}
-        snapshot = Snapshot(environments=layers, ignored=self._ignored)
+        layers, owners = self._stacks(saltenvs, places, local)
+        snapshot = Snapshot(environments=layers, ignored=self._ignored, owners=owners, includes=self._includes)
         return Shown(snapshot=snapshot, places=tuple(places), refs=tuple(refs), local=local)
 
     def _advanced(self, last: Shown, refs: Sequence[Refs], local: _Local, moved: Sequence[set[str]]) -> Shown:
@@ -107,15 +113,31 @@ class Overlays:
                 fresh = {env: _replaced(place, settings, own) for env, place in fresh.items()}
                 places[number] = {**places[number], **fresh}
                 changed |= fresh.keys()
-        layers = {env: self._stack(env, places, local) for env in changed}
-        return Shown(snapshot=last.snapshot.with_layers(layers), places=tuple(places), refs=tuple(refs), local=local)
+        layers, owners = self._stacks(changed, places, local)
+        return Shown(
+            snapshot=last.snapshot.with_layers(layers, owners), places=tuple(places), refs=tuple(refs), local=local
+        )
 
-    def _stack(self, saltenv: str, places: Iterable[Mapping[str, Place]], local: _Local) -> tuple[Layer, ...]:
-        remote: list[Layer] = []
-        for settings, shown in zip(self.settings, places, strict=True):
+    def _stacks(
+        self, saltenvs: Iterable[str], places: Sequence[Mapping[str, Place]], local: _Local
+    ) -> tuple[dict[str, tuple[Layer, ...]], dict[str, tuple[int, ...]]]:
+        """The layers of each environment, and whose they are where trees are kept apart."""
+        layers, owners = {}, {}
+        for env in saltenvs:
+            stack = self._stack(env, places, local)
+            layers[env] = tuple(layer for _, layer in stack)
+            if self._apart:
+                owners[env] = tuple(number for number, _ in stack)
+        return layers, owners
+
+    def _stack(
+        self, saltenv: str, places: Iterable[Mapping[str, Place]], local: _Local
+    ) -> tuple[tuple[int, Layer], ...]:
+        remote: list[tuple[int, Layer]] = []
+        for number, (settings, shown) in enumerate(zip(self.settings, places, strict=True)):
             if saltenv in shown:
-                remote.extend(self._layers_of(settings, shown[saltenv]))
-        folders = local.get(saltenv, ())
+                remote.extend((number, layer) for layer in self._layers_of(settings, shown[saltenv]))
+        folders = [(FOLDERS, layer) for layer in local.get(saltenv, ())]
         return (*remote, *folders) if self._git_first else (*folders, *remote)
 
 

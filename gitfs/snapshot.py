@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -50,6 +50,8 @@ class GitLayer:
 
 
 Layer: TypeAlias = GitLayer | DirectoryLayer
+FOLDERS = -1
+"""The owner of local folders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +73,46 @@ class Snapshot:
 
     environments: Mapping[str, tuple[Layer, ...]]
     ignored: Ignored = field(default_factory=Ignored)
+    owners: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Saltenv -> whose each layer is, by number: trees that are compiled each by itself. Empty: one tree."""
+    includes: bool = True
+    """Whether such a tree has the files of the other remotes below its own."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"environments": self.environments, "ignored": self.ignored}
+        kept = {"environments": self.environments, "ignored": self.ignored}
+        return {**kept, "owners": self.owners, "includes": self.includes}
+
+    def parts(self, *, folders_last: bool = False) -> Sequence[Snapshot]:
+        """The trees that are compiled by themselves: local folders, then the remotes in their order."""
+        if folders_last and len(self._parts) > 1 and FOLDERS in self._parts:
+            return [part for number, part in self._parts.items() if number != FOLDERS] + [self._parts[FOLDERS]]
+        return list(self._parts.values())
+
+    @cached_property
+    def _parts(self) -> dict[int, Snapshot]:
+        """By the numbers of their owners."""
+        numbers = sorted({number for each in self.owners.values() for number in each})
+        return {number: self._part(number) for number in numbers} if len(numbers) > 1 else {FOLDERS: self}
+
+    def _part(self, owner: int) -> Snapshot:
+        """The layers of one owner, over those of the other remotes where these are seen."""
+        environments = {}
+        for saltenv, layers in self.environments.items():
+            owned = list(zip(layers, self.owners[saltenv], strict=True))
+            own = [layer for layer, number in owned if number == owner]
+            if own:
+                seen = self.includes and owner != FOLDERS
+                others = [layer for layer, number in owned if seen and number not in (owner, FOLDERS)]
+                environments[saltenv] = (*own, *others)
+        return Snapshot(environments=environments, ignored=self.ignored)
 
     @cached_property
     def digest(self) -> str:
         """Names the content: equal digests mean equal files in every saltenv."""
         whole = hashlib.sha256(repr(self.ignored).encode() if self.ignored != Ignored() else b"")
         whole.update("".join(self._lines.values()).encode())
+        if self.owners:
+            whole.update(repr((self.owners, self.includes)).encode())
         return whole.hexdigest()
 
     @cached_property
@@ -90,9 +123,11 @@ class Snapshot:
     def _line(self, saltenv: str) -> str:
         return f"{saltenv}\0{self._keys(saltenv)}\n"
 
-    def with_layers(self, layers: Mapping[str, tuple[Layer, ...]]) -> Snapshot:
+    def with_layers(
+        self, layers: Mapping[str, tuple[Layer, ...]], owners: Mapping[str, tuple[int, ...]] | None = None
+    ) -> Snapshot:
         """This snapshot with other layers in some of its environments; costs what these cost."""
-        new = Snapshot(environments={**self.environments, **layers}, ignored=self.ignored)
+        new = replace(self, environments={**self.environments, **layers}, owners={**self.owners, **(owners or {})})
         new.__dict__["_lines"] = {**self._lines, **{saltenv: new._line(saltenv) for saltenv in layers}}
         return new
 

@@ -85,6 +85,7 @@ class Trees:
 class Source:
     """The composition of all mirrors. Settings of one repository share a mirror, for files and pillar alike.
 
+    Each remote of pillar is a tree of its own; with `pillar_includes` it sees the files of the others, below its own.
     `asked` and `asked_of_pillar` are environments that the configuration asks for by name, in either tree.
     """
 
@@ -100,6 +101,7 @@ class Source:
         ignored: Ignored | None = None,
         asked: Collection[str] = (),
         asked_of_pillar: Collection[str] = (),
+        pillar_includes: bool = True,
     ) -> None:
         self._file_settings = tuple(file_settings) if GIT in backends else ()
         self._pillar_settings = tuple(pillar_settings)
@@ -117,6 +119,8 @@ class Source:
             ignored=ignored,
             layers_of=self._layers,
             asked=asked_of_pillar,
+            apart=True,
+            includes=pillar_includes,
         )
         self._mirrors: dict[str, Mirror] = {}
         """Repository's key -> its mirror."""

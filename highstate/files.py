@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+from highstate.types import Files
+
+
+def parts_of(files: Files, *, folders_last: bool = False) -> Sequence[Files]:
+    """The trees of a pillar that are compiled each by itself: those that it names, else all of it as one."""
+    parts: Callable[..., Sequence[Files]] | None = getattr(files, "parts", None)
+    return (files,) if parts is None else parts(folders_last=folders_last)
 
 
 @dataclass(frozen=True)

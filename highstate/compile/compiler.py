@@ -19,6 +19,7 @@ from highstate.compile.verify import verify
 from highstate.content import contents_of
 from highstate.ext_pillar import Decryption, External
 from highstate.ext_top import with_sources
+from highstate.files import parts_of
 from highstate.memo import Memo
 from highstate.pillar import PillarResult, compile_pillar
 from highstate.ports import NO_PORTS, DecryptFailed, Ports, SecretFailed
@@ -192,9 +193,30 @@ class Bench:
         return PillarResult(pillar=pillar, errors=(*rendered.errors, *external.errors), bounded=bounded)
 
     def _rendered_pillar(self, seen: Mapping[str, Value], override: Mapping[str, Value] | None) -> PillarResult:
+        parts = parts_of(self.pillar_files, folders_last=self.settings.ext_pillar_first)
+        if len(parts) == 1:
+            return self._part_of_pillar(self._recorded("pillar", self.context(parts[0], seen, "base")), override)
+        whole = self._recorded("pillar", self.context(self.pillar_files, seen, "base"))
+        assert whole.reads is not None  # noqa: S101  (it was recorded in the line above)
+        pillar: Mapping[str, Value] = {}
+        errors: tuple[Problem, ...] = ()
+        for part in parts:
+            context = self.context(part, seen, "base")
+            recorder = Recorder(context.sources)
+            done = self._part_of_pillar(replace(context, reads=recorder), None)
+            whole.reads.absorb(recorder.reads, recorder.live)
+            errors += done.errors
+            pillar = self._merged(pillar, done.pillar) if pillar else done.pillar
+        # A path means another file in each part: whom a push concerns cannot be told by the whole tree.
+        whole.reads.reads["apart", len(parts)] = b""
+        if override:
+            pillar = self._merged(pillar, override)
+        return PillarResult(pillar=pillar, errors=errors)
+
+    def _part_of_pillar(self, context: Context, override: Mapping[str, Value] | None) -> PillarResult:
         settings = self.settings
         return compile_pillar(
-            self._recorded("pillar", self.context(self.pillar_files, seen, "base")),
+            context,
             strategy=settings.pillar_source_merging_strategy,
             merge_lists=settings.pillar_merge_lists,
             includes_override_sls=settings.pillar_includes_override_sls,

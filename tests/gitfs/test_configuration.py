@@ -11,6 +11,7 @@ from gitfs import (
     canonical,
     file_remotes,
     ignored_files,
+    pillar_includes,
     pillar_remotes,
     redact,
 )
@@ -263,8 +264,8 @@ def test_bad_pillar_remotes():
         pillar_remotes({"ext_pillar": [{"git": [" "]}]})
     with pytest.raises(BadSettings, match="`all_saltenvs` has a meaning"):
         pillar_remotes({"ext_pillar": [{"git": [{"main https://host/a.git": [{"all_saltenvs": "x"}]}]}]})
-    with pytest.raises(BadSettings, match="cannot be False"):
-        pillar_remotes({"git_pillar_includes": False})
+    with pytest.raises(BadSettings, match="must be true or false"):
+        pillar_includes({"git_pillar_includes": "no"})
     with pytest.raises(BadSettings, match="no meaning with `__env__`"):
         pillar_remotes({"ext_pillar": [{"git": [{"__env__ https://host/a.git": [{"env": "base"}]}]}]})
 
