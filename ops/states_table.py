@@ -21,7 +21,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,10 @@ class Row:
     untouched: str
     said: str = ""
     """What went wrong."""
+    results: Mapping[str, StateResult] = field(default_factory=dict)
+    """`test`, `run` and `again`."""
+    top: str = ""
+    """The folder that the case had."""
 
     @property
     def holds(self) -> bool:
@@ -80,8 +84,8 @@ def _judged(case: Case) -> Row:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="saltern-case-")))
         url = stack.enter_context(_served()) if "{url}" in case.name else ""
-        case = _placed(case, {"{top}": str(folder / "top"), "{url}": url, "{hostname}": os.uname().nodename})
-        stack.enter_context(_surroundings(case, folder / "top"))
+        case = placed(case, {"{top}": str(folder / "top"), "{url}": url, "{hostname}": os.uname().nodename})
+        stack.enter_context(surroundings(case, folder / "top"))
         kept = dict(case.grains)
         before = fingerprint(folder)
         foretold = _once(case, folder, kept, test=True)
@@ -104,6 +108,8 @@ def _judged(case: Case) -> Row:
         foretold=_foretold(case, told, more),
         untouched=_word(before == untouched),
         said="; ".join(wrong),
+        results={"test": foretold, "run": done, "again": again},
+        top=str(folder / "top"),
     )
 
 
@@ -147,7 +153,7 @@ def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
     return {key for key in {*one, *other} if one.get(key) != other.get(key)}
 
 
-def _placed(case: Case, values: Mapping[str, str]) -> Case:
+def placed(case: Case, values: Mapping[str, str]) -> Case:
     """The case with what its braces stand for."""
     whole = {key: getattr(case, key) for key in ("name", "arguments", "files", "tree", "before", "after")}
     for key, value in whole.items():
@@ -158,7 +164,8 @@ def _placed(case: Case, values: Mapping[str, str]) -> Case:
 
 
 @contextmanager
-def _surroundings(case: Case, top: Path) -> Iterator[None]:
+def surroundings(case: Case, top: Path) -> Iterator[None]:
+    """What the case needs on the machine; the machine is as before afterwards."""
     top.mkdir()
     top.parent.chmod(0o755)
     for name, text in case.files.items():

@@ -17,10 +17,14 @@ from dataclasses import dataclass
 from minion.states.file_paths import behind, checked, make_parents
 from minion.states.file_perms import Perms, differing, perms, put
 from minion.states.file_sources import Check, Template, of_source
+from minion.states.pkg_steps import with_its_neighbour
 from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
 LARGEST = 8 * 1024 * 1024 * 1024
 """Bytes that an archive may unpack to."""
+
+
+_ABSENT = ", due to absence of one or more files/dirs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,18 +92,22 @@ def extracted(
                 machine.remove(posixpath.join(top, entry))
         _lay_out(machine, top, members, wrong if not clean else members, owner)
 
-    files = _trimmed(sorted(one.path for one in members if one.kind != "directory"), trim_output)
+    place = f"{name.rstrip('/')}/"
+    why = ", due to source_hash update" if source_hash_update else "" if overwrite else _ABSENT
+    files = _trimmed([one.path for one in members], trim_output)
     changes = [Change(key="extracted_files", shown=files, act=act)] if wrong else []
+    if wrong and found is None:
+        changes.insert(0, Change(key="directories_created", shown=[place], act=with_its_neighbour))
     if owned:
         changes.append(
             Change(key="updated ownership", shown=True, act=lambda machine: _own(machine, top, owned, owner))
         )
     return Plan(
         changes=tuple(changes),
-        pending=f"Archive {shown_source} would be extracted to {name}"
+        pending=f"Archive {shown_source} would be extracted to {place}{why}"
         if wrong
         else f"Ownership of {name} would be set",
-        done=f"{shown_source} extracted to {name}/" if wrong else f"Ownership of {name} was set",
+        done=f"{shown_source} extracted to {place}{why}" if wrong else f"Ownership of {name} was set",
     )
 
 

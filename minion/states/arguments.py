@@ -56,7 +56,7 @@ IGNORED: Mapping[str, tuple[str, ...]] = {
     "git.detached": ("output_encoding",),
     "git.latest": ("output_encoding",),
     "git.present": ("output_encoding",),
-    "mount.fstab_present": ("mount", "fs_mount"),
+    "mount.fstab_present": ("fs_mount",),
     "mount.mounted": ("bind_mount_copy_active_opts",),
     "network.system": ("retain_settings",),
     "pip.installed": (*_PIP_OLD, "cache_dir"),

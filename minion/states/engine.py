@@ -16,7 +16,7 @@ from highstate.types import Chunk, StateResult, Value
 from minion.states.conditions import ConditionUnknown, Functions, checked, condition
 from minion.states.functions import KnownFunctions
 from minion.states.legible import legible, legible_in
-from minion.states.plan import Change, Machine, Plan, StateFailed
+from minion.states.plan import NULL, Change, Machine, Plan, StateFailed
 from minion.states.registry import Function, UnknownState, find, mod_watch
 
 # fmt: off
@@ -279,7 +279,8 @@ def _strange(chunk: Chunk, key: str, function: Function) -> str:
 
 def _show(change: Change, changes: dict[str, Value]) -> None:
     if change.key:
-        changes[change.key] = {"old": change.old, "new": change.new} if change.shown is None else change.shown
+        shown = {"old": change.old, "new": change.new} if change.shown is None else change.shown
+        changes[change.key] = None if shown is NULL else shown
 
 
 def _perform(change: Change, machine: Machine, changes: dict[str, Value]) -> None:

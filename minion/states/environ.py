@@ -34,7 +34,8 @@ def setenv(
     changed = {key: one for key, one in wanted.items() if os.environ.get(key) != one}
     return Plan(
         changes=tuple(Change(key=key, shown=one or "", act=_Set(key, one)) for key, one in changed.items()),
-        comment="Environ values are already set with the correct values",
+        comment="Environ values were already set with the correct values",
+        test_comment="Environ values are already set with the correct values",
         pending="Environ values will be changed",
         done="Environ values were set",
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping, Sequence
 
-from minion.states.plan import Change, Plan, Reader, StateFailed, Value
+from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, Value
 
 FSTAB = "/etc/fstab"
 _MOUNT_BY = ("label", "uuid", "partlabel", "partuuid")
@@ -27,10 +27,11 @@ def fstab_present(
     fs_passno: Value = 0,
     mount_by: Value = None,
     config: str = FSTAB,
+    mount: bool = True,
     match_on: Value = "auto",
     not_change: bool = False,
 ) -> Plan:
-    """fstab has this line. With `not_change`, a line that is there and differs is let be."""
+    """fstab has this line, and a new one is mounted (`mount`); with `not_change`, one that differs is let be."""
     old = fstab_text(machine, config)
     entry = [
         field_of(_device(machine, name, mount_by)),
@@ -48,10 +49,21 @@ def fstab_present(
         )
     new = ended(without(old, found)) + "\t".join(entry) + "\n"
     words = ("written", "added", "new") if found is None else ("updated", "updated", "change")
+    write = Change(key="persist", shown=words[2], act=lambda machine: machine.write(config, new.encode()))
+    would, done = f"{fs_file} entry will be {words[0]} in {config}.", f"{fs_file} entry {words[1]} in {config}."
+    if not mount or found is not None or entry[1] == "none":
+        return Plan(changes=(write,), pending=would, done=done)
+    point = posixpath.normpath(str(fs_file))
+
+    def mount_it(machine: Machine) -> None:
+        asked = machine.run(["mount", *([] if config == FSTAB else ["-T", config]), point])
+        if asked.returncode != 0:
+            raise StateFailed(f"{done}\nError while mounting {point}: {asked.stderr.strip()}", {"persist": words[2]})
+
     return Plan(
-        changes=(Change(key="persist", shown=words[2], act=lambda machine: machine.write(config, new.encode())),),
-        pending=f"{fs_file} entry will be {words[0]} in {config}.",
-        done=f"{fs_file} entry {words[1]} in {config}.",
+        changes=(write, Change(key="", act=mount_it)),
+        pending=f"{would}\nWill mount {name} on {fs_file}",
+        done=f"{done}\nMounted {name} on {fs_file}",
     )
 
 

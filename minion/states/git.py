@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from minion.states.file_paths import behind, checked
 from minion.states.git_present import present
@@ -101,7 +102,9 @@ def cloned(
     have = _clone_state(machine, repo, force_clone=False)
     if have is None:
         rev = "HEAD" if branch is None else str(branch)
-        return _cloning(repo, _remote_revision(machine, repo, rev), rev, branch, "origin", [], submodules=False)
+        wanted = _remote_revision(machine, repo, rev)
+        plan = _cloning(repo, wanted, rev, branch, "origin", [], submodules=False)
+        return replace(plan, changes=plan.changes[:1], pending=plan.pending.removeprefix("Repository "))
     current = repo.ask(machine, "rev-parse", "--abbrev-ref", "HEAD")
     if branch is None or current == str(branch):
         return Plan(
@@ -139,7 +142,7 @@ def detached(
     have = _clone_state(machine, repo, force_clone=force_clone)
     is_detached = have is not None and repo.ask(machine, "symbolic-ref", "-q", "HEAD") is None
     if have == wanted and is_detached:
-        return Plan(comment=f"Already checked out to {text}")
+        return Plan(comment="Already checked out at correct revision")
 
     def act(machine: Machine) -> None:
         if have is None:
@@ -150,11 +153,14 @@ def detached(
         if submodules:
             repo.do(machine, repo.argv("submodule", "update", "--init", "--recursive"))
 
-    new = Change(key="new", shown=f"{without_password(repo.url)} => {repo.target}", act=_nothing)
+    url, out = without_password(repo.url), f"Commit ID {wanted} was checked out at {repo.target}."
+    would = f"Repository {url} would be cloned to {repo.target}"
+    if have is not None:
+        would = f"HEAD of {repo.target} would be detached at {text}"
     return Plan(
-        changes=(*((new,) if have is None else ()), Change(key="HEAD", old=have, new=wanted, act=act)),
-        pending=f"HEAD of {repo.target} would be detached at {text}",
-        done=f"{repo.target} is checked out to {text} (detached)",
+        changes=(Change(key="HEAD", old=have, new=wanted, act=act),),
+        pending=would,
+        done=f"{url} cloned to {repo.target}. {out}" if have is None else out,
     )
 
 
@@ -183,11 +189,11 @@ def config_set(
             if done.returncode != 0:
                 raise StateFailed(f"Failed to set '{name}': {done.stderr.strip()}")
 
-    shown = {"old": old or None, "new": values}
+    shown, verb = {"old": old or None, "new": values}, "changed to" if old else "added as"
     return Plan(
         changes=(Change(key=name, shown=shown, act=act),),
-        pending=f"'{name}' would be set to {_list(values)}",
-        done=f"'{name}' was set to {_list(values)}",
+        pending=f"'{name}' would be {verb} {_list(values)}",
+        done=f"'{name}' was {verb} {_list(values)}",
     )
 
 
@@ -204,7 +210,7 @@ def config_unset(
     where, as_user = _scope(repo, user, arguments.get("global"))
     old = _settings(machine, where, as_user, name)
     if not old:
-        return Plan(comment=f"No matches found for '{name}'")
+        return Plan(comment="No matching keys are set")
     if len(old) > 1 and not all:
         raise StateFailed(f"'{name}' has {len(old)} values: set all to True to have them all unset")
 
@@ -215,8 +221,8 @@ def config_unset(
 
     return Plan(
         changes=(Change(key=name, shown={"old": old, "new": None}, act=act),),
-        pending=f"'{name}' would be unset",
-        done=f"'{name}' was unset",
+        pending=f"{len(old)} key(s) would have value(s) unset",
+        done=f"{len(old)} key(s) had value(s) unset",
     )
 
 
@@ -314,7 +320,7 @@ def _cloning(
             Change(key="new", shown=f"{without_password(repo.url)} => {repo.target}", act=act),
             Change(key="revision", old=None, new=wanted, act=_nothing),
         ),
-        pending=f"{without_password(repo.url)} would be cloned to {repo.target}",
+        pending=f"Repository {without_password(repo.url)} would be cloned to {repo.target}",
         done=f"{without_password(repo.url)} cloned to {repo.target}",
     )
 

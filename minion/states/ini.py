@@ -124,7 +124,7 @@ def options_absent(
                 ini = ini.without_option(where, key)
                 old = have[where][key]
                 changes.update({where: {**changes.get(where, {}), key: old}} if where else {key: old})
-    return _plan(name, ini, changes)
+    return _plan(name, ini, changes, lambda key: _would((key, changes[key]), "Deleted"))
 
 
 def sections_present(
@@ -137,7 +137,7 @@ def sections_present(
         if section not in have:
             ini = replace(ini, lines=(*ini.lines, (section, f"[{section}]")))
             changes[section] = {"before": None, "after": {}}
-    return _plan(name, ini, changes)
+    return _plan(name, ini, changes, lambda key: f"Created new section {key}.\n")
 
 
 def sections_absent(
@@ -150,7 +150,7 @@ def sections_absent(
         if section in have:
             ini = ini.without_section(section)
             changes[section] = have[section]
-    return _plan(name, ini, changes)
+    return _plan(name, ini, changes, lambda key: f"Deleted section {key}.\n")
 
 
 def read_ini(machine: Reader, name: str, separator: str, encoding: Value = None, *, make: bool = False) -> Ini:
@@ -197,12 +197,19 @@ def _note(changes: dict[str, Value], section: str, key: str, before: Value, afte
     (changes.setdefault(section, {}) if section else changes)[key] = {"before": before, "after": after}
 
 
-def _plan(name: str, ini: Ini, changes: Mapping[str, Value]) -> Plan:
+def _would(change: tuple[str, Value], verb: str = "Changed") -> str:
+    key, value = change
+    if not isinstance(value, Mapping) or set(value) == {"before", "after"}:
+        return f"{verb} key {key}.\n"
+    return "".join(f"{verb} key {one} in section {key}.\n" for one in value)
+
+
+def _plan(name: str, ini: Ini, changes: Mapping[str, Value], say: Callable[[str], str] | None = None) -> Plan:
     act = _write(name, ini)
     return Plan(
         changes=tuple(Change(key=key, shown=value, act=act) for key, value in changes.items()),
         comment="No anomaly detected",
-        pending="\n".join(f"Changed {key}." for key in changes),
+        pending="".join(_would(change) for change in changes.items()) if say is None else "".join(map(say, changes)),
         done="Changes take effect",
     )
 

@@ -62,7 +62,9 @@ def mounted(
     told = words.mounted if mount else words.alone
     return Plan(
         changes=(*now.changes, write),
-        pending=now.pending or f"{now.comment}. {told.format(name=path)}",
+        pending=now.pending
+        if mount and now.pending.startswith(_ENDS)
+        else f"{now.pending or now.comment}. {told.format(name=path)}",
         done=f"{now.done}. {words.done}",
     )
 
@@ -116,6 +118,8 @@ class _Words:
     done: str
 
 
+_ENDS = ("Remount would be forced", "/")
+"""Salt's test run says no more than these: what is to be mounted, and what again with other options."""
 _PERSIST = {
     "new": _Words(
         shown="new",

@@ -131,7 +131,7 @@ def removed(
                 act=lambda machine: pip.do(machine, "uninstall", "--yes", *there),
             ),
         ),
-        pending=f"Package(s) {', '.join(there)} will be removed",
+        pending=f"Package {', '.join(there)} is set to be removed",
         done="Package was successfully removed.",
     )
 
@@ -182,13 +182,14 @@ def _installing(pip: Pip, wanted: Sequence[str], shown: Mapping[str, str], fresh
     first, *rest = shown
     install = Change(key=first, shown="Installed", act=_install(pip, fresh))
     others = (Change(key=one, shown="Installed", act=_nothing) for one in rest)
-    listed = ", ".join(fresh)
+    would = f"Python package(s) set to be installed:\n{chr(10).join(fresh)}"
+    if len(fresh) == 1:
+        would = f"Python package {fresh[0]} is set to be installed"
     return Plan(
         changes=(install, *others),
-        pending=f"Python package(s) set to be installed:\n{listed}",
-        done="All specified packages were successfully installed" if len(wanted) > 1 else
-        f"All packages were successfully installed: {listed}",
-    )  # fmt: skip
+        pending=would,
+        done="All packages were successfully installed",
+    )
 
 
 def _install(pip: Pip, words: Sequence[str]) -> Callable[[Machine], None]:

@@ -208,6 +208,10 @@ class StateFailed(Exception):
         self.changes = dict(changes or {})
 
 
+NULL: Value = object()
+"""Stands for None in `Change.shown`, where None itself means that nothing is given."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """One change: what stands in Salt's `changes` under `key`, and the act that makes it so.

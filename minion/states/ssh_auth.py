@@ -95,7 +95,7 @@ def absent(
         else:
             kept.append(line)
     if not shown:
-        return Plan(comment="Key is already absent")
+        return Plan(comment="Key not present")
     return _plan(file, kept, shown, f"Key {name} for user {user} is set for removal", "Key removed")
 
 
@@ -107,14 +107,17 @@ def manage(
     keys = [_key(str(one), enc, comment, options) for one in ssh_keys]
     file = _file(machine, str(user), config)
     wanted = {key.key for key in keys}
-    shown = {old.key: "Removed" for line in file.lines if (old := parse(line)) and old.key not in wanted}
+    shown = {old.key: "Key removed" for line in file.lines if (old := parse(line)) and old.key not in wanted}
     have = {old.key for line in file.lines if (old := parse(line))}
     shown |= {key.key: "New" for key in keys if key.key not in have}
     notes = [line for line in file.lines if parse(line) is None]
     if not shown:
-        return Plan(comment=f"The authorized keys of {user} are in the correct state")
+        there = (f"The authorized host key {key.key} is already present for user {user}" for key in keys)
+        return Plan(comment="\n".join(there))
     lines = [*notes, *(key.text() for key in keys)]
-    return _plan(file, lines, shown, f"The keys of {user} are set to be changed", f"The keys of {user} were changed")
+    words = {"Key removed": "{key} Key set for removal", "New": "Key {key} for user {user} is set to be added"}
+    would = (words[what].format(key=key, user=user) for key, what in shown.items())
+    return _plan(file, lines, shown, "\n".join(would), f"The keys of {user} were changed")
 
 
 def _keys(

@@ -12,7 +12,7 @@ import hashlib
 import posixpath
 from collections.abc import Mapping
 
-from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.states.plan import NULL, Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
 SYSTEM = "/etc/ssh/ssh_known_hosts"
 
@@ -56,14 +56,18 @@ def present(
     kept = [line for line in lines if not (_names(line, host) and line.split()[1:2] == [kind])]
     written = [*kept, f"{host} {kind} {wanted}"]
     text = "".join(f"{line}\n" for one in written for line in (_hashed(one) if hash_known_hosts else [one]))
-    old = [{"enc": one, "key": value} for one, value in known if one == kind] or None
+    old = [
+        {"hostname": name, "enc": one, "key": value, "fingerprint": _fingerprint(value)}
+        for one, value in known
+        if one == kind
+    ]
     new = [{"hostname": name, "enc": kind, "key": wanted}]
     return Plan(
         changes=(
-            Change(key="old", shown=old if old else "", act=_nothing),
+            Change(key="old", shown=old or NULL, act=_nothing),
             Change(key="new", shown=new, act=lambda machine: _write(machine, path, text, user)),
         ),
-        pending=f"Key for {name} is set to be {'updated' if old else 'added to'} in {path}",
+        pending=f"Key for {name} is set to be {'updated in' if old else 'added to'} {path}",
         done=f"{name}'s key saved to {path} (key: {wanted})",
     )
 
@@ -75,11 +79,11 @@ def absent(machine: Reader, name: str, *, user: Value = None, port: Value = None
     if not known:
         return Plan(comment="Host is already absent")
     text = "".join(f"{line}\n" for line in _lines(machine, path) if not _names(line, host))
-    old = [{"enc": kind, "key": key} for kind, key in known]
+    old = [{"hostname": name, "enc": kind, "key": key, "fingerprint": _fingerprint(key)} for kind, key in known]
     return Plan(
         changes=(
             Change(key="old", shown=old, act=_nothing),
-            Change(key="new", shown="", act=lambda machine: _write(machine, path, text, user)),
+            Change(key="new", shown=NULL, act=lambda machine: _write(machine, path, text, user)),
         ),
         pending=f"Key for {name} is set to be removed from {path}",
         done=f"{name} removed from {path}",
@@ -149,6 +153,15 @@ def _names(line: str, host: str) -> bool:
             return False
         return hmac.new(salt, host.encode(), hashlib.sha1).digest() == digest
     return host in names.split(",")
+
+
+def _fingerprint(key: str) -> str:
+    """Pairs of hexadecimal digits, as Salt shows it."""
+    try:
+        digest = hashlib.sha256(base64.b64decode(key)).hexdigest()
+    except binascii.Error:
+        return ""
+    return ":".join(digest[at : at + 2] for at in range(0, len(digest), 2))
 
 
 def _fits(key: str, fingerprint: str, kind: Value) -> bool:

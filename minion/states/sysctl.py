@@ -12,6 +12,9 @@ from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, State
 DEFAULT_CONFIG = "/etc/sysctl.d/99-salt.conf"
 
 
+_ONLY_LIVE = "Sysctl value is currently set on the running system but not in a config file. "
+
+
 def present(machine: Reader, name: str, *, value: Value, config: str | None = None) -> Plan:
     """The parameter has this value now, and `config` sets it at boot."""
     file = config or DEFAULT_CONFIG
@@ -36,9 +39,10 @@ def present(machine: Reader, name: str, *, value: Value, config: str | None = No
         if new != old:
             machine.write(file, new.encode("utf-8", "surrogateescape"))
 
+    would = f"Sysctl option {name} set to be changed to {value}"
     return Plan(
         changes=(Change(key=name, shown=value, act=act),),
-        pending=f"Sysctl option {name} set to be changed to {value}",
+        pending=f"{_ONLY_LIVE}{would} in config file." if is_live else would,
         done=f"Updated sysctl value {name} = {value}",
     )
 

@@ -181,7 +181,10 @@ def test_archives_are_laid_out(settles: Settles, tmp_path: Path) -> None:
     (tmp_path / "a.tar.gz").write_bytes(tar({"app/run": b"1", "app/link": "run"}))
     top = tmp_path / "opt"
     result = settles("archive.extracted", top, source=str(tmp_path / "a.tar.gz"))
-    assert result.changes == {"extracted_files": ["app/link", "app/run"]}
+    assert result.changes == {
+        "directories_created": [f"{top}/"],
+        "extracted_files": ["app/run", "app/link"],
+    }
     assert (top / "app/run").stat().st_mode & 0o777 == 0o755
     assert (top / "app/link").read_bytes() == b"1"
     (top / "app/run").write_bytes(b"mine")
@@ -279,7 +282,7 @@ def test_settings_of_git(settles: Settles, remote: Path) -> None:
     settles("git.config_set", "x.y", multivar=["1", "2"], repo=str(remote))
     assert git(remote, "config", "--get-all", "x.y") == "1\n2"
     settles("git.config_unset", "x.y", repo=str(remote), all=True)
-    assert settles("git.config_unset", "x.y", repo=str(remote)).comment == "No matches found for 'x.y'"
+    assert settles("git.config_unset", "x.y", repo=str(remote)).comment == "No matching keys are set"
     assert settles("git.config_set", "a.b", value="c").result is False
 
 
