@@ -13,12 +13,12 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from urllib.parse import parse_qs
 
 from highstate.bounded_regex import SlowPattern
 from highstate.compile.positions import source_excerpt
 from highstate.patterns import is_part
 from highstate.render import Context, RenderFailed, problems, render_template
+from highstate.salt_urls import split_salt_url
 from highstate.tracked import Recorder
 from highstate.traverse import traverse
 from highstate.types import Chunk, Content, Files, Pos, Problem, Stage, Value
@@ -38,9 +38,8 @@ class Source:
         """None when it is no `salt://` URL. `?saltenv=` names another environment than the chunk's."""
         if not isinstance(url, str) or not url.startswith("salt://"):
             return None
-        path, _, query = url.removeprefix("salt://").partition("?")
-        named = parse_qs(query).get("saltenv", [saltenv])[-1]
-        return cls(path=path.removeprefix("|").strip("/"), saltenv=named)
+        path, named = split_salt_url(url, saltenv)
+        return cls(path=path, saltenv=named)
 
     def __str__(self) -> str:
         return f"salt://{self.path} (saltenv {self.saltenv})"

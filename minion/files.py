@@ -16,6 +16,7 @@ from typing import Protocol, TypeVar
 
 from highstate.desired import Desired
 from highstate.files import blob_id
+from highstate.salt_urls import split_salt_url
 from highstate.types import Chunk
 from minion.journal import write_durably
 from wire.messages import Blob, FileFound, FileList, FindFile, GetBlob, GetMine, ListFiles, Refused, ToMinion
@@ -204,8 +205,8 @@ def _recursed(chunks: Iterable[Chunk]) -> Iterator[tuple[str, str]]:
             continue
         source = chunk.arguments.get("source")
         if isinstance(source, str) and source.startswith("salt://"):
-            path, _, saltenv = source.removeprefix("salt://").partition("?saltenv=")
-            yield saltenv or chunk.saltenv, path.strip("/")
+            path, saltenv = split_salt_url(source, chunk.saltenv)
+            yield saltenv, path
 
 
 def cache_needs_trim(cachedir: Path, now: float, *, every: float = 24 * 3600.0) -> bool:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import hashlib
 import posixpath
 from collections.abc import Callable, Mapping
-from urllib.parse import parse_qs
 
 from highstate.functions import Call, FunctionFailed
+from highstate.salt_urls import split_salt_url
 from highstate.types import Value
 
 
 def _at(call: Call, url: str, saltenv: str | None) -> tuple[str, str]:
-    """Path and saltenv of `salt://a/b?saltenv=x`, or of a bare path."""
-    path, _, query = url.removeprefix("salt://").partition("?")
-    return path.strip("/"), parse_qs(query).get("saltenv", [saltenv or call.saltenv])[0]
+    return split_salt_url(url, saltenv or call.saltenv)
 
 
 def _read(call: Call, path: str, saltenv: str | None) -> bytes | None:

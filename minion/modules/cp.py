@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from highstate.salt_urls import split_salt_url
 from minion.modules.context import Context
 from minion.modules.errors import CallFailed
 
@@ -179,8 +180,7 @@ def _copied(context: Context, path: str, dest: str, makedirs: bool, data: bytes 
 
 
 def _place(path: str, saltenv: str) -> tuple[str, str]:
-    inner, _, query = path.removeprefix("salt://").partition("?saltenv=")
-    return inner.strip("/"), query or saltenv or "base"
+    return split_salt_url(path, saltenv or "base")
 
 
 def _put(context: Context, target: Path, data: bytes, makedirs: bool) -> Any:

@@ -75,10 +75,10 @@ def get_source_sum(
 
 
 def _is_there(context: Context, url: str, saltenv: str) -> bool:
-    from minion.states.file_sources import salt_url
+    from highstate.salt_urls import split_salt_url
 
     if url.startswith("salt://"):
-        path, env = salt_url(url, saltenv)
+        path, env = split_salt_url(url, saltenv)
         try:
             context.machine.source(path, env)
         except FileNotFoundError:

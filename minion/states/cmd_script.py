@@ -11,6 +11,7 @@ import secrets
 import shlex
 from collections.abc import Callable
 
+from highstate.salt_urls import split_salt_url
 from minion.states.plan import Completed, Machine, Reader, StateFailed, Value
 
 Runner = Callable[[Machine, str], Completed]
@@ -31,13 +32,13 @@ def content(machine: Reader, path: str, saltenv: str, template: Value, context: 
             return machine.read(path)
         except OSError as error:
             raise StateFailed(f"Unable to read script {path}: {error.strerror}") from error
-    place, _, env = path.removeprefix("salt://").partition("?saltenv=")
+    place, env = split_salt_url(path, saltenv)
     try:
         if template:
             if template != "jinja":
                 raise StateFailed(f"cmd.script renders with jinja, not with {template!r}")
-            return machine.render(place, env or saltenv, dict(context or {}))
-        return machine.source(place, env or saltenv)
+            return machine.render(place, env, dict(context or {}))
+        return machine.source(place, env)
     except FileNotFoundError:
         raise StateFailed(f"Unable to cache script {path} from saltenv '{saltenv}'") from None
 

@@ -10,11 +10,12 @@ import hashlib
 import posixpath
 import re
 
+from highstate.salt_urls import split_salt_url
 from minion.states.fetch import SCHEMES
 from minion.states.file_digests import digest_of
 from minion.states.file_paths import make_parents
 from minion.states.file_perms import Perms
-from minion.states.file_sources import Check, Template, of_source, salt_url
+from minion.states.file_sources import Check, Template, of_source
 from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, Value
 
 
@@ -99,7 +100,7 @@ def _local(name: str) -> str | None:
 def _place(name: str, saltenv: str, backup_dir: str) -> str:
     cache = posixpath.dirname(backup_dir) or "/var/cache/saltern/minion"
     if name.startswith("salt://"):
-        path, env = salt_url(name, saltenv)
+        path, env = split_salt_url(name, saltenv)
         clean = posixpath.normpath(f"/{path}")
         return f"{cache}/files/{_part(env)}{clean}"
     if not name.startswith(SCHEMES):

@@ -10,10 +10,11 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace as replaced
 
+from highstate.salt_urls import split_salt_url
 from minion.states.file_links import aside
 from minion.states.file_paths import behind, below, checked, is_part, make_parents, missing_parents
 from minion.states.file_perms import Perms, differing, perms, put
-from minion.states.file_sources import Template, of_source, salt_url, template
+from minion.states.file_sources import Template, of_source, template
 from minion.states.file_target import Wanted, file_changes
 from minion.states.plan import Change, FileStat, Machine, Plan, Reader, StateFailed, Value
 
@@ -143,7 +144,7 @@ def _below_source(machine: Reader, source: Value, saltenv: str) -> dict[str, str
     for url in urls:
         if not isinstance(url, str) or not url.startswith("salt://"):
             raise StateFailed(f"Invalid source '{url}' (must be a salt:// URI)")
-        folder, env = salt_url(url, saltenv)
+        folder, env = split_salt_url(url, saltenv)
         paths = machine.sources(folder, env)
         if list(paths) == [folder]:
             raise StateFailed(f"The source {url} is a file: file.recurse takes a directory")

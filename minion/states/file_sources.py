@@ -9,9 +9,9 @@ import posixpath
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal, overload
-from urllib.parse import parse_qs
 
 from highstate.records import dataclass
+from highstate.salt_urls import split_salt_url
 from minion.lookup import MISSING, lookup
 from minion.states.fetch import SCHEMES, shown
 from minion.states.file_digests import Digest, digest_of
@@ -50,12 +50,6 @@ def template(engine: Value, context: Value, defaults: Value, chunk: Mapping[str,
         if value and not isinstance(value, Mapping):
             raise StateFailed(f"{name.capitalize()} must be formed as a dict")
     return Template(engine=engine, variables={**chunk, "attrs": None, **(defaults or {}), **(context or {})})
-
-
-def salt_url(url: str, saltenv: str) -> tuple[str, str]:
-    """(path, saltenv) of `salt://path?saltenv=x`."""
-    path, _, query = url.removeprefix("salt://").partition("?")
-    return path.strip("/"), parse_qs(query).get("saltenv", [saltenv])[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +146,7 @@ def _read(machine: Reader, url: str, saltenv: str, rendered: Template, check: Ch
 
 
 def _rendered_from_tree(machine: Reader, url: str, saltenv: str, rendered: Template, check: Check) -> bytes | None:
-    path, env = salt_url(url, saltenv)
+    path, env = split_salt_url(url, saltenv)
     try:
         data = machine.source(path, env)
         _verified(machine, data, url, check, saltenv)
@@ -164,7 +158,7 @@ def _rendered_from_tree(machine: Reader, url: str, saltenv: str, rendered: Templ
 def _raw(machine: Reader, url: str, saltenv: str, check: Check) -> bytes | None:
     try:
         if url.startswith("salt://"):
-            return _verified(machine, machine.source(*salt_url(url, saltenv)), url, check, saltenv)
+            return _verified(machine, machine.source(*split_salt_url(url, saltenv)), url, check, saltenv)
         if url.startswith(SCHEMES):
             return _fetched(machine, url, check, saltenv)
         path = url.removeprefix("file://")

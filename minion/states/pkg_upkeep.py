@@ -9,6 +9,7 @@ import posixpath
 import secrets
 from collections.abc import Mapping, Sequence
 
+from highstate.salt_urls import split_salt_url
 from minion.states.pkg_steps import difference, shown, transaction, version_in
 from minion.states.pkg_wanted import names_of
 from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, Value
@@ -106,9 +107,9 @@ def _fetched(machine: Machine, folder: str, path: str, saltenv: str) -> str:
         return path
     data: bytes | None
     if path.startswith("salt://"):
-        place, _, env = path.removeprefix("salt://").partition("?saltenv=")
+        place, env = split_salt_url(path, saltenv)
         try:
-            data = machine.source(place, env or saltenv)
+            data = machine.source(place, env)
         except FileNotFoundError:
             data = None
     else:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from highstate.salt_urls import split_salt_url
 from minion.states.plan import Machine, Reader, StateFailed, Value
 from minion.system.apt_sources import Source
 
@@ -87,8 +88,7 @@ def _known(machine: Reader, path: str, data: bytes) -> Key:
 def _local(machine: Reader, url: str, saltenv: str) -> bytes:
     try:
         if url.startswith("salt://"):
-            place, _, env = url.removeprefix("salt://").partition("?saltenv=")
-            return machine.source(place, env or saltenv)
+            return machine.source(*split_salt_url(url, saltenv))
         return machine.read(url.removeprefix("file://"))
     except FileNotFoundError:
         raise StateFailed(f"The key {url} is not there") from None
