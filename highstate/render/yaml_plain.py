@@ -24,6 +24,8 @@ _LITERALS = {"|": "\n", "|-": ""}
 """How a text of several lines is announced -> what it ends with."""
 _LONGEST = 1000
 """Characters of a scalar; a key may have so many."""
+_KEPT = 64
+"""Characters of a word that is worth remembering."""
 
 Hole = tuple[int, dict[Value, Value], Value]
 """A key whose value may stand below it: its column, its mapping, and the key."""
@@ -121,7 +123,9 @@ class _Reader:
         if len(text) > _LONGEST:
             raise _NotPlain
         if _SCALAR.fullmatch(text):
-            found = self.words[text] = self.resolve(text)
+            found = self.resolve(text)
+            if len(text) <= _KEPT:
+                self.words[text] = found
             return found
         if _QUOTED.fullmatch(text):
             return text[1:-1]
