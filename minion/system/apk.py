@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from minion.states.plan import Machine, Reader, StateFailed
 from minion.system import commands
@@ -15,6 +15,7 @@ from minion.system.packages import Available, InstallOptions, Package, Step, Tar
 from minion.system.transactions import Transactions, offers
 
 _DATABASE = "/lib/apk/db/installed"
+_WORLD = "/etc/apk/world"
 _STEP = re.compile(r"\(\d+/\d+\) (?P<verb>[A-Z]\w+) (?P<name>\S+) \((?P<from>[^ )]+)(?: -> (?P<to>[^ )]+))?\)")
 _VERSION = re.compile(
     r"(?P<numbers>\d+(?:\.\d+)*)(?P<letter>[a-z]?)(?P<suffixes>(?:_[a-z]+\d*)*)(?:~[0-9a-f]+)?(?:-r(?P<revision>\d+))?"
@@ -28,8 +29,12 @@ class Apk(Transactions):
     """`PackageManager` of Alpine."""
 
     def packages(self, machine: Reader) -> Mapping[str, Package]:
-        """What apk's database has."""
-        return parse_database(machine.read(_DATABASE).decode(errors="replace")) if machine.stat(_DATABASE) else {}
+        """What apk's database has; what `world` wants at the version that is there is held."""
+        if machine.stat(_DATABASE) is None:
+            return {}
+        pins = parse_world(_world(machine))
+        found = parse_database(machine.read(_DATABASE).decode(errors="replace"))
+        return {name: replace(one, held=pins.get(name) == one.version) for name, one in found.items()}
 
     def available(self, machine: Reader, names: Sequence[str], fromrepo: str = "") -> Mapping[str, Available]:
         """What `apk policy` says of these names."""
@@ -48,8 +53,14 @@ class Apk(Transactions):
         return "" if done.returncode == 0 else commands.complaint(done)
 
     def hold(self, machine: Machine, names: Sequence[str], *, held: bool) -> None:
-        """Apk cannot."""
-        raise StateFailed("Packages cannot be held by apk: ask for a version (`name: 1.2-r0`), which apk keeps to")
+        """`apk add name=version`: apk keeps to a version that `world` names."""
+        have = self.packages(machine)
+        for name in names:
+            self.check_name(name)
+            if name not in have:
+                raise StateFailed(f"Package {name} is not installed: there is no version to hold it at")
+        wanted = [f"{name}={have[name].version}" if held else name for name in names]
+        self._carried_out(machine, ["add", *wanted], "holding" if held else "unholding")
 
     def groups(self, machine: Reader, name: str) -> Sequence[str] | None:
         """Apk knows no groups."""
@@ -93,6 +104,16 @@ def parse_database(text: str) -> dict[str, Package]:
                 name=fields["P"], version=fields.get("V", ""), installed=True, provides=tuple(provides)
             )
     return found
+
+
+def parse_world(text: str) -> dict[str, str]:
+    """Package -> the version that it is kept at, from `/etc/apk/world`."""
+    pins = (word.partition("=") for word in text.split() if not re.search("[<>~!]", word))
+    return {name.partition("@")[0]: version for name, equals, version in pins if equals}
+
+
+def _world(machine: Reader) -> str:
+    return machine.read(_WORLD).decode(errors="replace") if machine.stat(_WORLD) else ""
 
 
 def parse_policy(text: str) -> dict[str, Available]:

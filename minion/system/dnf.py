@@ -26,6 +26,7 @@ _METADATA = ("/var/cache/libdnf5", "/var/cache/dnf", "/var/cache/yum")
 _SECTIONS = {
     "Installing": "new",
     "Upgrading": "new",
+    "Updating": "new",
     "Downgrading": "new",
     "Reinstalling": "",
     "Removing": "gone",
@@ -61,7 +62,7 @@ class Dnf(Transactions):
 
     def refresh(self, machine: Reader, *, older_than: int | None) -> str:
         """`dnf makecache`."""
-        if older_than is not None and _metadata_is_younger(machine, older_than):
+        if older_than is not None and metadata_is_younger(machine, older_than):
             return ""
         fresh = ["--setopt=*.metadata_expire=0"] if older_than is None else []
         done = machine.query([self.program, "--quiet", "--assumeyes", *fresh, "makecache"])
@@ -169,7 +170,7 @@ def parse_group(text: str) -> list[str]:
         if colon and rest and wanted:
             found.append(rest.strip())
         elif not colon and wanted and line.startswith(" "):
-            found.append(heading)
+            found.append(heading.lstrip("+-="))  # yum's signs of what is installed
     return sorted(set(found))
 
 
@@ -194,7 +195,14 @@ def parse_locks(text: str) -> set[str]:
     return names
 
 
-def _metadata_is_younger(machine: Reader, minutes: int) -> bool:
+def locks_of(machine: Reader, name: str) -> list[str]:
+    """The lines that lock a package."""
+    texts = (machine.read(path).decode(errors="replace") for path in _LOCKS if machine.stat(path))
+    return [line.strip() for text in texts for line in text.splitlines() if parse_locks(line) == {name}]
+
+
+def metadata_is_younger(machine: Reader, minutes: int) -> bool:
+    """Whether lists of packages were fetched within so many minutes."""
     for folder in _METADATA:
         if machine.stat(folder) is None:
             continue

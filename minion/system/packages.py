@@ -1,7 +1,7 @@
 """The port of package managers, and which one this machine has.
 
-Used by `minion.states.pkg` and `minion.modules.pkg`. Providers: `apt`, `dnf`, `zypper`, `apk`, `pacman` and `pkgng` in
-this package; another one comes beside them and into `package_manager`.
+Used by `minion.states.pkg` and `minion.modules.pkg`. Providers: `apt`, `dnf`, `yum`, `zypper`, `apk`, `pacman` and
+`pkgng` in this package; another one comes beside them and into `package_manager`.
 """
 
 from __future__ import annotations
@@ -141,6 +141,10 @@ def package_manager(machine: Reader) -> PackageManager:
             from minion.system.dnf import Dnf
 
             return Dnf(program)
+    if machine.stat("/usr/bin/yum"):
+        from minion.system.yum import Yum
+
+        return Yum()
     if machine.stat("/usr/bin/zypper"):
         from minion.system.zypper import Zypper
 
@@ -159,6 +163,6 @@ def package_manager(machine: Reader) -> PackageManager:
         return PkgNg()
     system = machine.grains.get("osfullname") or "this system"
     raise StateFailed(
-        f"No package manager that pkg states can use was found on {system}: apt, dnf, zypper, apk, pacman and pkg are "
-        "known"
+        f"No package manager that pkg states can use was found on {system}: apt, dnf, yum, zypper, apk, pacman "
+        "and pkg are known"
     )

@@ -73,8 +73,13 @@ class Pacman(Transactions):
         Transactions.install(self, machine, targets, options)
 
     def hold(self, machine: Machine, names: Sequence[str], *, held: bool) -> None:
-        """Pacman has no command for it."""
-        raise StateFailed("Packages are held by IgnorePkg in /etc/pacman.conf: manage that file (Arch has no command)")
+        """By `IgnorePkg` in pacman.conf: pacman has no command for it."""
+        for name in names:
+            commands.check_name(name)
+        if machine.stat(_SETTINGS) is None:
+            raise StateFailed(f"There is no {_SETTINGS} that could say which packages are held")
+        text = machine.read(_SETTINGS).decode("utf-8", "surrogateescape")
+        machine.write(_SETTINGS, with_ignored(text, names, held=held).encode("utf-8", "surrogateescape"))
 
     def groups(self, machine: Reader, name: str) -> Sequence[str] | None:
         """The members of a group."""
@@ -130,6 +135,25 @@ def parse_ignored(text: str) -> set[str]:
     """The packages that pacman.conf has pacman ignore."""
     lines = re.findall(r"^\s*IgnorePkg\s*=\s*(.*)$", text, re.MULTILINE)
     return {name for line in lines for name in line.split()}
+
+
+def with_ignored(text: str, names: Sequence[str], *, held: bool) -> str:
+    """The settings with these packages ignored, or ignored no more; one line has what is added."""
+    lines, left = [], list(names) if held else []
+    for line in text.splitlines():
+        match = re.match(r"^(\s*IgnorePkg\s*=\s*)(.*)$", line)
+        if match is None:
+            lines.append(line)
+            continue
+        kept = [*(one for one in match[2].split() if one not in names), *left]
+        left = []
+        if kept:
+            lines.append(f"{match[1]}{' '.join(kept)}")
+    if left:
+        if "[options]" not in lines:
+            lines.append("[options]")
+        lines.insert(lines.index("[options]") + 1, f"IgnorePkg = {' '.join(left)}")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _lists_are_younger(machine: Reader, minutes: int) -> bool:

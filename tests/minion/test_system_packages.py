@@ -114,8 +114,6 @@ def test_apk_is_asked_and_read(programs: Callable[..., Callable[[], list[str]]])
         "add --upgrade zlib",
         "update --cache-max-age 60",
     ]
-    with pytest.raises(StateFailed, match="cannot be held by apk"):
-        Apk().hold(MACHINE, ["zlib"], held=True)
 
 
 def test_apks_database_is_read() -> None:
@@ -173,6 +171,14 @@ def test_pacman_is_asked_and_read(programs: Callable[..., Callable[[], list[str]
     ]
     with pytest.raises(StateFailed, match=r"version 0\.9 of zlib is not offered"):
         Pacman().install(MACHINE, [Target(name="zlib", version="0.9")], PLAIN)
+    assert (
+        pacman.with_ignored("[options]\nIgnorePkg = a b\n", ["b", "c"], held=True) == "[options]\nIgnorePkg = a b c\n"
+    )
+    assert pacman.with_ignored("[options]\nIgnorePkg = a\nIgnorePkg = b\n", ["a"], held=False) == (
+        "[options]\nIgnorePkg = b\n"
+    )
+    assert pacman.with_ignored("# c\n[options]\nColor\n", ["a"], held=True) == "# c\n[options]\nIgnorePkg = a\nColor\n"
+    assert pacman.with_ignored("", ["a"], held=True) == "[options]\nIgnorePkg = a\n"
     assert pacman.parse_ignored("[options]\nIgnorePkg = linux glibc\n#IgnorePkg = no\n IgnorePkg=x\n") == {
         "linux",
         "glibc",

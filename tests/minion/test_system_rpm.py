@@ -179,7 +179,7 @@ def _machine(root: Path) -> Rooted:
     ],
 )
 def test_the_manager_is_the_one_that_is_there(tmp_path: Path, program: str, kind: str) -> None:
-    with pytest.raises(StateFailed, match="apt, dnf, zypper, apk, pacman and pkg are known"):
+    with pytest.raises(StateFailed, match="apt, dnf, yum, zypper, apk, pacman and pkg are known"):
         package_manager(_machine(tmp_path))
     (tmp_path / program).parent.mkdir(parents=True)
     (tmp_path / program).touch()
