@@ -9,15 +9,15 @@ Exit codes: 0 done, 1 failed, 2 there are changes to make (test=True), 4 the tre
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from minion.arguments import BadArgument, parse
-from minion.modules import CallFailed, CompileFailed, Context, Modules
+from minion.modules import CallFailed, CompileFailed, Context, Modules, OthersRun
+from minion.run_turns import Turns
 from minion.settings import DEFAULT_CONFIG_DIR, LOG_LEVELS, BadSettings, Settings, load_settings
 
 if TYPE_CHECKING:
@@ -82,6 +82,9 @@ def main(options: Options, stdout: TextIO | None = None, stderr: TextIO | None =
     except CompileFailed as error:
         _print(options, settings, [str(problem) for problem in error.problems], out)
         return 4
+    except OthersRun as error:
+        _print(options, settings, str(error).splitlines(), out)
+        return 1
     except CallFailed as error:
         return _refuse(err, str(error))
     except KeyboardInterrupt:
@@ -130,7 +133,7 @@ class _Local:
             make_pillar=self.local_pillar if local else lambda: self.held.pillar,
             make_files=(lambda: self.roots) if local else self.held_files,
             make_compiler=self.roots_compiler if local else self.held_compiler,
-            run_lock=self.lock,
+            turns=Turns(self.settings.cachedir, self.options.fun),
             failhard=self.settings.failhard,
             backup_dir=str(self.settings.cachedir / "file_backup"),
             cachedir=str(self.settings.cachedir),
@@ -203,23 +206,6 @@ class _Local:
         stop = Stop(self.settings.stop_grace, has_agent=False)
         stop.follow()
         return surroundings(self.settings.opts, TriggerFile(self.settings.cachedir) if there else None, stop)
-
-    @contextmanager
-    def lock(self) -> Iterator[None]:
-        """The agent's lock for state runs, where there is an agent's cache to lock; it waits for a run that goes on."""
-        if not self.settings.cachedir.is_dir():
-            yield
-            return
-        import fcntl
-
-        try:
-            file = (self.settings.cachedir / "run.lock").open("a+")
-        except PermissionError:
-            yield
-            return
-        with file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
 
 
 def _tree(given: Sequence[str], configured: Mapping[str, Sequence[str]], default: str) -> Files:

@@ -20,6 +20,7 @@ LOG_LEVELS = ("all", "garbage", "trace", "debug", "info", "warning", "error", "c
 PASSED_ON = (
     "pillarenv",
     "saltenv",
+    "state_queue",
     "state_top",
     "top_file_merging_strategy",
     "env_order",

@@ -4,7 +4,7 @@ Called by `minion.agent` within the child. What is imported here is the latency 
 ready (`minion.agent.WARM`), and what only some runs need is imported where it is used. Must not touch the agent's
 sockets.
 
-A state run first takes `cachedir/run.lock`. So two of them never overlap, not even when the agent was killed and
+A state run first waits for its turn. So two of them never overlap, not even when the agent was killed and
 started again while its worker still runs: the new agent's worker for the same run waits for the old one, and finds
 the result there.
 """
@@ -14,8 +14,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -23,6 +23,7 @@ import msgspec
 from minion.holding import read_document
 from minion.journal import RunFolder, RunJournal, error_result
 from minion.run_stop import Stop
+from minion.run_turns import Turns
 from minion.settings import Settings
 from minion.worker_process import AgentGone, AgentPipe, take_lock
 from minion.worker_result import fitting
@@ -32,8 +33,6 @@ log = logging.getLogger(__name__)
 
 ATTEMPTS = 3
 """How often a state run is begun without getting a chunk further, until that is its result."""
-
-RUN_LOCK = "run.lock"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +44,6 @@ class Order:
     grains: Mapping[str, Any]
     begins: Callable[[str, int, int], None] = lambda key, done, total: None
     """Hears of each state that begins (`highstate.run.Surroundings.begins`)."""
-
-    @property
-    def run_lock(self) -> Path:
-        """Held while states run, whoever runs them."""
-        return self.settings.cachedir / RUN_LOCK
 
 
 class AgentQuestions:
@@ -68,11 +62,18 @@ def work(order: Order, pipe: AgentPipe) -> None:
     """Do what the folder asks, unless its result is there already, and leave the result there."""
     request = order.folder.request()
     call = isinstance(request, Call)
-    own_lock = take_lock(order.folder.lock if call else order.run_lock, wait=True)
-    if own_lock is None or order.folder.finished() or not order.folder.path.is_dir():
-        return
+    with ExitStack() as held:
+        if call:
+            take_lock(order.folder.lock, wait=True)
+        else:
+            held.enter_context(Turns(order.settings.cachedir, "state.apply", request.run_id).taken())
+        if not order.folder.finished() and order.folder.path.is_dir():
+            _do(order, request, pipe)
+
+
+def _do(order: Order, request: Run | Preview | Call, pipe: AgentPipe) -> None:
     started = time.time()
-    stop = Stop(order.settings.stop_grace, has_agent=not call)
+    stop = Stop(order.settings.stop_grace, has_agent=not isinstance(request, Call))
     stop.follow()
     try:
         result = _call(order, request, pipe, stop) if isinstance(request, Call) else _run(order, request, pipe, stop)

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from highstate.desired import Desired
@@ -20,7 +18,8 @@ from minion.holding import FILE_NAME, read_document
 from minion.journal import RunJournal, kind_of
 from minion.modules.context import Compiler, Context
 from minion.modules.loader import Modules
-from minion.worker_process import AgentGone, take_lock
+from minion.run_turns import Turns
+from minion.worker_process import AgentGone
 from wire.messages import Call, FactAnswer, GetMine, MineFound, Preview, Refused, Run, RunResult
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def run_chunks(
 
     test = isinstance(request, Preview) or request.test
     events = SentEvents(order.settings.id, request.run_id)
-    context = _context(order, lambda: desired, questions, run_lock=nullcontext, events=events)
+    context = _context(order, lambda: desired, questions, events=events)
     if isinstance(request, Preview):
         engine = _preview_engine(order, context, desired)
     else:
@@ -141,7 +140,8 @@ def call_function(order: Order, request: Call, questions: AgentQuestions, stop: 
         return read_document(path).desired if path.exists() else Desired(chunks={})
 
     events = SentEvents(order.settings.id, request.run_id)
-    context = _context(order, held, questions, run_lock=_RunLock(order.run_lock).held, events=events, stop=stop)
+    turns = Turns(order.settings.cachedir, request.fun, request.run_id)
+    context = _context(order, held, questions, events=events, turns=turns, stop=stop)
     value = Modules(context).call(request.fun, request.args, request.kwargs)
     if order.settings.opts.get("return"):
         _return(context, request, value)
@@ -165,8 +165,8 @@ def _context(
     held: Callable[[], Desired],
     questions: AgentQuestions,
     *,
-    run_lock: Callable[[], AbstractContextManager[object]],
     events: SentEvents,
+    turns: Turns | None = None,
     stop: Stop | None = None,
 ) -> Context:
     def compiler() -> Compiler:
@@ -187,7 +187,7 @@ def _context(
         make_pillar=lambda: held().pillar,
         make_files=lambda: HeldFiles(held(), BlobCache(order.settings.cachedir), questions),
         make_compiler=compiler,
-        run_lock=run_lock,
+        turns=turns,
         failhard=order.settings.failhard,
         backup_dir=str(order.settings.cachedir / BACKUPS),
         cachedir=str(order.settings.cachedir),
@@ -203,22 +203,6 @@ def _mine_of_others(questions: AgentQuestions, asked: str) -> FactAnswer:
     if isinstance(answer, MineFound):
         return answer.answer
     return FactAnswer(error=answer.message if isinstance(answer, Refused) else "an answer of another kind came")
-
-
-class _RunLock:
-    """The lock of state runs for a call, which may run states within states: taken once, kept till the end."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._taken = False
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Wait for the lock, unless it is ours."""
-        if not self._taken:
-            take_lock(self._path, wait=True)
-            self._taken = True
-        yield
 
 
 def _trim_cache(order: Order) -> None:

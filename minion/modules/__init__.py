@@ -10,7 +10,7 @@ Modules are imported when a function of theirs is first called.
 """
 
 from minion.modules.context import Compiler, Context
-from minion.modules.errors import BadArguments, CallFailed, CompileFailed, UnknownFunction
+from minion.modules.errors import BadArguments, CallFailed, CompileFailed, OthersRun, UnknownFunction
 from minion.modules.loader import MODULES, Modules
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "Compiler",
     "Context",
     "Modules",
+    "OthersRun",
     "UnknownFunction",
 ]

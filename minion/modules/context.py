@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from highstate.run.ports import Surroundings
     from highstate.types import Chunk, Compiled, Files
+    from minion.run_turns import Turns
     from minion.states.machine import LocalMachine
     from minion.usermodules.loading import UserModules
     from wire.messages import FactAnswer
@@ -46,8 +46,8 @@ class Context:
     make_files: Callable[[], Files] | None = None
     """The tree of `salt://`; None: an empty one."""
     make_compiler: Callable[[], Compiler] | None = None
-    run_lock: Callable[[], AbstractContextManager[object]] = nullcontext
-    """Held while states run, so that no two runs overlap."""
+    turns: Turns | None = None
+    """Taken while states run, so that no two runs overlap; None: within a run, or where nobody else runs any."""
     failhard: bool = False
     backup_dir: str = ""
     cachedir: str = ""

@@ -3,7 +3,8 @@
 CallFailed              the function says that it cannot (text for a person)
 ├── UnknownFunction     there is none of this name
 ├── BadArguments        it does not take these arguments
-└── CompileFailed       the tree that it needs does not compile
+├── CompileFailed       the tree that it needs does not compile
+└── OthersRun           another run of states goes on, and this one may not wait
 """
 
 from __future__ import annotations
@@ -34,3 +35,7 @@ class CompileFailed(CallFailed):
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("\n".join(str(problem) for problem in problems))
         self.problems = tuple(problems)
+
+
+class OthersRun(CallFailed):
+    """Other runs of states go on; a line each."""

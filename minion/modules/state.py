@@ -21,12 +21,16 @@ from minion.modules.state_runs import (
     override_of,
     refuse_disabled,
     run_chunks,
+    turn,
     without,
 )
 
 
-def apply(context: Context, mods: Any = None, **options: Any) -> dict[str, Any]:
+def apply(
+    context: Context, mods: Any = None, queue: Any = None, concurrent: bool = False, **options: Any
+) -> dict[str, Any]:
     """`state.highstate` without arguments, `state.sls` with them."""
+    options = {**options, "queue": queue, "concurrent": concurrent}
     return sls(context, mods, **options) if mods else highstate(context, **options)
 
 
@@ -35,13 +39,14 @@ def highstate(
     test: bool = False,
     pillar: Any = None,
     exclude: Any = None,
-    queue: Any = True,
+    queue: Any = None,
     concurrent: bool = False,
 ) -> dict[str, Any]:
-    """Run all that the top file gives this minion. Runs wait for each other, whatever `queue` says."""
-    refuse_disabled(context, ["highstate"])
-    compiled = compiler_of(context).highstate(override_of(pillar))
-    return run_chunks(context, without(good(compiled), exclude), compiled.pillar, bool(test))
+    """Run all that the top file gives this minion."""
+    with turn(context, queue, concurrent):
+        refuse_disabled(context, ["highstate"])
+        compiled = compiler_of(context).highstate(override_of(pillar))
+        return run_chunks(context, without(good(compiled), exclude), compiled.pillar, bool(test))
 
 
 def sls(
@@ -51,17 +56,27 @@ def sls(
     pillar: Any = None,
     exclude: Any = None,
     saltenv: str = "base",
-    queue: Any = True,
+    queue: Any = None,
     concurrent: bool = False,
 ) -> dict[str, Any]:
-    """Run some SLS: a name, a list, or names with commas. Runs wait for each other, whatever `queue` says."""
-    refuse_disabled(context, names_of(mods))
-    compiler = compiler_of(context)
-    compiled = compiler.sls(names_of(mods), str(saltenv), override_of(pillar))
-    return run_chunks(context, without(good(compiled), exclude), compiled.pillar, bool(test), others=compiler.around())
+    """Run some SLS: a name, a list, or names with commas."""
+    with turn(context, queue, concurrent):
+        refuse_disabled(context, names_of(mods))
+        compiler = compiler_of(context)
+        compiled = compiler.sls(names_of(mods), str(saltenv), override_of(pillar))
+        chosen = without(good(compiled), exclude)
+        return run_chunks(context, chosen, compiled.pillar, bool(test), others=compiler.around())
 
 
-def single(context: Context, fun: str, name: str, test: bool = False, **arguments: Any) -> dict[str, Any]:
+def single(
+    context: Context,
+    fun: str,
+    name: str,
+    test: bool = False,
+    queue: Any = None,
+    concurrent: bool = False,
+    **arguments: Any,
+) -> dict[str, Any]:
     """Run one state function: `state.single file.absent /tmp/x`."""
     from highstate.types import Chunk
 
@@ -69,17 +84,27 @@ def single(context: Context, fun: str, name: str, test: bool = False, **argument
     if not function:
         raise CallFailed(f"{fun!r} is no state function: write it as module.function")
     chunk = Chunk(state=state, fun=function, id=str(name), name=str(name), sls="", arguments=arguments)
-    return run_chunks(context, (chunk,), context.pillar, bool(test))
+    with turn(context, queue, concurrent):
+        return run_chunks(context, (chunk,), context.pillar, bool(test))
 
 
-def sls_id(context: Context, id_: str, mods: Any = None, test: bool = False, saltenv: str = "base") -> dict[str, Any]:
+def sls_id(
+    context: Context,
+    id_: str,
+    mods: Any = None,
+    test: bool = False,
+    saltenv: str = "base",
+    queue: Any = None,
+    concurrent: bool = False,
+) -> dict[str, Any]:
     """Run the states of one ID, out of some SLS or of the highstate."""
-    compiler = compiler_of(context)
-    compiled = compiler.sls(names_of(mods), str(saltenv), None) if mods else compiler.highstate(None)
-    chosen = tuple(chunk for chunk in good(compiled) if chunk.id == id_)
-    if not chosen:
-        raise CallFailed(f"No matches for ID '{id_}' found in SLS '{mods or 'of the highstate'}'")
-    return run_chunks(context, chosen, compiled.pillar, bool(test), others=compiled.lowstate)
+    with turn(context, queue, concurrent):
+        compiler = compiler_of(context)
+        compiled = compiler.sls(names_of(mods), str(saltenv), None) if mods else compiler.highstate(None)
+        chosen = tuple(chunk for chunk in good(compiled) if chunk.id == id_)
+        if not chosen:
+            raise CallFailed(f"No matches for ID '{id_}' found in SLS '{mods or 'of the highstate'}'")
+        return run_chunks(context, chosen, compiled.pillar, bool(test), others=compiled.lowstate)
 
 
 def show_lowstate(context: Context) -> list[Any]:
@@ -115,12 +140,14 @@ def show_states(context: Context) -> list[str]:
     return list(dict.fromkeys(chunk.sls for chunk in good(compiler_of(context).highstate(None))))
 
 
-def test(context: Context, mods: Any, **options: Any) -> dict[str, Any]:
+def test(context: Context, mods: Any, queue: Any = None, concurrent: bool = False, **options: Any) -> dict[str, Any]:
     """What `state.sls` would do."""
-    return sls(context, mods, **{**options, "test": True})
+    return sls(context, mods, queue=queue, concurrent=concurrent, **{**options, "test": True})
 
 
-def low(context: Context, data: Mapping[str, Any], test: bool = False) -> dict[str, Any]:
+def low(
+    context: Context, data: Mapping[str, Any], test: bool = False, queue: Any = None, concurrent: bool = False
+) -> dict[str, Any]:
     """Run one low chunk: `{state: file, fun: absent, name: /tmp/x}`."""
     from highstate.types import Chunk
 
@@ -130,7 +157,8 @@ def low(context: Context, data: Mapping[str, Any], test: bool = False) -> dict[s
     name, own_id = str(data["name"]), str(data.get("__id__") or data["name"])
     sls_name = str(data.get("__sls__") or "")
     chunk = Chunk(state=str(data["state"]), fun=str(data["fun"]), id=own_id, name=name, sls=sls_name, arguments=given)
-    return run_chunks(context, (chunk,), context.pillar, bool(test))
+    with turn(context, queue, concurrent):
+        return run_chunks(context, (chunk,), context.pillar, bool(test))
 
 
 def id_exists(context: Context, ids: Any, mods: Any, test: Any = None, saltenv: str = "base") -> bool:
@@ -150,13 +178,14 @@ def show_state_usage(context: Context) -> dict[str, Any]:
 
 
 def running(context: Context, concurrent: bool = False) -> list[str]:
-    """The run of states that goes on, in words; an empty list when there is none."""
+    """The other runs of states that go on or wait, in words; none for a run that is `concurrent`."""
     from pathlib import Path
 
-    from minion.worker_process import lock_holder
+    from minion.run_turns import Turns
 
-    pid = lock_holder(Path(context.cachedir, "run.lock")) if context.cachedir else None
-    return [f"A run of states goes on as PID {pid}"] if pid else []
+    if concurrent or not context.cachedir:
+        return []
+    return [one.said() for one in Turns(Path(context.cachedir), "state.running").others()]
 
 
 FUNCTIONS: Mapping[str, Any] = {

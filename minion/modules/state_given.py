@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from minion.modules.context import Context
 from minion.modules.errors import CallFailed
-from minion.modules.state_runs import compiler_of, good, run_chunks
+from minion.modules.state_runs import compiler_of, good, run_chunks, turn
 
 if TYPE_CHECKING:
     from highstate.types import Files
@@ -22,35 +22,57 @@ _NAME = "given_with_the_call"
 
 
 def high(
-    context: Context, data: Mapping[str, Any], test: bool = False, pillar: Any = None, **more: Any
+    context: Context,
+    data: Mapping[str, Any],
+    test: bool = False,
+    pillar: Any = None,
+    queue: Any = None,
+    concurrent: bool = False,
+    **more: Any,
 ) -> dict[str, Any]:
     """Run high data: `{id: {file.absent: [{name: /tmp/x}]}}`."""
     import yaml
 
     if not isinstance(data, Mapping):
         raise CallFailed("high data is a mapping of IDs to states")
-    return _run(context, "#!yaml\n" + yaml.safe_dump(dict(data), sort_keys=False), test)
+    with turn(context, queue, concurrent):
+        return _run(context, "#!yaml\n" + yaml.safe_dump(dict(data), sort_keys=False), test)
 
 
-def template_str(context: Context, tem: str, test: bool = False, **more: Any) -> dict[str, Any]:
+def template_str(
+    context: Context, tem: str, test: bool = False, queue: Any = None, concurrent: bool = False, **more: Any
+) -> dict[str, Any]:
     """Run the text of an SLS."""
-    return _run(context, str(tem), test)
+    with turn(context, queue, concurrent):
+        return _run(context, str(tem), test)
 
 
-def template(context: Context, tem: str, test: bool = False, **more: Any) -> dict[str, Any]:
+def template(
+    context: Context, tem: str, test: bool = False, queue: Any = None, concurrent: bool = False, **more: Any
+) -> dict[str, Any]:
     """Run an SLS file of this machine."""
     place = Path(tem if tem.endswith(".sls") else f"{tem}.sls")
     if not place.is_file():
         raise CallFailed(f"Specified SLS {tem} on local filesystem cannot be found.")
-    return _run(context, place.read_text(), test)
+    with turn(context, queue, concurrent):
+        return _run(context, place.read_text(), test)
 
 
-def top(context: Context, topfn: str, test: bool = False, saltenv: str | None = None, **more: Any) -> dict[str, Any]:
+def top(
+    context: Context,
+    topfn: str,
+    test: bool = False,
+    saltenv: str | None = None,
+    queue: Any = None,
+    concurrent: bool = False,
+    **more: Any,
+) -> dict[str, Any]:
     """Run what another top file of the tree gives this minion."""
     compiler = _roots(context)
     path = topfn.removeprefix("salt://")
-    compiled = replace(compiler, opts={**compiler.opts, "state_top": path}).highstate(None)
-    return run_chunks(context, good(compiled), compiled.pillar, bool(test))
+    with turn(context, queue, concurrent):
+        compiled = replace(compiler, opts={**compiler.opts, "state_top": path}).highstate(None)
+        return run_chunks(context, good(compiled), compiled.pillar, bool(test))
 
 
 def _run(context: Context, text: str, test: Any) -> dict[str, Any]:

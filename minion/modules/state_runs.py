@@ -6,11 +6,12 @@ Called by `minion.modules.state` and its files beside, and by the worker for the
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from minion.modules.context import Compiler, Context
-from minion.modules.errors import CallFailed, CompileFailed
+from minion.modules.errors import CallFailed, CompileFailed, OthersRun
 
 if TYPE_CHECKING:
     from highstate.types import Chunk, Compiled
@@ -68,6 +69,24 @@ def without(chunks: tuple[Chunk, ...], exclude: Any) -> tuple[Chunk, ...]:
     return tuple(chunk for chunk in chunks if chunk.id not in ids and chunk.sls not in names)
 
 
+@contextmanager
+def turn(context: Context, queue: Any, concurrent: Any) -> Iterator[None]:
+    """The turn to run states. OthersRun when it is another's, and `queue` (or the option `state_queue`) is not set."""
+    from minion.run_turns import Conflict
+
+    if context.turns is None:
+        yield
+        return
+    queue = context.opts.get("state_queue", False) if queue is None else queue
+    may_wait = queue if isinstance(queue, bool | int) else False  # as Salt reads whatever else there is
+    with ExitStack() as held:
+        try:
+            held.enter_context(context.turns.taken(may_wait, bool(concurrent)))
+        except Conflict as error:
+            raise OthersRun(str(error)) from error
+        yield
+
+
 def run_chunks(
     context: Context,
     chunks: Sequence[Chunk],
@@ -90,9 +109,8 @@ def run_chunks(
     }
     machine = context.machine_with(pillar)
     engine = engine_of(context, machine, test=test)
-    with context.run_lock():
-        around = context.make_surroundings() if context.make_surroundings else None
-        results = run(keyed, engine, test=test, clock=time.time, known=known, failhard=context.failhard, around=around)
+    around = context.make_surroundings() if context.make_surroundings else None
+    results = run(keyed, engine, test=test, clock=time.time, known=known, failhard=context.failhard, around=around)
     if around is not None and around.stopping():
         results |= not_run(keyed, results, known, "the run was ended by a signal")
     ran = as_running(keyed, results)

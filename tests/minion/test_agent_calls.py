@@ -101,13 +101,16 @@ def test_states_of_a_call_wait_for_a_run(controller, online, desired_state, tmp_
     controller.desire(desired_state(("cmd", "run", wait), pillar={"a": {"b": 1}}))
     controller.run("r1")
     controller.wait(lambda: (tmp_path / "in").exists())
-    call(controller, "c1", "state.apply")
+    call(controller, "c0", "state.apply")
+    assert controller.result("c0").error.startswith('The function "state.apply" is running as PID ')
+    assert controller.result("c0").error.endswith("with jid r1")
+    call(controller, "c1", "state.apply", queue=True)
     call(controller, "c2", "pillar.get", "a:b")
     assert controller.result("c2").value == 1
     assert not controller.all(RunResult, run_id="c1")
     (tmp_path / "go").touch()
     assert [state["result"] for state in controller.result("c1").value.values()] == [True]
-    assert [result.run_id for result in controller.all(RunResult)] == ["c2", "r1", "c1"]
+    assert [result.run_id for result in controller.all(RunResult)] == ["c0", "c2", "r1", "c1"]
 
 
 def test_grains_are_known(controller, online):

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -314,3 +315,43 @@ def test_sigterm_ends_a_run_with_what_it_has_done(tree: Path) -> None:
     assert process.returncode == 1
     assert (hung["result"], after["result"]) == (False, False)
     assert after["comment"] == "Not run: the run was ended by a signal"
+
+
+@pytest.fixture
+def another_run(tree: Path) -> Iterator[int]:
+    """A process that runs states as job 20261121154611083487; its id."""
+    cachedir = tree / "root/var/cache/saltern/minion"
+    cachedir.mkdir(parents=True)
+    code = "import pathlib, sys; from minion.run_turns import Turns\n"
+    code += "with Turns(pathlib.Path(sys.argv[1]), 'state.apply', sys.argv[2]).taken(): print(flush=True); input()"
+    command = [sys.executable, "-c", code, str(cachedir), "20261121154611083487"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process.pid
+        process.kill()
+
+
+def test_a_run_beside_another_is_refused_as_salt_refuses_it(tree: Path, another_run: int) -> None:
+    for fun in (
+        ("state.apply",),
+        ("state.sls", "web"),
+        ("state.single", "test.nop", "x"),
+        ("state.sls_id", "a", "web"),
+    ):
+        code, out, _ = call(tree, *fun, out="json")
+        [line] = json.loads(out)["local"]
+        assert code == 1
+        assert line.startswith(f'The function "state.apply" is running as PID {another_run} and was started at ')
+        assert line.endswith(" with jid 20261121154611083487")
+    [said] = data(tree, "state.running")
+    assert said == line
+    assert data(tree, "state.running", "concurrent=True") == []
+    assert len(data(tree, "state.single", "test.nop", "x", "concurrent=True")) == 1
+
+
+def test_a_run_within_a_run_has_its_turn(tree: Path) -> None:
+    (tree / "root/var/cache/saltern/minion").mkdir(parents=True)
+    write(tree / "states/inner.sls", "in:\n  module.run:\n    - state.single:\n      - test.nop\n      - x\n")
+    [entry] = data(tree, "state.apply", "inner").values()
+    assert entry["result"], entry
