@@ -23,9 +23,13 @@ from wire.messages import (
     FactAnswers,
     FindFile,
     GetBlob,
+    GetMine,
     Hello,
     KeyRequest,
     KeyState,
+    Mine,
+    MineEntry,
+    MineFound,
     Question,
     ResultAck,
     RunProgress,
@@ -266,6 +270,26 @@ async def test_nobody_answers_for_another_and_nothing_unasked_is_kept(rig):
     assert rig.facts.recorded(["web1", "web2"]) == {}
     assert rig.recompiled == []
     rig.facts._open[asked.request].timer.cancel()
+
+
+async def test_a_mine_is_kept_as_its_senders_and_one_that_is_too_large_is_not(rig):
+    say(rig, Hello(id="web1", grains={}))
+    other = zmq.curve_keypair()[0].decode()
+    say(rig, Hello(id="web2", grains={}), "web2", other)
+    say(rig, Mine(entries={"addr": MineEntry(value="10.0.0.1")}))
+    say(rig, Mine(entries={"addr": MineEntry(value="10.0.0.2")}), "web2", other)
+    assert {name: each.value for name, each in rig.store.mines(["addr"])["addr"].items()} == {
+        "web1": "10.0.0.1",
+        "web2": "10.0.0.2",
+    }
+    say(rig, Mine(entries={"addr": MineEntry(value="x" * 100_000)}))
+    say(rig, Mine(entries={"addr": MineEntry(value=nested(60))}))
+    assert rig.store.mines(["addr"])["addr"]["web1"].value == "10.0.0.1"
+    say(rig, GetMine(request=7, asked="no json"))
+    say(rig, GetMine(request=8, asked='[["*", "addr"], {}]'))
+    found = [message for _, message in rig.server.sent if isinstance(message, MineFound)]
+    assert (found[0].request, bool(found[0].answer.error)) == (7, True)
+    assert found[1].answer.value == {}, "of minions whose key is not accepted nobody hears"
 
 
 def nested(depth):
