@@ -12,6 +12,8 @@ from typing import Any
 
 _KEYWORD = re.compile(r"([^\d\W][\w.-]*)=(?!=)(.*)", re.DOTALL)
 _PLAIN = re.compile(r"[A-Za-z/_][A-Za-z0-9_./@+-]*")
+_LOSSY = re.compile(r"[-+]?0\d+(\.\d*)?|[-+\d.]*:.*|[-+]?\d*\.\d+0|.*_.*")
+"""Numbers that nobody can tell from the text once they are numbers."""
 _NOT_PLAIN = frozenset(("true", "false", "yes", "no", "on", "off", "null", "none", "y", "n"))
 
 
@@ -27,7 +29,7 @@ def parse(words: Sequence[str]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         found = _KEYWORD.fullmatch(word)
         if found is None:
             args.append(value_of(word))
-        else:
+        elif not found[1].startswith("__pub_"):  # Salt's own, which nobody gives
             kwargs[found[1]] = value_of(found[2])
     return tuple(args), kwargs
 
@@ -38,7 +40,7 @@ def value_of(word: str) -> Any:
         return word
     if _PLAIN.fullmatch(word) and word.lower() not in _NOT_PLAIN:
         return word
-    if word in ("None", "none") or word.startswith("#"):
+    if word in ("None", "none", "|") or word.startswith("#"):
         return None if word == "None" else word
     import yaml
 
@@ -48,7 +50,7 @@ def value_of(word: str) -> Any:
         if word.lstrip()[:1] in "{[":
             raise BadArgument(f"{word!r} is no YAML: {' '.join(str(error).split())}") from None
         return word
-    if isinstance(value, int | float) and not isinstance(value, bool) and str(value) != word.strip():
+    if isinstance(value, int | float) and str(value) != word.strip() and _LOSSY.fullmatch(word.strip()):
         return word  # 3007.10 is a version, 0644 a mode, 12:30 a time: what was typed would be lost
     if isinstance(value, str) and "#" in word:
         return word  # text with a #, which YAML takes for a comment

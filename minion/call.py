@@ -52,7 +52,7 @@ class Options:
     """Show where the time went."""
     log_level: str = ""
     retcode_passthrough: bool = False
-    """cmd.retcode and cmd.run_all: exit with the command's code."""
+    """cmd.*: exit with the command's code."""
     out_file: Path | None = None
     """Where the value goes instead of stdout."""
     out_append: bool = False
@@ -88,17 +88,33 @@ def main(options: Options, stdout: TextIO | None = None, stderr: TextIO | None =
     except CallFailed as error:
         return _refuse(err, str(error))
     except KeyboardInterrupt:
+        import signal
+
+        from minion.worker_process import end_descendants
+
+        end_descendants(signal.SIGTERM)
         return 130
     except Exception as error:
         return _refuse(err, f"{options.fun} failed: {_said(error)}")
     asked = context.user_modules.outputter(options.fun) if context.has_user_modules() else ""
     try:
         _print(options, settings, value, out, asked)
+        out.flush()
+    except BrokenPipeError:
+        _let_go(out)  # whoever reads has seen enough
     except OSError as error:
-        return _refuse(err, f"--out-file {options.out_file}: {error.strerror}")
-    code = _exit_code(options, value)
+        return _refuse(err, f"{options.out_file or 'standard output'}: {error.strerror}")
+    code = _exit_code(options, value, context.retcode)
     _return(options, context, value, code, out, err)
     return code
+
+
+def _let_go(out: TextIO) -> None:
+    """Have what is still to be written to a closed pipe go nowhere, so that the end of the process is a quiet one."""
+    import os
+
+    if out is sys.stdout:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
 
 
 def _return(options: Options, context: Context, value: Any, code: int, out: TextIO, err: TextIO) -> None:
@@ -296,13 +312,12 @@ def is_running(value: Any) -> bool:
     )
 
 
-def _exit_code(options: Options, value: Any) -> int:
+def _exit_code(options: Options, value: Any, retcode: int) -> int:
     if is_running(value):
         results = [entry["result"] for entry in value.values()]
         return 1 if False in results else 2 if None in results else 0
-    if options.retcode_passthrough and options.fun in ("cmd.retcode", "cmd.run_all"):
-        code = value if isinstance(value, int) else value["retcode"]
-        return code if 0 <= code < 256 else 1
+    if options.retcode_passthrough and options.fun.startswith("cmd."):
+        return retcode if 0 <= retcode < 256 else 1
     return 0
 
 

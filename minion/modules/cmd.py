@@ -19,32 +19,32 @@ SHELLS = "/etc/shells"
 
 def run(context: Context, cmd: Any, **options: Any) -> str:
     """Output of a command, stderr after stdout. Options: cwd, env, runas, timeout, stdin, shell, python_shell."""
-    return _both(_run(cmd, **options))
+    return _both(_run(context, cmd, **options))
 
 
 def shell(context: Context, cmd: str, **options: Any) -> str:
     """Output of a command that goes through a shell in any case."""
-    return _both(_run(cmd, **{**options, "python_shell": True}))
+    return _both(_run(context, cmd, **{**options, "python_shell": True}))
 
 
 def run_stdout(context: Context, cmd: Any, **options: Any) -> str:
     """Standard output of a command."""
-    return _run(cmd, **options).stdout.rstrip("\n")
+    return _run(context, cmd, **options).stdout.rstrip("\n")
 
 
 def run_stderr(context: Context, cmd: Any, **options: Any) -> str:
     """Standard error of a command."""
-    return _run(cmd, **options).stderr.rstrip("\n")
+    return _run(context, cmd, **options).stderr.rstrip("\n")
 
 
 def run_all(context: Context, cmd: Any, **options: Any) -> dict[str, Any]:
     """Process id, exit code, stdout and stderr of a command."""
-    return as_salt(_run(cmd, **options), redirect=bool(options.get("redirect_stderr")))
+    return as_salt(_run(context, cmd, **options), redirect=bool(options.get("redirect_stderr")))
 
 
 def retcode(context: Context, cmd: Any, **options: Any) -> int:
     """Exit code of a command."""
-    return _run(cmd, **options).returncode
+    return _run(context, cmd, **options).returncode
 
 
 def run_bg(
@@ -106,7 +106,7 @@ def script(
         return {"pid": 0, "retcode": 1, "stdout": "", "stderr": "", "cache_error": True}
 
     def launch(_machine: Any, line: str) -> Completed:
-        return _run(line, cwd=cwd, env=env, runas=runas, timeout=timeout, stdin=stdin, shell=shell, **options)
+        return _run(context, line, cwd=cwd, env=env, runas=runas, timeout=timeout, stdin=stdin, shell=shell, **options)
 
     return as_salt(run_script(machine, data, args or more, cwd, runas, launch))
 
@@ -119,14 +119,14 @@ def script_retcode(context: Context, source: str, *args: Any, **options: Any) ->
 
 def exec_code(context: Context, lang: str, code: Any, cwd: str | None = None, args: Any = None, **options: Any) -> str:
     """Output of a piece of code, run by an interpreter such as `python3`."""
-    return _both(_code(lang, code, args, {**options, "cwd": cwd}))
+    return _both(_code(context, lang, code, args, {**options, "cwd": cwd}))
 
 
 def exec_code_all(
     context: Context, lang: str, code: Any, cwd: str | None = None, args: Any = None, **options: Any
 ) -> dict[str, Any]:
     """Process id, exit code, stdout and stderr of a piece of code, run by an interpreter such as `python3`."""
-    return as_salt(_code(lang, code, args, {**options, "cwd": cwd}))
+    return as_salt(_code(context, lang, code, args, {**options, "cwd": cwd}))
 
 
 def which(context: Context, cmd: str) -> str | None:
@@ -178,7 +178,7 @@ def _both(done: Completed) -> str:
     return "\n".join(text for text in (done.stdout.rstrip("\n"), done.stderr.rstrip("\n")) if text)
 
 
-def _code(lang: str, code: Any, args: Any, options: Mapping[str, Any]) -> Completed:
+def _code(context: Context, lang: str, code: Any, args: Any, options: Mapping[str, Any]) -> Completed:
     import tempfile
 
     text = "\n".join(str(one) for one in code) if isinstance(code, list) else str(code)
@@ -186,7 +186,7 @@ def _code(lang: str, code: Any, args: Any, options: Mapping[str, Any]) -> Comple
     with tempfile.NamedTemporaryFile("w", prefix="saltern-code-") as file:
         file.write(text)
         file.flush()
-        return _run([lang, file.name, *words], **options)
+        return _run(context, [lang, file.name, *words], **options)
 
 
 def _environ() -> dict[str, str]:
@@ -196,6 +196,7 @@ def _environ() -> dict[str, str]:
 
 
 def _run(
+    context: Context,
     cmd: Any,
     *,
     cwd: Any = None,
@@ -253,6 +254,7 @@ def _run(
         shell=str(shell or "/bin/sh"),
     )
     done = _judged(done, success_retcodes, success_stdout, success_stderr)
+    context.retcode = 0 if ignore_retcode else done.returncode
     if raise_err and done.returncode != 0:
         raise CallFailed(f"Command {cmd!r} failed with return code {done.returncode}: {_both(done)}")
     if hide_output:

@@ -61,6 +61,8 @@ class Context:
     make_surroundings: Callable[[], Surroundings] | None = None
     """What runs of states have besides."""
 
+    retcode: int = 0
+    """Exit code of the command that was run last, for `--retcode-passthrough`."""
     testing: bool = False
     """Whether the run of states that goes on is one under test=True."""
 

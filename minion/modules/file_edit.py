@@ -110,6 +110,8 @@ def line(
     indent: bool = True,
 ) -> Any:
     """Put, replace or take away one line of a file; the diff, or with `show_changes=False` whether anything changed."""
+    if quiet and context.machine.stat(str(expanded(path))) is None:
+        return False
     made = act(
         context,
         "file.line",
@@ -121,7 +123,6 @@ def line(
         before=before,
         after=after,
         backup=backup,
-        quiet=quiet,
         indent=indent,
     )
     return changes_of(made).get("diff", "") if show_changes else bool(made.changes)

@@ -110,7 +110,7 @@ def set_fstab(
 
     made = (plan if test else act)(
         context, "mount.fstab_present", device, fs_file=name, fs_vfstype=fstype, fs_mntops=opts, fs_freq=dump,
-        fs_passno=pass_num, config=config, match_on=match_on, not_change=not_change,
+        fs_passno=pass_num, config=config, match_on=match_on, not_change=not_change, mount=False,
     )  # fmt: skip
     return str(made.changes[0].shown) if made.changes else "present"
 
