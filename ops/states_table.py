@@ -83,7 +83,7 @@ def judge(case: Case) -> Row:
 def _judged(case: Case) -> Row:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="saltern-case-")))
-        url = stack.enter_context(_served()) if "{url}" in case.name else ""
+        url = stack.enter_context(_served()) if "{url}" in f"{case.name} {case.arguments}" else ""
         case = placed(case, {"{top}": str(folder / "top"), "{url}": url, "{hostname}": os.uname().nodename})
         stack.enter_context(surroundings(case, folder / "top"))
         kept = dict(case.grains)
