@@ -16,8 +16,8 @@ import structlog
 
 from controller.fleet import Fleet
 from controller.metrics import Metrics
-from controller.minion_facts import KNOWN
 from controller.store import Store
+from highstate.functions.live import OF_THE_FLEET
 from minion.agent_facts import MOST_QUESTIONS
 from minion.facts import bounded
 from wire import Server
@@ -146,4 +146,4 @@ def _kept(question: Question, answer: FactAnswer) -> bool:
     """Whether the minion is not asked again: what was drawn by lot would be another each time, and of the fleet the
     controller knows itself.
     """
-    return question.fun in KNOWN or (question.fun.startswith("random.") and not answer.error)
+    return question.fun in OF_THE_FLEET or (question.fun.startswith("random.") and not answer.error)

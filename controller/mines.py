@@ -16,9 +16,10 @@ from typing import Any, get_args
 
 import msgspec
 
-from controller.minion_facts import KNOWN, Heard
+from controller.minion_facts import Heard
 from controller.store import Store
 from highstate import Minion, match_minion
+from highstate.functions.live import OF_THE_FLEET
 from highstate.match import Kind, broken_regex
 from minion.facts import bounded
 from wire.messages import FactAnswer, MineEntry, Question
@@ -156,7 +157,7 @@ class Mines:
         if self._settled == version:
             return []
         self._settled = version
-        records = [record for fun in KNOWN for record in self.store.facts_of(fun)]
+        records = [record for fun in OF_THE_FLEET for record in self.store.facts_of(fun)]
         ask = hear or self.hear
         grains = {record.id: record.grains for record in self.store.minions()} if records else {}
         due = {

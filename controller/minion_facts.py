@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from highstate.functions.live import OF_THE_FLEET
 from highstate.ports import Fact, question
 from highstate.types import Value
 from minion.facts import may_ask
@@ -20,9 +21,6 @@ MOST_ASKED = 8192
 
 MOST_HEARD = 1000
 """Questions about the fleet of one compile."""
-
-KNOWN = ("mine.get", "saltutil.runner", "sdb.get")
-"""Functions that the controller answers by itself."""
 
 
 class Heard(NamedTuple):
@@ -44,7 +42,7 @@ class MinionFacts:
         allowed: Sequence[str],
         hear: Callable[[Question], Heard] | None = None,
     ) -> None:
-        """`hear`: what the controller says to a question about the fleet (`KNOWN`)."""
+        """`hear`: what the controller says to a question about the fleet (`OF_THE_FLEET`)."""
         self._known = known
         self._allowed = allowed
         self._hear = hear
@@ -56,7 +54,7 @@ class MinionFacts:
     def answer(self, fun: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Fact:
         """See `Facts`."""
         asked = Question(fun=fun, asked=question(args, kwargs))
-        if fun in KNOWN and self._hear is not None:
+        if fun in OF_THE_FLEET and self._hear is not None:
             return self._of_the_fleet(asked, self._hear)
         if not may_ask(fun, self._allowed):
             return Fact(error="is not among the functions that may be asked of it (`facts` in saltern.yaml)")

@@ -32,7 +32,7 @@ class RunnerFailed(ValueError):
 
 @dataclass(slots=True, kw_only=True)
 class Runners:
-    """Answers questions about the fleet (`minion_facts.KNOWN`)."""
+    """Answers questions about the fleet (`OF_THE_FLEET`)."""
 
     store: Store
     fleet: Fleet

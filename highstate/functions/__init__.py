@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from highstate.functions.live import LIVE_FUNCTIONS, LIVE_MODULES
+from highstate.functions.live import LIVE_FUNCTIONS, LIVE_MODULES, OF_THE_FLEET
 from highstate.ports import Fact
 from highstate.tracked import Recorder, fresh, plain
 from highstate.types import Value
@@ -75,6 +75,8 @@ def registry() -> Mapping[str, Function]:
 
 
 def _why_live(name: str, fact: Fact | None = None) -> str:
+    if fact is not None and name in OF_THE_FLEET:
+        return f"salt['{name}']: {fact.error}"
     why = fact.error if fact is not None else "is not available on the controller"
     return f"salt['{name}'] asks the live machine and {why}"
 

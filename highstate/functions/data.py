@@ -15,6 +15,15 @@ from highstate.types import Value
 _UNSET = object()
 
 
+def _check_pillarenv(call: Call, asked: Value) -> None:
+    """FunctionFailed where the pillar of another environment is asked for: the one at hand would be silently wrong."""
+    if asked is None:
+        return
+    present = call.opt("pillarenv") or "base"
+    if asked != present:
+        raise FunctionFailed(f"the pillar of pillarenv {asked!r} is not compiled here, but that of {present!r}")
+
+
 def _pillar_get(
     call: Call,
     key: str,
@@ -26,6 +35,7 @@ def _pillar_get(
     saltenv: str | None = None,
     unmask: bool | None = None,
 ) -> Value:
+    _check_pillarenv(call, pillarenv)
     pillar = call.recorder.view("pillar")
     if merge and default is not _UNSET:
         found = plain(traverse(pillar, key, None, delimiter=delimiter))
@@ -63,6 +73,8 @@ def _item(root: str) -> Callable[..., Value]:
 
 def _items(root: str) -> Callable[..., Value]:
     def items(call: Call, *keys: str, **options: Value) -> Value:
+        if root == "pillar":
+            _check_pillarenv(call, options.get("pillarenv"))
         if options.get("pillar"):
             raise FunctionFailed(f"{root}.items cannot compile another pillar here")
         return _item(root)(call, *keys) if keys and root == "pillar" else plain(call.recorder.view(root))

@@ -26,6 +26,9 @@ _NAMES = """
 
 LIVE_MODULES = frozenset(_NAMES.split())
 
+OF_THE_FLEET = ("mine.get", "saltutil.runner", "sdb.get")
+"""Functions that no machine answers, but whoever knows all of them."""
+
 _FUNCTIONS = """
     cp.cache_dir cp.cache_file cp.cache_files cp.cache_local_file cp.cache_master cp.get_dir cp.get_file cp.get_template
     cp.get_url cp.is_cached cp.push cp.recv cp.stat_file hashutil.base64_decodefile hashutil.base64_encodefile

@@ -3,7 +3,7 @@
 import pytest
 
 from highstate import MemoryFiles, Minion
-from highstate.ports import Ports, RecordedFacts, SecretFailed
+from highstate.ports import Fact, Ports, RecordedFacts, SecretFailed
 from highstate.render import Context, RenderFailed, render_sls
 
 GRAINS = {
@@ -108,3 +108,20 @@ def test_nobody_guesses_what_the_machine_has(text):
 
 def test_with_facts_a_function_of_the_machine_is_there():
     assert value("salt['cmd.run'] is defined", ports=Ports(facts=RecordedFacts([]))) is True
+
+
+@pytest.mark.parametrize("call", ["pillar.get']('a', pillarenv='dev')", "pillar.items'](pillarenv='dev')"])
+def test_the_pillar_of_another_environment_is_not_passed_off_as_this_one(call):
+    assert value("salt['pillar.get']('a', pillarenv='base')", pillar={"a": 1}) == 1
+    with pytest.raises(RenderFailed, match="pillarenv 'dev' is not compiled here"):
+        value(f"salt['{call}", pillar={"a": 1})
+
+
+def test_what_the_controller_cannot_answer_is_not_said_of_the_machine():
+    class Nobody:
+        def answer(self, fun, args, kwargs):
+            return Fact(error="there is no runner 'x.y'")
+
+    with pytest.raises(RenderFailed) as caught:
+        value("salt['saltutil.runner']('x.y')", ports=Ports(facts=Nobody()))
+    assert "salt['saltutil.runner']: there is no runner 'x.y'" in str(caught.value)
