@@ -80,10 +80,10 @@ def main(options: Options, stdout: TextIO | None = None, stderr: TextIO | None =
         context = _Local(options, settings).context()
         value = Modules(context).call(options.fun, args, kwargs)
     except CompileFailed as error:
-        _print(options, settings, [str(problem) for problem in error.problems], out)
+        _print_refusal(options, settings, [str(problem) for problem in error.problems], out)
         return 4
     except OthersRun as error:
-        _print(options, settings, str(error).splitlines(), out)
+        _print_refusal(options, settings, str(error).splitlines(), out)
         return 1
     except CallFailed as error:
         return _refuse(err, str(error))
@@ -259,6 +259,14 @@ def _log_to(err: TextIO, level: str, warnings: Sequence[str]) -> None:
 
         chosen = {"info": logging.INFO}.get(level, logging.DEBUG)
         logging.basicConfig(stream=err, level=chosen, format="%(levelname)s %(name)s %(message)s", force=True)
+
+
+def _print_refusal(options: Options, settings: Settings, texts: list[str], out: TextIO) -> None:
+    """Why no state is run: to a person as Salt's highstate outputter has it, to programs as a list."""
+    if options.out in ("", "highstate") and options.out_file is None:
+        print("local:\n    Data failed to compile:", *(f"----------\n    {text}" for text in texts), sep="\n", file=out)
+    else:
+        _print(options, settings, texts, out)
 
 
 def _print(options: Options, settings: Settings, value: Any, out: TextIO, asked: str = "") -> None:

@@ -101,10 +101,15 @@ def test_a_tree_that_does_not_compile(tree: Path) -> None:
     write(tree / "states/web/init.sls", "a:\n  file.managed:\n    - {{ nope }}\n")
     code, out, _ = call(tree, "state.apply")
     assert code == 4
-    assert "web/init.sls:3" in out
+    assert out.startswith("local:\n    Data failed to compile:\n----------\n    web/init.sls:3")
+    assert "web/init.sls:3" in data_of_failed(tree)[0]
     assert call(tree, "state.sls", "missing")[0] == 4
     write(tree / "pillar/ports.sls", "{{ nope }}")
     assert call(tree, "pillar.items")[0] == 4
+
+
+def data_of_failed(tree: Path) -> list[str]:
+    return json.loads(call(tree, "state.apply", out="json")[1])["local"]
 
 
 def test_a_failing_state_fails_the_call(tree: Path) -> None:
