@@ -14,7 +14,7 @@ from highstate.salt_urls import split_salt_url
 from minion.states.file_links import aside
 from minion.states.file_paths import behind, below, checked, is_part, make_parents, missing_parents
 from minion.states.file_perms import Perms, differing, perms, put
-from minion.states.file_sources import Template, of_source, template
+from minion.states.file_sources import Template, kept_mode, of_source, template
 from minion.states.file_target import Wanted, file_changes
 from minion.states.plan import Change, FileStat, Machine, Plan, Reader, StateFailed, Value
 
@@ -123,7 +123,10 @@ def recurse(
     changes = list(_folder(path, found, folder, makedirs=bool(makedirs)))
     changes += _folders(machine, path, wanted, folder)
     for target, url in wanted.items():
-        changes += _one_file(machine, replaced(like, path=target), url, saltenv, rendered, replace=replace)
+        one = replaced(like, path=target)
+        if file_mode == "keep":
+            one = replaced(one, perms=perms(user, group, kept_mode(machine, url, saltenv)))
+        changes += _one_file(machine, one, url, saltenv, rendered, replace=replace)
     if clean and found is not None:
         changes += _cleaned(machine, path, {*wanted, *_kept(machine, required)}, exclude_pat)
     listed = "\n".join(f"#### {change.key} ####\n{_said(change.shown)}\n" for change in changes)

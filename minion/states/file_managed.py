@@ -11,7 +11,7 @@ from dataclasses import replace as replaced
 from minion.states.file_paths import behind, checked
 from minion.states.file_perms import octal, perms
 from minion.states.file_sources import Check as Verified
-from minion.states.file_sources import LocalFile, Template, of_contents, of_source
+from minion.states.file_sources import LocalFile, Template, kept_mode, of_contents, of_source
 from minion.states.file_sources import template as rendering
 from minion.states.file_target import Wanted, check_of, file_changes
 from minion.states.plan import FileStat, Plan, Reader, StateFailed, Value
@@ -71,8 +71,8 @@ def managed(
     if found is None and not create:
         return Plan(comment=f"File {name} is not present and is not set for creation")
     if mode == "keep":
-        mode, warning = _mode_of(machine, source)
-        warnings += warning
+        mode = kept_mode(machine, source, saltenv)
+        warnings += [] if mode else ["mode: keep follows sources of the tree and local ones; the mode stays as it is"]
     rendered = rendering(template, context, defaults, {"name": name, "user": user, "group": group, "mode": mode})
     if name in machine.accumulated:
         rendered = replaced(rendered, variables={**rendered.variables, "accumulator": machine.accumulated[name]})
@@ -141,12 +141,3 @@ def _finished(
     if not data and not allow_empty:
         raise StateFailed("'contents' value would result in empty contents. Set allow_empty to True to allow it.")
     return data
-
-
-def _mode_of(machine: Reader, source: Value) -> tuple[str | None, list[str]]:
-    """`mode: keep`: that of a local source."""
-    path = str(source).removeprefix("file://")
-    if path.startswith("/"):
-        found = behind(machine, checked(path, "managed"))[1]
-        return (None if found is None else found.mode), []
-    return None, ["mode: keep follows local sources only; the mode stays as it is"]

@@ -114,6 +114,21 @@ def of_source(
     raise StateFailed(f"Unable to manage file: none of the specified sources were found: {listed}")
 
 
+def kept_mode(machine: Reader, source: Value, saltenv: str) -> str | None:
+    """`mode: keep`: that of the first source that is there, in the tree or on the machine; None of any other."""
+    for url, _ in _entries(source, None):
+        if url.startswith("salt://"):
+            bits = machine.source_mode(*split_salt_url(url, saltenv))
+            if bits is not None:
+                return f"{bits:04o}"
+            continue
+        path = url.removeprefix("file://")
+        found = behind(machine, posixpath.normpath(path))[1] if path.startswith("/") else None
+        if found is not None:
+            return found.mode
+    return None
+
+
 def _large(machine: Reader, url: str) -> LocalFile | None:
     path = url.removeprefix("file://")
     if not path.startswith("/"):

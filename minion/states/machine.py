@@ -28,6 +28,9 @@ class Sources(Protocol):
     def read(self, path: str, saltenv: str = "base") -> bytes:
         """Content; FileNotFoundError when there is none."""
 
+    def mode(self, path: str, saltenv: str = "base") -> int | None:
+        """Permission bits; None when there is none."""
+
     def list(self, prefix: str = "", saltenv: str = "base") -> Sequence[str]:
         """Paths at or below a folder, sorted."""
 
@@ -93,6 +96,10 @@ class LocalMachine:
     def source(self, path: str, saltenv: str = "base") -> bytes:
         """Content of `salt://path`."""
         return self.sources_port.read(path, saltenv)
+
+    def source_mode(self, path: str, saltenv: str = "base") -> int | None:
+        """Permission bits of `salt://path`."""
+        return self.sources_port.mode(path, saltenv)
 
     def sources(self, prefix: str, saltenv: str = "base") -> Sequence[str]:
         """Paths of `salt://prefix/...`, sorted."""

@@ -132,6 +132,9 @@ class Reader(Protocol):
     def source(self, path: str, saltenv: str = "base") -> bytes:
         """Content of `salt://path`; FileNotFoundError when there is none."""
 
+    def source_mode(self, path: str, saltenv: str = "base") -> int | None:
+        """Permission bits of `salt://path`; None when there is none."""
+
     def sources(self, prefix: str, saltenv: str = "base") -> Sequence[str]:
         """Paths of `salt://prefix/...`, sorted."""
 
