@@ -160,6 +160,7 @@ def options() -> Iterator[Case]:
         yield _case("many-names", _names(), test)
         yield _case("listening", _listening(), test)
         yield _case("prereq-chain", _prereq_chain(), test)
+        yield _case("slots", {f"s{n}": state("cmd.run", *given) for n, given in enumerate(SLOTS)}, test)
     for number, given in enumerate(RETRIES_SAID):
         yield _case(f"retry-said-{number}", {"r": state("test.succeed_with_changes", {"retry": given})}, test=True)
 
@@ -262,6 +263,23 @@ COMMANDS: tuple[tuple[Mapping[str, Any], ...], ...] = (
     ({"name": "cat"}, {"stdin": "given"}),
     ({"name": "printf 'two\\nlines\\n\\n'"},),
     ({"name": "echo a"}, {"require": []}),
+)
+
+
+SLOTS: tuple[tuple[Mapping[str, Any], ...], ...] = (
+    ({"name": "__slot__:salt:test.echo(true)"},),
+    ({"name": "__slot__:salt:test.echo('echo a, b')"},),
+    ({"name": '__slot__:salt:test.echo(text="echo c")'},),
+    ({"name": "__slot__:salt:test.arg('x', k='echo d').kwargs.k"},),
+    ({"name": "__slot__:salt:test.arg('x', k='echo d').kwargs.k ~ ' more'"},),
+    ({"name": "__slot__:salt:test.echo('echo e') ~ f"},),
+    ({"name": "echo $A"}, {"env": [{"A": "__slot__:other:test.echo(true)"}]}),
+    ({"name": "echo $A"}, {"env": [{"A": "__slot__:salt:test.echo"}]}),
+    ({"name": "id -un"}, {"runas": "__slot__:salt:file.get_user(/)"}),
+    ({"name": "echo $A"}, {"env": [{"A": "__slot__:salt:test.echo(listed)"}]}),
+    ({"name": "echo $B"}, {"env": {"B": "__slot__:salt:test.echo(mapped)"}}),
+    ({"name": "true"}, {"cwd": "__slot__:salt:test.echo(/)"}),
+    ({"name": "true"}, {"unless": "__slot__:salt:test.echo(true)"}),
 )
 
 

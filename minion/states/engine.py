@@ -13,6 +13,7 @@ from typing import Any, Protocol, cast
 
 from highstate.run.ports import Prepared
 from highstate.types import Chunk, StateResult, Value
+from minion.states import slots
 from minion.states.conditions import ConditionUnknown, Functions, checked, condition
 from minion.states.functions import KnownFunctions
 from minion.states.legible import legible, legible_in
@@ -33,6 +34,8 @@ _GLOBAL = frozenset(
 # fmt: on
 """Arguments that every state takes, and that the run or the engine has acted on (Salt's internal keywords)."""
 
+
+_CONDITIONS = frozenset(("unless", "onlyif", "creates", "check_cmd"))
 
 _RELOADS = ("reload_modules", "reload_grains", "reload_pillar")
 
@@ -94,6 +97,10 @@ class StateEngine:
     def plan(self, chunk: Chunk, arguments: Mapping[str, Value], *, watched: bool) -> Prepared | None:
         """What the chunk would do now; None when it has no mod_watch and `watched` asks for it."""
         try:
+            if chunk.name.startswith(slots.START):
+                name = slots.filled({"name": chunk.name}, self._slot)["name"]
+                chunk = replace(chunk, name=name if isinstance(name, str) else str(name))
+            arguments = slots.filled(arguments, self._slot, but=_CONDITIONS)
             if self._user_states is not None and self._user_states.has(chunk.state):
                 function = None
                 if watched and not self._user_states.takes(chunk.state, "mod_watch"):
@@ -122,6 +129,18 @@ class StateEngine:
             return Prepared(chunk=chunk, predicted=_failed(chunk, _system(error)))
         except Exception:
             return Prepared(chunk=chunk, predicted=_failed(chunk, _traceback()))
+
+    def _slot(self, fun: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        from minion.facts import may_ask
+
+        if self._functions is None or (self._test and not may_ask(fun)):
+            raise ConditionUnknown(f"{fun} of a slot is not called here")
+        try:
+            return self._functions.call(fun, args, kwargs)
+        except (ConditionUnknown, StateFailed):
+            raise
+        except Exception as error:
+            raise StateFailed(f"the slot {fun} gave no value: {error}") from error
 
     def act(self, prepared: Prepared) -> StateResult:
         """Perform the plan, then see whether it has taken."""
