@@ -122,6 +122,7 @@ def collect_grains(settings: Settings) -> dict[str, Any]:
     read anew; one that is broken leaves those as they were.
     """
     from minion.grains import collect
+    from minion.grains.layers import laid_over, without_blacklisted
     from minion.settings import BadSettings, static_grains
     from minion.usermodules import Store, user_grains
 
@@ -131,7 +132,8 @@ def collect_grains(settings: Settings) -> dict[str, Any]:
     except BadSettings as error:
         log.error("event=static_grains_not_read error=%s", error)
     found = collect(static, minion_id=settings.id, opts=opts, before=_kept(cachedir))
-    return {**found, **user_grains(Store(str(cachedir)), settings.id, found, opts), **static, "id": settings.id}
+    own = without_blacklisted(user_grains(Store(str(cachedir)), settings.id, found, opts), opts)
+    return {**laid_over(laid_over(found, own, opts), static, opts), "id": settings.id}
 
 
 def _kept(cachedir: Path) -> dict[str, Any]:

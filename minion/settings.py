@@ -44,6 +44,8 @@ PASSED_ON = (
     "enable_fqdns_grains",
     "enable_gpu_grains",
     "enable_lspci",
+    "grains_blacklist",
+    "grains_deep_merge",
 )
 """Keys that are no field of `Settings`, but that templates, grains and the compile read from `Settings.opts`."""
 

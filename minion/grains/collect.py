@@ -25,16 +25,19 @@ def collect(
     """Every grain; `extra` (the static grains of the configuration) wins over what is found.
 
     `opts` are the options of the configuration: Salt's `enable_fqdns_grains` and `enable_gpu_grains` leave out what
-    they name. `before` has the grains of the last collection: names that no name server tells in time are taken over.
+    they name, `grains_blacklist` what it matches. `before` has the grains of the last collection: names that no name
+    server tells in time are taken over.
     """
+    from minion.grains.layers import laid_over, without_blacklisted
+
     grains: Grains = {}
     for name, source in _sources(minion_id, opts or {}, before or {}):
         try:
-            grains.update(source())
+            grains.update(without_blacklisted(source(), opts or {}))
         except Exception:
             # A machine with an odd file in /proc shall still be managed: it misses some grains, and the log says why.
             log.exception("event=grains_source_failed source=%s", name)
-    return {**grains, **(extra or {})}
+    return laid_over(grains, extra or {}, opts or {})
 
 
 def _sources(
