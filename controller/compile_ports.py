@@ -56,14 +56,14 @@ def _made(options: str) -> tuple[Ports, Plugins | None]:
     folders = [Path(folder) for folder in (given.get("extension_modules"), *(given.get("module_dirs") or ())) if folder]
     if not folders:
         return Ports(decrypt=keyring, secrets=vault, pillar_sources=sources, top_sources=tops), None
-    from controller.plugins import PillarPlugins, Plugins, TopPlugins
+    from controller.plugins import Plugins, with_pillars, with_tops
 
     plugins = Plugins(folders=folders, opts=given.get("configuration") or given)
     with_plugins = Ports(
         decrypt=keyring,
         secrets=vault,
-        pillar_sources=PillarPlugins(sources, plugins),
-        top_sources=TopPlugins(tops, plugins),
+        pillar_sources=with_pillars(sources, plugins),
+        top_sources=with_tops(tops, plugins),
     )
     return with_plugins, plugins
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from highstate.ports import PillarSource, SourceFailed, TopSource
 from highstate.types import Minion, Value
@@ -170,38 +170,38 @@ class _PluginTops:
         return {str(saltenv): names for saltenv, names in (found or {}).items()}
 
 
-class PillarPlugins(Mapping[str, PillarSource]):
-    """External pillars that are built in, and before them those of plugins, by name."""
+_Source = TypeVar("_Source")
 
-    def __init__(self, built_in: Mapping[str, PillarSource], plugins: Plugins) -> None:
+
+class WithPlugins(Mapping[str, _Source]):
+    """Sources that are built in, and before them those of plugins of a kind, by name: as the folders are now."""
+
+    def __init__(
+        self, kind: str, built_in: Mapping[str, _Source], plugins: Plugins, make: Callable[[Plugins, str], _Source]
+    ) -> None:
+        self._kind = kind
         self._built_in = built_in
         self._plugins = plugins
+        self._make = make
 
-    def __getitem__(self, name: str) -> PillarSource:
-        return _PluginPillar(self._plugins, name) if name in self._plugins.names("pillar") else self._built_in[name]
+    def __getitem__(self, name: str) -> _Source:
+        return self._make(self._plugins, name) if name in self._plugins.names(self._kind) else self._built_in[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys([*self._built_in, *self._plugins.names("pillar")]))
+        return iter(dict.fromkeys([*self._built_in, *self._plugins.names(self._kind)]))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
 
 
-class TopPlugins(Mapping[str, TopSource]):
-    """As `PillarPlugins`, of tops."""
+def with_pillars(built_in: Mapping[str, PillarSource], plugins: Plugins) -> Mapping[str, PillarSource]:
+    """External pillars, those of plugins too."""
+    return WithPlugins("pillar", built_in, plugins, _PluginPillar)
 
-    def __init__(self, built_in: Mapping[str, TopSource], plugins: Plugins) -> None:
-        self._built_in = built_in
-        self._plugins = plugins
 
-    def __getitem__(self, name: str) -> TopSource:
-        return _PluginTops(self._plugins, name) if name in self._plugins.names("tops") else self._built_in[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys([*self._built_in, *self._plugins.names("tops")]))
-
-    def __len__(self) -> int:
-        return len(list(iter(self)))
+def with_tops(built_in: Mapping[str, TopSource], plugins: Plugins) -> Mapping[str, TopSource]:
+    """External tops, those of plugins too."""
+    return WithPlugins("tops", built_in, plugins, _PluginTops)
 
 
 def plain(value: Any, depth: int = _MOST_DEPTH) -> Value:
