@@ -57,9 +57,9 @@ class Row:
     untouched: str
     said: str = ""
     """What went wrong."""
-    results: Mapping[str, StateResult] = field(default_factory=dict)
+    results: Mapping[str, StateResult] = field(default_factory=dict, repr=False)
     """`test`, `run` and `again`."""
-    top: str = ""
+    top: str = field(default="", repr=False)
     """The folder that the case had."""
 
     @property
@@ -305,8 +305,13 @@ def merged(rows: Sequence[Row]) -> dict[str, Row]:
     found: dict[str, Row] = {}
     for row in rows:
         old = found.get(row.fun, row)
-        columns = {key: _both(getattr(old, key), getattr(row, key)) for key in ("converges", "foretold", "untouched")}
-        found[row.fun] = Row(fun=row.fun, said="; ".join(filter(None, (old.said, row.said))), **columns)
+        found[row.fun] = Row(
+            fun=row.fun,
+            converges=_both(old.converges, row.converges),
+            foretold=_both(old.foretold, row.foretold),
+            untouched=_both(old.untouched, row.untouched),
+            said="; ".join(filter(None, (old.said, row.said))),
+        )
     return found
 
 

@@ -79,35 +79,38 @@ def extracted(
         _one_top(members, name)
     has_to_match = bool(overwrite or source_hash_update)
     wrong = [one for one in members if not _is_there(machine, top, one, compare=has_to_match)]
-    owned = [] if wrong else [one for one in _paths(members) if _owner_differs(machine, top, one, owner)]
-    shown_source = source[0] if isinstance(source, list) else source
-    if not wrong and not owned:
-        return Plan(comment="All files in archive are already present")
+    if not wrong:
+        return _owned(machine, name, top, members, owner)
 
     def act(machine: Machine) -> None:
         if found is not None and found.kind != "directory":
             machine.remove(top)
-        if clean and wrong:
+        if clean:
             for entry in machine.listdir(top) if machine.stat(top) else ():
                 machine.remove(posixpath.join(top, entry))
-        _lay_out(machine, top, members, wrong if not clean else members, owner)
+        _lay_out(machine, top, members, members if clean else wrong, owner)
 
     place = f"{name.rstrip('/')}/"
     why = ", due to source_hash update" if source_hash_update else "" if overwrite else _ABSENT
     files = _trimmed([one.path for one in members], trim_output)
-    changes = [Change(key="extracted_files", shown=files, act=act)] if wrong else []
-    if wrong and found is None:
-        changes.insert(0, Change(key="directories_created", shown=[place], act=with_its_neighbour))
-    if owned:
-        changes.append(
-            Change(key="updated ownership", shown=True, act=lambda machine: _own(machine, top, owned, owner))
-        )
+    made = Change(key="directories_created", shown=[place], act=with_its_neighbour)
+    shown_source = source[0] if isinstance(source, list) else source
     return Plan(
-        changes=tuple(changes),
-        pending=f"Archive {shown_source} would be extracted to {place}{why}"
-        if wrong
-        else f"Ownership of {name} would be set",
-        done=f"{shown_source} extracted to {place}{why}" if wrong else f"Ownership of {name} was set",
+        changes=(*((made,) if found is None else ()), Change(key="extracted_files", shown=files, act=act)),
+        pending=f"Archive {shown_source} would be extracted to {place}{why}",
+        done=f"{shown_source} extracted to {place}{why}",
+    )
+
+
+def _owned(machine: Reader, name: str, top: str, members: Sequence[Member], owner: Perms) -> Plan:
+    """What is left to do where all is there: owners."""
+    wrong = [one for one in _paths(members) if _owner_differs(machine, top, one, owner)]
+    change = Change(key="updated ownership", shown=True, act=lambda machine: _own(machine, top, wrong, owner))
+    return Plan(
+        changes=(change,) if wrong else (),
+        comment="All files in archive are already present",
+        pending=f"Ownership of {name} would be set",
+        done=f"Ownership of {name} was set",
     )
 
 
