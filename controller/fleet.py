@@ -59,6 +59,8 @@ class Link:
     """Generation that was sent to it, 0 for none."""
     sent: set[str] = field(default_factory=set)
     """Run ids that were sent to it."""
+    owed: tuple[str, ...] = ()
+    """Keys of chunks that it says still have to act on a change."""
     progress: dict[str, Progress] = field(default_factory=dict)
     """By run id."""
 

@@ -144,7 +144,10 @@ class Inbox:
 
     def _from_link(self, link: Link, message: object) -> None:
         match message:
-            case Alive(held=held) | Held(digest=held):
+            case Alive(held=held, owed=owed):
+                link.owed = owed
+                self._holds(link, _digest(held))
+            case Held(digest=held):
                 self._holds(link, _digest(held))
             case Grains(grains=grains):
                 link.grains = grains

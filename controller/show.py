@@ -51,14 +51,15 @@ def _remark(change: ChunkChange) -> str:
         case Kind.REMOVED:
             return "  no longer managed; left as it is on the machine"
         case Kind.RETRIGGERED:
-            return "  may be triggered by " + ", ".join(_short(key) for key in change.because)
+            return "  may be triggered by " + ", ".join(short(key) for key in change.because)
         case Kind.ADDED | Kind.CHANGED:
             return ""
         case _:
             assert_never(change.kind)
 
 
-def _short(key: str) -> str:
+def short(key: str) -> str:
+    """A chunk in a few words: its ID and function."""
     state, identifier, _, fun = (*key.split("_|-"), "", "", "")[:4]
     return f"{identifier} ({state}.{fun})"
 
@@ -120,19 +121,19 @@ def run_summary(states: Mapping[str, Mapping[str, Any]], error: str = "") -> str
     if error:
         return error.strip().splitlines()[0][:200]
     failures = [
-        f"{_short(key)}: {entry.get('comment', '')}" for key, entry in states.items() if entry["result"] is False
+        f"{short(key)}: {entry.get('comment', '')}" for key, entry in states.items() if entry["result"] is False
     ]
     if failures:
         more = f" (+{len(failures) - 1} more)" if len(failures) > 1 else ""
         return failures[0].replace("\n", " ")[:200] + more
-    changed = [_short(key) for key, entry in states.items() if entry.get("changes") or entry["result"] is None]
+    changed = [short(key) for key, entry in states.items() if entry.get("changes") or entry["result"] is None]
     more = f" (+{len(changed) - 3} more)" if len(changed) > 3 else ""
     return ", ".join(changed[:3]) + more
 
 
 def progress_text(progress: RunProgress) -> str:
     """How far a run is, in a few words."""
-    return f"{progress.done}/{progress.total} {_short(progress.key)}"
+    return f"{progress.done}/{progress.total} {short(progress.key)}"
 
 
 def progress_data(minion: str, progress: RunProgress) -> dict[str, Any]:

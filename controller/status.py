@@ -17,7 +17,7 @@ from controller.masks import Masks
 from controller.metrics import MinionSample
 from controller.plan import Plan, plan
 from controller.reconcile import Health, Sync, View, health_of, sync_of
-from controller.show import change_views, plan_text, progress_text
+from controller.show import change_views, plan_text, progress_text, short
 from controller.store import RunRecord, StatusRow, Store
 from controller.views import ServiceError
 from highstate.types import Problem
@@ -62,6 +62,7 @@ class Status:
     def _minion(self, row: StatusRow, asked: Mapping[str, float]) -> views.MinionStatus:
         view = self.loop.view(row)
         link = self.fleet.link(row.minion.id)
+        owed = tuple(short(key) for key in link.owed) if link else ()
         running = tuple(progress_text(one.said) for one in link.progress.values()) if link else ()
         errors = _texts(row.desired.errors) if row.desired else ()
         synced = bool(row.applied and row.desired and row.applied.digest == row.desired.digest and not errors)
@@ -77,12 +78,13 @@ class Status:
             last_seen=link.seen if link else row.minion.last_seen,
             paused=row.minion.paused,
             drifted=view.drift.chunks if view.drift else 0,
-            message=_message(row, view, errors) if not running else f"running: {running[0]}",
+            message=f"running: {running[0]}" if running else _message(row, view, errors) or _owing(owed),
             errors=errors,
             warnings=_texts(row.desired.warnings) if row.desired else (),
             volatile=tuple(asked),
             asked_at=min(asked.values(), default=None),
             running=running,
+            owed=owed,
         )
 
     def diff(self, ids: Sequence[str]) -> list[views.MinionDiff]:
@@ -188,6 +190,11 @@ class Status:
             summary=run.summary,
             cause=run.cause,
         )
+
+
+def _owing(owed: Sequence[str]) -> str:
+    more = f" (+{len(owed) - 1} more)" if len(owed) > 1 else ""
+    return f"still to act on a change: {owed[0]}{more}" if owed else ""
 
 
 def _message(row: StatusRow, view: View, errors: Sequence[str]) -> str:

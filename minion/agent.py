@@ -34,6 +34,7 @@ from minion.agent_settings import settings_from_child
 from minion.holding import Holding
 from minion.journal import RunFolder
 from minion.run_progress import ProgressSlot
+from minion.run_surroundings import TriggerFile
 from minion.settings import BadSettings, Settings
 from minion.worker import Order
 from minion.worker import work as do
@@ -72,6 +73,9 @@ log = logging.getLogger(__name__)
 
 LONGEST_WAIT = 30.0
 """Seconds; the loop looks at the clock at least that often, in case the wall clock was set."""
+
+MOST_OWED = 20
+"""Triggers that the controller is told of."""
 
 SEND_QUEUE_FULL = 0.2
 """Seconds until results are tried again when the connection takes no more."""
@@ -118,6 +122,7 @@ class Agent:
         self._stop_asked = False
         cachedir = settings.cachedir
         self._holding = Holding(cachedir)
+        self._triggers = TriggerFile(cachedir)
         self._files = FileRelay(connection.send)
         self._jobs = Jobs(
             cachedir,
@@ -357,7 +362,8 @@ class Agent:
         )
 
     def _alive(self) -> Alive:
-        return Alive(held=self._holding.digest, running=self._jobs.running())
+        owed = tuple(sorted(self._triggers.owed()))[:MOST_OWED]
+        return Alive(held=self._holding.digest, running=self._jobs.running(), owed=owed)
 
 
 def main(config_dir: Path, log_level: str | None = None) -> int:

@@ -68,6 +68,8 @@ class Alive(_Message, tag="alive", frozen=True, kw_only=True):
     held: str = ""
     running: tuple[str, ...] = ()
     """Run ids in progress or waiting."""
+    owed: tuple[str, ...] = ()
+    """Keys of the chunks that still have to act on a change that an earlier run made."""
 
 
 class Held(_Message, tag="held", frozen=True, kw_only=True):

@@ -188,6 +188,15 @@ def running(context: Context, concurrent: bool = False) -> list[str]:
     return [one.said() for one in Turns(Path(context.cachedir), "state.running").others()]
 
 
+def pending(context: Context) -> list[str]:
+    """Keys of the states that still have to act on a change of an earlier run; the next run has them do it."""
+    from pathlib import Path
+
+    from minion.run_surroundings import TriggerFile
+
+    return sorted(TriggerFile(Path(context.cachedir)).owed()) if context.cachedir else []
+
+
 FUNCTIONS: Mapping[str, Any] = {
     **GIVEN,
     **REQUESTS,
@@ -195,6 +204,7 @@ FUNCTIONS: Mapping[str, Any] = {
     "highstate": highstate,
     "id_exists": id_exists,
     "low": low,
+    "pending": pending,
     "running": running,
     "show_highstate": show_highstate,
     "show_low_sls": show_low_sls,

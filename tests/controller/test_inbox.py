@@ -358,3 +358,13 @@ def test_progress_is_passed_on_of_own_runs_alone(rig):
     for number in range(100):
         say(rig, RunProgress(run_id=f"drift-{number}", done=1, total=2, key="x"))
     assert len(link.progress) == 16
+
+
+def test_what_a_minion_still_has_to_do_is_in_its_status(rig):
+    with_run(rig)
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, Alive(held=DIGEST, owed=("service_|-nginx_|-nginx_|-running",)))
+    link = rig.inbox.fleet.link("web1")
+    assert (link.owed, link.held) == (("service_|-nginx_|-nginx_|-running",), DIGEST)
+    say(rig, Alive(held=DIGEST))
+    assert link.owed == ()

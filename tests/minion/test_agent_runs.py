@@ -10,7 +10,19 @@ from pathlib import Path
 
 from highstate.files import blob_id
 from wire import patch
-from wire.messages import Call, FindFile, GetBlob, Held, Hello, NeedWhole, Preview, RunProgress, RunResult, RunStarted
+from wire.messages import (
+    Alive,
+    Call,
+    FindFile,
+    GetBlob,
+    Held,
+    Hello,
+    NeedWhole,
+    Preview,
+    RunProgress,
+    RunResult,
+    RunStarted,
+)
 
 
 def managed(path, **arguments):
@@ -255,6 +267,27 @@ def test_a_worker_that_is_killed_is_followed_by_another(controller, agents, desi
     agent.end_workers()
     assert controller.result("r1").outcome == "changed"
     assert count(tmp_path) == 1
+
+
+def test_a_trigger_that_could_not_be_acted_on_is_told_until_it_is(controller, agents, desired_state, tmp_path):
+    agents().start()
+    controller.next(Hello)
+    restart = ("cmd", "run", f"test -e {tmp_path}/fixed", {"onchanges": [{"file": str(tmp_path / "conf")}]})
+    desired = desired_state(managed(tmp_path / "conf", contents="new"), restart)
+    owed = list(desired.chunks)[1]
+    controller.desire(desired)
+    controller.run("r1")
+    assert controller.result("r1").outcome == "failed"
+    controller.next(Alive, owed=(owed,))
+    controller.send(Call(run_id="c1", fun="state.pending"))
+    assert controller.result("c1").value == [owed]
+    (tmp_path / "fixed").touch()
+    controller.seen.clear()
+    controller.run("r2")
+    assert controller.result("r2").outcome == "changed"
+    controller.next(Alive, owed=())
+    controller.send(Call(run_id="c2", fun="state.pending"))
+    assert controller.result("c2").value == []
 
 
 def hanging_run(tmp_path):

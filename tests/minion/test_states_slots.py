@@ -1,4 +1,4 @@
-"""Slots: what is one, what it is called with, what becomes of it under test=True; compared with Salt in tests/oracle."""
+"""Slots: what is one, what it is called with, what becomes of it under test=True. Salt's are in tests/oracle."""
 
 from typing import Any
 
