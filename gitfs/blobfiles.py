@@ -28,10 +28,8 @@ def read_range(mirror: str, oid: str, offset: int, length: int) -> bytes:
     size = objects.blob_size(mirror, oid)
     if size <= SMALL:
         return objects.blob(mirror, oid)[offset : offset + length]
-    try:
+    with suppress(OSError):  # not there, or not ours to read
         return _read(_folder(mirror) / oid, offset, length)
-    except FileNotFoundError:
-        pass
     # The memory that git unpacked it into, and no copy of it.
     data = memoryview(objects.reading(mirror, lambda repository: repository[oid].peel(pygit2.Blob), f"blob {oid}"))
     with suppress(OSError):  # not ours to write, or no room: it is read whole each time
