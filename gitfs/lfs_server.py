@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +27,9 @@ BATCH = 100
 """Objects that are asked for at once."""
 _TYPE = "application/vnd.git-lfs+json"
 _CHUNK = 256 * 1024
+
+_FOR_ALL = ("accept", "range")
+"""Headers that go along when another server is asked."""
 
 _BROKEN = (OSError, ValueError, http.client.HTTPException)
 _NO_LONGER = (401, 403, 410)
@@ -86,10 +90,10 @@ class Server:
         self._settings = settings
         self._url = lfs_url(settings.url)
         try:
-            context = tls_context(settings)
+            tls = _Https(self._url, tls_context(settings), tls_context(settings, introduced=False))
         except (OSError, LookupError) as error:
             raise LfsFailed(str(error.args[0] if error.args else error)) from None
-        handlers: list[urllib.request.BaseHandler] = [urllib.request.HTTPSHandler(context=context)]
+        handlers: list[urllib.request.BaseHandler] = [tls, _Redirects()]
         if settings.proxy:
             handlers.append(urllib.request.ProxyHandler({"http": settings.proxy, "https": settings.proxy}))
         self._opener = urllib.request.build_opener(*handlers)
@@ -159,8 +163,7 @@ class Server:
                 shown = _authorization(settings)
             except LookupError as error:
                 raise LfsFailed(str(error.args[0])) from None
-            # Not redirected: another server is not shown the credentials.
-            request.add_unredirected_header("Authorization", shown)
+            request.add_header("Authorization", shown)
         return request
 
     @contextmanager
@@ -176,6 +179,38 @@ class Server:
             raise _Answered(text, error.code) from None
         except _BROKEN as error:
             raise LfsFailed(f"{self._url}: {redact(str(error) or type(error).__name__)}") from None
+
+
+class _Https(urllib.request.HTTPSHandler):
+    """TLS that shows the remote's client certificate to the remote's own server, whatever a redirect says."""
+
+    def __init__(self, own: str, introduced: ssl.SSLContext, stranger: ssl.SSLContext) -> None:
+        super().__init__(context=introduced)
+        self._own = own
+        self._elsewhere = urllib.request.HTTPSHandler(context=stranger)
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        # By the address that is asked for: the request's host is the proxy's where there is one.
+        return super().https_open(req) if same_server(self._own, req.full_url) else self._elsewhere.https_open(req)
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirects; what was meant for one server is not shown to the next."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        request = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if request is not None and not same_server(req.full_url, request.full_url):
+            for name in [name for name in request.headers if name.lower() not in _FOR_ALL]:
+                request.remove_header(name)
+        return request
 
 
 def lfs_url(remote: str) -> str:

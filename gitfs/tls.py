@@ -15,11 +15,16 @@ from gitfs.settings import RemoteSettings
 _Stamp = tuple[str, int, int]
 
 
-def tls_context(settings: RemoteSettings) -> ssl.SSLContext:
-    """OSError or LookupError, whose text can be shown, when a file or a passphrase of it is not there."""
+def tls_context(settings: RemoteSettings, *, introduced: bool = True) -> ssl.SSLContext:
+    """OSError or LookupError, whose text can be shown, when a file or a passphrase of it is not there.
+
+    Args:
+        settings: the remote.
+        introduced: come with its client certificate; False for a server that is not the remote's own.
+    """
     verify = settings.ssl_verify
     authorities = _stamp(verify, "CA file") if isinstance(verify, str) else None
-    own = _stamp(settings.ssl_cert, "client certificate") if settings.ssl_cert else None
+    own = _stamp(settings.ssl_cert, "client certificate") if settings.ssl_cert and introduced else None
     key = _stamp(settings.ssl_key, "key of the client certificate") if own and settings.ssl_key else None
     return _context(verify is not False, authorities, own, key, reveal(settings.passphrase) if own else "")
 

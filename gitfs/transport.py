@@ -17,7 +17,7 @@ from pygit2.enums import CredentialType
 from gitfs.credentials import SecretFrom, reveal
 from gitfs.errors import FetchFailed
 from gitfs.settings import RemoteSettings
-from gitfs.urls import canonical, redact
+from gitfs.urls import canonical, redact, same_server
 
 CONNECT_TIMEOUT = 10
 ANSWER_TIMEOUT = 60
@@ -99,16 +99,12 @@ def _revealed(secret: str | SecretFrom) -> str:
 
 
 def _is_same_server(configured: str, asking: str) -> bool:
-    """Whether the server that asks for credentials is the one that they are for (or its https side)."""
-    if not configured.startswith(("http:", "https:")):
+    """Whether the server that asks for credentials is the one that they are for (or its https side, both as usual)."""
+    if not configured.startswith(("http:", "https:")) or same_server(configured, asking):
         return True
     ours, theirs = urlsplit(configured), urlsplit(asking)
-    if ours.hostname != theirs.hostname:
-        return False
-    if (ours.scheme, theirs.scheme) == ("http", "https"):
-        return True
-    default = {"http": 80, "https": 443}.get(ours.scheme)
-    return ours.scheme == theirs.scheme and (ours.port or default) == (theirs.port or default)
+    usual = (ours.scheme, ours.port or 80, theirs.scheme, theirs.port or 443) == ("http", 80, "https", 443)
+    return ours.hostname == theirs.hostname and usual
 
 
 @contextmanager
