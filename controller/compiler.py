@@ -139,7 +139,7 @@ class ProcessCompiler:
     def close(self) -> None:
         """End the processes."""
         for worker in self._workers:
-            worker.stop()
+            worker.close()
 
 
 def _class_key(minion: Minion) -> tuple[str, ...]:
@@ -155,6 +155,7 @@ class _Worker:
         self._walls = walls
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
+        self._closed = False
         self._ways: tuple[tuple[int, int], ...] = ()
         """The folders in the walls as the process found them: the kernel knows them by these numbers."""
 
@@ -170,6 +171,8 @@ class _Worker:
                 self._stream(replace(request, minions=rest), answers, broker)
             except (_Hung, EOFError, OSError, msgspec.MsgspecError) as error:
                 self.stop()
+                if self._closed:
+                    raise
                 culprit = request.minions[len(answers)].id
                 # A process that died may have been killed from outside: only who is there again breaks it.
                 if isinstance(error, _Hung) or culprit == suspect:
@@ -223,6 +226,11 @@ class _Worker:
             if lacking := self._connection.recv_bytes().decode():
                 log.warning("templates are rendered without walls around them", reason=lacking)
         return self._connection
+
+    def close(self) -> None:
+        """End the process for good, whoever waits for it."""
+        self._closed = True
+        self.stop()
 
     def stop(self) -> None:
         if self._connection is not None:

@@ -15,6 +15,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NoReturn
 
 import structlog
 
@@ -56,11 +57,12 @@ HOUSEKEEPING_SECONDS = 1.0
 PRUNE_SECONDS = 600.0
 
 
-def main(settings: Settings) -> int:
-    """Run a controller until SIGTERM or SIGINT; the exit code."""
+def main(settings: Settings) -> NoReturn:
+    """Run a controller until SIGTERM or SIGINT. Ends the process; raises when it could not be started."""
     os.umask(0o077)
     _configure_log(settings.log_level)
-    return asyncio.run(_run(settings))
+    asyncio.run(_run(settings))
+    raise AssertionError("a controller leaves by itself")
 
 
 def _configure_log(level: str) -> None:
@@ -76,7 +78,7 @@ def _configure_log(level: str) -> None:
     )
 
 
-async def _run(settings: Settings) -> int:
+async def _run(settings: Settings) -> NoReturn:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -85,7 +87,9 @@ async def _run(settings: Settings) -> int:
         log.info("ready", publish_port=running.ports[0], ret_port=running.ports[1], socket=str(settings.socket))
         await stop.wait()
         log.info("stopping")
-    return 1 if running.failed else 0
+    # All is closed. What is left are threads, of a remote that hangs for example, for which Python would wait.
+    sys.stderr.flush()
+    os._exit(1 if running.failed else 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,6 @@ def controller_command(log_level: str | None, check: bool, config_dir: Path) -> 
     from wire import WireError
 
     try:
-        return main(settings)
+        main(settings)
     except (CannotListen, StoreError, WireError, OSError) as error:
         raise Failure(f"the controller cannot run: {error}") from None
