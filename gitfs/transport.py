@@ -124,6 +124,8 @@ def _reason(error: Exception, settings: RemoteSettings) -> str:
     for named in settings.secrets.values():
         with suppress(LookupError):
             text = text.replace(reveal(named) or "\0", "***")
+    if "status code: 400" in text and not settings.ssl_cert:
+        text += "; the server may ask for a certificate of ours (ssl_cert and ssl_key)"
     if text == _SHALLOW:
         text += "; a remote that is itself a shallow clone can be fetched on this machine only (git fetch --unshallow)"
     return redact(text).strip() or type(error).__name__

@@ -43,6 +43,9 @@ def list_remotes(out: str, config_dir: Path) -> None:
         output.remark("the controller does not answer: this is what was fetched last")
         remotes = _on_disk(config_dir)
     _show_statuses(remotes, out)
+    lacking = [each.name for each in remotes if not each.commit and each.error]
+    if lacking and any(each.last_fetch and not each.commit and not each.error for each in remotes):
+        output.remark(f"nothing goes live before {', '.join(lacking)} has been fetched, too")
     if not remotes:
         output.remark("no remote is configured; see gitfs_remotes in the controller's configuration")
 
@@ -104,8 +107,9 @@ def show(name: str, out: str, config_dir: Path) -> None:
     if out != "text":
         output.document(views, out)
         return
-    for view in views:
-        for key, value in view.items():
+    for view, each in zip(views, found, strict=True):
+        told = {**view, "fetched": output.ago(each.fetched) or "never"}
+        for key, value in told.items():
             for line in _lines(key, value):
                 click.echo(line)
 
@@ -199,7 +203,8 @@ def _is_named(remote: RemoteStatus, names: Sequence[str]) -> bool:
 
 
 def _lines(key: str, value: object) -> list[str]:
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or not value:
+        value = "-" if value in ("", {}) else value
         return [f"{key}: {output.printable(str(value))}"]
     shown = [f"  {output.printable(name)}: {what}" for name, what in list(value.items())[:_MOST_SHOWN]]
     rest = len(value) - len(shown)

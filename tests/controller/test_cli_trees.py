@@ -91,6 +91,8 @@ def test_show_and_verify(saltern, fetched, config_dir):
     shown = saltern("remote", "show", "states")
     assert "  base: main" in shown.out
     assert "  feature: " in shown.out
+    assert "fetched: " in shown.out
+    assert " ago" in shown.out
     assert saltern("remote", "verify").out == "states: ok\n"
     assert "known are: states" in saltern("remote", "show", "other").err
 

@@ -131,7 +131,9 @@ def test_a_client_certificate(behind, authority, remote, tmp_path):
         "none": {},
         "strange": {"ssl_cert": str(tmp_path / "strange.pem"), "ssl_key": str(tmp_path / "strange.key")},
     }.items():
-        assert "400" in refused(mirror_of(tmp_path / name, url, **options, **more)).reason
+        reason = refused(mirror_of(tmp_path / name, url, **options, **more)).reason
+        assert "400" in reason
+        assert ("ssl_cert" in reason) == (not more), "it says what the server may want"
     for more in (
         {**with_own, "ssl_cert": str(tmp_path / "missing.pem")},
         {**with_own, "ssl_key": str(tmp_path / "strange.key")},
