@@ -46,6 +46,9 @@ class Order:
     """Hears of each state that begins (`highstate.run.Surroundings.begins`)."""
 
 
+ENDED = "the call was ended by SIGTERM (as saltutil.term_job sends it); how far the function came is not known"
+
+
 class AgentQuestions:
     """Asks the agent, which asks the controller (`minion.files.Controller`)."""
 
@@ -98,10 +101,17 @@ def _call(order: Order, request: Call, pipe: AgentPipe, stop: Stop) -> RunResult
     try:
         value, events = call_function(order, request, AgentQuestions(pipe), stop)
     except CallFailed as error:
-        return error_result(request, str(error))
+        return error_result(request, ENDED if _ended(stop) else str(error))
+    if _ended(stop):
+        return msgspec.structs.replace(error_result(request, ENDED), events=events.sent())
     return RunResult(
         run_id=request.run_id, kind="call", generation=0, digest="", outcome="ok", value=value, events=events.sent()
     )
+
+
+def _ended(stop: Stop) -> bool:
+    """Whether a function was ended in the middle; a run of states says in its results what was not run."""
+    return stop.asked() and not stop.patient
 
 
 def _run(order: Order, request: Run | Preview, pipe: AgentPipe, stop: Stop) -> RunResult:

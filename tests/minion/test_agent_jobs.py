@@ -51,12 +51,19 @@ def test_what_goes_on_is_told(sleeper, ask):
 
 
 @pytest.mark.parametrize(
-    ("fun", "more", "number"), [("term_job", (), 15), ("kill_job", (), 9), ("signal_job", (2,), 2)]
+    ("fun", "more", "number", "error"),
+    [
+        ("term_job", (), 15, "the call was ended by SIGTERM"),
+        ("kill_job", (), 9, "the run was ended by saltutil.kill_job"),
+        ("signal_job", (2,), 2, ""),
+    ],
 )
-def test_a_job_ends_with_its_commands(controller, sleeper, ask, fun, more, number):
+def test_a_job_ends_with_its_commands(controller, sleeper, ask, fun, more, number, error):
     (job,) = ask("saltutil.running")
     assert ask(f"saltutil.{fun}", "job1", *more) == f"Signal {number} sent to job job1 at pid {job['pid']}"
-    controller.result("job1")
+    result = controller.result("job1")
+    assert result.error.startswith(error)
+    assert (result.outcome, result.value) == ("error", None) or not error
     controller.wait(lambda: not sleeper.exists(), "the command to be ended")
     assert ask("saltutil.running") == []
     assert ask(f"saltutil.{fun}", "job1", *more) == ""
