@@ -23,7 +23,7 @@ from pathlib import Path
 
 import pygit2
 
-from gitfs import expiry
+from gitfs import arrivals, expiry
 from gitfs.reffiles import RefFiles
 
 LOCK_PATIENCE = 60.0
@@ -74,10 +74,11 @@ class Generations:
         for path in self._directory.iterdir():
             if path.name.startswith("gen-") and path.resolve() != used:
                 shutil.rmtree(path, ignore_errors=True)
-            elif path.name.startswith("link-"):
+            elif path.name.startswith("link-") or path.name == "tidied.new":
                 path.unlink(missing_ok=True)
         if used is None or not used.is_dir():
             return
+        arrivals.finish(used)
         expiry.finish(used)
         for path in (*used.glob("*.lock"), *(used / "refs").rglob("*.lock")):
             path.unlink(missing_ok=True)

@@ -290,6 +290,7 @@ class Mirror:
         except BaseException:
             self._generations.drop(new)
             raise
+        self._generations.tidied()
         self._looked_over = True
         return replace(accepted, changed=accepted.live != before, rebuilt=rebuilt)
 

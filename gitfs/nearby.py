@@ -1,7 +1,7 @@
-"""A remote on this machine: its refs are read from its files, and the few objects of a push are copied.
+"""A remote on this machine: its refs are read from its files, and its objects are copied.
 
-Called by `gitfs.mirror`. Only reads from the remote. Whatever is out of the ordinary (another format of refs, a shallow
-or damaged repository, much to copy) is left to git's own protocol, which costs a look at each ref of the remote.
+Called by `gitfs.transfers`. Only reads from the remote. Whatever is out of the ordinary (another format of refs, a
+shallow or damaged repository) is left to git's own protocol, which costs a look at each ref of the remote.
 """
 
 from __future__ import annotations
@@ -12,18 +12,22 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import FileMode, ObjectType
 
+from gitfs import arrivals
+from gitfs.packs import write_pack
 from gitfs.reffiles import RefFiles
 
 MOST_OBJECTS = 5000
-MOST_BYTES = 64 * 1024 * 1024
-"""What is looked for one by one."""
+MOST_BYTES = 8 * 1024 * 1024
+"""What is packed anew; of more, the remote's packs are taken (`gitfs.arrivals`)."""
+MOST_LOOKED_AT = 500_000
+"""Objects that are looked for one by one, which takes about 150 bytes of memory each."""
 
 _ORDINARY = ("HEAD", "objects", "refs")
 _UNUSUAL = ("shallow", "commondir", "reftable")
 
 
 class Unusual(Exception):
-    """More has to come than is looked for one by one, or something rare."""
+    """More has to come than is looked for one by one."""
 
 
 class Nearby:
@@ -51,15 +55,14 @@ class Nearby:
         source = None
         try:
             source = pygit2.Repository(str(self._path))
-            missing = _missing(source, into, wanted)
-            if missing:
+            missing, size = _missing(source, into, wanted)
+            if len(missing) > MOST_OBJECTS or size > MOST_BYTES:
+                arrivals.bring(source, into, missing)
+            elif missing:
                 # One pack, there or not there, whenever we are killed. Not single files: libgit2 never comes back from
                 # reading one that a power cut has shortened.
-                folder = Path(into.path) / "objects" / "pack"
-                packer = pygit2.Repository()  # of no refs: to order a pack, libgit2 opens each one that there is
-                packer.set_odb(source.odb)
-                packer.pack(str(folder), pack_delegate=lambda builder: _add(builder, missing), n_threads=1)
-        except (Unusual, pygit2.GitError, KeyError, ValueError, OSError):
+                write_pack(source, missing, Path(into.path) / "objects" / "pack")
+        except (Unusual, arrivals.Unsuitable, pygit2.GitError, KeyError, ValueError, OSError):
             return False
         finally:
             if source is not None:
@@ -67,13 +70,8 @@ class Nearby:
         return True
 
 
-def _add(builder: pygit2.PackBuilder, missing: Iterable[pygit2.Oid]) -> None:
-    for oid in missing:
-        builder.add(oid)
-
-
-def _missing(source: pygit2.Repository, into: pygit2.Repository, wanted: Iterable[str]) -> list[pygit2.Oid]:
-    """What `into` lacks of these objects and of all that they lead to."""
+def _missing(source: pygit2.Repository, into: pygit2.Repository, wanted: Iterable[str]) -> tuple[list[pygit2.Oid], int]:
+    """What `into` lacks of these objects and of all that they lead to, and its bytes."""
     found: dict[pygit2.Oid, None] = {}
     waiting = [pygit2.Oid(hex=oid) for oid in wanted]
     size = 0
@@ -82,17 +80,11 @@ def _missing(source: pygit2.Repository, into: pygit2.Repository, wanted: Iterabl
         if oid not in found and oid not in into:
             kind, length = source.odb.read_header(oid)[:2]
             size += length
-            # A tag is rare, and what it leads to is for git's protocol to find.
-            if (
-                len(waiting) > MOST_OBJECTS * 20
-                or len(found) > MOST_OBJECTS
-                or size > MOST_BYTES
-                or kind == ObjectType.TAG
-            ):
+            if len(waiting) > MOST_LOOKED_AT * 4 or len(found) > MOST_LOOKED_AT:
                 raise Unusual
             found[oid] = None
             waiting.extend(_inside(source, oid, kind))
-    return list(found)
+    return list(found), size
 
 
 def _inside(source: pygit2.Repository, oid: pygit2.Oid, kind: int) -> list[pygit2.Oid]:
@@ -101,4 +93,6 @@ def _inside(source: pygit2.Repository, oid: pygit2.Oid, kind: int) -> list[pygit
         return [*commit.parent_ids, commit.tree_id]
     if kind == ObjectType.TREE:
         return [entry.id for entry in source[oid].peel(pygit2.Tree) if entry.filemode != FileMode.COMMIT]
+    if kind == ObjectType.TAG:
+        return [pygit2.Oid(hex=str(source[oid].peel(pygit2.Tag).target))]
     return []

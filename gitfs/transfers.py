@@ -64,8 +64,8 @@ class Transfers:
         if self._nearby is None or not there:
             return None
         news = dict(there.items() - held.items())
-        if len(news) > _MOST_WANTED or not self._nearby.copy(repository, news.values()):
-            return None
+        if not self._nearby.copy(repository, news.values()) or len(news) > _MOST_WANTED:
+            return None  # with all objects there, git's own protocol brings the refs alone
         _drop(repository, held.keys() - there.keys())
         for name, oid in news.items():
             if name in held:

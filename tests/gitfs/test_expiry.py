@@ -15,6 +15,7 @@ import pytest
 from gitfs import Mirror, Source, blob_id
 from gitfs.inspection import disk_bytes, verify
 from gitfs.lfs_contents import lfs_contents
+from gitfs.policy import LivePolicy
 
 KILLED = """
 import os, signal, sys
@@ -40,7 +41,7 @@ def die(owner, name):
 
 
 of_paths = [(Path, name) for name in ("unlink", "write_text", "replace")]
-for owner, name in [(expiry, "_reached"), (expiry, "_add"), (expiry, "finish"), *of_paths]:
+for owner, name in [(expiry, "_reached"), (expiry, "write_pack"), (expiry, "finish"), *of_paths]:
     die(owner, name)
 Mirror(settings, directory).tidy(lambda: [])
 """
@@ -77,6 +78,37 @@ def test_what_was_pushed_away_goes_and_history_stays(remote, tmp_path):
     assert verify(mirror) == []
     remote.run("push", "-q", "origin", f"{lost}:refs/heads/back")
     assert mirror.fetch().refs["back"] == lost
+    assert verify(mirror) == []
+
+
+def test_a_large_pack_stays_as_it_is_while_all_of_it_is_needed(remote, tmp_path, monkeypatch):
+    monkeypatch.setattr("gitfs.expiry.LEAST_KEPT", 50_000)
+    first = remote.commit({"top.sls": "one", "large": os.urandom(60_000)})
+    mirror = Mirror(remote.settings(), tmp_path / "mirror")
+    mirror.fetch()
+    (large,) = Path(mirror.path).glob("objects/pack/*.pack")
+    for number in range(3):
+        remote.commit({"top.sls": str(number)})
+        mirror.fetch()
+    assert mirror.tidy(lambda: [])
+    packs = {path.name: path.stat().st_ino for path in Path(mirror.path).glob("objects/pack/*.pack")}
+    assert large.name in packs
+    assert len(packs) == 2
+    assert verify(mirror) == []
+    assert first in pygit2.Repository(mirror.path)
+    lost = rewound(remote, os.urandom(90_000))
+    mirror.fetch()
+    remote.run("push", "-q", "origin", ":moving")
+    remote.run("checkout", "-q", "--orphan", "fresh")
+    remote.commit({"large": None}, branch="fresh")
+    remote.run("push", "-q", "-f", "origin", "fresh:main")
+    remote.run("push", "-q", "origin", ":fresh")
+    Mirror(remote.settings(policy=LivePolicy(allow_rewind=True)), tmp_path / "mirror").fetch()
+    assert mirror.tidy(lambda: [])
+    repository = pygit2.Repository(mirror.path)
+    assert lost not in repository
+    assert first not in repository
+    assert not large.exists()
     assert verify(mirror) == []
 
 

@@ -61,7 +61,9 @@ def test_what_is_out_of_the_ordinary_is_left_to_git(remote, tmp_path):
     assert not Nearby(remote.bare).copy(into, ["a" * 40])
     remote.run("tag", "-a", "v1", "-m", "one")
     remote.run("push", "-q", "origin", "v1")
-    assert not Nearby(remote.bare).copy(into, [remote.run("rev-parse", "v1")])
+    tag = remote.run("rev-parse", "v1")
+    assert Nearby(remote.bare).copy(into, [tag])
+    assert into[tag].peel(pygit2.Tree)["top.sls"].data == b"one"
     remote.run("--git-dir", str(remote.bare), "symbolic-ref", "refs/heads/other", "refs/heads/main")
     assert Nearby(remote.bare).refs() is None
 
