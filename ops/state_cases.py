@@ -272,6 +272,7 @@ CASES: tuple[Case, ...] = (
     Case(fun="pkg.downloaded", name=PACKAGE, before=(_NO_ARCHIVE,), after=(_NO_ARCHIVE,)),
     Case(fun="pkg.installed", **_HELLO),
     Case(fun="pkg.installed", arguments={"pkgs": [{PACKAGE: ">=2.0"}], "hold": True}, **_HELLO),
+    Case(fun="pkg.installed", before=(_HAS_HELLO,), arguments={"reinstall": True}, acts_always=True, **_HELLO),
     Case(fun="pkg.removed", before=(_HAS_HELLO,), arguments={"version": "2.*"}, **_HELLO),
     Case(fun="pkg.latest", **_HELLO),
     Case(fun="pkg.removed", before=(_HAS_HELLO,), **_HELLO),

@@ -119,7 +119,6 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
     ),
     "pip.removed": {"requirements": "name the packages"},
     "pkg.installed": {
-        "reinstall": "it would be done on each run: use cmd.run with onchanges",
         "pkg_verify": "manage the files with file.managed",
     },
     "pkgrepo.absent": {

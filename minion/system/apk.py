@@ -83,6 +83,8 @@ class Apk(Transactions):
         return ["add", *paths]
 
     def _install(self, targets: Sequence[Target], options: InstallOptions) -> list[str]:
+        if options.reinstall:
+            return ["fix", "--reinstall", *(one.name for one in targets)]
         tag = f"@{commands.check_repository(options.fromrepo)}" if options.fromrepo else ""
         return ["add", *(f"{one.name}{tag}={one.version}" if one.version else f"{one.name}{tag}" for one in targets)]
 

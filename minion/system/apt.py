@@ -212,6 +212,8 @@ class Apt:
             command.append("--no-install-recommends")
         if options.only_upgrade:
             command.append("--only-upgrade")
+        if options.reinstall:
+            command.append("--reinstall")
         if options.change_held:
             command.append("--allow-change-held-packages")
         if any(target.version for target in targets):

@@ -99,7 +99,7 @@ class Dnf(Transactions):
             *_repository(options.fromrepo),
             *([] if options.recommends else ["--setopt=install_weak_deps=False"]),
             *(["--disableplugin=versionlock"] if options.change_held else []),
-            "install",
+            "reinstall" if options.reinstall else "install",
             "--",
             *(f"{one.name}-{one.version}" if one.version else one.name for one in targets),
         ]

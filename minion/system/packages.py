@@ -65,6 +65,8 @@ class InstallOptions:
     """Whether packages on hold may be changed too."""
     only_upgrade: bool = False
     """Whether packages that are not there stay away (apt's alone)."""
+    reinstall: bool = False
+    """Whether packages that are there are installed once more."""
 
 
 class PackageManager(Protocol):

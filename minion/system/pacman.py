@@ -106,7 +106,8 @@ class Pacman(Transactions):
 
     def _install(self, targets: Sequence[Target], options: InstallOptions) -> list[str]:
         repository = f"{commands.check_repository(options.fromrepo)}/" if options.fromrepo else ""
-        return ["-S", "--needed", "--", *(f"{repository}{target.name}" for target in targets)]
+        needed = [] if options.reinstall else ["--needed"]
+        return ["-S", *needed, "--", *(f"{repository}{target.name}" for target in targets)]
 
     def _remove(self, names: Sequence[str], purge: bool) -> list[str]:
         return ["-Rsn" if purge else "-R", "--", *names]

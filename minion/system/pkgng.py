@@ -75,7 +75,7 @@ class PkgNg(Transactions):
 
     def _install(self, targets: Sequence[Target], options: InstallOptions) -> list[str]:
         names = (f"{one.name}-{one.version}" if one.version else one.name for one in targets)
-        return ["install", "-y", *_repository(options.fromrepo), *names]
+        return ["install", "-y", *(["-f"] if options.reinstall else []), *_repository(options.fromrepo), *names]
 
     def _remove(self, names: Sequence[str], purge: bool) -> list[str]:
         return ["delete", "-y", *names]

@@ -58,7 +58,7 @@ class Yum(Dnf):
         return [
             *repository(options.fromrepo),
             *(["--disableplugin=versionlock"] if options.change_held else []),
-            "install",
+            "reinstall" if options.reinstall else "install",
             "--",
             *(f"{one.name}-{one.version}" if one.version else one.name for one in targets),
         ]

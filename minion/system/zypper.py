@@ -106,6 +106,7 @@ class Zypper(Transactions):
             "--auto-agree-with-licenses",
             *(["--from", commands.check_repository(options.fromrepo)] if options.fromrepo else []),
             *([] if options.recommends else ["--no-recommends"]),
+            *(["--force"] if options.reinstall else []),
             *(["--oldpackage"] if any(target.version for target in targets) else []),
             "--name",
             "--",

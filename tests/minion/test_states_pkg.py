@@ -102,6 +102,12 @@ def test_a_package_comes_is_held_and_goes(run: Callable[..., StateResult], witho
     assert run("installed", PACKAGE, version=">=1.0,<99").changes == {}
     assert run("latest", PACKAGE, refresh=False).comment == "Package hello is already up-to-date"
 
+    foreseen = run("installed", PACKAGE, reinstall=True, test=True)
+    assert foreseen.comment == "The following packages would be reinstalled: hello"
+    anew = run("installed", PACKAGE, reinstall=True)
+    assert (anew.result, anew.comment) == (True, "Package hello was reinstalled.")
+    assert anew.changes == foreseen.changes == {PACKAGE: {"old": version, "new": version}}
+
     held = run("installed", PACKAGE, hold=True)
     assert held.changes == {PACKAGE: {"old": "install", "new": "hold"}}
     assert "Package hello is now being held." in held.comment

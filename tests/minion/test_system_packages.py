@@ -19,6 +19,7 @@ from minion.system.dnf import Dnf
 from minion.system.packages import InstallOptions, PackageManager, Step, Target
 from minion.system.pacman import Pacman
 from minion.system.pkgng import PkgNg
+from minion.system.yum import Yum
 from minion.system.zypper import Zypper
 
 MACHINE = LocalMachine(sources_port=MemoryFiles({}), grains={"osarch": "x86_64"})
@@ -63,6 +64,12 @@ Installed packages to be REMOVED:
 
 Number of packages to be installed: 1
 """
+
+
+ZYPPER_FORCED = (
+    *("--non-interactive", "--no-refresh", "install"),
+    *("--auto-agree-with-licenses", "--force", "--name", "--", "zlib"),
+)
 
 
 @pytest.fixture
@@ -114,6 +121,25 @@ def test_apk_is_asked_and_read(programs: Callable[..., Callable[[], list[str]]])
         "add --upgrade zlib",
         "update --cache-max-age 60",
     ]
+
+
+@pytest.mark.parametrize(
+    ("manager", "program", "command"),
+    [
+        (Apk(), "apk", "fix --reinstall zlib"),
+        (Pacman(), "pacman", "--noprogressbar --noconfirm -S -- zlib"),
+        (PkgNg(), "pkg", "install -y -f zlib"),
+        (Dnf(program="dnf"), "dnf", "--assumeyes reinstall -- zlib"),
+        (Yum(), "yum", "--assumeyes reinstall -- zlib"),
+        (Zypper(), "zypper", " ".join(ZYPPER_FORCED)),
+    ],
+)
+def test_what_is_there_is_installed_once_more(
+    programs: Callable[..., Callable[[], list[str]]], manager: PackageManager, program: str, command: str
+) -> None:
+    called = programs(program)
+    manager.install(MACHINE, [Target(name="zlib")], InstallOptions(reinstall=True))
+    assert called() == [command]
 
 
 def test_apks_database_is_read() -> None:
