@@ -68,5 +68,8 @@ def write_pack(source: pygit2.Repository, oids: Collection[pygit2.Oid], folder: 
             builder.add(oid)
 
     packer = pygit2.Repository()  # of no refs: to order a pack, libgit2 opens each one that there is
-    packer.set_odb(source.odb)
-    packer.pack(str(folder), pack_delegate=add, n_threads=threads)
+    try:
+        packer.set_odb(source.odb)
+        packer.pack(str(folder), pack_delegate=add, n_threads=threads)
+    finally:
+        packer.free()  # or the packs of the source stay mapped until somebody collects garbage

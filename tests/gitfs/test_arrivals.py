@@ -89,6 +89,7 @@ def test_packs_are_copied_and_what_is_in_none_is_packed(packed, tmp_path):
     assert set(theirs.values()) < set(ours.values())
     assert len(ours) == 3
     assert not mirror.is_untidy()
+    assert str(packed.bare) not in Path("/proc/self/maps").read_text()  # whoever writes over its files may
 
 
 def test_many_branches_come_with_the_packs(packed, tmp_path):
@@ -224,3 +225,58 @@ def test_kill_9_at_every_step_twice(packed, tmp_path, first):
         expect_whole(mirror, packed)
         assert not [path for path in directory.rglob("*") if path.name.endswith((".lock", ".new"))]
     assert step > 8
+
+
+FETCHED = """
+import sys
+from pathlib import Path
+from gitfs import Mirror, RemoteSettings, nearby
+
+nearby.MOST_OBJECTS = 0
+Mirror(RemoteSettings(name="states", url=sys.argv[1]), Path(sys.argv[2])).fetch()
+"""
+OVERWRITTEN = """
+import resource, sys
+from pathlib import Path
+from gitfs import Mirror, RemoteSettings, arrivals, nearby
+
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+settings, directory = RemoteSettings(name="states", url=sys.argv[1]), Path(sys.argv[2])
+nearby.MOST_OBJECTS = 0
+write = arrivals.write_pack
+
+
+def overwrite(*arguments):
+    for index in Path(settings.url).glob("objects/pack/*.idx"):
+        index.chmod(0o644)
+        index.open("wb").close()
+    write(*arguments)
+
+
+arrivals.write_pack = overwrite
+Mirror(settings, directory).fetch()
+"""
+
+
+def test_an_index_that_is_cut_off_in_place_ends_the_process_and_harms_nothing(packed, tmp_path):
+    """libgit2 maps the remote's indexes; git itself never writes to one again."""
+    directory = tmp_path / "mirror"
+    fetch = [sys.executable, "-c", FETCHED, str(packed.bare), str(directory)]
+    subprocess.run(fetch, check=True)
+    before = bare(packed, "rev-parse", "main")
+    packed.commit({f"d{number}/f": f"more {number}" for number in range(10)})
+    bare(packed, "repack", "-dq")
+    packed.commit({"top.sls": "last"})
+    indexes = {path: path.read_bytes() for path in packed.bare.glob("objects/pack/*.idx")}
+    command = [sys.executable, "-c", OVERWRITTEN, str(packed.bare), str(directory)]
+    done = subprocess.run(command, check=False, capture_output=True)
+    assert done.returncode in (-signal.SIGBUS, -signal.SIGSEGV), done.stderr
+    after = Mirror(packed.settings(), directory)
+    assert after.branches()["main"] == before
+    assert verify(after) == []
+    assert "FetchFailed" in subprocess.run(fetch, check=False, capture_output=True, text=True).stderr
+    assert Mirror(packed.settings(), directory).branches()["main"] == before
+    for path, content in indexes.items():
+        path.write_bytes(content)
+    subprocess.run(fetch, check=True)
+    expect_whole(Mirror(packed.settings(), directory), packed)
