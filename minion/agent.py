@@ -9,7 +9,6 @@ On SIGTERM it says Bye and ends at once; its workers end after the state that go
 from __future__ import annotations
 
 import contextlib
-import importlib
 import logging
 import os
 import secrets
@@ -17,29 +16,25 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from minion.agent_children import Children
+from minion.agent_connection import open_connection
 from minion.agent_drift import DriftTimer
-from minion.agent_facts import Answer, FactAnswerer
+from minion.agent_facts import FactAnswerer
 from minion.agent_files import FileRelay
 from minion.agent_grains import Collector, GrainsKeeper, collect_grains
 from minion.agent_link import Link, LinkPorts
 from minion.agent_log import log_to_stderr
-from minion.agent_mine import DEFAULT_INTERVAL, MineKeeper
+from minion.agent_mine import MineKeeper, mine_minutes
 from minion.agent_runs import Jobs, RunPorts
 from minion.agent_schedule import ScheduleTimer
 from minion.agent_settings import settings_from_child
 from minion.holding import Holding
-from minion.journal import RunFolder
-from minion.run_progress import ProgressSlot
 from minion.run_surroundings import TriggerFile
 from minion.settings import BadSettings, Settings
-from minion.worker import Order
-from minion.worker import work as do
-from minion.worker_process import AgentPipe, Child, fork, lock_holder, take_lock
-from wire.client import Connected, Connection, ConnectionEvent, Disconnected, HandshakeFailed
+from wire.client import Connected, ConnectionEvent, Disconnected, HandshakeFailed
 from wire.errors import BadKey, CannotConnect, PatchMismatch
 from wire.messages import (
     Alive,
@@ -66,9 +61,6 @@ from wire.messages import (
     Welcome,
 )
 
-if TYPE_CHECKING:
-    from minion.modules import Modules
-
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT = 30.0
@@ -79,19 +71,6 @@ MOST_OWED = 20
 
 SEND_QUEUE_FULL = 0.2
 """Seconds until results are tried again when the connection takes no more."""
-
-WARM = (
-    "minion.worker_engine",
-    "highstate.run",
-    "minion.modules.state",
-    "minion.run_surroundings",
-    "minion.states.engine",
-    "minion.states.machine",
-    "minion.states.file",
-    "minion.usermodules.dunders",
-    "minion.usermodules.runnable",
-)
-"""What a worker would import first. Held by the agent it costs 1.3 MiB, and takes 30 ms off every run."""
 
 
 class Wire(Protocol):
@@ -117,28 +96,30 @@ class Agent:
     ) -> None:
         self._settings = settings
         self._connection = connection
-        self._umask = umask
         self._session = secrets.token_hex(8)
         self._stop_asked = False
         cachedir = settings.cachedir
         self._holding = Holding(cachedir)
+        self._children = children = Children(
+            settings=settings, umask=umask, held=self._holding.path, grains=lambda: self._grains.grains
+        )
         self._triggers = TriggerFile(cachedir)
         self._files = FileRelay(connection.send)
         self._jobs = Jobs(
             cachedir,
             self._holding,
-            RunPorts(send=self._send, fork=self._fork_worker, ended=self._files.forget),
+            RunPorts(send=self._send, fork=children.worker, ended=self._files.forget),
             tells_progress=settings.state_events,
         )
-        self._facts = FactAnswerer(self._send, lambda work: fork(work, umask=umask), self._fact_answer)
+        self._facts = FactAnswerer(self._send, children.fork, children.fact_answer)
         self._drift = DriftTimer(cachedir, settings.id)
         self._schedule = ScheduleTimer(cachedir, settings.id, settings.opts.get("schedule"))
         least = {**settings.grains, "id": settings.id}
-        self._grains = GrainsKeeper(cachedir, collect, lambda work: fork(work, umask=umask), least=least)
+        self._grains = GrainsKeeper(cachedir, collect, children.fork, least=least)
         self._grains_due = float("inf")
         self._deliver_from = 0.0
-        forked = partial(fork, umask=umask)
-        self._mine = MineKeeper(cachedir, self._send, forked, self._update_mine, minutes=_mine_minutes(settings))
+        minutes = mine_minutes(settings.opts)
+        self._mine = MineKeeper(cachedir, self._send, children.fork, children.update_mine, minutes=minutes)
         self._link = Link(
             settings.id, fingerprint, LinkPorts(send=connection.send, hello=self._hello, alive=self._alive)
         )
@@ -149,8 +130,7 @@ class Agent:
 
     def run(self) -> None:
         """Serve until `stop`."""
-        for name in WARM:
-            importlib.import_module(name)
+        self._children.warm()
         self._start_grains(time.monotonic())
         self._drift.follow(self._holding.drift, time.time())
         self._follow_mine(time.monotonic())
@@ -309,44 +289,9 @@ class Agent:
         minutes = self._settings.grains_refresh_every
         self._grains_due = now + minutes * 60 if minutes else float("inf")
 
-    def _fork_worker(self, folder: RunFolder, progress: ProgressSlot) -> Child:
-        grains = self._grains.grains
-
-        def work(pipe: AgentPipe) -> None:
-            do(Order(folder=folder, settings=self._settings, grains=grains, begins=progress.write), pipe)
-
-        return fork(work, umask=self._umask)
-
-    def _fact_answer(self) -> Answer:
-        """Called in a child: what answers questions there."""
-        from minion.facts import answer
-
-        functions = self._functions()
-        return lambda question, allowed: answer(question, allowed, functions)
-
     def _follow_mine(self, now: float) -> None:
         """Collect what the configuration and the document in force say."""
         self._mine.functions((self._settings.opts.get("mine_functions"), self._holding.mine_functions), now)
-
-    def _update_mine(self) -> None:
-        """Called in a child."""
-        self._functions().call("mine.update")
-
-    def _functions(self) -> Modules:
-        """The execution functions, for a child that runs no states."""
-        from minion.holding import read_document
-        from minion.modules import Context, Modules
-
-        settings, held = self._settings, self._holding.path
-        return Modules(
-            Context(
-                minion_id=settings.id,
-                opts=settings.opts,
-                make_grains=lambda: self._grains.grains,
-                make_pillar=lambda: read_document(held).desired.pillar if held.exists() else {},
-                cachedir=str(settings.cachedir),
-            )
-        )
 
     def _send(self, message: ToController) -> bool:
         """Only when somebody listens: what is said to nobody would be said again, later and out of date."""
@@ -373,10 +318,13 @@ def main(config_dir: Path, log_level: str | None = None) -> int:
     try:
         settings = settings_from_child(config_dir)
         log_level = log_level or settings.log_level
-        log_to_stderr(log_level, settings.log_file)
+        log_to_stderr(log_level, settings.log_file, settings.log_level_logfile)
         for warning in settings.warnings:
             log.warning("event=settings %s", warning)
-        agent = _compose(settings, umask)
+        connection, fingerprint = open_connection(settings)
+        agent = Agent(
+            settings, connection, fingerprint=fingerprint, collect=lambda: collect_grains(settings), umask=umask
+        )
     except (BadSettings, BadKey, OSError) as error:
         log.critical("event=cannot_start error=%s", error)
         return 1
@@ -388,52 +336,6 @@ def main(config_dir: Path, log_level: str | None = None) -> int:
         log.critical("event=cannot_connect error=%s", error)
         return 1
     return 0
-
-
-def _mine_minutes(settings: Settings) -> float:
-    """Between collections of the mine; 0: none."""
-    if settings.opts.get("mine_enabled") is False:
-        return 0.0
-    given = settings.opts.get("mine_interval", DEFAULT_INTERVAL)
-    if isinstance(given, bool) or not isinstance(given, int | float) or given < 0:
-        raise BadSettings(f"mine_interval must be a number of minutes, not {given!r}")
-    return float(given)
-
-
-def _compose(settings: Settings, umask: int) -> Agent:
-    from wire.address import Address
-    from wire.keys import check_public_key, fingerprint, load_or_create
-
-    if not settings.master or not settings.controller_key:
-        raise BadSettings(
-            f"{settings.config_dir}/minion: `master` (the controller's host) and `controller_key` "
-            "(what `saltern key controller` prints there) are needed"
-        )
-    try:
-        check_public_key(settings.controller_key)
-    except BadKey as error:
-        raise BadSettings(f"{settings.config_dir}/minion: controller_key: {error}") from error
-    if len(settings.master) > 1:
-        log.warning("event=settings only the first master is used: %s", settings.master[0])
-    settings.cachedir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lock = settings.cachedir / "agent.lock"
-    if take_lock(lock, wait=False) is None:
-        raise BadSettings(f"{lock}: another agent (process {lock_holder(lock)}) uses this cachedir")
-    keys = load_or_create(settings.pki_dir / "minion.key")
-    address = Address(
-        host=settings.master[0],
-        publish_port=settings.publish_port,
-        request_port=settings.master_port,
-        controller_key=settings.controller_key,
-    )
-    log.info("event=started id=%s master=%s fingerprint=%s", settings.id, address.host, fingerprint(keys.public))
-    return Agent(
-        settings,
-        Connection(address, keys),
-        fingerprint=fingerprint(keys.public),
-        collect=lambda: collect_grains(settings),
-        umask=umask,
-    )
 
 
 @contextlib.contextmanager

@@ -132,7 +132,7 @@ def collect_grains(settings: Settings) -> dict[str, Any]:
     except BadSettings as error:
         log.error("event=static_grains_not_read error=%s", error)
     found = collect(static, minion_id=settings.id, opts=opts, before=_kept(cachedir))
-    own = without_blacklisted(user_grains(Store(str(cachedir)), settings.id, found, opts), opts)
+    own = without_blacklisted(user_grains(Store(str(cachedir), opts), settings.id, found, opts), opts)
     return {**laid_over(laid_over(found, own, opts), static, opts), "id": settings.id}
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from minion.settings import BadSettings
 from minion.worker_process import AgentPipe, Child
 from wire.messages import Mine, MineEntry, ToController
 
@@ -26,6 +27,16 @@ MOST_BYTES = 1024 * 1024
 
 DEFAULT_INTERVAL = 60.0
 """Minutes between collections (Salt's `mine_interval`)."""
+
+
+def mine_minutes(opts: Mapping[str, Any]) -> float:
+    """Between collections, as the configuration says; 0: none."""
+    if opts.get("mine_enabled") is False:
+        return 0.0
+    given = opts.get("mine_interval", DEFAULT_INTERVAL)
+    if isinstance(given, bool) or not isinstance(given, int | float) or given < 0:
+        raise BadSettings(f"mine_interval must be a number of minutes, not {given!r}")
+    return float(given)
 
 
 class MineKeeper:

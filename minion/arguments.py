@@ -21,8 +21,8 @@ class BadArgument(Exception):
     """A word that is no value."""
 
 
-def parse(words: Sequence[str]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Positional and keyword arguments, in the order typed."""
+def parse(words: Sequence[str], as_text: Sequence[str] = ()) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Positional and keyword arguments, in the order typed; the values of those named by `as_text` stay text."""
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for word in words:
@@ -30,7 +30,7 @@ def parse(words: Sequence[str]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         if found is None:
             args.append(value_of(word))
         elif not found[1].startswith("__pub_"):  # Salt's own, which nobody gives
-            kwargs[found[1]] = value_of(found[2])
+            kwargs[found[1]] = found[2] if found[1] in as_text else value_of(found[2])
     return tuple(args), kwargs
 
 

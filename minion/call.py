@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from minion.modules import Compiler
     from minion.output_highstate import Shown
 
-OUTPUTTERS = ("highstate", "json", "nested", "quiet", "raw", "table", "txt", "yaml")
+OUTPUTTERS = ("highstate", "json", "nested", "pprint", "quiet", "raw", "table", "txt", "yaml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,23 @@ class Options:
     """Whether states that succeeded without changes are shown; None: as configured."""
     profile: bool = False
     """Show where the time went."""
+    output_diff: bool = False
+    """Show only states that changed something or failed."""
+    metadata: bool = False
+    """Show exit code, jid and outputter besides the value."""
+    module_dirs: tuple[str, ...] = ()
+    """Folders with folders of modules, instead of the option of this name."""
+    states_dir: tuple[str, ...] = ()
+    """Folders with state modules, instead of `states_dirs`."""
+    cachedir: str = ""
+    skip_grains: bool = False
+    no_parse: tuple[str, ...] = ()
+    """Names of arguments whose values stay text."""
+    hard_crash: bool = False
+    """Let what a function raises come through."""
     log_level: str = ""
+    log_file: str = ""
+    log_file_level: str = ""
     retcode_passthrough: bool = False
     """cmd.*: exit with the command's code."""
     out_file: Path | None = None
@@ -72,10 +88,13 @@ def main(options: Options, stdout: TextIO | None = None, stderr: TextIO | None =
         return _refuse(err, f"--out {options.out} is not known: take one of {', '.join(OUTPUTTERS)}")
     try:
         settings = _settings(options)
-        args, kwargs = parse(options.args)
+        args, kwargs = parse(options.args, options.no_parse)
     except (BadSettings, BadArgument) as error:
         return _refuse(err, str(error))
-    _log_to(err, options.log_level or settings.log_level, settings.warnings)
+    try:
+        _log_to(err, settings)
+    except OSError as error:
+        return _refuse(err, f"{settings.log_file}: {error.strerror}")
     try:
         context = _Local(options, settings).context()
         value = Modules(context).call(options.fun, args, kwargs)
@@ -95,16 +114,21 @@ def main(options: Options, stdout: TextIO | None = None, stderr: TextIO | None =
         end_descendants(signal.SIGTERM)
         return 130
     except Exception as error:
+        if options.hard_crash:
+            raise
         return _refuse(err, f"{options.fun} failed: {_said(error)}")
     asked = context.user_modules.outputter(options.fun) if context.has_user_modules() else ""
+    code = _exit_code(options, value, context.retcode)
     try:
-        _print(options, settings, value, out, asked)
+        if options.metadata:
+            _print_metadata(options, settings, value, code, asked, out)
+        else:
+            _print(options, settings, value, out, asked)
         out.flush()
     except BrokenPipeError:
         _let_go(out)  # whoever reads has seen enough
     except OSError as error:
         return _refuse(err, f"{options.out_file or 'standard output'}: {error.strerror}")
-    code = _exit_code(options, value, context.retcode)
     _return(options, context, value, code, out, err)
     return code
 
@@ -159,11 +183,15 @@ class _Local:
 
     @cached_property
     def grains(self) -> Mapping[str, Any]:
+        if self.options.skip_grains:
+            return {}
         from minion.grains import collect
         from minion.usermodules import Store, user_grains
 
         found = collect(self.settings.grains, minion_id=self.settings.id, opts=self.settings.opts)
-        own = user_grains(Store(str(self.settings.cachedir)), self.settings.id, found, self.settings.opts)
+        own = user_grains(
+            Store(str(self.settings.cachedir), self.settings.opts), self.settings.id, found, self.settings.opts
+        )
         return {**found, **own, **self.settings.grains, "id": self.settings.id}
 
     @cached_property
@@ -228,37 +256,52 @@ def _tree(given: Sequence[str], configured: Mapping[str, Sequence[str]], default
     from gitfs import GitfsError, directory_snapshot
 
     roots: Mapping[str, Sequence[str]] = {"base": list(given)} if given else configured
-    missing = [folder for folder in given if not Path(folder).is_dir()]
+    missing = [folder for folder in given if not _folders(folder)]
     if missing:
         raise CallFailed(f"{missing[0]} is not a directory")
     roots = roots or {"base": [default]}
-    there = {
-        env: [str(Path(folder).absolute()) for folder in folders if Path(folder).is_dir()]
-        for env, folders in roots.items()
-    }
+    there = {env: [str(found) for folder in folders for found in _folders(folder)] for env, folders in roots.items()}
     try:
         return directory_snapshot(there)
     except GitfsError as error:
         raise CallFailed(str(error)) from error
 
 
+def _folders(folder: str) -> list[Path]:
+    """The folders that one names: those that fit, when it is a pattern."""
+    import glob
+
+    named = glob.glob(folder) if glob.has_magic(folder) else [folder]  # noqa: PTH207
+    return [Path(one).absolute() for one in named if Path(one).is_dir()]
+
+
 def _settings(options: Options) -> Settings:
-    overrides = {"id": options.id} if options.id else {}
-    if options.log_level and options.log_level not in LOG_LEVELS:
-        raise BadSettings(f"-l {options.log_level} is not known: take one of {', '.join(LOG_LEVELS)}")
-    return load_settings(options.config_dir, overrides)
+    """The configuration, with what the command line says over it."""
+    for option, level in (("-l", options.log_level), ("--log-file-level", options.log_file_level)):
+        if level and level not in LOG_LEVELS:
+            raise BadSettings(f"{option} {level} is not known: take one of {', '.join(LOG_LEVELS)}")
+    overrides = {
+        "id": options.id,
+        "cachedir": options.cachedir and str(Path(options.cachedir).absolute()),
+        "module_dirs": list(options.module_dirs),
+        "states_dirs": list(options.states_dir),
+        "state_output_diff": options.output_diff,
+        "log_level": options.log_level,
+        "log_file": options.log_file and str(Path(options.log_file).absolute()),
+        "log_level_logfile": options.log_file_level,
+    }
+    return load_settings(options.config_dir, {option: value for option, value in overrides.items() if value})
 
 
-def _log_to(err: TextIO, level: str, warnings: Sequence[str]) -> None:
-    """Warnings of the configuration, and the log when it is asked for (logging is not even imported otherwise)."""
-    if level not in ("quiet", "critical", "error"):
-        for warning in warnings:
+def _log_to(err: TextIO, settings: Settings) -> None:
+    """Warnings of the configuration, and the log where it is asked for (logging is not even imported otherwise)."""
+    if settings.log_level not in ("quiet", "critical", "error"):
+        for warning in settings.warnings:
             print(f"warning: {warning}", file=err)
-    if level in ("all", "garbage", "trace", "debug", "info"):
-        import logging
+    if settings.log_file is not None or settings.log_level in ("all", "garbage", "trace", "debug", "profile", "info"):
+        from minion.agent_log import log_to
 
-        chosen = {"info": logging.INFO}.get(level, logging.DEBUG)
-        logging.basicConfig(stream=err, level=chosen, format="%(levelname)s %(name)s %(message)s", force=True)
+        log_to(err, settings.log_level, settings.log_file, settings.log_level_logfile)
 
 
 def _print_refusal(options: Options, settings: Settings, texts: list[str], out: TextIO) -> None:
@@ -293,6 +336,16 @@ def _print(options: Options, settings: Settings, value: Any, out: TextIO, asked:
         print(text, file=file)
 
 
+def _print_metadata(options: Options, settings: Settings, value: Any, code: int, asked: str, out: TextIO) -> None:
+    """What Salt's jobs hold of a call, as a mapping."""
+    import time
+
+    outputter = asked or ("highstate" if is_running(value) else "")
+    ret = {"fun": options.fun, "fun_args": list(options.args), "id": settings.id, "retcode": code, "return": value}
+    ret |= {"jid": time.strftime("%Y%m%d%H%M%S") + f"{time.time_ns() // 1000 % 1_000_000:06}"}
+    _print(options, settings, ret | ({"out": outputter} if outputter else {}), out)
+
+
 def _shown(options: Options, settings: Settings) -> Shown:
     """How much of a run is shown, as options and configuration say."""
     from dataclasses import replace
@@ -324,9 +377,10 @@ def _exit_code(options: Options, value: Any, retcode: int) -> int:
     if is_running(value):
         results = [entry["result"] for entry in value.values()]
         return 1 if False in results else 2 if None in results else 0
-    if options.retcode_passthrough and options.fun.startswith("cmd."):
-        return retcode if 0 <= retcode < 256 else 1
-    return 0
+    if retcode:
+        return retcode if options.retcode_passthrough and 0 < retcode < 256 else 1
+    well = not isinstance(value, Mapping) or all(value.get(key, True) for key in ("result", "success"))
+    return 0 if well else 1
 
 
 def _refuse(err: TextIO, message: str) -> int:

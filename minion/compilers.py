@@ -119,6 +119,7 @@ def local_pillar(files: Files, minion_id: str, grains: Mapping[str, Any], opts: 
         merge_lists=bool(opts.get("pillar_merge_lists")),
         env_order=tuple(opts.get("env_order") or ()),
         nodegroups=opts.get("nodegroups"),
+        pillarenv=opts.get("pillarenv"),
     )
     if result.errors:
         raise CompileFailed(result.errors)

@@ -36,6 +36,10 @@ def render(
             return "\n".join(highstate(value, minion_id, shown or Shown(), color))
         case "raw":
             return repr({minion_id: value})
+        case "pprint":
+            import pprint
+
+            return pprint.pformat({minion_id: value}, sort_dicts=True)
         case "table":
             return "\n".join(_table({minion_id: value}, 0))
         case _:

@@ -39,6 +39,8 @@ class Shown:
     """Results that `filter` shows in a line."""
     percent: bool = False
     """Shares in the summary (`state_output_pct`)."""
+    tabular: bool | str = False
+    """Lines of states in columns, or in a form of their own (`state_tabular`)."""
     compress: bool = False
     """The states of one ID and one result are one (`state_compress_ids`)."""
 
@@ -72,6 +74,7 @@ def shown_of(opts: Mapping[str, Any]) -> Shown:
         exclude=_words(opts.get("state_output_exclude")),
         terse=_words(opts.get("state_output_terse")),
         percent=bool(opts.get("state_output_pct")),
+        tabular=opts.get("state_tabular") or False,
         compress=bool(opts.get("state_compress_ids")),
     )
 
@@ -119,13 +122,26 @@ def _terse(key: str, entry: Entry, shown: Shown, color: bool) -> str:
     function, own_id, name = _names(key)
     word = {True: "Changed" if entry["changes"] else "Clean", False: "Failed", None: "Differs"}[entry["result"]]
     label = own_id if shown.state_output.endswith("_id") else name
+    shade, warned = _shade(entry), "\n".join(map(str, entry.get("warnings", ())))
+    if shown.tabular:
+        row = _row(key, entry, shown, label, word)
+        return (paint(f"Warnings:\n{warned}", "light red", color) + "\n" if warned else "") + paint(row, shade, color)
     line = f" Name: {label} - Function: {function} - Result: {word}"
     if shown.times and "start_time" in entry:
         line += f" - Started: {entry['start_time']} - Duration: {entry['duration']} ms"
-    warned = "\n".join(map(str, entry.get("warnings", ())))
-    return (
-        (paint(f"Warnings:\n{warned}", "light red", color) if warned else "") + " " + paint(line, _shade(entry), color)
-    )
+    return (paint(f"Warnings:\n{warned}", "light red", color) if warned else "") + " " + paint(line, shade, color)
+
+
+def _row(key: str, entry: Entry, shown: Shown, label: str, word: str) -> str:
+    """In columns; or in a form that somebody wrote, whose fields are those of `str.format` that Salt fills."""
+    state, _, _, fun = ([*key.split("_|-"), "", "", "", ""])[:4]
+    if isinstance(shown.tabular, str):
+        try:
+            return shown.tabular.format("", label, state, fun, word, "", dict(entry))
+        except (IndexError, KeyError, ValueError) as error:
+            return f"state_tabular cannot be used: {error}"
+    times = f"{entry['start_time']} [{entry['duration']!s:>7} ms] " if shown.times and "start_time" in entry else ""
+    return f"{times}{state:>10}.{fun:<10} {word:7}   Name: {label}"
 
 
 def _full(key: str, entry: Entry, shown: Shown, color: bool) -> Iterator[str]:

@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from minion.settings_files import BadSettings as BadSettings
+from minion.settings_files import parse_file, read_files
+
 DEFAULT_CONFIG_DIR = Path("/etc/saltern")
 
-LOG_LEVELS = ("all", "garbage", "trace", "debug", "info", "warning", "error", "critical", "quiet")
+LOG_LEVELS = ("all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet")
 """Salt's names."""
 
 PASSED_ON = (
@@ -46,12 +49,24 @@ PASSED_ON = (
     "enable_lspci",
     "grains_blacklist",
     "grains_deep_merge",
+    "default_include",
+    "include",
+    "state_verbose",
+    "state_output_profile",
+    "state_output_diff",
+    "state_output_pct",
+    "state_output_exclude",
+    "state_output_terse",
+    "state_tabular",
+    "state_compress_ids",
+    "module_dirs",
+    "beacons_dirs",
+    "grains_dirs",
+    "returner_dirs",
+    "states_dirs",
+    "utils_dirs",
 )
 """Keys that are no field of `Settings`, but that templates, grains and the compile read from `Settings.opts`."""
-
-
-class BadSettings(Exception):
-    """A configuration file that cannot be used: says which file, what is wrong and what to write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +91,8 @@ class Settings:
     file_client: str = "remote"
     log_level: str = "warning"
     log_file: Path | None = None
+    log_level_logfile: str = ""
+    """Of the file; empty: as `log_level`."""
     grains_refresh_every: float = 0.0
     """Minutes between collections of the grains; 0: at start only."""
     state_output: str = "full"
@@ -92,18 +109,12 @@ class Settings:
 
 
 def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR, overrides: Mapping[str, Any] | None = None) -> Settings:
-    """What `config_dir/minion` and then `config_dir/minion.d/*.conf` say; a folder without files gives the defaults.
+    """What the files of `config_dir` say (`minion.settings_files`); a folder without files gives the defaults.
 
     `overrides` has the same keys and wins (command line options). Raises BadSettings.
     """
     config_dir = Path(os.path.abspath(config_dir))  # noqa: PTH100  (resolve() would follow symlinks)
-    opts: dict[str, Any] = {}
-    origin: dict[str, str] = {}
-    for path in _files(config_dir):
-        for key, value in _parse(path).items():
-            both = key == "schedule" and isinstance(value, dict) and isinstance(opts.get(key), dict)
-            opts[key] = {**opts[key], **value} if both else value
-            origin[key] = str(path)
+    opts, origin = read_files(config_dir)
     for key, value in (overrides or {}).items():
         opts[key] = value
         origin[key] = "command line"
@@ -116,30 +127,6 @@ def keep_id(settings: Settings) -> None:
     if path.exists() or not settings.config_dir.is_dir():
         return
     path.write_text(settings.id + "\n", encoding="utf-8")
-
-
-def _files(config_dir: Path) -> list[Path]:
-    main = config_dir / "minion"
-    extra = config_dir / "minion.d"
-    found = [main] if main.is_file() else []
-    return found + (sorted(extra.glob("*.conf")) if extra.is_dir() else [])
-
-
-def _parse(path: Path) -> dict[str, Any]:
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        data = yaml.load(path.read_text(encoding="utf-8"), loader)  # noqa: S506  (a safe loader, by name above)
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadSettings(f"{path}: cannot be read: {error}") from error
-    except yaml.YAMLError as error:
-        raise BadSettings(f"{path}: is no YAML: {error}") from error
-    if data is None:
-        return {}
-    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
-        raise BadSettings(f"{path}: must hold `key: value` lines, not a {type(data).__name__}")
-    return data
 
 
 def _build(config_dir: Path, opts: dict[str, Any], origin: Mapping[str, str]) -> Settings:
@@ -156,19 +143,20 @@ def _build(config_dir: Path, opts: dict[str, Any], origin: Mapping[str, str]) ->
     root = values.setdefault("root_dir", Path("/"))
     values.setdefault("pki_dir", Path("/etc/saltern/pki/minion"))
     values.setdefault("cachedir", Path("/var/cache/saltern/minion"))
-    for name in ("pki_dir", "cachedir", "log_file"):
+    for name in _PATHS:
         if values.get(name) is not None:
             values[name] = _under(root, values[name])
     if "id" not in values:
         values["id"] = _default_id(config_dir)
     values["grains"] = {**static_grains(config_dir), **values.get("grains", {})}
+    opts |= {key: str(values[key]) for key in ("root_dir", *_PATHS) if opts.get(key) and values[key] is not None}
     return Settings(config_dir=config_dir, opts=opts, warnings=_unknown(opts, origin), **values)
 
 
 def static_grains(config_dir: Path) -> dict[str, Any]:
     """Static grains in a file of their own, Salt's `grains` beside the configuration."""
     path = config_dir / "grains"
-    return _parse(path) if path.is_file() else {}
+    return parse_file(path) if path.is_file() else {}
 
 
 def _default_id(config_dir: Path) -> str:
@@ -289,6 +277,7 @@ def _one_of(*allowed: str) -> Callable[[Any], str]:
     return read
 
 
+_PATHS = ("pki_dir", "cachedir", "log_file")
 _ALIASES = {"controller": "master", "ret_port": "master_port"}
 _READERS: dict[str, Callable[[Any], Any]] = {
     "id": _id,
@@ -305,6 +294,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "file_client": _one_of("remote", "local"),
     "log_level": _one_of(*LOG_LEVELS),
     "log_file": _log_file,
+    "log_level_logfile": _one_of(*LOG_LEVELS),
     "grains_refresh_every": _seconds,
     "state_output": _text,
     "failhard": _bool,

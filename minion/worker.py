@@ -1,8 +1,8 @@
 """One run or call, from its folder to its result. The work of a child that the agent forks.
 
 Called by `minion.agent` within the child. What is imported here is the latency of a push: the agent holds the engine
-ready (`minion.agent.WARM`), and what only some runs need is imported where it is used. Must not touch the agent's
-sockets.
+ready (`minion.agent_children.WARM`), and what only some runs need is imported where it is used. Must not touch the
+agent's sockets.
 
 A state run first waits for its turn. So two of them never overlap, not even when the agent was killed and
 started again while its worker still runs: the new agent's worker for the same run waits for the old one, and finds

@@ -73,12 +73,14 @@ class Context:
         from minion.usermodules.loading import UserModules
         from minion.usermodules.store import Store
 
-        return UserModules(store=Store(self.cachedir), dunders=lambda: dunders_of(self))
+        return UserModules(store=Store(self.cachedir, self.opts), dunders=lambda: dunders_of(self))
 
     def has_user_modules(self) -> bool:
         """Whether any were synced, as far as the disk or this process knows."""
         if "user_modules" in self.__dict__:
             return bool(self.user_modules.store.index())
+        if any(folders and option.endswith("_dirs") for option, folders in self.opts.items()):
+            return True
         return bool(self.cachedir) and os.path.exists(f"{self.cachedir}/usermodules/index.json")  # noqa: PTH110
 
     def sync_user_modules(self, kinds: Sequence[str], saltenv: str = "base") -> dict[str, list[str]]:

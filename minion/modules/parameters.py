@@ -32,6 +32,23 @@ def with_effect(fun: str, function: Callable[..., Any], given: Mapping[str, Any]
     return {key: value for key, value in given.items() if key in parameters or key not in idle}
 
 
+def takes_as(pattern: Callable[..., Any], *without: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Have a function that passes its arguments on tell those of the function that gets them."""
+
+    def told(function: Callable[..., Any]) -> Callable[..., Any]:
+        import inspect
+
+        variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        own = [one for one in inspect.signature(function).parameters.values() if one.kind not in variable]
+        not_passed = {*without, *(one.name for one in own)}
+        passed = [one for one in inspect.signature(pattern).parameters.values() if one.name not in not_passed]
+        parameters = [*own, *passed]
+        function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return function
+
+    return told
+
+
 def named(function: Callable[..., Any], **names: str) -> Callable[..., Any]:
     """The function with parameters under other names: `named(change, shell="value")` takes `shell`."""
     import functools

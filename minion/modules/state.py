@@ -11,70 +11,95 @@ from typing import Any
 
 from minion.modules.context import Context
 from minion.modules.errors import CallFailed
+from minion.modules.parameters import takes_as
 from minion.modules.state_given import FUNCTIONS as GIVEN
 from minion.modules.state_requests import FUNCTIONS as REQUESTS
 from minion.modules.state_runs import (
     compiler_of,
+    env_of,
     good,
     high_of,
     names_of,
+    nothing_matches,
     override_of,
+    pillar_with,
     refuse_disabled,
     run_chunks,
+    testing,
     turn,
     without,
 )
 
 
 def apply(
-    context: Context, mods: Any = None, queue: Any = None, concurrent: bool = False, **options: Any
+    context: Context,
+    mods: Any = None,
+    *,
+    test: bool | None = None,
+    exclude: Any = None,
+    queue: Any = None,
+    pillar: Any = None,
+    saltenv: str | None = None,
+    pillarenv: str | None = None,
+    concurrent: bool = False,
 ) -> dict[str, Any]:
     """`state.highstate` without arguments, `state.sls` with them."""
-    options = {**options, "queue": queue, "concurrent": concurrent}
-    return sls(context, mods, **options) if mods else highstate(context, **options)
+    given = {"test": test, "queue": queue, "exclude": exclude, "pillar": pillar, "saltenv": saltenv}
+    given |= {"pillarenv": pillarenv, "concurrent": concurrent}
+    return sls(context, mods, **given) if mods else highstate(context, **given)
 
 
 def highstate(
     context: Context,
-    test: bool = False,
+    test: bool | None = None,
+    queue: Any = None,
+    *,
     pillar: Any = None,
     exclude: Any = None,
-    queue: Any = None,
+    saltenv: str | None = None,
+    pillarenv: str | None = None,
     concurrent: bool = False,
 ) -> dict[str, Any]:
     """Run all that the top file gives this minion."""
     with turn(context, queue, concurrent):
         refuse_disabled(context, ["highstate"])
-        compiled = compiler_of(context).highstate(override_of(pillar))
-        return run_chunks(context, without(good(compiled), exclude), compiled.pillar, bool(test))
+        compiled = compiler_of(context, saltenv, pillarenv).highstate(override_of(pillar))
+        chosen = good(compiled)
+        if not compiled.matches:
+            return nothing_matches()
+        return run_chunks(context, without(chosen, exclude), compiled.pillar, testing(context, test))
 
 
 def sls(
     context: Context,
     mods: Any,
-    test: bool = False,
-    pillar: Any = None,
+    test: bool | None = None,
     exclude: Any = None,
-    saltenv: str = "base",
     queue: Any = None,
+    *,
+    pillar: Any = None,
+    saltenv: str | None = None,
+    pillarenv: str | None = None,
     concurrent: bool = False,
 ) -> dict[str, Any]:
     """Run some SLS: a name, a list, or names with commas."""
     with turn(context, queue, concurrent):
         refuse_disabled(context, names_of(mods))
-        compiler = compiler_of(context)
-        compiled = compiler.sls(names_of(mods), str(saltenv), override_of(pillar))
+        compiler = compiler_of(context, pillarenv=pillarenv)
+        compiled = compiler.sls(names_of(mods), env_of(context, saltenv), override_of(pillar))
         chosen = without(good(compiled), exclude)
-        return run_chunks(context, chosen, compiled.pillar, bool(test), others=compiler.around())
+        return run_chunks(context, chosen, compiled.pillar, testing(context, test), others=compiler.around())
 
 
 def single(
     context: Context,
     fun: str,
     name: str,
-    test: bool = False,
+    test: bool | None = None,
     queue: Any = None,
+    *,
     concurrent: bool = False,
+    pillar: Any = None,
     **arguments: Any,
 ) -> dict[str, Any]:
     """Run one state function: `state.single file.absent /tmp/x`."""
@@ -85,53 +110,70 @@ def single(
         raise CallFailed(f"{fun!r} is no state function: write it as module.function")
     chunk = Chunk(state=state, fun=function, id=str(name), name=str(name), sls="", arguments=arguments)
     with turn(context, queue, concurrent):
-        return run_chunks(context, (chunk,), context.pillar, bool(test))
+        return run_chunks(context, (chunk,), pillar_with(context, pillar), testing(context, test))
 
 
 def sls_id(
     context: Context,
     id_: str,
     mods: Any = None,
-    test: bool = False,
-    saltenv: str = "base",
+    test: bool | None = None,
     queue: Any = None,
+    *,
+    pillar: Any = None,
+    saltenv: str | None = None,
+    pillarenv: str | None = None,
     concurrent: bool = False,
 ) -> dict[str, Any]:
     """Run the states of one ID, out of some SLS or of the highstate."""
     with turn(context, queue, concurrent):
-        compiler = compiler_of(context)
-        compiled = compiler.sls(names_of(mods), str(saltenv), None) if mods else compiler.highstate(None)
+        compiler, over = compiler_of(context, pillarenv=pillarenv), override_of(pillar)
+        env = env_of(context, saltenv)
+        compiled = compiler.sls(names_of(mods), env, over) if mods else compiler.highstate(over)
         chosen = tuple(chunk for chunk in good(compiled) if chunk.id == id_)
         if not chosen:
             raise CallFailed(f"No matches for ID '{id_}' found in SLS '{mods or 'of the highstate'}'")
-        return run_chunks(context, chosen, compiled.pillar, bool(test), others=compiled.lowstate)
+        return run_chunks(context, chosen, compiled.pillar, testing(context, test), others=compiled.lowstate)
 
 
-def show_lowstate(context: Context) -> list[Any]:
+def show_lowstate(
+    context: Context, *, pillar: Any = None, saltenv: str | None = None, pillarenv: str | None = None
+) -> list[Any]:
     """The highstate as low chunks, in running order."""
-    return [chunk.as_salt() for chunk in good(compiler_of(context).highstate(None))]
+    return [chunk.as_salt() for chunk in good(compiler_of(context, saltenv, pillarenv).highstate(override_of(pillar)))]
 
 
-def show_low_sls(context: Context, mods: Any, saltenv: str = "base", pillar: Any = None) -> list[Any]:
+def show_low_sls(
+    context: Context, mods: Any, *, saltenv: str | None = None, pillar: Any = None, pillarenv: str | None = None
+) -> list[Any]:
     """Some SLS as low chunks."""
-    compiled = compiler_of(context).sls(names_of(mods), str(saltenv), override_of(pillar))
+    compiler = compiler_of(context, pillarenv=pillarenv)
+    compiled = compiler.sls(names_of(mods), env_of(context, saltenv), override_of(pillar))
     return [chunk.as_salt() for chunk in good(compiled)]
 
 
-def show_highstate(context: Context) -> dict[str, Any]:
+def show_highstate(
+    context: Context, *, pillar: Any = None, saltenv: str | None = None, pillarenv: str | None = None
+) -> dict[str, Any]:
     """The highstate as high data."""
-    return high_of(compiler_of(context).highstate(None))
+    return high_of(compiler_of(context, saltenv, pillarenv).highstate(override_of(pillar)))
 
 
-def show_sls(context: Context, mods: Any, saltenv: str = "base", pillar: Any = None) -> dict[str, Any]:
+def show_sls(
+    context: Context, mods: Any, *, saltenv: str | None = None, pillar: Any = None, pillarenv: str | None = None
+) -> dict[str, Any]:
     """Some SLS as high data."""
-    return high_of(compiler_of(context).sls(names_of(mods), str(saltenv), override_of(pillar)))
+    compiler = compiler_of(context, pillarenv=pillarenv)
+    return high_of(compiler.sls(names_of(mods), env_of(context, saltenv), override_of(pillar)))
 
 
-def show_top(context: Context) -> dict[str, list[str]]:
+def show_top(
+    context: Context, *, pillar: Any = None, saltenv: str | None = None, pillarenv: str | None = None
+) -> dict[str, list[str]]:
     """What the top file gives this minion, by saltenv."""
-    compiled = compiler_of(context).highstate(None)
-    good(compiled)
+    compiled = compiler_of(context, saltenv, pillarenv).highstate(override_of(pillar))
+    if not compiled.matches:  # what is wrong with the SLS does not matter here
+        good(compiled)
     return {env: list(names) for env, names in compiled.matches.items()}
 
 
@@ -140,13 +182,14 @@ def show_states(context: Context) -> list[str]:
     return list(dict.fromkeys(chunk.sls for chunk in good(compiler_of(context).highstate(None))))
 
 
-def test(context: Context, mods: Any, queue: Any = None, concurrent: bool = False, **options: Any) -> dict[str, Any]:
-    """What `state.sls` would do."""
-    return sls(context, mods, queue=queue, concurrent=concurrent, **{**options, "test": True})
+@takes_as(apply)
+def test(context: Context, *mods: Any, **options: Any) -> Any:
+    """What `state.apply` would do."""
+    return apply(context, *mods, **{**options, "test": True})
 
 
 def low(
-    context: Context, data: Mapping[str, Any], test: bool = False, queue: Any = None, concurrent: bool = False
+    context: Context, data: Mapping[str, Any], queue: Any = None, *, test: bool | None = None, concurrent: bool = False
 ) -> dict[str, Any]:
     """Run one low chunk: `{state: file, fun: absent, name: /tmp/x}`."""
     from highstate.types import Chunk
@@ -158,12 +201,21 @@ def low(
     sls_name = str(data.get("__sls__") or "")
     chunk = Chunk(state=str(data["state"]), fun=str(data["fun"]), id=own_id, name=name, sls=sls_name, arguments=given)
     with turn(context, queue, concurrent):
-        return run_chunks(context, (chunk,), context.pillar, bool(test))
+        return run_chunks(context, (chunk,), context.pillar, testing(context, test))
 
 
-def id_exists(context: Context, ids: Any, mods: Any, test: Any = None, saltenv: str = "base") -> bool:
+def id_exists(
+    context: Context,
+    ids: Any,
+    mods: Any,
+    *,
+    pillar: Any = None,
+    saltenv: str | None = None,
+    pillarenv: str | None = None,
+) -> bool:
     """Whether some SLS have all of these IDs."""
-    compiled = compiler_of(context).sls(names_of(mods), str(saltenv), None)
+    compiler = compiler_of(context, pillarenv=pillarenv)
+    compiled = compiler.sls(names_of(mods), env_of(context, saltenv), override_of(pillar))
     return set(names_of(ids)) <= {chunk.id for chunk in good(compiled)}
 
 

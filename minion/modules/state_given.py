@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from minion.modules.context import Context
 from minion.modules.errors import CallFailed
-from minion.modules.state_runs import compiler_of, good, run_chunks, turn
+from minion.modules.state_runs import compiler_of, good, override_of, run_chunks, testing, turn
 
 if TYPE_CHECKING:
     from highstate.types import Files
@@ -24,11 +24,11 @@ _NAME = "given_with_the_call"
 def high(
     context: Context,
     data: Mapping[str, Any],
-    test: bool = False,
-    pillar: Any = None,
+    test: bool | None = None,
     queue: Any = None,
+    *,
+    pillar: Any = None,
     concurrent: bool = False,
-    **more: Any,
 ) -> dict[str, Any]:
     """Run high data: `{id: {file.absent: [{name: /tmp/x}]}}`."""
     import yaml
@@ -36,57 +36,71 @@ def high(
     if not isinstance(data, Mapping):
         raise CallFailed("high data is a mapping of IDs to states")
     with turn(context, queue, concurrent):
-        return _run(context, "#!yaml\n" + yaml.safe_dump(dict(data), sort_keys=False), test)
+        return _run(context, "#!yaml\n" + yaml.safe_dump(dict(data), sort_keys=False), test, pillar)
 
 
 def template_str(
-    context: Context, tem: str, test: bool = False, queue: Any = None, concurrent: bool = False, **more: Any
+    context: Context,
+    tem: str,
+    queue: Any = None,
+    *,
+    test: bool | None = None,
+    pillar: Any = None,
+    concurrent: bool = False,
 ) -> dict[str, Any]:
     """Run the text of an SLS."""
     with turn(context, queue, concurrent):
-        return _run(context, str(tem), test)
+        return _run(context, str(tem), test, pillar)
 
 
 def template(
-    context: Context, tem: str, test: bool = False, queue: Any = None, concurrent: bool = False, **more: Any
+    context: Context,
+    tem: str,
+    queue: Any = None,
+    *,
+    test: bool | None = None,
+    pillar: Any = None,
+    concurrent: bool = False,
 ) -> dict[str, Any]:
     """Run an SLS file of this machine."""
     place = Path(tem if tem.endswith(".sls") else f"{tem}.sls")
     if not place.is_file():
         raise CallFailed(f"Specified SLS {tem} on local filesystem cannot be found.")
     with turn(context, queue, concurrent):
-        return _run(context, place.read_text(), test)
+        return _run(context, place.read_text(), test, pillar)
 
 
 def top(
     context: Context,
     topfn: str,
-    test: bool = False,
-    saltenv: str | None = None,
+    test: bool | None = None,
     queue: Any = None,
+    *,
+    pillar: Any = None,
+    saltenv: str | None = None,
+    pillarenv: str | None = None,
     concurrent: bool = False,
-    **more: Any,
 ) -> dict[str, Any]:
     """Run what another top file of the tree gives this minion."""
-    compiler = _roots(context)
+    compiler = _roots(context, saltenv, pillarenv)
     path = topfn.removeprefix("salt://")
     with turn(context, queue, concurrent):
-        compiled = replace(compiler, opts={**compiler.opts, "state_top": path}).highstate(None)
-        return run_chunks(context, good(compiled), compiled.pillar, bool(test))
+        compiled = replace(compiler, opts={**compiler.opts, "state_top": path}).highstate(override_of(pillar))
+        return run_chunks(context, good(compiled), compiled.pillar, testing(context, test))
 
 
-def _run(context: Context, text: str, test: Any) -> dict[str, Any]:
+def _run(context: Context, text: str, test: Any, pillar: Any) -> dict[str, Any]:
     compiler = _roots(context)
     files: Files = _With(compiler.files, f"{_NAME}.sls", text.encode())
-    compiled = replace(compiler, files=files).sls([_NAME], "base", None)
+    compiled = replace(compiler, files=files).sls([_NAME], "base", override_of(pillar))
     chunks = [replace(chunk, sls="") for chunk in good(compiled)]
-    return run_chunks(context, chunks, compiled.pillar, bool(test))
+    return run_chunks(context, chunks, compiled.pillar, testing(context, test))
 
 
-def _roots(context: Context) -> RootsCompiler:
+def _roots(context: Context, saltenv: str | None = None, pillarenv: str | None = None) -> RootsCompiler:
     from minion.compilers import RootsCompiler
 
-    compiler = compiler_of(context)
+    compiler = compiler_of(context, saltenv, pillarenv)
     if not isinstance(compiler, RootsCompiler):
         raise CallFailed("the controller compiles for this minion: states given with the call need --local")
     return compiler

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from minion.modules.context import Compiler, Context
@@ -19,11 +20,34 @@ if TYPE_CHECKING:
     from minion.states.machine import LocalMachine
 
 
-def compiler_of(context: Context) -> Compiler:
-    """Where lowstates come from; CallFailed when there is nowhere."""
+def compiler_of(context: Context, saltenv: str | None = None, pillarenv: str | None = None) -> Compiler:
+    """Where lowstates come from, with these instead of the configured ones; CallFailed when there is nowhere."""
     if context.make_compiler is None:
         raise CallFailed("there is neither a controller's desired state here, nor file_roots to compile from (--local)")
-    return context.make_compiler()
+    compiler = context.make_compiler()
+    given = {key: str(env) for key, env in (("saltenv", saltenv), ("pillarenv", pillarenv)) if env}
+    if not given:
+        return compiler
+    from minion.compilers import RootsCompiler
+
+    if not isinstance(compiler, RootsCompiler):
+        raise CallFailed(f"the controller compiles for this minion: {' and '.join(given)} work with --local only")
+    return replace(compiler, opts={**compiler.opts, **given})
+
+
+def env_of(context: Context, saltenv: str | None) -> str:
+    """The environment of an SLS: as the call says, else as the configuration does."""
+    return str(saltenv or context.opts.get("saltenv") or "base")
+
+
+def pillar_with(context: Context, pillar: Any) -> Mapping[str, Any]:
+    """The pillar, with the `pillar=` of a call over it."""
+    override = override_of(pillar)
+    if not override:
+        return context.pillar
+    from highstate.traverse import merge
+
+    return merge(context.pillar, override)
 
 
 def good(compiled: Compiled) -> tuple[Chunk, ...]:
@@ -85,6 +109,18 @@ def turn(context: Context, queue: Any, concurrent: Any) -> Iterator[None]:
         except Conflict as error:
             raise OthersRun(str(error)) from error
         yield
+
+
+def testing(context: Context, test: Any) -> bool:
+    """Whether a run only predicts: as the call says, else as the configuration does."""
+    return bool(context.opts.get("test", False) if test is None else test)
+
+
+def nothing_matches() -> dict[str, Any]:
+    """What a highstate of nothing gives, which is a failure."""
+    said = "No Top file or master_tops data matches found. Please see master log for details."
+    entry = {"name": "No States", "result": False, "comment": said, "changes": {}, "__run_num__": 0}
+    return {"no_|-states_|-states_|-None": entry}
 
 
 def run_chunks(

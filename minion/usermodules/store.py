@@ -4,7 +4,8 @@
                          <id>.py       contents
 
 Written by `sync`, which `saltutil.sync_*` and state runs call; read by the loader. Without a folder (a masterless call
-of somebody who may not write there) it holds them in memory.
+of somebody who may not write there) it holds them in memory. Modules in folders of the machine (`module_dirs`) stand
+before and behind those of the tree, and are read where they lie.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from highstate.types import Files
@@ -29,17 +30,52 @@ _FILE = re.compile(r"(\w[\w-]*)(?:\.py|/__init__\.py)", re.ASCII)
 class Store:
     """The modules that were synced last."""
 
-    def __init__(self, cachedir: str) -> None:
-        """`cachedir`: empty for none."""
+    def __init__(self, cachedir: str, opts: Mapping[str, Any] | None = None) -> None:
+        """`cachedir`: empty for none. `opts`: the configuration, for the folders of the machine."""
+        self._opts = opts or {}
+        self._whole: Index | None = None
         self._folder = Path(cachedir) / "usermodules" if cachedir else None
         self._index: Index | None = None
         self._memory: dict[str, bytes] = {}
 
     def index(self) -> Index:
         """Kind -> module -> content id."""
+        if self._whole is None:
+            self._whole = self._with_folders(self._kept())
+        return self._whole
+
+    def _kept(self) -> Index:
+        """The modules of the tree."""
         if self._index is None:
             self._index = self._read()
         return self._index
+
+    def _with_folders(self, kept: Index) -> Index:
+        from minion.usermodules import folders
+
+        if not folders.configured(self._opts):
+            return kept
+        return {
+            kind: {
+                **self._held(folders.below(self._opts, kind)),
+                **kept.get(kind, {}),
+                **self._held(folders.above(self._opts, kind)),
+            }
+            for kind in KINDS
+        }
+
+    def _held(self, modules: Mapping[str, Path]) -> dict[str, str]:
+        """Their contents in memory; one that may not be read is none."""
+        from contextlib import suppress
+        from hashlib import blake2b
+
+        held: dict[str, str] = {}
+        for name, path in modules.items():
+            with suppress(OSError):
+                data = path.read_bytes()
+                held[name] = blake2b(data, digest_size=20).hexdigest()
+                self._memory[held[name]] = data
+        return held
 
     def source(self, oid: str) -> bytes:
         """A content; FileNotFoundError when somebody has removed it."""
@@ -51,12 +87,12 @@ class Store:
 
     def sync(self, files: Files, kinds: Iterable[str] = KINDS, saltenv: str = "base") -> dict[str, list[str]]:
         """Take what the tree has now. By kind, the modules that are new, changed or gone (`modules.name`)."""
-        old, new = self.index(), dict(self.index())
+        old, new = self._kept(), dict(self._kept())
         for kind in kinds:
             new[kind] = self._synced(files, kind, saltenv)
         changed = {kind: _differing(kind, old.get(kind, {}), new.get(kind, {})) for kind in kinds}
         if new != old:
-            self._index = new
+            self._index, self._whole = new, None
             self._write(new)
         return changed
 

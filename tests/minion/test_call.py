@@ -161,7 +161,7 @@ def test_outputters(tree: Path, out: str, text: str) -> None:
 def test_the_exit_code_of_a_command(tree: Path) -> None:
     assert call(tree, "cmd.retcode", "exit 7", retcode_passthrough=True)[0] == 7
     assert call(tree, "cmd.run_all", "exit 7", retcode_passthrough=True)[0] == 7
-    assert call(tree, "cmd.retcode", "exit 7")[0] == 0
+    assert call(tree, "cmd.retcode", "exit 7")[0] == 1
 
 
 def test_warnings_of_the_configuration_go_to_stderr(tree: Path) -> None:

@@ -28,7 +28,7 @@ def command(config: Path, *words: str) -> list[str]:
 @pytest.mark.parametrize("fun", ["cmd.run", "cmd.run_stdout", "cmd.shell", "cmd.run_all", "cmd.retcode"])
 def test_the_exit_code_is_the_commands(config, fun):
     assert subprocess.run(command(config, fun, "exit 7", "--retcode-passthrough", "--out", "quiet")).returncode == 7
-    assert subprocess.run(command(config, fun, "exit 7", "--out", "quiet")).returncode == 0
+    assert subprocess.run(command(config, fun, "exit 7", "--out", "quiet")).returncode == 1
 
 
 def test_a_command_whose_code_does_not_count(config):
