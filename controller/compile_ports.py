@@ -20,7 +20,7 @@ from highstate.render.yaml_loader import load_yaml
 from highstate.types import Value
 
 if TYPE_CHECKING:
-    from controller.plugins import Plugins
+    from minion.usermodules.plugins import Plugins
 
 
 def ports_of(options: Mapping[str, Any]) -> Ports:
@@ -56,9 +56,10 @@ def _made(options: str) -> tuple[Ports, Plugins | None]:
     folders = [Path(folder) for folder in (given.get("extension_modules"), *(given.get("module_dirs") or ())) if folder]
     if not folders:
         return Ports(decrypt=keyring, secrets=vault, pillar_sources=sources, top_sources=tops), None
-    from controller.plugins import Plugins, with_pillars, with_tops
+    from controller.plugins import FolderStore, with_pillars, with_tops
+    from minion.usermodules.plugins import Plugins
 
-    plugins = Plugins(folders=folders, opts=given.get("configuration") or given)
+    plugins = Plugins(store=FolderStore(folders), opts=given.get("configuration") or given)
     with_plugins = Ports(
         decrypt=keyring,
         secrets=vault,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import pickle
 import random
+import re
 import resource
 import signal
 import sys
@@ -31,12 +32,15 @@ from highstate.garbage import collect_new, collect_seldom
 from highstate.memo import Memo
 from highstate.ports import NO_PORTS, Ports
 from highstate.types import Compiled, Files, Minion, Pos, Problem, Stage
+from minion.programs import Programs, Tree
 from wire import patch
 from wire.messages import FactAnswer, Question
 
 _ENCODER = msgspec.msgpack.Encoder()
 _SMALL = 20
 _PARTS = 4096
+_IN_A_MODULE = re.compile(r"\(_(?:pillar|renderers|runners|tops)/")
+_AT_A_WALL = re.compile(r"PermissionError|Permission denied|Operation not permitted")
 
 MOST_MEMORY = 8 * 1024**3
 """Bytes of address space, mapped packs included; a template that wants more gets an error instead."""
@@ -151,12 +155,13 @@ def answer(request: Request, kept: Kept, ask: Ask | None = None) -> Iterator[Com
         kept.use(request.offer, ask)
     kept.fleet.clear()
     settings = Settings(**request.language)
+    tree = Tree(request.files)
     checks = 1
     for minion in request.minions:
-        found = _compiled(request, settings, minion, kept)
+        found = _compiled(request, settings, tree, minion, kept)
         if checks and found.reads and random.random() < request.check_rate:  # noqa: S311  (a sample, no secret)
             checks = 0
-            found = _checked(found, _compiled(request, settings, minion, kept, fresh=True), kept)
+            found = _checked(found, _compiled(request, settings, tree, minion, kept, fresh=True), kept)
         yield found
 
 
@@ -169,14 +174,15 @@ def _checked(found: CompiledMinion, fresh: CompiledMinion, kept: Kept) -> Compil
 
 
 def _compiled(
-    request: Request, settings: Settings, minion: Minion, kept: Kept, *, fresh: bool = False
+    request: Request, settings: Settings, tree: Tree, minion: Minion, kept: Kept, *, fresh: bool = False
 ) -> CompiledMinion:
     started = time.perf_counter()
     hear = fleet_over(kept.ask, minion.id, kept.fleet) if kept.ask is not None and request.offer.fleet else None
     facts = MinionFacts(request.facts.get(minion.id, {}), request.askable, hear)
-    ports = replace(kept.ports, facts=facts)
     memo = None if fresh else kept.memo
     try:
+        programs = Programs(tree=tree, minion=minion, opts=settings.opts)
+        ports = programs.over(replace(kept.ports, facts=facts))
         compiled = compile_minion(request.files, request.pillar, minion, settings, memo, ports)
     except OSError as error:  # the tree went away under us; it is compiled again as soon as it is fetched
         problem = Problem(message=f"the tree cannot be read: {error}", pos=Pos(file="top.sls", stage=Stage.TOP))
@@ -210,8 +216,9 @@ def _packed(compiled: Compiled, request: Request, kept: Kept, started: float) ->
 
 
 def _granted(problem: Problem) -> Problem:
-    """A program among the SLS met the walls, or so it looks: with what the administrator may do about it."""
-    if problem.hint or not problem.message.startswith("PermissionError"):
+    """A program of the tree met the walls, or so it looks: with what the administrator may do about it."""
+    of_the_tree = problem.message.startswith("PermissionError") or _IN_A_MODULE.search(problem.message)
+    if problem.hint or not of_the_tree or not _AT_A_WALL.search(problem.message):
         return problem
     hint = "the process that compiles reads the trees and nothing else: grant it more with compile_grants"
     return replace(problem, hint=hint)

@@ -31,6 +31,8 @@ class Heard(NamedTuple):
     """The same for equal answers: what is recorded of it. Empty: nothing is, it is asked at each compile."""
     shared: bool = False
     """Whether every minion of a fleet hears the same."""
+    absent: bool = False
+    """Whether the controller has no such runner."""
 
 
 class MinionFacts:
@@ -57,7 +59,8 @@ class MinionFacts:
         if fun in OF_THE_FLEET and self._hear is not None:
             return self._of_the_fleet(asked, self._hear)
         if not may_ask(fun, self._allowed):
-            return Fact(error="is not among the functions that may be asked of it (`facts` in saltern.yaml)")
+            why = "is not among the functions that may be asked of it (`facts` in saltern.yaml)"
+            return Fact(error=why, absent=fun in OF_THE_FLEET)
         if len(asked.asked) > MOST_ASKED:
             return Fact(error=f"is asked with more than {MOST_ASKED} bytes")
         found = self._known.get(asked)
@@ -73,4 +76,4 @@ class MinionFacts:
         said = hear(asked)
         if said.mark:
             self.heard[asked] = said.mark
-        return Fact(value=said.answer.value, error=said.answer.error)
+        return Fact(value=said.answer.value, error=said.answer.error, absent=said.absent)

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from controller.fleet import Fleet
 from controller.mines import GET, Mines, heard
 from controller.minion_facts import Heard
-from controller.plugins import Plugins, plain
 from controller.sdb import Profiles
 from controller.store import Store
 from highstate import Minion, match_minion
 from highstate.match import parse_target
 from highstate.ports import SecretFailed, SourceFailed, question
+from minion.programs import runner_call
+from minion.usermodules.plugins import Plugins, plain
 from wire.messages import FactAnswer, Question
 
 BUILT_IN = ("cache.grains", "cache.mine", "manage.down", "manage.status", "manage.up", "mine.get")
@@ -28,6 +29,10 @@ BUILT_IN = ("cache.grains", "cache.mine", "manage.down", "manage.status", "manag
 
 class RunnerFailed(ValueError):
     """A runner that is not there or was called in a way that it cannot serve."""
+
+
+class NoRunner(RunnerFailed):
+    """A runner that the controller does not have; a tree may."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,12 +52,13 @@ class Runners:
         try:
             if asked.fun == "sdb.get":
                 return self._secret(asked)
-            name, args, kwargs = _parsed(asked.asked)
+            name, args, kwargs = runner_call(*json.loads(asked.asked))
             if name in BUILT_IN:
                 return self._built_in(name, args, kwargs)
             return self._own(name, args, kwargs, minion)
         except (RunnerFailed, SecretFailed, SourceFailed) as error:
-            return Heard(answer=FactAnswer(error=f"cannot be answered: {error}"), mark="")
+            absent = isinstance(error, NoRunner)
+            return Heard(answer=FactAnswer(error=f"cannot be answered: {error}"), mark="", absent=absent)
 
     def _built_in(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Heard:
         if name == GET:
@@ -114,25 +120,10 @@ class Runners:
         plugins = self.plugins()
         module = name.partition(".")[0]
         if plugins is None or module not in plugins.names("runners"):
-            raise RunnerFailed(
-                f"there is no runner {name!r} (there are {', '.join(BUILT_IN)}, and those of `extension_modules`)"
+            raise NoRunner(
+                f"there is no runner {name!r} (there are {', '.join(BUILT_IN)}, those of `extension_modules`, and "
+                "those of the tree's `_runners`)"
             )
-        value = plugins.call("runners", name, minion, {}, lambda function: function(*args, **kwargs))
+        value = plain(plugins.call("runners", name, minion, {}, lambda function: function(*args, **kwargs)))
         # What it stands on is not known: it is asked at each compile, and changes compile nobody.
         return Heard(answer=FactAnswer(value=value), mark="")
-
-
-def _parsed(asked: str) -> tuple[str, list[Any], dict[str, Any]]:
-    """Name and arguments of the runner out of the arguments of `saltutil.runner`."""
-    args, kwargs = json.loads(asked)
-    given = dict(zip(("name", "arg", "kwarg"), args, strict=False)) | kwargs
-    if len(args) > 3 or not isinstance(given.get("name"), str):
-        raise RunnerFailed("saltutil.runner takes the name of a runner, `arg` and `kwarg`")
-    name, arg, kwarg = given.pop("name"), given.pop("arg", None), given.pop("kwarg", None)
-    if given.pop("full_return", False) or given.pop("asynchronous", False):
-        raise RunnerFailed("full_return and asynchronous are not taken")
-    for unused in ("saltenv", "jid", "full_return", "asynchronous"):
-        given.pop(unused, None)
-    named = {**given, **(kwarg if isinstance(kwarg, Mapping) else {})}
-    listed = arg if isinstance(arg, list) else [] if arg is None else [arg]
-    return name, listed, {key: value for key, value in named.items() if not key.startswith("__")}

@@ -57,11 +57,12 @@ class External:
 
     def _with_source(self, pillar: dict[str, Value], name: str, arguments: Value) -> dict[str, Value]:
         source = self.ports.pillar_sources.get(name)
-        if source is None:
-            if name != "git":  # part of the pillar tree already, by gitfs
-                self._fail(f"there is no external pillar {name!r}", near(name, self.ports.pillar_sources))
+        if name == "git" and source is None:  # part of the pillar tree already, by gitfs
             return pillar
         self.asked.append(f"ext_pillar.{name}")
+        if source is None:
+            self._fail(f"there is no external pillar {name!r}", near(name, self.ports.pillar_sources))
+            return pillar
         try:
             found = source.pillar(self.minion, pillar, arguments)
         except SourceFailed as error:

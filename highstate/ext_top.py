@@ -29,13 +29,13 @@ def with_sources(
     """
     matches, places, errors = dict(top.matches), dict(top.places), list(top.errors)
     for name, arguments in entries.items():
+        reads.live[f"master_tops.{name}"] = None
         try:
             found = _asked(name, arguments, minion, ports)
         except SourceFailed as error:
             hint = "" if name in ports.top_sources else near(name, ports.top_sources)
             errors.append(Problem(message=f"master_tops {name}: {error}", pos=_PLACE, hint=hint))
             continue
-        reads.live[f"master_tops.{name}"] = None
         for saltenv, names in found.items():
             own = matches.get(saltenv, ())
             ahead, behind = (names, own) if first else (own, names)

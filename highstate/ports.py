@@ -20,6 +20,8 @@ class Fact:
 
     value: Value = None
     error: str = ""
+    absent: bool = False
+    """Whether it gave nothing because nobody knows such a function."""
 
 
 class Facts(Protocol):
@@ -72,6 +74,21 @@ class TopSource(Protocol):
         """Saltenv -> SLS that the minion shall have. `arguments` are the entry's; SourceFailed."""
 
 
+class Renderers(Protocol):
+    """Renderers of the tree's own (`_renderers`). They are Python of whoever may push there."""
+
+    def has(self, name: str, saltenv: str) -> bool:
+        """Whether there is one of this name, be it broken."""
+
+    def render(
+        self, name: str, saltenv: str, data: Value, dunders: Mapping[str, Value], arguments: Mapping[str, Value]
+    ) -> Value:
+        """Text or data of `data`, which is either; SourceFailed. `dunders` stand in its module, `arguments` are named.
+
+        See https://docs.saltproject.io/en/latest/ref/renderers/#writing-renderers.
+        """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
     """All ports of a compile; the adapters must be the same ones for all that share a memo."""
@@ -83,6 +100,7 @@ class Ports:
     """Name in `ext_pillar` -> source."""
     top_sources: Mapping[str, TopSource] = field(default_factory=dict)
     """Name in `master_tops` -> source."""
+    renderers: Renderers | None = None
 
 
 NO_PORTS = Ports()

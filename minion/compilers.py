@@ -15,9 +15,11 @@ from typing import Any
 from highstate.compile import Settings as Language
 from highstate.compile import compile_minion, compile_sls
 from highstate.desired import Desired
+from highstate.ports import NO_PORTS, Ports
 from highstate.types import Chunk, Compiled, Files, Minion, Pos, Problem
 from minion.files import BlobCache, HeldFiles, Question
 from minion.modules.errors import CompileFailed
+from minion.programs import Programs, Tree
 from wire.messages import Refused, ToMinion
 
 
@@ -38,24 +40,26 @@ class RootsCompiler:
         given = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
         return Language(opts=self.opts, **given)
 
+    @cached_property
+    def ports(self) -> Ports:
+        """What the tree brings: nobody else is asked."""
+        return Programs(tree=Tree(self.files), minion=self.minion, opts=self.opts).over(NO_PORTS)
+
     def highstate(self, pillar_override: Mapping[str, Any] | None) -> Compiled:
         """What the top file gives."""
         if not pillar_override:
-            return compile_minion(self.files, self.pillar_files, self.minion, self.language)
-        plain = compile_minion(self.files, self.pillar_files, self.minion, self.language)
+            return compile_minion(self.files, self.pillar_files, self.minion, self.language, ports=self.ports)
+        plain = compile_minion(self.files, self.pillar_files, self.minion, self.language, ports=self.ports)
         names = [name for matched in plain.matches.values() for name in matched]
         if plain.errors or not names:
             return plain
         env = next(iter(plain.matches))
-        return compile_sls(
-            self.files, self.pillar_files, self.minion, self.language, names, env, pillar_override=pillar_override
-        )
+        return self.sls(names, env, pillar_override)
 
     def sls(self, names: Sequence[str], saltenv: str, pillar_override: Mapping[str, Any] | None) -> Compiled:
         """Some SLS."""
-        return compile_sls(
-            self.files, self.pillar_files, self.minion, self.language, names, saltenv, pillar_override=pillar_override
-        )
+        given = (self.files, self.pillar_files, self.minion, self.language, names, saltenv)
+        return compile_sls(*given, pillar_override=pillar_override, ports=self.ports)
 
     def around(self) -> Sequence[Chunk]:
         """Nothing: what an SLS requires is in what it includes."""

@@ -14,7 +14,9 @@ from controller.offline.isolation import Isolated
 from controller.offline.trees import snapshot_of
 from highstate.compile import Settings
 from highstate.lint import Finding, KnownStates, Sample, Signature, Trees, lint_trees
+from highstate.ports import NO_PORTS
 from highstate.types import Value
+from minion.programs import Programs, Tree
 from minion.states import registry
 
 
@@ -44,7 +46,15 @@ def _findings(job: LintJob) -> tuple[Finding, ...]:
     trees = Trees(
         files=snapshot_of(job.file_roots), pillar_files=snapshot_of(job.pillar_roots), pillar=dict(job.pillar)
     )
-    return lint_trees(trees, job.samples, our_states(), settings=job.settings, disabled=job.disabled)
+    tree = Tree(trees.files)
+    return lint_trees(
+        trees,
+        job.samples,
+        our_states(),
+        settings=job.settings,
+        disabled=job.disabled,
+        ports=lambda minion: Programs(tree=tree, minion=minion, opts=job.settings.opts).over(NO_PORTS),
+    )
 
 
 def our_states() -> KnownStates:

@@ -22,6 +22,7 @@ from highstate.ports import NO_PORTS, Ports, RecordedFacts
 from highstate.top import TopResult
 from highstate.tracked import Read, Recorder
 from highstate.types import Minion, Pos, Problem, Stage, Value
+from minion.programs import Programs, Tree
 
 _WORLD = ("gpg_keydir", "vault", "ext_pillar", "master_tops")
 """Options that need adapters, which are loaded for them alone."""
@@ -64,14 +65,16 @@ def answer_case(
     settings = case.settings()
     roots, pillar_roots = case.roots("file"), case.roots("pillar")
     missing = [*missing_folders(roots), *missing_folders(pillar_roots)]
+    minion = Minion(id=case.minion, grains={"id": case.minion, **(case.grains or {})})
     try:
+        files = snapshot_of(roots, git_files)
         bench = Bench(
-            files=snapshot_of(roots, git_files),
+            files=files,
             pillar_files=snapshot_of(pillar_roots, git_pillar),
-            minion=Minion(id=case.minion, grains={"id": case.minion, **(case.grains or {})}),
+            minion=minion,
             settings=settings,
             memo=memo,
-            ports=_ports(case),
+            ports=Programs(tree=Tree(files), minion=minion, opts=settings.opts).over(_ports(case)),
         )
         return _shown(bench, case, tuple(f"{folder} is no folder; it counts as empty" for folder in missing))
     except (GitfsError, OSError) as error:

@@ -5,7 +5,7 @@ Called through `lint_trees`. It decides what is looked at; the checks say what i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from highstate.compile import Settings
@@ -49,7 +49,7 @@ def lint_trees(
     *,
     settings: Settings | None = None,
     disabled: Collection[str] = (),
-    ports: Ports = NO_PORTS,
+    ports: Callable[[Minion], Ports] = lambda _: NO_PORTS,
 ) -> tuple[Finding, ...]:
     """All findings of a states tree and a pillar tree, each once, in the order of their places."""
     work = _Work(trees=trees, known=_with_own(known, trees.files), settings=settings or Settings(), ports=ports)
@@ -79,7 +79,9 @@ def _with_own(known: KnownStates, files: Files) -> KnownStates:
 class _Work:
     """The trees while they are looked at, and what is gathered over all samples."""
 
-    def __init__(self, *, trees: Trees, known: KnownStates, settings: Settings, ports: Ports) -> None:
+    def __init__(
+        self, *, trees: Trees, known: KnownStates, settings: Settings, ports: Callable[[Minion], Ports]
+    ) -> None:
         self.trees = trees
         self.known = known
         self.settings = settings
@@ -125,13 +127,14 @@ class _Work:
         }
 
     def _bench(self, sample: Sample) -> Bench:
+        minion = Minion(id=sample.minion_id, grains={"id": sample.minion_id, **sample.grains})
         return Bench(
             files=self.trees.files,
             pillar_files=self.trees.pillar_files,
-            minion=Minion(id=sample.minion_id, grains={"id": sample.minion_id, **sample.grains}),
+            minion=minion,
             settings=self.settings,
             memo=self.memo,
-            ports=self.ports,
+            ports=self.ports(minion),
         )
 
     def _look_at(

@@ -15,8 +15,8 @@ from highstate.render import jinja
 from highstate.render.context import Context, Rendered, RenderedText, RenderFailed
 from highstate.render.job import Job
 from highstate.render.lines import LineMap
-from highstate.render.renderers import run_jinja, run_steps
-from highstate.render.steps import DEFAULT_PIPELINE, steps_of
+from highstate.render.renderers import run_jinja, run_steps, steps_for
+from highstate.render.steps import DEFAULT_PIPELINE, pipeline_of
 from highstate.tracked import Recorder, digest_value
 from highstate.types import Pos, Problem, Stage, Value
 
@@ -91,8 +91,7 @@ def render_string(
 ) -> Value:
     """Text given by a template (`slsutil.renderer`) through a pipeline, as part of that template's render."""
     job = Job(path="<string>", context=context, recorder=recorder, oid=digest_value(text).hex(), source=text, sls=False)
-    steps = steps_of("", pipeline, path=job.path, saltenv=context.saltenv, opts=context.opts)
-    flow = run_steps(job, steps, {**_place_variables("<string>"), **variables})
+    flow = run_steps(job, steps_for(replace(job, source=""), pipeline), {**_place_variables("<string>"), **variables})
     return flow.data if flow.loaded else flow.text.text
 
 
@@ -175,7 +174,7 @@ def _render_data(job: Job, variables: Mapping[str, Value]) -> _Done:
     if not job.source.strip():
         return _Done(data={}, text=job.source, lines=LineMap(job.source, ()))
     default = str(context.opts.get("renderer") or DEFAULT_PIPELINE)
-    steps = steps_of(job.source, default, path=job.path, saltenv=context.saltenv, opts=context.opts)
+    steps = steps_for(job, pipeline_of(job.source, default))
     # Without a memo the data is the caller's own; and of the other renderers some work on it in place.
     usual = context.memo is not None and [step.name for step in steps] == ["jinja", "yaml"]
     flow = run_steps(replace(job, shared=usual), steps, variables)

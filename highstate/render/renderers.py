@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
 
 from highstate.functions import Call, Functions
-from highstate.ports import DecryptFailed
+from highstate.ports import DecryptFailed, SourceFailed
 from highstate.render import blame, jinja, stateconf
 from highstate.render.ciphertext import decrypted
 from highstate.render.context import RenderFailed
@@ -19,7 +20,7 @@ from highstate.render.job import Flow, Job, plain_text
 from highstate.render.mako_template import run_mako
 from highstate.render.problems import excerpt
 from highstate.render.python_sls import PythonFailed, run_python
-from highstate.render.steps import Step, steps_named, without_shebang
+from highstate.render.steps import RENDERERS, Step, steps_named, without_shebang
 from highstate.render.written import Text
 from highstate.render.yaml_blocks import Blocks
 from highstate.render.yaml_loader import load_shared, load_yaml
@@ -31,14 +32,29 @@ Variables = Mapping[str, Value]
 Renderer = Callable[[Job, Flow, str, Variables], Flow]
 
 
-def run_steps(job: Job, steps: tuple[Step, ...], variables: Variables) -> Flow:
-    """The template through its pipeline."""
-    flow = Flow(text=plain_text(job.source))
+def steps_for(job: Job, wanted: str) -> tuple[Step, ...]:
+    """The steps of a pipeline; RenderFailed where it names what there is not, or what may not be used."""
+    context = job.context
+
+    def own(name: str) -> bool:
+        job.recorder.live[f"#!{name}"] = None  # a push may bring it at any time, and nobody knows what it reads
+        there = context.ports.renderers
+        return there is not None and there.has(name, context.saltenv)
+
+    return steps_named(wanted, job.source, path=job.path, saltenv=context.saltenv, opts=context.opts, own=own)
+
+
+def run_steps(job: Job, steps: tuple[Step, ...], variables: Variables, given: Flow | None = None) -> Flow:
+    """The template, or what is given, through a pipeline."""
+    flow = given or Flow(text=plain_text(job.source))
     for step in steps:
         if flow.loaded and step.name in _TAKE_TEXT:
             before = steps[steps.index(step) - 1].name
             raise _failed(job, f"the renderer {step.name} works on text, but {before} before it has made data of it", 1)
-        flow = _RENDERERS[step.name](job, flow, step.argument, variables)
+        if step.name in _RENDERERS:
+            flow = _RENDERERS[step.name](job, flow, step.argument, variables)
+        else:
+            flow = _own(job, flow, step, variables)
     return flow
 
 
@@ -108,19 +124,72 @@ def _mako(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
 
 def _py(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
     job.recorder.live["#!py"] = None
-    # Plain data: Python asks `isinstance(x, dict)` where a template does not.
-    everything = {
-        name: plain(value) if name in ("grains", "pillar", "opts") else value
-        for name, value in data_variables(job).items()
-    }
     try:
         # The file itself, as in Salt: what a template before it made of the text does not count.
-        data = run_python(job.source, job.path, {**everything, **variables})
+        data = run_python(job.source, job.path, {**_python_variables(job), **variables})
     except PythonFailed as error:
         raise _failed(job, str(error), error.line, live=error.live) from error
     if isinstance(data, str):
         return replace(flow, text=Text(data, ()))
     return replace(flow, data=data, loaded=True)
+
+
+def _python_variables(job: Job) -> dict[str, Any]:
+    """Plain data: Python asks `isinstance(x, dict)` where a template does not."""
+    return {
+        name: plain(value) if name in ("grains", "pillar", "opts") else value
+        for name, value in data_variables(job).items()
+    }
+
+
+def _own(job: Job, flow: Flow, step: Step, variables: Variables) -> Flow:
+    """A renderer of the tree. It gets text or data, and gives either."""
+    there = job.context.ports.renderers
+    assert there is not None  # noqa: S101  (`steps_for` has found it there)
+    dunders = {f"__{name}__": value for name, value in _python_variables(job).items() if name != "saltenv"}
+    arguments = {"sls": variables.get("sls", ""), "tmplpath": job.path, "renderers": _Others(job, variables)}
+    if step.argument:
+        arguments["argline"] = step.argument
+    given = flow.data if flow.loaded else flow.text.text
+    try:
+        data = there.render(step.name, job.context.saltenv, given, dunders, arguments)
+    except SourceFailed as error:
+        live = getattr(error.__cause__, "live", "")
+        raise _failed(job, f"the renderer {step.name}: {error}", 1, live=live) from error
+    if isinstance(data, str):
+        return Flow(text=flow.text if data == flow.text.text else Text(data, ()))
+    return replace(flow, data=data, loaded=True, blocks=None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Others(Mapping[str, Callable[..., Value]]):
+    """`renderers` as a renderer of the tree is given them: by name, each called as Salt's are."""
+
+    job: Job
+    variables: Variables
+
+    def __getitem__(self, name: str) -> Callable[..., Value]:
+        if name not in RENDERERS:
+            raise KeyError(name)
+
+        def render(data: Any, saltenv: str = "base", sls: str = "", argline: str = "", **named: Any) -> Value:
+            steps = steps_for(self.job, f"{name} {argline}".strip())
+            text = data.read() if hasattr(data, "read") else data
+            given = (
+                Flow(text=plain_text(text))
+                if isinstance(text, str)
+                else Flow(text=plain_text(""), data=text, loaded=True)
+            )
+            done = run_steps(self.job, steps, {**self.variables, **(named.get("context") or {})}, given)
+            return done.data if done.loaded else io.StringIO(done.text.text)
+
+        return render
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(RENDERERS)
+
+    def __len__(self) -> int:
+        return len(RENDERERS)
 
 
 def _yaml(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
@@ -182,9 +251,8 @@ def _stateconf(job: Job, flow: Flow, argument: str, variables: Variables) -> Flo
         options = stateconf.options_of(argument)
         if options.given_data:
             return replace(flow, data=stateconf.prepared(_mapping(flow), sls, options), loaded=True)
-        wanted, context = f"{options.template}|{options.data}", job.context
         # Through the same door: what is not allowed on a first line is not allowed behind stateconf.
-        steps = steps_named(wanted, job.source, path=job.path, saltenv=context.saltenv, opts=context.opts)
+        steps = steps_for(job, f"{options.template}|{options.data}")
         conf: dict[str, Value] = {}
         marker = stateconf.END_MARKER.search(flow.text.text)
         if marker is not None:

@@ -5,7 +5,7 @@ Called by `pipeline`. Knows names and arguments of renderers, not what they do: 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from highstate.render.context import RenderFailed
@@ -42,20 +42,29 @@ def without_shebang(text: str) -> str:
     return "\n" + text.partition("\n")[2] if text.startswith("#!") else text
 
 
-def steps_of(source: str, default: str, *, path: str, saltenv: str, opts: Mapping[str, Value]) -> tuple[Step, ...]:
-    """The steps of a template, by its first line or else by `default`; RenderFailed when there are no such renderers.
-
-    `opts` are those that allow renderers: `allow_py_renderer`, `renderer_whitelist`, `renderer_blacklist`.
-    """
+def pipeline_of(source: str, default: str) -> str:
+    """The pipeline of a template: by its first line, or else the default."""
     asked = shebang(source)
-    return steps_named(_JOINED.get(asked, asked) or default, source, path=path, saltenv=saltenv, opts=opts)
+    return _JOINED.get(asked, asked) or default
 
 
-def steps_named(wanted: str, source: str, *, path: str, saltenv: str, opts: Mapping[str, Value]) -> tuple[Step, ...]:
-    """The steps of a pipeline, which the first line of `source` asks for, if any does; RenderFailed as `steps_of`."""
+def steps_named(
+    wanted: str,
+    source: str,
+    *,
+    path: str,
+    saltenv: str,
+    opts: Mapping[str, Value],
+    own: Callable[[str], bool],
+) -> tuple[Step, ...]:
+    """The steps of a pipeline, which the first line of `source` asks for, if any does.
+
+    RenderFailed when there are no such renderers. `opts` are those that allow renderers: `allow_py_renderer`,
+    `renderer_whitelist`, `renderer_blacklist`. `own` tells whether the tree brings a renderer.
+    """
     steps = tuple(_step(part) for part in wanted.split("|"))
     for step in steps:
-        wrong, hint = _refused(step.name, opts)
+        wrong, hint = _refused(step.name, opts, own)
         if wrong:
             pos = Pos(file=path, saltenv=saltenv, line=1, template_line=1, stage=Stage.RENDER)
             shown = excerpt(source, 1, 1) if shebang(source) else ""
@@ -68,17 +77,20 @@ def _step(part: str) -> Step:
     return Step(name, argument.strip())
 
 
-def _refused(name: str, opts: Mapping[str, Value]) -> tuple[str, str]:
+def _refused(name: str, opts: Mapping[str, Value], own: Callable[[str], bool]) -> tuple[str, str]:
     """Why a renderer cannot be used, and what to do; empty texts when it can."""
-    if name not in RENDERERS:
-        hint = near(name, RENDERERS) or f"the first line may name {', '.join(RENDERERS)}, with | between them"
-        if name in _GONE:
-            hint = "write it for jinja|yaml, or for py"
-        return f"the renderer {name!r} is not known", hint
     allowed, refused = opts.get("renderer_whitelist") or (), opts.get("renderer_blacklist") or ()
     if (allowed and name not in allowed) or name in refused:
         return f"the renderer {name!r} is not allowed here", "see the options renderer_whitelist and renderer_blacklist"
-    if name in PYTHON and not opts.get("allow_py_renderer", True):
+    python = opts.get("allow_py_renderer", True)
+    if name not in RENDERERS and not (python and own(name)):
+        hint = near(name, RENDERERS) or f"the first line may name {', '.join(RENDERERS)}, with | between them"
+        if name in _GONE:
+            hint = "write it for jinja|yaml, or for py"
+        if not python:
+            hint += "; Python of the tree, as in _renderers, is switched off: see the option allow_py_renderer"
+        return f"the renderer {name!r} is not known", hint
+    if name in PYTHON and not python:
         return (
             f"the renderer {name!r} runs Python of the tree, which is switched off",
             "see the option allow_py_renderer",

@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from minion.usermodules.face import install_face
@@ -56,6 +56,8 @@ class UserModules:
     dunders: Dunders
     failures: dict[str, str] = field(default_factory=dict)
     """`kind.name` -> why it cannot be used."""
+    told: bool = False
+    """Whether failures are told by whoever asks for a module, so that the log need not have them."""
     lock: threading.RLock = field(default_factory=threading.RLock)
     _kinds: dict[str, dict[str, Loaded]] = field(default_factory=dict)
 
@@ -84,6 +86,14 @@ class UserModules:
                         self._kinds[kind][one.name] = _joined(self._kinds[kind].get(one.name), one)
             return self._kinds[kind]
 
+    def bind(self, dunders: Mapping[str, Any]) -> None:
+        """Have all modules see these dunders, those that are loaded already too."""
+        with self.lock:
+            self.dunders = lambda: dunders
+            for modules in self._kinds.values():
+                for one in modules.values():
+                    one.module.__dict__.update(dunders)
+
     def function(self, fun: str) -> UserFunction | None:
         """An execution function by its full name."""
         module, _, name = fun.partition(".")
@@ -108,18 +118,26 @@ class UserModules:
         module.__dict__["__context__"] = self.context
         try:
             sys.modules[module.__name__] = module  # dataclasses and pickle look there
-            exec(compile(self.store.source(oid), module.__file__, "exec"), module.__dict__)  # noqa: S102  (its purpose)
+            exec(_code(self.store.source(oid), module.__file__), module.__dict__)  # noqa: S102  (its purpose)
             start = module.__dict__.get("__init__")
             if isinstance(start, FunctionType):
                 start(module.__dict__["__opts__"])
             name, refused = _virtual(module, file)
-        except Exception as error:
-            name, refused = file, f"{type(error).__name__}: {error}{_place(error, module.__file__)}"
-            log.exception("event=user_module_failed kind=%s module=%s", kind, file)
+        except (Exception, SystemExit) as error:
+            name, refused = file, f"{type(error).__name__}: {error}{place_of(error, module.__file__)}"
+            if not self.told:
+                log.exception("event=user_module_failed kind=%s module=%s", kind, file)
         if refused:
             self.failures[f"{kind}.{file}"] = refused
             return None
         return Loaded(name=name, module=module, functions=_functions(module))
+
+
+@functools.lru_cache(maxsize=64)
+def _code(source: bytes, file: str) -> CodeType:
+    """Compiled once, where a compile loads a module anew for each minion."""
+    code: CodeType = compile(source, file, "exec")
+    return code
 
 
 def _joined(first: Loaded | None, second: Loaded) -> Loaded:
@@ -129,12 +147,14 @@ def _joined(first: Loaded | None, second: Loaded) -> Loaded:
     return replace(second, functions={**first.functions, **second.functions})
 
 
-def _place(error: Exception, file: str) -> str:
-    """Where in the module it was, as far as the error tells."""
+def place_of(error: BaseException, file: str) -> str:
+    """Where in the module (or, with `_KIND/`, in those of a kind) it was, as far as the error tells."""
     if isinstance(error, SyntaxError):
         return ""  # its text has the line
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    return f" ({file}, line {lines[-1]})" if lines else f" ({file})"
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(file)]
+    if frames:
+        return f" ({frames[-1].filename}, line {frames[-1].lineno})"
+    return "" if file.endswith("/") else f" ({file})"
 
 
 def _virtual(module: ModuleType, file: str) -> tuple[str, str]:

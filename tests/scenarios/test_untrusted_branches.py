@@ -85,6 +85,45 @@ def test_programs_of_a_branch_are_not_run_for_a_preview(make_rig):
     assert json.loads(shown.stdout)["started"]["broken"] == 1
 
 
+MODULES = {
+    "_renderers/own.py": "render",
+    "_pillar/own.py": "ext_pillar",
+    "_tops/own.py": "top",
+    "_runners/own.py": "who",
+}
+MODULE = """
+import pathlib
+
+pathlib.Path({marker!r}).write_text("ran")
+
+def {function}(*args, **kwargs):
+    return {{}}
+"""
+
+
+def test_modules_of_a_branch_are_not_run_for_a_preview(make_rig):
+    rig = make_rig(minions={"web1": {}}, master_tops={"own": {}}, compile_confinement=False)
+    (rig.work / "states/_tops").mkdir()
+    (rig.work / "states/_tops/own.py").write_text("def top(**kwargs):\n    return {}\n")
+    rig.wait_applied(rig.push("tops of the tree"))
+    rig.git("checkout", "-q", "-b", "branch")
+    marker = rig.directory / "marker"
+    for path, function in MODULES.items():
+        (rig.work / "states" / path).parent.mkdir(exist_ok=True)
+        (rig.work / "states" / path).write_text(MODULE.format(marker=str(marker), function=function))
+    app = rig.work / "states/app.sls"
+    app.write_text("#!jinja|own|yaml\n{{ salt['saltutil.runner']('own.who') }}\n" + app.read_text())
+    rig.push("modules", branch="branch")
+    shown = previewed(rig, "branch")
+    assert not marker.exists()
+    assert "allow_py_renderer" in shown.stdout
+    assert json.loads(shown.stdout)["started"]["broken"] == 1
+    rig.git("checkout", "-q", "main")
+    rig.git("merge", "-q", "branch")
+    rig.push_head()
+    rig.wait("the modules to be run", marker.exists)
+
+
 def test_the_top_file_of_a_branch_gives_nobody_states(make_rig):
     rig = make_rig(minions={"web1": {}}, gitfs_update_interval=1)
     first = rig.push("first")
