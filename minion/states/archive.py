@@ -56,7 +56,9 @@ def extracted(
     enforce_toplevel: bool = True,
     overwrite: bool = False,
     clean: bool = False,
+    clean_parent: bool = False,
     force: bool = False,
+    extract_perms: bool = True,
     trim_output: Value = False,
     source_hash_update: bool = False,
     password: Value = None,
@@ -64,8 +66,11 @@ def extracted(
 ) -> Plan:
     """Everything in the archive is there. What is there is looked into only with `overwrite` or `source_hash_update`.
 
-    Of tar's `options` only `--strip-components` means something here.
+    Of tar's `options` only `--strip-components` means something here. Before it is laid out, `clean` takes away what is
+    there under the archive's own topmost names, and `clean_parent` all that is in the directory.
     """
+    if clean and clean_parent:
+        raise StateFailed("Only one of 'clean' and 'clean_parent' can be set to True")
     top, found = behind(machine, checked(name.rstrip("/") or "/", "extracted"))
     if found is not None and found.kind != "directory" and not force:
         raise StateFailed(f"{name} exists and is not a directory. Set 'force' to True to have it replaced.")
@@ -74,7 +79,7 @@ def extracted(
     owner = perms(user, group, None)
     check = Check(source_hash_name=str(source_hash_name or ""), skip=bool(skip_verify), use_etag=bool(use_etag))
     data = of_source(machine, source, saltenv, Template(variables={}), source_hash, check)
-    members = _stripped(read_members(data, archive_format, password), _strip(options))
+    members = _stripped(read_members(data, archive_format, password, modes=extract_perms), _strip(options))
     if enforce_toplevel:
         _one_top(members, name)
     has_to_match = bool(overwrite or source_hash_update)
@@ -82,24 +87,46 @@ def extracted(
     if not wrong:
         return _owned(machine, name, top, members, owner)
 
+    in_the_way = [top] if clean_parent and found is not None else _tops_there(machine, top, members) if clean else []
+    if found is not None and found.kind != "directory":
+        in_the_way = [top]
+
     def act(machine: Machine) -> None:
-        if found is not None and found.kind != "directory":
-            machine.remove(top)
-        if clean:
-            for entry in machine.listdir(top) if machine.stat(top) else ():
-                machine.remove(posixpath.join(top, entry))
-        _lay_out(machine, top, members, members if clean else wrong, owner)
+        for path in in_the_way:
+            machine.remove(path)
+        _lay_out(machine, top, members, members if in_the_way else wrong, owner)
 
     place = f"{name.rstrip('/')}/"
     why = ", due to source_hash update" if source_hash_update else "" if overwrite else _ABSENT
     files = _trimmed([one.path for one in members], trim_output)
     made = Change(key="directories_created", shown=[place], act=with_its_neighbour)
+    cleaned = Change(key="removed", shown=_removed(machine, in_the_way, clean_parent, place), act=with_its_neighbour)
+    is_new = found is None or in_the_way == [top]
     shown_source = source[0] if isinstance(source, list) else source
     return Plan(
-        changes=(*((made,) if found is None else ()), Change(key="extracted_files", shown=files, act=act)),
-        pending=f"Archive {shown_source} would be extracted to {place}{why}",
+        changes=(
+            *((made,) if is_new else ()),
+            *((cleaned,) if in_the_way else ()),
+            Change(key="extracted_files", shown=files, act=act),
+        ),
+        pending=f"Archive {shown_source} would be extracted to {place}"
+        f"{', after cleaning destination path(s)' if clean else ''}{why}",
         done=f"{shown_source} extracted to {place}{why}",
     )
+
+
+def _tops_there(machine: Reader, top: str, members: Sequence[Member]) -> list[str]:
+    """What is there under the topmost names of the archive."""
+    paths = (posixpath.join(top, one) for one in sorted({one.path.partition("/")[0] for one in members}))
+    return [path for path in paths if machine.stat(path) is not None]
+
+
+def _removed(machine: Reader, paths: Sequence[str], whole: bool, place: str) -> Value:
+    """As Salt shows what has to go first: directories end in a slash."""
+    if whole:
+        return f"Directory {place} was removed prior to the extraction"
+    found = ((path, machine.stat(path)) for path in paths)
+    return [f"{path}/" if one is not None and one.kind == "directory" else path for path, one in found]
 
 
 def _owned(machine: Reader, name: str, top: str, members: Sequence[Member], owner: Perms) -> Plan:
@@ -114,14 +141,17 @@ def _owned(machine: Reader, name: str, top: str, members: Sequence[Member], owne
     )
 
 
-def read_members(data: bytes, archive_format: Value, password: Value = None) -> list[Member]:
-    """What is in the archive; StateFailed when it is none, or holds what must not be unpacked."""
+def read_members(data: bytes, archive_format: Value, password: Value = None, *, modes: bool = True) -> list[Member]:
+    """What is in the archive; StateFailed when it is none, or holds what must not be unpacked.
+
+    `modes`: whether files of a zip archive have the modes that it names.
+    """
     kind = str(archive_format).lower() if archive_format else None
     if kind not in (None, "tar", "zip"):
         raise StateFailed(f"archive_format {kind} is not supported; it can be tar or zip")
     try:
         is_zip = kind == "zip" or (kind is None and zipfile.is_zipfile(io.BytesIO(data)))
-        members = _zip(data, password) if is_zip else _tar(data)
+        members = _zip(data, password, modes) if is_zip else _tar(data)
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, RuntimeError) as error:
         raise StateFailed(f"The archive cannot be read: {error}") from None
     links = {one.path for one in members if one.kind == "symlink"}
@@ -155,7 +185,7 @@ def _tar(data: bytes) -> list[Member]:
     return list(members.values())
 
 
-def _zip(data: bytes, password: Value) -> list[Member]:
+def _zip(data: bytes, password: Value, modes: bool) -> list[Member]:
     members: dict[str, Member] = {}
     size = 0
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -171,7 +201,8 @@ def _zip(data: bytes, password: Value) -> list[Member]:
             if stat.S_ISLNK(bits):
                 members[path] = Member(path=path, kind="symlink", mode="0777", target=content.decode())
             else:
-                members[path] = Member(path=path, kind="file", mode=f"{bits & 0o777 or 0o644:04o}", data=content)
+                mode = (modes and bits & 0o777) or 0o644
+                members[path] = Member(path=path, kind="file", mode=f"{mode:04o}", data=content)
     return list(members.values())
 
 

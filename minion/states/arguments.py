@@ -78,8 +78,6 @@ IGNORED: Mapping[str, tuple[str, ...]] = {
 REFUSED: Mapping[str, Mapping[str, str]] = {
     "archive.extracted": {
         **_SIGNED,
-        "extract_perms": "set modes with file.directory and recurse",
-        "clean_parent": "use clean, which empties the directory that is extracted to",
         "enforce_ownership_on": "set owners with file.directory and recurse",
     },
     "environ.setenv": {"update_minion": "the agent's environment is its unit's: put the variable there"},
@@ -102,7 +100,7 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
     },
     "git.cloned": _GIT,
     "git.config_set": _GIT,
-    "git.config_unset": {**_GIT, "value_regex": "name the values that are to stay with git.config_set"},
+    "git.config_unset": _GIT,
     "git.detached": {**_GIT, "hard_reset": "use git.latest with force_reset"},
     "git.latest": _GIT,
     "git.present": _GIT,

@@ -17,6 +17,7 @@ from minion.states.git_repo import Repo, Tags, without_password
 from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
 _SHA = re.compile(r"[0-9a-f]{40}")
+_MULTIVAR = "Multivar(s) matched by the key expression"
 _ENV = {"GIT_TERMINAL_PROMPT": "0"}
 """A password that is not there is an error, and not a question that nobody answers."""
 
@@ -204,25 +205,28 @@ def config_unset(
     repo: Value = None,
     user: Value = None,
     all: bool = False,  # noqa: A002  (Salt's name)
+    value_regex: Value = None,
     **arguments: Value,
 ) -> Plan:
-    """A setting of git is not there."""
+    """A setting of git is not there, or not with values that `value_regex` fits."""
     where, as_user = _scope(repo, user, arguments.get("global"))
-    old = _settings(machine, where, as_user, name)
+    pattern = [] if value_regex is None else [str(value_regex)]
+    old = _settings(machine, where, as_user, name, *pattern)
     if not old:
         return Plan(comment="No matching keys are set")
     if len(old) > 1 and not all:
-        raise StateFailed(f"'{name}' has {len(old)} values: set all to True to have them all unset")
+        what = "Multiple values are matched by value_regex for the following keys" if pattern else _MULTIVAR
+        raise StateFailed(f"{what} (set 'all' to True to force removal): {name} ({', '.join(old)})")
 
     def act(machine: Machine) -> None:
-        done = machine.run([*where, "--unset-all", name], runas=as_user)
+        done = machine.run([*where, "--unset-all", name, *pattern], runas=as_user)
         if done.returncode != 0:
             raise StateFailed(f"Failed to unset '{name}': {done.stderr.strip()}")
 
     return Plan(
-        changes=(Change(key=name, shown={"old": old, "new": None}, act=act),),
-        pending=f"{len(old)} key(s) would have value(s) unset",
-        done=f"{len(old)} key(s) had value(s) unset",
+        changes=(Change(key=name, shown=old, act=act),),
+        pending="1 key(s) would have value(s) unset",
+        done="Value(s) successfully unset",
     )
 
 
@@ -346,8 +350,8 @@ def _scope(repo: Value, user: Value, is_global: Value) -> tuple[list[str], str |
             ["git", "-c", f"safe.directory={place}", "-C", place, "config", "--local"]), as_user  # fmt: skip
 
 
-def _settings(machine: Reader, where: Sequence[str], user: str | None, name: str) -> list[str]:
-    argv = [*where, "--get-all", name]
+def _settings(machine: Reader, where: Sequence[str], user: str | None, name: str, *pattern: str) -> list[str]:
+    argv = [*where, "--get-all", name, *pattern]
     asked = machine.query(argv if user is None else ["runuser", "-u", user, "--", *argv])
     if asked.returncode not in (0, 1):
         raise StateFailed(f"Settings of git cannot be read: {asked.stderr.strip() or asked.stdout.strip()}")

@@ -195,6 +195,40 @@ def test_archives_are_laid_out(settles: Settles, tmp_path: Path) -> None:
     assert skipped.comment == f"Path {top} exists"
 
 
+@pytest.mark.parametrize(
+    ("option", "left"), [("clean", ["app", "app/run", "other"]), ("clean_parent", ["app", "app/run"])]
+)
+def test_what_is_cleaned_before_an_archive_is_laid_out(
+    settles: Settles, tmp_path: Path, option: str, left: list[str]
+) -> None:
+    (tmp_path / "a.tar").write_bytes(tar({"app/run": b"1"}))
+    top = tmp_path / "opt"
+    (top / "app").mkdir(parents=True)
+    (top / "app/mine").touch()
+    (top / "other").touch()
+    result = settles("archive.extracted", top, source=str(tmp_path / "a.tar"), **{option: True})
+    assert sorted(str(path.relative_to(top)) for path in top.rglob("*")) == left
+    if option == "clean":
+        assert result.changes == {"removed": [f"{top}/app/"], "extracted_files": ["app/run"]}
+    else:
+        removed = f"Directory {top}/ was removed prior to the extraction"
+        assert result.changes["removed"] == removed
+        assert result.changes["directories_created"] == [f"{top}/"]
+    both = settles("archive.extracted", top, source=str(tmp_path / "a.tar"), clean=True, clean_parent=True)
+    assert both.comment == "Only one of 'clean' and 'clean_parent' can be set to True"
+
+
+def test_modes_of_a_zip_are_left_aside(settles: Settles, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        one = zipfile.ZipInfo("v1/x")
+        one.external_attr = 0o100755 << 16
+        archive.writestr(one, "1")
+    for perms, mode in ((True, 0o755), (False, 0o644)):
+        top = tmp_path / str(perms)
+        settles("archive.extracted", top, source=str(tmp_path / "a.zip"), extract_perms=perms)
+        assert (top / "v1/x").stat().st_mode & 0o777 == mode
+
+
 def test_a_zip_and_stripped_components(settles: Settles, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("v1/bin/x", "1")
@@ -281,6 +315,11 @@ def test_settings_of_git(settles: Settles, remote: Path) -> None:
     assert result.changes == {"user.name": {"old": None, "new": ["a"]}}
     settles("git.config_set", "x.y", multivar=["1", "2"], repo=str(remote))
     assert git(remote, "config", "--get-all", "x.y") == "1\n2"
+    part = settles("git.config_unset", "x.y", repo=str(remote), value_regex="^2")
+    assert (part.comment, part.changes) == ("Value(s) successfully unset", {"x.y": ["2"]})
+    git(remote, "config", "--add", "x.y", "3")
+    several = settles("git.config_unset", "x.y", repo=str(remote))
+    assert several.comment.endswith("(set 'all' to True to force removal): x.y (1, 3)")
     settles("git.config_unset", "x.y", repo=str(remote), all=True)
     assert settles("git.config_unset", "x.y", repo=str(remote)).comment == "No matching keys are set"
     assert settles("git.config_set", "a.b", value="c").result is False
