@@ -68,6 +68,9 @@ class Metrics:
             ["remote"],
             registry=self.registry,
         )
+        self._left_out = Gauge(
+            "saltern_git_files_left_out", "Names in a tree that are no files", ["remote"], registry=self.registry
+        )
         self._messages = self._counter("bus_messages", "Messages on the wire", "direction", "type")
         self._refusals = self._counter("wire_refusals", "Messages and connections that were refused", "reason")
         self._runs = self._counter("runs", "Runs that ended", "kind", "outcome")
@@ -116,6 +119,10 @@ class Metrics:
     def weighed(self, remote: str, size: int) -> None:
         """The mirror of a remote has so many bytes."""
         self._weight.labels(remote).set(size)
+
+    def left_out(self, remote: str, count: int) -> None:
+        """So many names in the tree of a remote are no files."""
+        self._left_out.labels(remote).set(count)
 
     def sent(self, kind: str, count: int = 1) -> None:
         """A message went to a minion."""

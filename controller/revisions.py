@@ -23,6 +23,7 @@ from controller.policy import Policy, PolicyInvalid, read_policy
 from controller.store import MinionRecord, RevisionRecord, Store, StoreError
 from controller.treefiles import TreeFiles
 from gitfs import Changes, Fetched, FetchFailed, GitfsError, Revision, Source, Trees
+from gitfs.inspection import left_out_counts
 from highstate import Minion
 from reactors import Bus
 
@@ -117,6 +118,8 @@ class Revisions:
             self._weighed = self.clock()
             for remote, size in self.source.disk_bytes().items():
                 self.metrics.weighed(remote, size)
+            for remote, count in left_out_counts(self.trees).items() if self.trees else ():
+                self.metrics.left_out(remote, count)
         return done
 
     async def _take_live_or_retry(self) -> None:

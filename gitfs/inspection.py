@@ -1,12 +1,14 @@
 """What people ask about one remote: what it shows, whether it answers, whether its mirror is sound, what it weighs.
 
-Called by the command line. Changes nothing but the mark by which the next fetch rebuilds a mirror that is damaged.
+Called by the command line, and by the controller for its metrics. Changes nothing but the mark by which the next fetch
+rebuilds a mirror that is damaged.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from gitfs.mirror import Mirror
 from gitfs.relay import way_to
 from gitfs.settings import RemoteSettings
 from gitfs.snapshot import GitLayer, Snapshot
+from gitfs.source import Trees
 from gitfs.transport import Callbacks, failures
 from gitfs.upkeep import disk_bytes
 
@@ -84,6 +87,26 @@ def last_fetch(mirror: Mirror) -> float | None:
 def _left_out(mirror: Mirror, settings: RemoteSettings, place: Place) -> dict[str, str]:
     layer = GitLayer.of(mirror.path, settings.name, place.commit, place.root, place.mountpoint)
     return dict(Snapshot(environments={"base": (layer,)}).left_out())
+
+
+def left_out_counts(trees: Trees) -> dict[str, int]:
+    """Remote -> names that are no files in what is live of it, in `base` or the first saltenv that shows it.
+
+    Costs next to nothing for trees whose files were listed before. A mirror that is damaged is passed over.
+    """
+    found: dict[str, int] = {}
+    for snapshot in (trees.files, trees.pillar):
+        seen: dict[str, int] = {}
+        for saltenv in sorted(snapshot.environments, key=lambda saltenv: (saltenv != "base", saltenv)):
+            layers = [layer for layer in snapshot.environments[saltenv] if isinstance(layer, GitLayer)]
+            fresh = [layer for layer in layers if layer.remote not in seen]
+            for layer in fresh:
+                with suppress(OSError):
+                    refused = len(objects.listing(layer.mirror, layer.tree, layer.lfs).refused)
+                    seen[layer.remote] = seen.get(layer.remote, 0) + refused
+        for remote, count in seen.items():
+            found[remote] = found.get(remote, 0) + count
+    return found
 
 
 def ask(settings: RemoteSettings) -> tuple[str, ...]:

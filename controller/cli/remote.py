@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,7 +60,7 @@ def fetch(names: tuple[str, ...], timeout: float, out: str, config_dir: Path) ->
     """Have the controller fetch remotes now (by name or URL; all without NAMES), and wait for it."""
     from controller.questions import RemotesQuestion
 
-    with Client(config_dir) as client:
+    with _fetching(config_dir) as client:
         before = client.get("/remotes", tuple[RemoteStatus, ...])
         client.post("/remotes/fetch", RemotesQuestion(names=names), FetchView)
         asked = {each.name: each.last_fetch for each in before if not names or _is_named(each, names)}
@@ -74,6 +75,22 @@ def fetch(names: tuple[str, ...], timeout: float, out: str, config_dir: Path) ->
     if waiting:
         output.remark(f"still waiting for {', '.join(waiting)}")
     return FAILED if waiting or any(each.error for each in remotes) else OK
+
+
+@contextlib.contextmanager
+def _fetching(config_dir: Path) -> Iterator[Client]:
+    """The controller. It alone writes to the mirrors: they are its user's, and what it fetches it also takes live."""
+    with contextlib.ExitStack() as stack:
+        try:
+            client = stack.enter_context(Client(config_dir))
+        except Failure as failure:
+            if failure.code != UNREACHABLE:
+                raise
+            meanwhile = "nothing was fetched. The controller fetches all remotes when it starts; until then\n" + (
+                "  `saltern remote check` asks whether they answer, and `saltern remote list` says what is here"
+            )
+            raise Failure(failure.message, UNREACHABLE, hint=f"{failure.hint}\n  {meanwhile}") from None
+        yield client
 
 
 @remote_command.command("show")

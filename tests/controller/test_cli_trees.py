@@ -131,6 +131,14 @@ def test_fetch_asks_the_controller(saltern, desk, served):
     assert desk.hints == ["nowhere"]
 
 
+def test_fetch_while_the_controller_is_down_says_what_to_do(saltern, fetched, config_dir):
+    failed = saltern("remote", "fetch")
+    assert failed.code == 3
+    assert "no controller answers" in failed.err
+    assert f"start it with: saltern controller -c {config_dir}" in failed.err
+    assert "saltern remote check" in failed.err
+
+
 def test_every_verb_as_json_while_the_controller_is_down(saltern, saltern_process, fetched):
     listed = saltern("remote", "list", "--out", "json")
     assert listed.code == 0
@@ -175,9 +183,11 @@ def test_what_is_left_out_is_counted_and_explained(saltern, repository, tmp_path
     subprocess.run(["git", "push", "-q", str(repository), "main"], **run)
     from controller.settings import load_settings
     from controller.sources import open_source
+    from gitfs.inspection import left_out_counts
 
     with open_source(load_settings(config_dir)) as source:
         source.fetch()
+        assert left_out_counts(source.live()) == {"states": 2}
     listed = saltern("ls")
     assert listed.out.splitlines() == ["odd?name", "top.sls"]
     assert "2 more are no files here" in listed.err

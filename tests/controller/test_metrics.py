@@ -37,6 +37,7 @@ def test_things_that_happen_are_counted(metrics):
     metrics.fetched("states", 0.1, ok=True)
     metrics.kept_back("states", 2)
     metrics.weighed("states", 4096)
+    metrics.left_out("states", 3)
     metrics.sent("Run")
     metrics.received("RunResult", 2)
     metrics.refused("malformed", 4)
@@ -49,6 +50,7 @@ def test_things_that_happen_are_counted(metrics):
     assert value(metrics, "saltern_git_fetch_errors_total", remote="states") == 1
     assert value(metrics, "saltern_git_refs_refused", remote="states") == 2
     assert value(metrics, "saltern_git_disk_bytes", remote="states") == 4096
+    assert value(metrics, "saltern_git_files_left_out", remote="states") == 3
     assert value(metrics, "saltern_bus_messages_total", direction="out", type="Run") == 1
     assert value(metrics, "saltern_bus_messages_total", direction="in", type="RunResult") == 2
     assert value(metrics, "saltern_wire_refusals_total", reason="malformed") == 4

@@ -31,6 +31,7 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     metrics.memo_checked(equal=True)
     metrics.fetched("states", 0.1, ok=False)
     metrics.kept_back("states", 1)
+    metrics.left_out("states", 1)
     metrics.weighed("states", 1)
     metrics.sent("Run")
     metrics.received("Alive")
@@ -65,6 +66,7 @@ def test_the_fixture_calls_all_there_is():
         "memo_checked",
         "fetched",
         "kept_back",
+        "left_out",
         "weighed",
         "sent",
         "received",
