@@ -304,6 +304,8 @@ CASES: tuple[Case, ...] = (
          arguments={"key": KEY, "enc": "ed25519", "config": "{top}/known"}),
     Case(fun="ssh_known_hosts.absent", name="case.example.org", arguments={"config": "{top}/known"},
          files={"known": f"case.example.org ssh-ed25519 {KEY}\n"}),
+    Case(fun="stateconf.set", name="x", arguments={"port": 80}),
+    Case(fun="stateconf.context", name="x", arguments={"port": 80}),
     Case(fun="sysctl.present", name="kernel.hostname",
          arguments={"value": "{hostname}", "config": "{top}/sysctl.conf"}),
     Case(fun="test.check_pillar", name="x"),

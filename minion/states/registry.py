@@ -43,6 +43,7 @@ MODULES = (
     "service",
     "ssh_auth",
     "ssh_known_hosts",
+    "stateconf",
     "sysctl",
     "test",
     "timezone",

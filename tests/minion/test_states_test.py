@@ -8,6 +8,7 @@ from highstate.run import run
 from highstate.types import Chunk, StateResult
 from minion.states.engine import StateEngine
 from minion.states.machine import LocalMachine
+from minion.states.registry import find
 
 PRETENDED = {"testing": {"old": "Unchanged", "new": "Something pretended to change"}}
 
@@ -68,3 +69,9 @@ def test_check_pillar() -> None:
         'Type of pillar key "t" is not an integer.\n'
         'Type of pillar key "a" is not a string.\n'
     )
+
+
+@pytest.mark.parametrize("fun", ["set", "context"])
+def test_parameters_of_an_sls_are_a_state_without_an_effect(fun: str) -> None:
+    plan = find("stateconf", fun, "s").call(LocalMachine(sources_port=MemoryFiles({})), "s::params", port=80)
+    assert (plan.changes, plan.comment, plan.result) == ((), "", True)
