@@ -10,7 +10,11 @@ from controller.compile_worker import Request
 from controller.compiler import ProcessCompiler
 from controller.confinement import Walls
 from controller.minion_facts import Heard
-from highstate import MemoryFiles, Minion
+from controller.offline.cases import parse_case
+from controller.offline.linting import LintJob, lint
+from controller.offline.show import answer_case
+from highstate import MemoryFiles, Minion, Settings
+from highstate.lint import Sample
 from wire.messages import FactAnswer
 
 STATES = {
@@ -99,3 +103,27 @@ async def test_what_is_switched_off_is_not_even_loaded(compiler, tmp_path):
         assert not marker.exists()
         await free.compile(request(everywhere, ids=("web1",)))
         assert marker.exists(), "the same is run where it may be"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for path, text in STATES.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    return tmp_path
+
+
+def test_offline_tools_take_those_of_ones_own_tree(folder):
+    options = {"ext_pillar": [{"inventory": ["key"]}], "master_tops": {"roles": "x"}}
+    data = {"file_roots": {"base": [str(folder)]}, "grains": {"id": "web1"}, "highstate": True, "opts": options}
+    answer = answer_case(parse_case(data)[0])
+    assert answer.errors == ()
+    assert [(low["__id__"], low["name"]) for low in answer.result] == [("web1", "xweb1"), ("extra", "extra")]
+    (folder / "_renderers/mine.py").write_text("import does_not_exist\n")
+    [problem] = answer_case(parse_case(data)[0]).errors
+    assert "does_not_exist" in problem.message
+    samples = (Sample(name="one", grains={}),)
+    job = LintJob(file_roots={"base": [str(folder)]}, pillar_roots={}, samples=samples, settings=Settings())
+    assert "does_not_exist" in next(one.message for one in lint(job, timeout=30.0) if one.file == "app.sls")
+    (folder / "_renderers/mine.py").write_text(STATES["_renderers/mine.py"])
+    assert [one for one in lint(job, timeout=30.0) if one.file == "app.sls"] == []

@@ -6,6 +6,7 @@ import pytest
 
 from highstate import Memo, MemoryFiles, Minion, Settings, compile_minion
 from highstate.ports import NO_PORTS, Fact
+from minion.compilers import RootsCompiler
 from minion.programs import Programs, Tree
 
 WEB = Minion(id="web1", grains={"id": "web1", "role": "web"})
@@ -146,6 +147,15 @@ def test_what_is_wrong_with_a_renderer_is_told_at_the_first_line_and_hides_no_ot
     assert (problem.pos.file, problem.pos.line) == ("app.sls", 1)
 
 
+def test_virtual_is_asked_for_each_minion():
+    virtual = "def __virtual__():\n    return __grains__['role'] == 'web', 'only for web'\n"
+    some = {"_renderers/some.py": virtual + "def render(*a, **k):\n    return {'some': {'test.nop': []}}\n"}
+    text = {"app.sls": "#!some\nx"}
+    assert names(compiled(text, some)) == ["some"]
+    [problem] = compiled(text, some, minion=DB).errors
+    assert problem.message == "the renderer some: only for web"
+
+
 def test_what_may_be_run_is_an_option():
     text = {"app.sls": "#!upper\nx"}
     for options, why in (
@@ -255,6 +265,15 @@ def test_runners_that_fail_say_why(call, why):
     off = {"allow_py_renderer": False}
     [problem] = compiled({"app.sls": "{{ salt['saltutil.runner']('select.who', arg=[1]) }}"}, opts=off).errors
     assert "switched off" in problem.message
+
+
+def test_masterless_they_are_run_too():
+    tree = files(STATES, {"app.sls": "#!upper WORD|yaml\nSHOUT: {test.nop: []}"})
+    given = {"files": tree, "pillar_files": files(PILLARS), "minion": WEB}
+    compiler = RootsCompiler(**given, opts={"ext_pillar": [{"inventory": ["a"]}]})
+    for done in (compiler.highstate(None), compiler.highstate({"more": 1}), compiler.sls(["app"], "base", None)):
+        assert names(done) == ["WORD"]
+        assert done.pillar["got"][0] == "web1"
 
 
 def test_a_tree_without_programs_changes_no_ports():
