@@ -23,6 +23,7 @@ from minion.settings import DEFAULT_CONFIG_DIR, LOG_LEVELS, BadSettings, Setting
 if TYPE_CHECKING:
     from highstate.run.ports import Surroundings
     from highstate.types import Files
+    from minion.compilers import RootsCompiler
     from minion.modules import Compiler
     from minion.output_highstate import Shown
 
@@ -202,7 +203,7 @@ class _Local:
     def pillar_roots(self) -> Files:
         return _tree(self.options.pillar_root, self.settings.pillar_roots, "/srv/saltern/pillar")
 
-    def roots_compiler(self) -> Compiler:
+    def roots_compiler(self) -> RootsCompiler:
         from highstate.types import Minion
         from minion.compilers import RootsCompiler
 
@@ -210,9 +211,7 @@ class _Local:
         return RootsCompiler(files=self.roots, pillar_files=self.pillar_roots, minion=minion, opts=self.settings.opts)
 
     def local_pillar(self) -> Mapping[str, Any]:
-        from minion.compilers import local_pillar
-
-        return local_pillar(self.pillar_roots, self.settings.id, self.grains, self.settings.opts)
+        return self.roots_compiler().pillar()
 
     @cached_property
     def held(self) -> Any:

@@ -61,6 +61,21 @@ class RootsCompiler:
         given = (self.files, self.pillar_files, self.minion, self.language, names, saltenv)
         return compile_sls(*given, pillar_override=pillar_override, ports=self.ports)
 
+    def pillar(self) -> Mapping[str, Any]:
+        """The minion's pillar; CompileFailed when it does not compile."""
+        from highstate.compile.compiler import Bench
+
+        result = Bench(
+            files=self.files,
+            pillar_files=self.pillar_files,
+            minion=self.minion,
+            settings=self.language,
+            ports=self.ports,
+        ).pillar()
+        if result.errors:
+            raise CompileFailed(result.errors)
+        return result.pillar
+
     def around(self) -> Sequence[Chunk]:
         """Nothing: what an SLS requires is in what it includes."""
         return ()
@@ -109,25 +124,6 @@ class HeldCompiler:
     def _refused(self, message: str) -> Compiled:
         problem = Problem(message=message, pos=Pos(file="the desired state of this minion"))
         return Compiled(minion_id=self.minion_id, errors=(problem,))
-
-
-def local_pillar(files: Files, minion_id: str, grains: Mapping[str, Any], opts: Mapping[str, Any]) -> dict[str, Any]:
-    """The pillar compiled here; CompileFailed when it does not compile."""
-    from highstate.pillar import compile_pillar
-    from highstate.render import Context
-
-    context = Context(minion=Minion(id=minion_id, grains=grains), files=files, opts=opts)
-    result = compile_pillar(
-        context,
-        strategy=opts.get("pillar_source_merging_strategy") or "smart",
-        merge_lists=bool(opts.get("pillar_merge_lists")),
-        env_order=tuple(opts.get("env_order") or ()),
-        nodegroups=opts.get("nodegroups"),
-        pillarenv=opts.get("pillarenv"),
-    )
-    if result.errors:
-        raise CompileFailed(result.errors)
-    return dict(result.pillar)
 
 
 class _NoController:
