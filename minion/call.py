@@ -171,6 +171,7 @@ class _Local:
             minion_id=self.settings.id,
             opts={**self.settings.opts, "id": self.settings.id, "file_client": "local" if local else "remote"},
             make_grains=lambda: self.grains,
+            read_again=lambda what: self.grains_again() if what == "grains" else self.pillar_again(local),
             make_pillar=self.local_pillar if local else lambda: self.held.pillar,
             make_files=(lambda: self.roots) if local else self.held_files,
             make_compiler=self.roots_compiler if local else self.held_compiler,
@@ -209,6 +210,16 @@ class _Local:
 
         minion = Minion(id=self.settings.id, grains=self.grains)
         return RootsCompiler(files=self.roots, pillar_files=self.pillar_roots, minion=minion, opts=self.settings.opts)
+
+    def grains_again(self) -> Mapping[str, Any]:
+        from minion.agent_grains import collect_grains
+
+        self.__dict__["grains"] = found = collect_grains(self.settings)
+        return found
+
+    def pillar_again(self, local: bool) -> Mapping[str, Any]:
+        self.__dict__.pop("pillar_roots", None)
+        return self.local_pillar() if local else self.held.pillar
 
     def local_pillar(self) -> Mapping[str, Any]:
         return self.roots_compiler().pillar()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -184,6 +184,7 @@ def _context(
         minion_id=order.settings.id,
         opts=order.settings.opts,
         make_grains=lambda: order.grains,
+        read_again=lambda what: _grains_again(order) if what == "grains" else held().pillar,
         make_pillar=lambda: held().pillar,
         make_files=lambda: HeldFiles(held(), BlobCache(order.settings.cachedir), questions),
         make_compiler=compiler,
@@ -196,6 +197,12 @@ def _context(
         ask_mine=lambda asked: _mine_of_others(questions, asked),
         make_surroundings=surround,
     )
+
+
+def _grains_again(order: Order) -> Mapping[str, Any]:
+    from minion.agent_grains import collect_grains
+
+    return collect_grains(order.settings)
 
 
 def _mine_of_others(questions: AgentQuestions, asked: str) -> FactAnswer:

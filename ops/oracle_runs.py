@@ -15,10 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from highstate.types import Files
 
 _INSIDE = Path(__file__).with_name("oracle_runs_salt.py")
 _UNSTEADY = ("duration", "start_time", "pid")
+_JID = "20260101000000000000"
 _FAILED = "One or more requisite failed: "
 """Salt names what failed in the order of a set."""
 
@@ -33,6 +37,10 @@ class Case:
     opts: Mapping[str, Any] = field(default_factory=dict)
     unordered: bool = False
     """Its states run beside each other: their order is left to chance."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Path -> text of what else lies in the folder: SLS in `tree`, pillar in `pillar`, static `grains`."""
+    events: bool = False
+    """Whether the events that states ask for are looked at; they stand behind the lines of the log."""
 
 
 Entry = Mapping[str, Any]
@@ -65,10 +73,10 @@ class SaltRuns:
         """What Salt makes of a case."""
         assert self._process.stdout is not None  # noqa: S101  (it was asked for)
         with _folder() as root:
-            tree = root / "tree"
-            tree.mkdir()
-            (tree / "case.sls").write_text(_text(case, root))
-            self._say(json.dumps({"tree": str(tree), "sls": ["case"], "test": case.test, "opts": dict(case.opts)}))
+            _laid_out(case, root)
+            opts = _opts(case, root)
+            asked = {"root": str(root), "sls": ["case"], "test": case.test, "opts": opts, "events": case.events}
+            self._say(json.dumps(asked))
             line = self._process.stdout.readline()
             if not line:
                 raise SystemExit(f"Salt's process ended in the middle of {case.name}")
@@ -89,30 +97,31 @@ class SaltRuns:
 
 def ours(case: Case) -> Answer:
     """What we make of a case."""
-    from highstate.files import MemoryFiles
     from highstate.types import Minion
     from minion.compilers import RootsCompiler
     from minion.modules import CompileFailed, Context, Modules
-    from minion.run_surroundings import surroundings
+    from minion.run_surroundings import SentEvents, surroundings
 
     with _folder() as root:
-        files = MemoryFiles({"base": {"case.sls": _text(case, root).encode()}})
-        minion = Minion(id="oracle", grains={"id": "oracle", "os": "Debian", "os_family": "Debian", "kernel": "Linux"})
+        _laid_out(case, root)
+        opts, sent = _opts(case, root), SentEvents("oracle", _JID)
+        files, pillar = _tree(root, "tree"), _tree(root, "pillar")
+        minion = Minion(id="oracle", grains=_grains(root))
         context = Context(
             minion_id="oracle",
-            opts=case.opts,
-            make_grains=lambda: minion.grains,
+            opts=opts,
+            make_grains=lambda: _grains(root),
+            make_pillar=lambda: _pillar(root),
             make_files=lambda: files,
-            make_compiler=lambda: RootsCompiler(
-                files=files, pillar_files=MemoryFiles({}), minion=minion, opts=case.opts
-            ),
-            failhard=bool(case.opts.get("failhard")),
-            make_surroundings=lambda: surroundings(case.opts),
+            make_compiler=lambda: RootsCompiler(files=files, pillar_files=pillar, minion=minion, opts=opts),
+            failhard=bool(opts.get("failhard")),
+            make_surroundings=lambda: surroundings(opts, told=sent.told),
         )
         try:
             found = {"states": Modules(context).call("state.sls", ["case"], {"test": case.test})}
         except CompileFailed as error:
             found = {"errors": [str(problem) for problem in error.problems]}
+        found["events"] = [[tag, data["ret"]] for tag, data in sent.sent()] if case.events else []
         return _answer(case, json.loads(json.dumps(found, default=str)), root)
 
 
@@ -140,8 +149,39 @@ def _folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def _text(case: Case, root: Path) -> str:
-    return case.text.replace("@ROOT@", str(root))
+def _laid_out(case: Case, root: Path) -> None:
+    for path, text in {**case.files, "tree/case.sls": case.text, "pillar/top.sls": "{}"}.items():
+        place = root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(case.files.get(path, text).replace("@ROOT@", str(root)))
+
+
+def _tree(root: Path, name: str) -> Files:
+    from gitfs import directory_snapshot
+
+    return directory_snapshot({"base": [str(root / name)]})
+
+
+def _pillar(root: Path) -> Mapping[str, Any]:
+    from highstate.pillar import compile_pillar
+    from highstate.render import Context
+    from highstate.types import Minion
+
+    minion = Minion(id="oracle", grains=_grains(root))
+    return compile_pillar(Context(minion=minion, files=_tree(root, "pillar"), opts={})).pillar
+
+
+def _opts(case: Case, root: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(dict(case.opts)).replace("@ROOT@", str(root)))
+    return found
+
+
+def _grains(root: Path) -> dict[str, Any]:
+    import yaml
+
+    static = root / "grains"
+    said = yaml.safe_load(static.read_text()) if static.exists() else {}
+    return {"id": "oracle", "os": "Debian", "os_family": "Debian", "kernel": "Linux", **said}
 
 
 def _answer(case: Case, found: Mapping[str, Any], root: Path) -> Answer:
@@ -155,7 +195,14 @@ def _answer(case: Case, found: Mapping[str, Any], root: Path) -> Answer:
     if case.unordered:
         ranked = {key: {**entry, "__run_num__": 0} for key, entry in sorted(ranked.items())}
         lines.sort()
-    return {**ranked, "log": {"lines": lines}}
+    return {**ranked, "log": {"lines": [*lines, *(_event(tag, ret, root) for tag, ret in found.get("events", ()))]}}
+
+
+def _event(tag: str, ret: Any, root: Path) -> str:
+    """An event in a line: its tag, and all that it tells of the state but what is told of the state itself."""
+    told = _steady(ret, root)
+    more = {name: told[name] for name in sorted(told) if name not in ("changes", "comment", "__run_num__")}
+    return f"{_steady(re.sub(r'/([0-9]{20}|None)/', '/JID/', tag), root)} {json.dumps(more)}"
 
 
 def _steady(value: Any, root: Path) -> Any:

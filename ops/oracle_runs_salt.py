@@ -45,17 +45,49 @@ def _options(folder: Path) -> dict[str, Any]:
 
 
 def _run(opts: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
+    import salt.loader
     import salt.state
 
-    opts |= {"file_roots": {"base": [case["tree"]]}, "test": case["test"], "pillar": {}, **case["opts"]}
-    with salt.state.HighState(opts, initial_pillar={}) as state:
+    root = Path(case["root"])
+    roots = {"file_roots": {"base": [str(root / "tree")]}, "pillar_roots": {"base": [str(root / "pillar")]}}
+    opts |= {**roots, "conf_file": str(root / "minion"), "test": case["test"], "pillar": {}, **case["opts"]}
+    if (root / "grains").exists():
+        opts["grains"] = salt.loader.grains(opts)
+    heard = _listening() if case["events"] else []
+    opts["local"] = not case["events"]
+    # An initial pillar would be all there is, whatever a state has read anew.
+    with salt.state.HighState(opts, initial_pillar=None if (root / "pillar" / "data.sls").exists() else {}) as state:
         state.push_active()
         try:
             high, errors = state.render_highstate({"base": case["sls"]})
             found = errors or state.state.call_high(high)
         finally:
             state.pop_active()
-    return {"errors": found} if isinstance(found, list) else {"states": found}
+    return {"errors": found} if isinstance(found, list) else {"states": found, "events": heard}
+
+
+def _listening() -> list[Any]:
+    """The events that states ask for, as they come; nobody else hears them."""
+    import salt.utils.event
+
+    heard: list[Any] = []
+
+    class Bus:
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            pass
+
+        def __enter__(self) -> Bus:
+            return self
+
+        def __exit__(self, *error: object) -> None:
+            pass
+
+        def fire_event(self, data: dict[str, Any], tag: str) -> None:
+            if "/state_result/" in tag:
+                heard.append([tag, copy.deepcopy(data["ret"])])
+
+    salt.utils.event.get_master_event = Bus
+    return heard
 
 
 def _shown(opts: dict[str, Any], job: dict[str, Any]) -> dict[str, Any]:

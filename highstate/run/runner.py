@@ -395,8 +395,9 @@ class _Run:
             return
         self.starts[key] = self.clock()
         self.begins(key)
-        result = self.attempts.listener(key, replace(chunk, id=f"listener_{chunk.id}"))
-        self.record(key, result, self.clock())
+        listening = replace(chunk, id=f"listener_{chunk.id}")
+        self.record(key, self.attempts.listener(key, listening), self.clock())
+        self.around.told(key, listening, self.results[key])
 
 
 def _not_run(chunk: Chunk, result: bool, comment: str) -> StateResult:

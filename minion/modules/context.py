@@ -60,6 +60,8 @@ class Context:
     """Asks the controller what others have (`GetMine.asked`); None: there is no controller."""
     make_surroundings: Callable[[], Surroundings] | None = None
     """What runs of states have besides."""
+    read_again: Callable[[str], Mapping[str, Any]] | None = None
+    """Gives `grains` or `pillar` as they are by now; None: the makers do."""
 
     retcode: int = 0
     """Exit code of the command that was run last, for `--retcode-passthrough`."""
@@ -93,9 +95,13 @@ class Context:
     def reload(self, what: str) -> None:
         """Look again at `grains`, `pillar` or `modules`, for whatever comes after in this process."""
         if what == "modules":
+            self.user_modules.store.look_again()
             self.user_modules.forget()
             return
-        self._see(what, self.make_grains() if what == "grains" else self.make_pillar())
+        if self.read_again is not None:
+            self._see(what, self.read_again(what))
+        else:
+            self._see(what, self.make_grains() if what == "grains" else self.make_pillar())
 
     def see_grains(self, grains: Mapping[str, Any]) -> None:
         """These are the grains, for whatever comes after in this process."""

@@ -40,7 +40,7 @@ class _How:
         """What stands in `changes`; StateFailed when it did not succeed."""
         said: dict[str, Value] = {
             "pid": done.pid,
-            "retcode": 0 if self._forgiven(done) else done.returncode,
+            "retcode": 0 if not done.timed_out and self._forgiven(done) else done.returncode,
             "stdout": "" if self.hide_output else done.stdout.rstrip("\n"),
             "stderr": "" if self.hide_output else done.stderr.rstrip("\n"),
         }
@@ -94,7 +94,7 @@ def run(
 
     def act(machine: Machine) -> Mapping[str, Value]:
         done = how.run(machine, command)
-        if done.returncode == -1 and ignore_timeout:
+        if done.timed_out and ignore_timeout:
             return {"__comment__": f'Command "{name}" timed out, which is to be ignored'}
         return how.shown(done, name)
 
@@ -200,10 +200,10 @@ def _texts(given: Value) -> tuple[str, ...]:
 
 
 def _seconds(timeout: Value) -> float | None:
-    if timeout is None:
+    if not timeout:
         return None
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout <= 0:
-        raise StateFailed(f"timeout must be a number of seconds, not {timeout!r}")
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout < 0:
+        raise StateFailed(f"Error: timeout {timeout} must be a number")
     return float(timeout)
 
 

@@ -49,9 +49,10 @@ def condition(machine: Machine, functions: Functions | None, arguments: Mapping[
 
 
 def checked(machine: Machine, arguments: Mapping[str, Value], comment: str) -> str:
-    """The comment when all of `check_cmd` succeed; StateFailed otherwise."""
+    """The comment when all of `check_cmd` succeed; StateFailed otherwise. Of its state it has `runas` alone (Salt)."""
+    runas = arguments.get("runas")
     for command in _listed(arguments["check_cmd"]):
-        if machine.run(str(command)).returncode != 0:
+        if machine.run(str(command), runas=None if runas is None else str(runas)).returncode != 0:
             raise StateFailed("check_cmd determined the state failed")
     return "check_cmd determined the state succeeded" if arguments["check_cmd"] else comment
 

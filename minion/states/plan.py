@@ -28,6 +28,7 @@ class Completed:
     stdout: str
     stderr: str
     pid: int = 0
+    timed_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)

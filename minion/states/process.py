@@ -33,7 +33,10 @@ def run(
     stdin: str | None = None,
     shell: str = "/bin/sh",
 ) -> Completed:
-    """Run to the end or for `timeout` seconds. A program that is not there gives 127, one cut off by time -1."""
+    """Run to the end or for `timeout` seconds. A program that is not there gives 127, one cut off by time 1.
+
+    Without `cwd` it runs in the home of who runs it, as Salt has it.
+    """
     if cwd is not None and not os.path.isdir(cwd):  # noqa: PTH112
         raise StateFailed(f'Desired working directory "{cwd}" is not available')
     environment, identity = dict(os.environ) | _LOCALE, dict[str, Any]()
@@ -45,7 +48,7 @@ def run(
         try:
             process = subprocess.Popen(
                 command,
-                cwd=cwd,
+                cwd=cwd or _home(runas),
                 env=environment,
                 stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
                 stdout=out,
@@ -63,7 +66,7 @@ def run(
         if code is None:
             said = " ".join(command[2:] if isinstance(argv, str) else command)
             text = f"{said} : Timed out after {timeout:g} seconds"
-            return Completed(returncode=-1, stdout=text, stderr=_read(err), pid=process.pid)
+            return Completed(returncode=1, stdout=text, stderr=_read(err), pid=process.pid, timed_out=True)
         return Completed(returncode=code, stdout=_read(out), stderr=_read(err), pid=process.pid)
 
 
@@ -78,6 +81,12 @@ def _wait(process: subprocess.Popen[bytes], stdin: str | None, timeout: float | 
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         return None
+
+
+def _home(runas: str | None) -> str:
+    """Of who runs a command; / where there is none."""
+    home = os.path.expanduser(f"~{runas or ''}")  # noqa: PTH111  (Path.expanduser raises where there is none)
+    return home if os.path.isdir(home) and os.access(home, os.R_OK) else "/"  # noqa: PTH112
 
 
 def identity_of(runas: str, environment: dict[str, str]) -> dict[str, Any]:

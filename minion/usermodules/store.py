@@ -44,6 +44,10 @@ class Store:
             self._whole = self._with_folders(self._kept())
         return self._whole
 
+    def look_again(self) -> None:
+        """At the folders of the machine, when somebody asks next."""
+        self._whole = None
+
     def _kept(self) -> Index:
         """The modules of the tree."""
         if self._index is None:

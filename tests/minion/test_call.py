@@ -360,3 +360,31 @@ def test_a_run_within_a_run_has_its_turn(tree: Path) -> None:
     write(tree / "states/inner.sls", "in:\n  module.run:\n    - state.single:\n      - test.nop\n      - x\n")
     [entry] = data(tree, "state.apply", "inner").values()
     assert entry["result"], entry
+
+
+def test_what_a_state_changes_is_seen_by_the_next_when_it_says_so(tree: Path) -> None:
+    """Grains, pillar and modules of the machine, by `reload_…`; slots show what the run has of them."""
+    write(tree / "modules/said.py", "def word():\n    return 'old'\n")
+    write(tree / "conf/grains", "word: old\n")
+    write(tree / "conf/minion", f"id: web1\nroot_dir: {tree}/root\nmodule_dirs: [{tree}]\n")
+    write(
+        tree / "states/again.sls",
+        f"""
+{tree}/conf/grains:
+  file.managed: [contents: "word: new", reload_grains: True]
+{tree}/pillar/ports.sls:
+  file.managed: [contents: "port: 81", reload_pillar: True]
+{tree}/modules/said.py:
+  file.managed: [contents: "def word(): return 'new and longer'", reload_modules: True]
+{tree}/seen:
+  cmd.run:
+    - name: echo "$G $P $M" > {tree}/seen
+    - env:
+      - G: __slot__:salt:grains.get(word)
+      - P: __slot__:salt:pillar.get(port)
+      - M: __slot__:salt:said.word()
+""",
+    )
+    code, out, _ = call(tree, "state.apply", "again", out="json")
+    assert code == 0, out
+    assert (tree / "seen").read_text() == "new 81 new and longer\n"

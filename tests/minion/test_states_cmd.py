@@ -63,7 +63,7 @@ def test_where_and_with_what_it_runs(tmp_path: Path) -> None:
         ({"cwd": "/no/such"}, 'Desired working directory "/no/such" is not available'),
         ({"runas": "no-such-user"}, "User 'no-such-user' is not available"),
         ({"env": "A=1"}, "env must be a mapping, or a list of mappings, of names to values"),
-        ({"timeout": "soon"}, "timeout must be a number of seconds, not 'soon'"),
+        ({"timeout": "soon"}, "Error: timeout soon must be a number"),
     ],
 )
 def test_what_is_refused(arguments: Any, comment: str) -> None:
