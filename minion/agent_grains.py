@@ -136,6 +136,27 @@ def collect_grains(settings: Settings) -> dict[str, Any]:
     return {**laid_over(laid_over(found, own, opts), static, opts), "id": settings.id}
 
 
+def known_grains(settings: Settings) -> dict[str, Any]:
+    """The grains of one call: with `grains_cache` those of the last collection, when it is young enough."""
+    from minion.grains.layers import laid_over
+
+    if not settings.grains_cache:
+        return collect_grains(settings)
+    path = settings.cachedir / KEPT
+    with contextlib.suppress(OSError):
+        if 0 <= time.time() - path.stat().st_mtime <= settings.grains_cache_expiration:
+            kept = _kept(settings.cachedir)
+            if kept.get("id") == settings.id:
+                return laid_over(kept, settings.grains, settings.opts)
+    grains = collect_grains(settings)
+    try:
+        settings.cachedir.mkdir(parents=True, exist_ok=True)
+        write_durably(path, msgspec.msgpack.encode(grains, enc_hook=str))
+    except OSError as error:
+        log.warning("event=grains_not_kept error=%s", error)
+    return grains
+
+
 def _kept(cachedir: Path) -> dict[str, Any]:
     with contextlib.suppress(OSError, msgspec.MsgspecError):
         return msgspec.msgpack.decode((cachedir / KEPT).read_bytes(), type=dict[str, Any])

@@ -187,14 +187,9 @@ class _Local:
     def grains(self) -> Mapping[str, Any]:
         if self.options.skip_grains:
             return {}
-        from minion.grains import collect
-        from minion.usermodules import Store, user_grains
+        from minion.agent_grains import known_grains
 
-        found = collect(self.settings.grains, minion_id=self.settings.id, opts=self.settings.opts)
-        own = user_grains(
-            Store(str(self.settings.cachedir), self.settings.opts), self.settings.id, found, self.settings.opts
-        )
-        return {**found, **own, **self.settings.grains, "id": self.settings.id}
+        return known_grains(self.settings)
 
     @cached_property
     def roots(self) -> Files:

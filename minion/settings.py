@@ -53,6 +53,7 @@ PASSED_ON = (
     "enable_lspci",
     "grains_blacklist",
     "grains_deep_merge",
+    "metadata_server_grains",
     "default_include",
     "include",
     "state_verbose",
@@ -99,6 +100,10 @@ class Settings:
     """Of the file; empty: as `log_level`."""
     grains_refresh_every: float = 0.0
     """Minutes between collections of the grains; 0: at start only."""
+    grains_cache: bool = False
+    """Whether `saltern call` takes the grains of the last collection."""
+    grains_cache_expiration: float = 300.0
+    """Seconds that such grains may be old."""
     state_output: str = "full"
     failhard: bool = False
     backup_mode: str = ""
@@ -300,6 +305,8 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "log_file": _log_file,
     "log_level_logfile": _one_of(*LOG_LEVELS),
     "grains_refresh_every": _seconds,
+    "grains_cache": _bool,
+    "grains_cache_expiration": _seconds,
     "state_output": _text,
     "failhard": _bool,
     "backup_mode": _text,

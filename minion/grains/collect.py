@@ -25,8 +25,8 @@ def collect(
     """Every grain; `extra` (the static grains of the configuration) wins over what is found.
 
     `opts` are the options of the configuration: Salt's `enable_fqdns_grains` and `enable_gpu_grains` leave out what
-    they name, `grains_blacklist` what it matches. `before` has the grains of the last collection: names that no name
-    server tells in time are taken over.
+    they name, `grains_blacklist` what it matches; with `metadata_server_grains` the cloud's server is asked. `before`
+    has the grains of the last collection: names that no name server tells in time are taken over.
     """
     from minion.grains.layers import laid_over, without_blacklisted
 
@@ -67,6 +67,10 @@ def _sources(
     else:
         yield "gpus", lambda: {"num_gpus": 0, "gpus": []}
     yield "network", lambda: network.network_grains(before, fqdns=bool(opts.get("enable_fqdns_grains", True)))
+    if opts.get("metadata_server_grains") is True:
+        from minion.grains import metadata
+
+        yield "metadata", metadata.metadata_grains
     yield "dns", network.dns_grains
     yield "process", process.process_grains
     yield "version", process.version_grains

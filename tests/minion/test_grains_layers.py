@@ -1,7 +1,15 @@
-"""`grains_blacklist` and `grains_deep_merge`, as Salt has them."""
+"""`grains_blacklist`, `grains_deep_merge` and `grains_cache`, as Salt has them."""
 
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from minion.agent_grains import KEPT, collect_grains, known_grains
 from minion.grains import collect
 from minion.grains.layers import laid_over, without_blacklisted
+from minion.settings import load_settings
 
 
 def test_what_the_blacklist_names_is_left_out():
@@ -20,3 +28,31 @@ def test_mappings_are_merged_when_that_is_asked_for():
     assert laid_over(below, above, {}) == {"a": {"y": [2], "z": 3}, "b": 1}
     assert laid_over(below, above, {"grains_deep_merge": True}) == {"a": {"x": 1, "y": [2], "z": 3}, "b": 1}
     assert below == {"a": {"x": 1, "y": [1]}, "b": 1}
+
+
+def test_a_call_takes_grains_of_the_last_collection_while_they_are_young(tmp_path: Path):
+    settings = _settings(tmp_path, "grains_cache: true\ngrains: {role: web}\n")
+    first = known_grains(settings)
+    assert first == {**collect_grains(settings), "pid": first["pid"]}
+    kept = tmp_path / "cache" / KEPT
+    assert kept.stat().st_mode & 0o777 == 0o600
+    kept.write_bytes(msgspec.msgpack.encode({**first, "os": "Kept"}))
+    assert known_grains(settings)["os"] == "Kept"
+    assert known_grains(_settings(tmp_path, "grains_cache: true\ngrains: {role: db}\n"))["role"] == "db"
+    assert known_grains(_settings(tmp_path, ""))["os"] == first["os"]
+    os.utime(kept, (0, 0))
+    assert known_grains(settings)["os"] == first["os"]
+    assert known_grains(settings)["os"] == first["os"]
+
+
+@pytest.mark.parametrize("content", [b"", b"\xc1", msgspec.msgpack.encode({"id": "another", "os": "Kept"})])
+def test_kept_grains_that_are_none_are_collected(tmp_path: Path, content: bytes):
+    settings = _settings(tmp_path, "grains_cache: true\n")
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / KEPT).write_bytes(content)
+    assert known_grains(settings)["os"] != "Kept"
+
+
+def _settings(folder: Path, more: str):
+    (folder / "minion").write_text(f"id: web1\ncachedir: {folder}/cache\nenable_fqdns_grains: false\n{more}")
+    return load_settings(folder)
