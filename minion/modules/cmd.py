@@ -230,11 +230,11 @@ def _run(
     from minion.states.environment import environment
     from minion.states.process import run as run_process
 
-    if group is not None or clean_env or template is not None or bg:
-        raise CallFailed(
-            "group, clean_env, template and bg are not supported: see runas, env, cmd.script and cmd.run_bg"
-        )
+    if group is not None or clean_env or bg:
+        raise CallFailed("group, clean_env and bg are not supported: see runas, env and cmd.run_bg")
     command: Any = [str(one) for one in cmd] if isinstance(cmd, list | tuple) else str(cmd)
+    if template is not None and isinstance(command, str):
+        command = context.machine.render_text(command, str(template), saltenv, {}).decode()
     if isinstance(command, str) and not python_shell:
         import shlex
 

@@ -27,7 +27,9 @@ def version(context: Context, versioninfo: bool = False) -> Any:
 def init(context: Context, cwd: str, bare: bool = False, template: Any = None, separate_git_dir: Any = None,
          shared: Any = None, opts: str = "", user: str | None = None) -> str:  # fmt: skip
     """Make an empty repository."""
-    return git(context, None, "init", *(["--bare"] if bare else []), *words_of(opts), "--", cwd, user=user)
+    given = {"--template": template, "--separate-git-dir": separate_git_dir, "--shared": shared}
+    signs = [f"{option}={value}" for option, value in given.items() if value is not None]
+    return git(context, None, "init", *(["--bare"] if bare else []), *signs, *words_of(opts), "--", cwd, user=user)
 
 
 def clone(

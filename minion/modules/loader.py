@@ -14,6 +14,7 @@ from minion.modules import language
 from minion.modules.context import Context
 from minion.modules.errors import BadArguments, CallFailed, UnknownFunction
 from minion.modules.parameters import with_effect
+from minion.modules.positions import as_ours
 from minion.states.plan import StateFailed
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Modules:
             _check(fun, user.call, args, given)
             return user.call(*args, **given)
         function = find(fun)
-        given = with_effect(str(fun), function, given)
+        args, given = as_ours(str(fun), function, args, with_effect(str(fun), function, given))
         _check(fun, function, (None, *args), given, own=1)
         try:
             return function(self._context, *args, **given)

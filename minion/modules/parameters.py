@@ -14,22 +14,60 @@ _WITHOUT_EFFECT: Mapping[str, frozenset[str]] = {
     "pillar": frozenset(("unmask", "pillarenv", "saltenv", "pillar_enc")),
     "pip": frozenset(("use_vt", "saltenv")),
     "pkg": frozenset(("use_context",)),
-    "saltutil": frozenset(("clean_pillar_cache",)),
+    "saltutil": frozenset(("clean_pillar_cache", "refresh")),
     "state": frozenset(("queue", "state_events", "concurrent", "sync_mods", "localconfig")),
     "user": frozenset(("loginclass", "local")),
 }
 """Module -> what Salt's functions take and nobody here needs: Windows, other systems, Salt's own queues."""
 
 
+_TIMES = frozenset(("minute", "hour", "daymonth", "month", "dayweek", "special"))
+_OF_FUNCTIONS: Mapping[str, frozenset[str]] = {
+    "cron.rm": _TIMES,
+    "cron.rm_job": _TIMES,
+    "cron.rm_special": _TIMES,
+    "cp.get_dir": frozenset(("gzip",)),
+    "cp.get_file": frozenset(("gzip",)),
+    "environ.setenv": frozenset(("update_minion",)),
+    "file.check_managed_changes": frozenset(("source_hash_name",)),
+    "file.get_hash": frozenset(("chunk_size",)),
+    "file.get_sum": frozenset(("chunk_size",)),
+    "file.manage_file": frozenset(("ret", "sfn")),
+    "file.replace": frozenset(("bufsize",)),
+    "file.search": frozenset(("bufsize",)),
+    "grains.fetch": frozenset(("ordered",)),
+    "grains.get": frozenset(("ordered",)),
+    "grains.setval": frozenset(("refresh_pillar",)),
+    "grains.setvals": frozenset(("refresh_pillar",)),
+    "group.getent": frozenset(("refresh",)),
+    "pkg.refresh_db": frozenset(("failhard",)),
+    "shadow.set_password": frozenset(("use_usermod",)),
+    "user.chloginclass": frozenset(("name",)),
+    "user.get_loginclass": frozenset(("name",)),
+    "user.getent": frozenset(("refresh",)),
+    "saltutil.pillar_refresh": frozenset(("wait", "timeout", "clean_cache")),
+    "saltutil.refresh_pillar": frozenset(("wait", "timeout", "clean_cache")),
+    "state.sls_exists": frozenset(("test",)),
+    "virtualenv.create": frozenset(("use_vt", "saltenv")),
+}
+"""The same for single functions: a job of cron is found without its times, a pillar is there when the call is over,
+files are read in whatever pieces, orders are kept."""
+
+
 def with_effect(fun: str, function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """The keywords of a call, without those that the function does not know and that would do nothing."""
-    idle = _WITHOUT_EFFECT.get(fun.partition(".")[0])
-    if not idle or idle.isdisjoint(given):
+    without = idle(fun)
+    if without.isdisjoint(given):
         return dict(given)
     import inspect
 
     parameters = inspect.signature(function).parameters
-    return {key: value for key, value in given.items() if key in parameters or key not in idle}
+    return {key: value for key, value in given.items() if key in parameters or key not in without}
+
+
+def idle(fun: str) -> frozenset[str]:
+    """What the function takes and does nothing with."""
+    return _WITHOUT_EFFECT.get(fun.partition(".")[0], frozenset()) | _OF_FUNCTIONS.get(fun, frozenset())
 
 
 def takes_as(pattern: Callable[..., Any], *without: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

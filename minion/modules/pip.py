@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from minion.modules.acting import act, changes_of
@@ -58,12 +59,23 @@ def install(context: Context, pkgs: Any = None, requirements: str | None = None,
 def uninstall(context: Context, pkgs: Any = None, requirements: str | None = None, bin_env: str | None = None,
               user: str | None = None, cwd: str | None = None, **more: Any) -> dict[str, Any]:  # fmt: skip
     """Remove packages; what changed."""
-    if requirements or not pkgs:
-        raise CallFailed("name the packages; requirements is not supported by pip.uninstall")
-    listed = pkgs if isinstance(pkgs, list) else [one for one in str(pkgs).split(",") if one]
+    listed = pkgs if isinstance(pkgs, list) else [one for one in str(pkgs or "").split(",") if one]
+    if requirements:
+        listed = [*listed, *_named_in(context, requirements, cwd)]
+    if not listed:
+        raise CallFailed("name the packages, or a file of requirements that does")
     made = act(context, "pip.removed", listed[0], pkgs=listed, bin_env=bin_env, user=user, cwd=cwd)
     return {"retcode": 0, "stdout": made.done if made.changes else made.comment, "stderr": "",
             "changes": dict(changes_of(made))}  # fmt: skip
+
+
+def _named_in(context: Context, requirements: str, cwd: str | None) -> list[str]:
+    """Names of the packages in a file of requirements."""
+    import re
+
+    text = context.machine.read(str(Path(cwd or "/", requirements))).decode()
+    names = (re.match(r"[A-Za-z0-9][\w.-]*", line.strip()) for line in text.splitlines())
+    return [name[0] for name in names if name]
 
 
 def list_upgrades(context: Context, bin_env: str | None = None, user: str | None = None,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from minion.modules.acting import act
 from minion.modules.context import Context
 from minion.modules.errors import CallFailed
 from minion.modules.pkg_debian import FUNCTIONS as DEBIAN
@@ -92,7 +93,7 @@ def install(
     install_recommends: bool = True,
     hold: bool | None = None,
     only_upgrade: bool = False,
-    ignore_epoch: bool = False,
+    downloadonly: bool = False,
     **options: Any,
 ) -> Changes:
     """Install packages; what changed, by package."""
@@ -100,6 +101,9 @@ def install(
         raise CallFailed("reinstall and skip_verify are not supported")
     manager, machine = _manager(context), context.machine
     _refresh(context, refresh)
+    if downloadonly:
+        act(context, "pkg.downloaded", name or "", version=version, pkgs=pkgs, fromrepo=fromrepo or None)
+        return {}
     before = list_pkgs(context)
     if sources:
         paths = [str(path) for one in sources for path in (one.values() if isinstance(one, Mapping) else [one])]
@@ -112,6 +116,8 @@ def install(
         if wanted:
             choice = InstallOptions(fromrepo=fromrepo or "", recommends=install_recommends is not False)
             manager.install(machine, wanted, choice)
+        if hold is not None:
+            manager.hold(machine, [one.name for one in targets], held=bool(hold))
     return _changes(before, list_pkgs(context))
 
 
