@@ -85,9 +85,11 @@ class Context:
             return True
         return bool(self.cachedir) and os.path.exists(f"{self.cachedir}/usermodules/index.json")  # noqa: PTH110
 
-    def sync_user_modules(self, kinds: Sequence[str], saltenv: str = "base") -> dict[str, list[str]]:
-        """Take the user modules of the tree as they are now; what changed."""
-        changed = self.user_modules.store.sync(self.files, kinds, saltenv)
+    def sync_user_modules(
+        self, kinds: Sequence[str], saltenv: str = "base", chosen: Callable[[str, str], bool] = lambda *_: True
+    ) -> dict[str, list[str]]:
+        """Take the user modules of the tree as they are now, of those that are `chosen`; what changed."""
+        changed = self.user_modules.store.sync(self.files, kinds, saltenv, chosen)
         if any(changed.values()):
             self.user_modules.forget()
         return changed

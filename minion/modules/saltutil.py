@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from minion.modules.context import Context
-from minion.modules.errors import CallFailed
 from minion.modules.saltutil_jobs import FUNCTIONS as JOBS
 from minion.usermodules.store import KINDS
 
@@ -24,8 +23,8 @@ def sync_all(
     extmod_blacklist: Any = None,
 ) -> dict[str, list[str]]:  # fmt: skip
     """All kinds of user modules; by kind, what is new, changed or gone."""
-    _refuse_lists(extmod_whitelist, extmod_blacklist)
-    changed = context.sync_user_modules(KINDS, str(saltenv or "base"))
+    chosen = _chosen(extmod_whitelist, extmod_blacklist)
+    changed = context.sync_user_modules(KINDS, str(saltenv or "base"), chosen)
     return {**{kind: [] for kind in _ELSEWHERE}, **changed}
 
 
@@ -53,9 +52,18 @@ def list_extmods(context: Context) -> dict[str, list[str]]:
     return {kind: sorted(names) for kind, names in context.user_modules.store.index().items() if names}
 
 
-def _refuse_lists(only: Any, never: Any) -> None:
-    if only or never:
-        raise CallFailed("all modules of the tree are synced: extmod_whitelist and extmod_blacklist are not supported")
+def _chosen(only: Any, never: Any) -> Callable[[str, str], bool]:
+    """Which modules are taken; those of the tree that are not go from the minion."""
+    return lambda kind, name: _names(only, kind, name, True) and not _names(never, kind, name, False)
+
+
+def _names(given: Any, kind: str, name: str, without: bool) -> bool:
+    """Whether a list names a module: names with commas, or names by kind; `without` a list for its kind."""
+    if isinstance(given, Mapping):
+        given = given.get(kind)
+    if not given:
+        return without
+    return name in (given if isinstance(given, list) else str(given).split(","))
 
 
 def _sync(kind: str) -> Callable[..., list[str]]:
@@ -63,10 +71,10 @@ def _sync(kind: str) -> Callable[..., list[str]]:
         context: Context, saltenv: str = "base", refresh: bool = True, extmod_whitelist: Any = None,
         extmod_blacklist: Any = None,
     ) -> list[str]:  # fmt: skip
-        _refuse_lists(extmod_whitelist, extmod_blacklist)
         if kind in _ELSEWHERE:
             return []
-        return context.sync_user_modules((kind,), str(saltenv or "base"))[kind]
+        chosen = _chosen(extmod_whitelist, extmod_blacklist)
+        return context.sync_user_modules((kind,), str(saltenv or "base"), chosen)[kind]
 
     sync.__doc__ = f"User modules of `_{kind}`: what is new, changed or gone."
     return sync

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,22 +89,30 @@ class Store:
             raise FileNotFoundError(oid)
         return (self._folder / f"{oid}.py").read_bytes()
 
-    def sync(self, files: Files, kinds: Iterable[str] = KINDS, saltenv: str = "base") -> dict[str, list[str]]:
-        """Take what the tree has now. By kind, the modules that are new, changed or gone (`modules.name`)."""
+    def sync(
+        self,
+        files: Files,
+        kinds: Iterable[str] = KINDS,
+        saltenv: str = "base",
+        chosen: Callable[[str, str], bool] = lambda kind, name: True,
+    ) -> dict[str, list[str]]:
+        """Take what the tree has now, of what is `chosen` by kind and name; all else goes. By kind, the modules that
+        are new, changed or gone (`modules.name`).
+        """
         old, new = self._kept(), dict(self._kept())
         for kind in kinds:
-            new[kind] = self._synced(files, kind, saltenv)
+            new[kind] = self._synced(files, kind, saltenv, chosen)
         changed = {kind: _differing(kind, old.get(kind, {}), new.get(kind, {})) for kind in kinds}
         if new != old:
             self._index, self._whole = new, None
             self._write(new)
         return changed
 
-    def _synced(self, files: Files, kind: str, saltenv: str) -> dict[str, str]:
+    def _synced(self, files: Files, kind: str, saltenv: str, chosen: Callable[[str, str], bool]) -> dict[str, str]:
         found: dict[str, str] = {}
         for path in files.list(f"_{kind}", saltenv):
             match = _FILE.fullmatch(path.removeprefix(f"_{kind}/"))
-            oid = files.oid(path, saltenv) if match else None
+            oid = files.oid(path, saltenv) if match and chosen(kind, match[1]) else None
             if match and oid:
                 if not self._has(oid):
                     self._keep(oid, files.read(path, saltenv))

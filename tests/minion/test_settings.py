@@ -95,3 +95,25 @@ def test_every_field_can_be_set(tmp_path: Path) -> None:
 
     own = {f.name for f in fields(Settings)} - {"config_dir", "opts", "warnings"}
     assert own == set(_READERS)
+
+
+def test_includes_are_merged_as_salt_merges_them(tmp_path: Path) -> None:
+    """What `minion.d` says takes the place of `minion`; files beside each other are merged; jobs are always kept."""
+    write(tmp_path, "mine: {a: 1}\nschedule: {one: {seconds: 1}}\ninclude: [more/*.conf, absent]\n")
+    write(tmp_path, "mine: {b: [1]}\nschedule: {two: {seconds: 2}}\n", "minion.d/1.conf")
+    write(tmp_path, "mine: {b: [1, 2], c: 3}\n", "minion.d/2.conf")
+    write(tmp_path, "last: 1\ninclude: ../deep\n", "more/x.conf")
+    write(tmp_path, "last: 2\n", "deep")
+    opts = load_settings(tmp_path).opts
+    assert opts["mine"] == {"b": [1, 2], "c": 3}
+    assert opts["schedule"] == {"one": {"seconds": 1}, "two": {"seconds": 2}}
+    assert opts["last"] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("include: minion\n", "include each other"), ("include: [1]\n", "path of a file")]
+)
+def test_bad_includes(tmp_path: Path, text: str, said: str) -> None:
+    write(tmp_path, text)
+    with pytest.raises(BadSettings, match=said):
+        load_settings(tmp_path)

@@ -350,3 +350,19 @@ def test_what_salts_helpers_do(tmp_path: Path) -> None:
     ):
         with pytest.raises((SaltException, AttributeError), match=says):
             modules.call(fun)
+
+
+def test_some_are_synced_and_the_others_go(tmp_path):
+    from highstate.files import MemoryFiles
+    from minion.modules import Context, Modules
+
+    tree = MemoryFiles({"base": {"_modules/one.py": b"", "_modules/two.py": b"", "_states/one.py": b""}})
+    modules = Modules(Context(minion_id="x", make_files=lambda: tree, cachedir=str(tmp_path)))
+    assert modules.call("saltutil.sync_modules") == ["modules.one", "modules.two"]
+    changed = modules.call("saltutil.sync_all", (), {"extmod_whitelist": {"modules": ["two"]}})
+    assert (changed["modules"], changed["states"]) == (["modules.one"], ["states.one"])
+    assert modules.call("saltutil.sync_modules", (), {"extmod_blacklist": "two,three"}) == [
+        "modules.one",
+        "modules.two",
+    ]
+    assert modules.call("saltutil.list_extmods") == {"modules": ["one"], "states": ["one"]}
