@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -67,6 +67,9 @@ _WITHOUT_EFFECT = frozenset(("provider", "global_lock", "depth", "verify_config"
 """Options of Salt's about how it talks to git and locks its checkout. There is no checkout here, and no option that
 could change which files are seen is among them."""
 
+_PILLAR_WITHOUT_EFFECT = frozenset(("ref_types", "disable_saltenv_mapping"))
+"""Options that Salt takes for git_pillar and makes nothing of: `__env__` is any branch or tag there."""
+
 
 def file_remotes(config: Mapping[str, Any]) -> tuple[RemoteSettings, ...]:
     """The remotes of `gitfs_remotes`, in order, with the `gitfs_*` options as their defaults."""
@@ -91,8 +94,8 @@ def pillar_remotes(config: Mapping[str, Any]) -> tuple[RemoteSettings, ...]:
         if not isinstance(entry, Mapping) or "git" not in entry:
             continue  # another external pillar; not ours to judge
         for where, text, options in _items(entry["git"], f"ext_pillar[{number}].git"):
-            own = _options(options, where, _PILLAR_OPTIONS)
-            remotes.append(_pillar_remote(text, where, {**defaults, **own}))
+            merged = {**defaults, **_options(options, where, _PILLAR_OPTIONS)}
+            remotes.append(_pillar_remote(text, where, _without(merged, _PILLAR_WITHOUT_EFFECT)))
     _unique(remotes, "ext_pillar")
     return tuple(remotes)
 
@@ -215,6 +218,10 @@ def _options(pairs: Mapping[str, Any], where: str, options: Mapping[str, read.Re
             raise BadSettings(f"{where}: {_unknown(str(key), list(options), str(key))}")
         found[key] = _parsed(f"{where}: {key}", options[key], value)
     return found
+
+
+def _without(options: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {key: value for key, value in options.items() if key not in names}
 
 
 def _parsed(where: str, parse: read.Reader, value: Any) -> Any:

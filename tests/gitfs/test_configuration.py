@@ -121,6 +121,33 @@ def test_unknown_global_option():
         file_remotes({"gitfs_rooot": "x"})
 
 
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"git_pillar_brnch": "x"}, "'git_pillar_brnch'; did you mean 'git_pillar_branch'"),
+        ({"ext_pillar": [{"git": [{"main https://host/x": [{"rooot": "x"}]}]}]}, r"git\[0\].*did you mean 'root'"),
+        ({"git_pillar_mountpoint": "x"}, "did you mean"),
+        ({"git_pillar_name": "x"}, "an option of one remote"),
+    ],
+)
+def test_unknown_options_of_pillar(config, message):
+    with pytest.raises(BadSettings, match=message):
+        pillar_remotes(config)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"gitfs_saltenv": [{"dev": [{"montpoint": "x"}]}]}, "gitfs_saltenv: dev: .*did you mean 'mountpoint'"),
+        ({"gitfs_update_intervall": 5}, "did you mean 'gitfs_update_interval'"),
+        ({"gitfs_all_saltenvs": "x"}, "an option of one remote"),
+    ],
+)
+def test_unknown_options_for_all_remotes(config, message):
+    with pytest.raises(BadSettings, match=message):
+        file_remotes(config)
+
+
 def test_pillar_remotes():
     base, named, prod, every = pillar_remotes(
         {

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from gitfs import Source, file_remotes
+from gitfs import Source, file_remotes, pillar_remotes
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "gitfs"
 CASES = json.loads((GOLDEN / "cases.json").read_text())
 RECORDED = json.loads((GOLDEN / "saltenvs.json").read_text())
+PILLARS = json.loads((GOLDEN / "pillar_cases.json").read_text())
+PILLARS_RECORDED = json.loads((GOLDEN / "pillars.json").read_text())
 
 ON_DEMAND = "fallback", "saltenv only mountpoint unknown env"
 """Cases in which Salt has files for a saltenv of any name that is asked for."""
@@ -20,6 +22,12 @@ TAGS_FOLLOWED = {
     "refspec renamed": {"develop", "v1.0", "v2.0"},
 }
 """Saltenvs of tags that no refspec names: git brings tags of what it fetches unasked."""
+PILLARS_DIFFERENT = {
+    "__env__ + fallback": {"master"},  # shown as `base`; Salt does not let it fall back by its own name
+    "__env__ + all_saltenvs": {"master", "zzz"},  # a saltenv is made by a ref or the configuration
+    "mountpoint": {"base"},  # Salt passes over a remote that is mounted, and over its top file
+}
+"""Case of pillar -> pillarenvs that see something else than with Salt."""
 
 
 def make_repository(remote):
@@ -48,6 +56,7 @@ def test_all_cases(repository, tmp_path):
     text = json.dumps(CASES["cases"]).replace("URL", f"file://{repository.bare}")
     for number, (name, config) in enumerate(json.loads(text).items()):
         expected = RECORDED[name]
+        assert [each.update_interval for each in file_remotes(config)] == expected["intervals"], name
         with Source(file_remotes(config), (), tmp_path / f"cache{number}") as source:
             (fetched,) = source.fetch(patience=60)
             assert not isinstance(fetched, Exception), name
@@ -63,3 +72,24 @@ def test_all_cases(repository, tmp_path):
         assert shown == wanted, name
         fallen = {"base"} if "base" in shown else set()
         assert saltenvs == set(expected["saltenvs"]) - followed | fallen, name
+
+
+def test_every_case_of_pillar_is_recorded():
+    assert PILLARS_RECORDED.keys() == PILLARS["cases"].keys()
+
+
+def test_all_cases_of_pillar(repository, tmp_path):
+    """What each pillarenv sees of git_pillar, tree by tree."""
+    different = {}
+    for name, config in json.loads(json.dumps(PILLARS["cases"]).replace("URL", f"file://{repository.bare}")).items():
+        found = {}
+        for saltenv in PILLARS["saltenvs"]:
+            asked = {"asked_of_pillar": [saltenv], "pillar_includes": False}
+            with Source((), pillar_remotes(config), tmp_path / "cache", **asked) as source:
+                source.fetch(patience=60)
+                trees = [part.list(saltenv=saltenv) for part in source.live().pillar.parts()]
+            if any(trees):
+                found[saltenv] = [" ".join(files) for files in trees if files]
+        if found != PILLARS_RECORDED[name]:
+            different[name] = {env for env in PILLARS["saltenvs"] if found.get(env) != PILLARS_RECORDED[name].get(env)}
+    assert different == PILLARS_DIFFERENT
