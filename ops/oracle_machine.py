@@ -72,7 +72,7 @@ def _asked(salt: subprocess.Popen[str], case: Case, top: Path) -> Any:
     whole = placed(case, {"{top}": str(top), "{hostname}": _hostname()})
     with surroundings(whole, top):
         given = {"state": whole.fun, "arguments": {"name": whole.name, **whole.arguments}, "tree": dict(whole.tree)}
-        _said(salt, json.dumps({"top": str(top), **given, "grains": dict(whole.grains)}))
+        _said(salt, json.dumps({"top": str(top), **given, "grains": dict(whole.grains), "pillar": dict(whole.pillar)}))
         return json.loads(salt.stdout.readline())  # type: ignore[union-attr]
 
 

@@ -239,6 +239,7 @@ def _once(case: Case, folder: Path, grains: dict[str, Any], *, test: bool) -> St
         minion_id="case",
         opts={"id": "case", "config_dir": str(folder), "conf_file": str(folder / "minion")},
         make_grains=lambda: every,
+        make_pillar=lambda: case.pillar,
         make_files=lambda: MemoryFiles({"base": {path: text.encode() for path, text in case.tree.items()}}),
         backup_dir=str(folder / "cache/file_backup"),
         cachedir=str(folder / "cache"),
