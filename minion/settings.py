@@ -15,6 +15,9 @@ from typing import Any
 from minion.settings_files import BadSettings as BadSettings
 from minion.settings_files import parse_file, read_files
 
+COMMAND_LINE = "command line"
+"""Where an option comes from that is in no file."""
+
 DEFAULT_CONFIG_DIR = Path("/etc/saltern")
 
 LOG_LEVELS = ("all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet")
@@ -126,7 +129,7 @@ def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR, overrides: Mapping[str,
     opts, origin = read_files(config_dir)
     for key, value in (overrides or {}).items():
         opts[key] = value
-        origin[key] = "command line"
+        origin[key] = COMMAND_LINE
     return _build(config_dir, opts, origin)
 
 
@@ -153,7 +156,8 @@ def _build(config_dir: Path, opts: dict[str, Any], origin: Mapping[str, str]) ->
     values.setdefault("pki_dir", Path("/etc/saltern/pki/minion"))
     values.setdefault("cachedir", Path("/var/cache/saltern/minion"))
     for name in _PATHS:
-        if values.get(name) is not None:
+        as_typed = name == "log_file" and origin.get(name) == COMMAND_LINE
+        if values.get(name) is not None and not as_typed:
             values[name] = _under(root, values[name])
     if "id" not in values:
         values["id"] = _default_id(config_dir)

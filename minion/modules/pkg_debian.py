@@ -12,7 +12,7 @@ from minion.states.plan import Completed
 
 _INFO = {"name": "Package", "architecture": "Architecture", "packager": "Maintainer", "source": "source:Package",
          "version": "Version", "group": "Section", "url": "Homepage", "description": "Description",
-         "status": "db:Status-Status"}  # fmt: skip
+         "install_date": "db-fsys:Last-Modified", "status": "db:Status-Status"}  # fmt: skip
 
 
 def info_installed(
@@ -27,9 +27,17 @@ def info_installed(
     for row in done.stdout.split("\x1e"):
         fields = dict(zip(_INFO, row.strip("\n").split("\x1f"), strict=False))
         if fields.pop("status", "") == "installed":
+            fields["install_date"] = _moment(fields["install_date"])
             wanted = attr.split(",") if isinstance(attr, str) else attr
             found[fields["name"]] = {key: one for key, one in fields.items() if one and (not wanted or key in wanted)}
     return found
+
+
+def _moment(seconds: str) -> str:
+    """A time of dpkg's, which older ones do not tell, as ISO 8601 in UTC."""
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(int(seconds), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if seconds.isdigit() else ""
 
 
 def owner(context: Context, *paths: str, **options: Any) -> Any:

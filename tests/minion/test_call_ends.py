@@ -103,3 +103,27 @@ def test_odd_words(word):
 )
 def test_odd_pairs(word, kwargs):
     assert parse([word]) == ((), kwargs)
+
+
+def test_the_log_goes_to_the_file_that_was_named(config, tmp_path):
+    """Not below root_dir, as the option of the configuration does; its level is its own."""
+    words = ("--log-file", str(tmp_path / "log"), "--log-file-level", "debug", "-l", "error", "_said.out")
+    (tmp_path / "mods/modules").mkdir(parents=True)
+    (tmp_path / "mods/modules/_said.py").write_text("import logging\ndef out():\n    logging.info('two\\nlines')\n")
+    done = subprocess.run(command(config, "-m", str(tmp_path / "mods"), *words), capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "level=INFO at=root two\\nlines" in (tmp_path / "log").read_text()
+
+
+def test_a_log_that_cannot_be_written(config):
+    done = subprocess.run(command(config, "--log-file", "/proc/no", "test.ping"), capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: /proc/no: ")
+
+
+def test_hard_crash_shows_where(config):
+    words = command(config, "test.fib", "x")
+    assert "Traceback" not in subprocess.run(words, capture_output=True, text=True).stderr
+    done = subprocess.run([*words, "--hard-crash"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
