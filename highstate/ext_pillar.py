@@ -56,10 +56,10 @@ class External:
         return merged
 
     def _with_source(self, pillar: dict[str, Value], name: str, arguments: Value) -> dict[str, Value]:
-        source = self.ports.pillar_sources.get(name)
-        if name == "git" and source is None:  # part of the pillar tree already, by gitfs
+        if name == "git":  # part of the pillar tree already, by gitfs
             return pillar
         self.asked.append(f"ext_pillar.{name}")
+        source = self.ports.pillar_sources.get(name)
         if source is None:
             self._fail(f"there is no external pillar {name!r}", near(name, self.ports.pillar_sources))
             return pillar

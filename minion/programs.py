@@ -3,7 +3,7 @@
 It is code of whoever may push, as `#!py` is, and runs where that does: made by those who compile (the confined compile
 process, offline tools, `saltern call --local`), under `allow_py_renderer`, and never in the controller's own process.
 Modules are loaded anew for each compile, so that what one leaves behind for a minion is not seen by the next. A tree
-that has none of them costs a look at its folders: what loads modules is imported when there are any.
+of which none is asked for costs nothing: it is looked at, and what loads modules is imported, when one is.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from highstate.types import Files, Minion, Value
 if TYPE_CHECKING:
     from minion.usermodules.plugins import Plugins
 
-CALLED = ("pillar", "renderers", "runners", "tops")
-"""Kinds that a compile calls; the other ones serve them."""
-_KINDS = (*CALLED, "modules", "utils")
+_KINDS = ("modules", "pillar", "renderers", "runners", "tops", "utils")
+"""Folders `_KIND` of a tree; `modules` and `utils` serve the others."""
 _RUNNER = "saltutil.runner"
 
 
@@ -30,11 +29,14 @@ class TreeModules:
 
     def __init__(self, files: Files, saltenv: str) -> None:
         self._files = files
+        self._saltenv = saltenv
         self._places: dict[str, tuple[str, str]] = {}
-        self._index = {kind: found for kind in _KINDS if (found := dict(self._found(kind, saltenv)))}
+        self._index: dict[str, dict[str, str]] | None = None
 
     def index(self) -> Mapping[str, Mapping[str, str]]:
         """Kind -> module -> content id."""
+        if self._index is None:  # most trees are never asked
+            self._index = {kind: found for kind in _KINDS if (found := dict(self._found(kind)))}
         return self._index
 
     def source(self, oid: str) -> bytes:
@@ -42,8 +44,8 @@ class TreeModules:
         path, saltenv = self._places[oid]
         return self._files.read(path, saltenv)
 
-    def _found(self, kind: str, saltenv: str) -> Iterator[tuple[str, str]]:
-        for env in dict.fromkeys(("base", saltenv)):
+    def _found(self, kind: str) -> Iterator[tuple[str, str]]:
+        for env in dict.fromkeys(("base", self._saltenv)):
             for path in self._files.list(f"_{kind}", env):
                 name = path.removeprefix(f"_{kind}/").removesuffix(".py").removesuffix("/__init__")
                 oid = self._files.oid(path, env)
@@ -65,11 +67,6 @@ class Tree:
             self._found[saltenv] = TreeModules(self.files, saltenv)
         return self._found[saltenv]
 
-    def brings(self, kind: str) -> bool:
-        """Whether `base`, or for renderers any saltenv, has modules of a kind."""
-        envs = self.files.saltenvs() if kind == "renderers" else ("base",)
-        return any(kind in self.modules(env).index() for env in envs)
-
 
 @dataclass(slots=True, kw_only=True)
 class Programs:
@@ -83,19 +80,36 @@ class Programs:
 
     def over(self, ports: Ports) -> Ports:
         """The ports, and behind them what the tree brings."""
-        if not any(map(self.tree.brings, CALLED)):
-            return ports
+        # Without any facts, to have some would be to say that more than runners can be asked for.
+        asks = ports.facts is not None or "runners" in self.tree.modules("base").index()
         return replace(
             ports,
             renderers=self,
-            facts=_WithRunners(ports.facts, self) if self.tree.brings("runners") else ports.facts,
-            pillar_sources=self._behind("pillar", ports.pillar_sources),
-            top_sources=self._behind("tops", ports.top_sources),
+            facts=_WithRunners(ports.facts, self) if asks else None,
+            pillar_sources=_Behind(ports.pillar_sources, self, "pillar"),
+            top_sources=_Behind(ports.top_sources, self, "tops"),
         )
+
+    def names(self, kind: Literal["pillar", "tops"]) -> list[str]:
+        """Names of the sources of a kind, also of those that may not be run."""
+        if not self._allowed:
+            return sorted(self.tree.modules("base").index().get(kind, ()))
+        return self._of("base").names(kind)
+
+    def source(self, kind: Literal["pillar", "tops"], name: str) -> Any:
+        """A source of the tree; KeyError when there is none."""
+        from minion.usermodules.plugins import PluginPillar, PluginTops
+
+        if name not in self.names(kind):
+            raise KeyError(name)
+        if not self._allowed:
+            return _SwitchedOff(kind, name)
+        return (PluginPillar if kind == "pillar" else PluginTops)(self._of("base"), name)
 
     def has(self, name: str, saltenv: str) -> bool:
         """See `Renderers`."""
-        return self._allowed and name in self._of(saltenv).names("renderers")
+        there = self._allowed and "renderers" in self.tree.modules(saltenv).index()
+        return there and name in self._of(saltenv).names("renderers")
 
     def render(
         self, name: str, saltenv: str, data: Value, dunders: Mapping[str, Value], arguments: Mapping[str, Value]
@@ -117,7 +131,7 @@ class Programs:
 
         try:
             name, given, named = runner_call(args, kwargs)
-            if name.partition(".")[0] not in self.tree.modules("base").index()["runners"]:
+            if name.partition(".")[0] not in self.tree.modules("base").index().get("runners", ()):
                 return None
             if not self._allowed:
                 raise SourceFailed(_switched_off("runners", name.partition(".")[0]))
@@ -137,16 +151,23 @@ class Programs:
             self._plugins[saltenv] = Plugins(store=self.tree.modules(saltenv), opts=self.opts, minion=self.minion)
         return self._plugins[saltenv]
 
-    def _behind(self, kind: Literal["pillar", "tops"], built_in: Mapping[str, Any]) -> Mapping[str, Any]:
-        names = self.tree.modules("base").index().get(kind, {})
-        if not names:
-            return built_in
-        if not self._allowed:
-            return {**{name: _SwitchedOff(kind, name) for name in names}, **built_in}
-        from minion.usermodules.plugins import PluginPillar, PluginTops, WithPlugins
 
-        make: Any = PluginPillar if kind == "pillar" else PluginTops
-        return WithPlugins(kind, built_in, self._of("base"), make, behind=True)
+@dataclass(frozen=True, slots=True)
+class _Behind(Mapping[str, Any]):
+    """Sources by name: those that there are, and behind them those of the tree, which is asked for no other."""
+
+    ahead: Mapping[str, Any]
+    programs: Programs
+    kind: Literal["pillar", "tops"]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.ahead[name] if name in self.ahead else self.programs.source(self.kind, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*self.ahead, *self.programs.names(self.kind)]))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,27 +154,17 @@ _Source = TypeVar("_Source")
 
 
 class WithPlugins(Mapping[str, _Source]):
-    """Sources by name: those that are built in, and those of plugins of a kind, as these are now."""
+    """Sources that are built in, and before them those of plugins of a kind, by name: as these are now."""
 
     def __init__(
-        self,
-        kind: str,
-        built_in: Mapping[str, _Source],
-        plugins: Plugins,
-        make: Callable[[Plugins, str], _Source],
-        *,
-        behind: bool = False,
+        self, kind: str, built_in: Mapping[str, _Source], plugins: Plugins, make: Callable[[Plugins, str], _Source]
     ) -> None:
-        """`behind`: one that is built in wins over a plugin of its name, which is then not even loaded."""
         self._kind = kind
         self._built_in = built_in
         self._plugins = plugins
         self._make = make
-        self._behind = behind
 
     def __getitem__(self, name: str) -> _Source:
-        if self._behind and name in self._built_in:
-            return self._built_in[name]
         return self._make(self._plugins, name) if name in self._plugins.names(self._kind) else self._built_in[name]
 
     def __iter__(self) -> Iterator[str]:

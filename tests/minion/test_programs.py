@@ -276,6 +276,10 @@ def test_masterless_they_are_run_too():
         assert done.pillar["got"][0] == "web1"
 
 
-def test_a_tree_without_programs_changes_no_ports():
-    tree = files({"top.sls": "{}", "_modules/own.py": "x = 1"})
-    assert Programs(tree=Tree(tree), minion=WEB, opts={}).over(NO_PORTS) is NO_PORTS
+def test_a_tree_without_programs_is_asked_for_nothing():
+    tree = files({"top.sls": "base: {'*': [app]}", "app.sls": "#!nope\nx", "_modules/own.py": "x = 1"})
+    ports = Programs(tree=Tree(tree), minion=WEB, opts={}).over(NO_PORTS)
+    assert ports.facts is None
+    assert not [*ports.pillar_sources, *ports.top_sources]
+    [problem] = compile_minion(tree, MemoryFiles({}), WEB, Settings(), None, ports).errors
+    assert problem.message == "the renderer 'nope' is not known"
