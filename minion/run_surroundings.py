@@ -1,13 +1,14 @@
 """What a minion brings to a run: threads for parallel chunks, and the file of triggers that are still to be acted on.
 
 Called by the worker and by `saltern call`. The file is `cachedir/triggers`, a JSON list of chunk keys; it is written
-only when it changes, and a damaged one counts as empty.
+only when it changes, under a lock of its own, since runs may go on beside each other. A damaged one counts as empty.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import time
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -43,18 +44,29 @@ class TriggerFile:
             return frozenset()
         return frozenset(key for key in keys if isinstance(key, str)) if isinstance(keys, list) else frozenset()
 
-    def settle(self, owed: frozenset[str]) -> None:
-        """Remember these."""
-        if self._whole is not None:
-            owed = frozenset(key for key in owed if key in self._whole or "_|-listener_" in key)
-        if owed == self.owed():
+    def settle(self, more: frozenset[str], less: frozenset[str]) -> None:
+        """Remember more of them, and less; what other runs have settled meanwhile stays."""
+        if self._left(self.owed(), more, less) == self.owed():
             return
         from minion.journal import write_durably
+        from minion.worker_process import take_lock
 
         try:
-            write_durably(self._path, json.dumps(sorted(owed)).encode())
+            lock = take_lock(self._path.with_name(f"{FILE_NAME}.lock"), wait=True)
+            try:
+                left = self._left(self.owed(), more, less)
+                write_durably(self._path, json.dumps(sorted(left)).encode())
+            finally:
+                if lock is not None:
+                    os.close(lock)
         except OSError as error:
             log.error("event=triggers_not_kept error=%s", error)
+
+    def _left(self, owed: frozenset[str], more: frozenset[str], less: frozenset[str]) -> frozenset[str]:
+        left = (owed - less) | more
+        if self._whole is None:
+            return left
+        return frozenset(key for key in left if key in self._whole or "_|-listener_" in key)
 
 
 class InThread:

@@ -61,8 +61,8 @@ class Triggers(Protocol):
     def owed(self) -> Collection[str]:
         """Chunk keys; a listener's has `mod_watch` for its function."""
 
-    def settle(self, owed: frozenset[str]) -> None:
-        """From now on it is these."""
+    def settle(self, more: frozenset[str], less: frozenset[str]) -> None:
+        """From now on those are owed too, and these no longer. Another run may go on beside this one."""
 
 
 Task = Callable[[], tuple[StateResult, float]]
@@ -142,9 +142,9 @@ class MemoryTriggers:
         """What is remembered."""
         return self.keys
 
-    def settle(self, owed: frozenset[str]) -> None:
-        """Remember these."""
-        self.keys = owed
+    def settle(self, more: frozenset[str], less: frozenset[str]) -> None:
+        """Remember more of them, and less."""
+        self.keys = (self.keys - less) | more
 
 
 @dataclass(slots=True, kw_only=True)

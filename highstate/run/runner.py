@@ -144,8 +144,10 @@ class _Run:
             self.stopped = False  # listeners act after a failhard too (Salt)
             self.listeners()
         if not self.test and self.around.triggers is not None:
-            index = self.graph.index
-            self.around.triggers.settle(owed_after(self.chunks, self.results, self.known, self.owed, index))
+            owed, index = self.owed | self.remembered, self.graph.index
+            more, less = owed_after(self.chunks, self.results, self.known, owed, index)
+            # What was remembered for the case of a crash, and what nothing triggered after all, is forgotten.
+            self.around.triggers.settle(more, less | (self.remembered - self.owed - more))
         return dict(sorted(self.results.items(), key=lambda item: item[1].run_num)) if self.numbers else self.results
 
     def begun_now(self, key: str) -> bool:
@@ -197,7 +199,7 @@ class _Run:
         """For the end of a chunk that runs beside the others."""
         result, end = self.pending.pop(key).wait()
         if not self.is_cut_off(result):
-            self.record(key, replace(result, parallel=True), end)
+            self.record(key, _beside(result), end)
 
     def is_cut_off(self, result: StateResult) -> bool:
         """Whether a chunk failed because the run is left off, which then stops here."""
@@ -240,7 +242,7 @@ class _Run:
         more = self.triggered.get(key, set()) - self.remembered
         if more:
             self.remembered |= more
-            self.around.triggers.settle(self.owed | self.remembered)
+            self.around.triggers.settle(frozenset(more), frozenset())
 
     def one(self, key: str) -> StateResult | None:
         """The steps of one chunk, from its requisites to its result; None when it goes on beside the others."""
@@ -268,7 +270,7 @@ class _Run:
         self.begins(key)
         if not self.is_parallel(chunk):
             result = self.attempted(key, chunk, status)
-            return replace(result, parallel=True) if chunk.arguments.get("parallel") is True else result
+            return _beside(result) if chunk.arguments.get("parallel") is True else result
         self.remember(key)
         self.numbers[key] = len(self.results) + len(self.pending)
         self.pending[key] = self.around.background(lambda: (self.attempted(key, chunk, status), self.clock()))
@@ -398,6 +400,11 @@ class _Run:
         listening = replace(chunk, id=f"listener_{chunk.id}")
         self.record(key, self.attempts.listener(key, listening), self.clock())
         self.around.told(key, listening, self.results[key])
+
+
+def _beside(result: StateResult) -> StateResult:
+    """That of a parallel chunk; one that its conditions kept was not begun."""
+    return result if result.skip_watch else replace(result, parallel=True)
 
 
 def _not_run(chunk: Chunk, result: bool, comment: str) -> StateResult:

@@ -25,18 +25,21 @@ def owed_after(
     known: Mapping[str, StateResult],
     owed: frozenset[str],
     index: Index,
-) -> frozenset[str]:
-    """What is owed after a run with these results; chunks outside the run owe what they owed before."""
+) -> tuple[frozenset[str], frozenset[str]]:
+    """What a run with these results came to owe, and what of `owed` it does so no longer; chunks outside the run owe
+    what they owed before.
+    """
     after, told = set(owed), _told(chunks, results, index)
+    more = set[str]()
     for key, chunk in chunks.items():
         if key in known:
             continue
-        _settle(after, key, results.get(key), _saw_change(key, chunk, _FOLLOWED, results, index))
+        _settle(after, more, key, results.get(key), _saw_change(key, chunk, _FOLLOWED, results, index))
         heard = _saw_change(key, chunk, ("listen",), results, index) or key in told
         own = listener_key(chunk)
         if heard or own in after:
-            _settle(after, own, results.get(own), heard)
-    return frozenset(after)
+            _settle(after, more, own, results.get(own), heard)
+    return frozenset(more), frozenset(owed - after)
 
 
 def triggered(chunks: Mapping[str, Chunk], index: Index) -> dict[str, set[str]]:
@@ -53,11 +56,11 @@ def triggered(chunks: Mapping[str, Chunk], index: Index) -> dict[str, set[str]]:
     return found
 
 
-def _settle(after: set[str], key: str, result: StateResult | None, triggered: bool) -> None:
+def _settle(after: set[str], more: set[str], key: str, result: StateResult | None, triggered: bool) -> None:
     if result is not None and result.result is True:
         after.discard(key)
     elif triggered:
-        after.add(key)
+        more.add(key)
 
 
 def _saw_change(

@@ -122,7 +122,8 @@ class StateEngine:
                 kept_from, doubts = None, (str(unknown),)
             if kept_from is not None:
                 result = StateResult(name=chunk.name, result=True, comment=kept_from, skip_watch=True)
-                return Prepared(chunk=chunk, predicted=result)
+                own_check = function is not None and "check_cmd" in function.parameters
+                return Prepared(chunk=chunk, predicted=result if own_check else self._checked(chunk, result))
             if function is None:
                 return self._unforeseen(chunk, arguments, watched)
             return self._planned(chunk, function, arguments, watched, doubts)
