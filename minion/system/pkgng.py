@@ -14,7 +14,8 @@ from minion.system import commands
 from minion.system.packages import Available, InstallOptions, Package, Step, Target
 from minion.system.transactions import Transactions, offers
 
-_STEP = re.compile(r"^\t(?P<name>\S+?):? (?P<from>\S+)(?: -> (?P<to>\S+))?(?: \[[^\]]*\])?(?: \([^)]*\))?$")
+_STEP = re.compile(r"^\t(?P<name>[^\s:]+): (?P<from>\S+)(?: -> (?P<to>\S+))?(?: \[[^\]]*\])?(?: \([^)]*\))?$")
+"""What is installed once more has no colon, and is no step: its version stays."""
 _PIECE = re.compile(r"[0-9]+|[A-Za-z]+|\*")
 _WORDS = {"*": -2, "pl": -1, "alpha": 1, "beta": 2, "pre": 16, "rc": 18}
 """Words that have a place of their own; a letter has that of its number in the alphabet."""

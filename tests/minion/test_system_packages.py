@@ -238,6 +238,70 @@ def test_pkg_is_asked_and_read(programs: Callable[..., Callable[[], list[str]]])
     ]
 
 
+PKG_UPGRADE = """Checking for upgrades (4 candidates): .... done
+The following 4 package(s) will be affected (of 0 checked):
+
+Installed packages to be DOWNGRADED:
+\tcurl: 8.11.0 -> 8.10.1 [own]
+
+Installed packages to be REINSTALLED:
+\tperl5-5.36.3_2 [FreeBSD] (options changed)
+\tp5-URI-5.28 (direct dependency changed: perl5)
+
+Installed packages to be UPGRADED:
+\tvim: 9.1.0862 -> 9.1.0866 [FreeBSD] (2 MiB: 100.00% of the 2 MiB to download)
+
+Number of packages to be upgraded: 1
+"""
+PKG_DELETE = """Checking integrity... done (0 conflicting)
+Deinstallation has been requested for the following 2 packages (of 0 packages in the universe):
+
+Installed packages to be REMOVED:
+\tnginx: 1.26.2_1,3
+\tp5-URI: 5.28
+
+Number of packages to be removed: 2
+The operation will free 4 MiB.
+"""
+
+
+@pytest.mark.parametrize(
+    ("shown", "steps"),
+    [
+        (PKG_UPGRADE, [("curl", "8.11.0", "8.10.1"), ("vim", "9.1.0862", "9.1.0866")]),
+        (PKG_DELETE, [("nginx", "1.26.2_1,3", ""), ("p5-URI", "5.28", "")]),
+        ("The most recent versions of packages are already installed\n", []),
+        ("Checking integrity... done (0 conflicting)\n1 packages requested for removal: 0 locked, 1 missing\n", []),
+    ],
+)
+def test_what_pkg_would_do_is_read(shown: str, steps: list[tuple[str, str, str]]) -> None:
+    assert pkgng.parse_steps(shown) == [Step(name=name, old=old, new=new) for name, old, new in steps]
+
+
+def test_pkg_is_asked_for_the_rest_of_the_port(programs: Callable[..., Callable[[], list[str]]]) -> None:
+    called = programs("pkg", {"upgrade": PKG_UPGRADE, "delete": PKG_DELETE})
+    assert [one.name for one in PkgNg().predict_upgrade(MACHINE, [], whole=True)] == ["curl", "vim"]
+    removed = PkgNg().predict_remove(MACHINE, ["nginx"], purge=True)
+    assert removed is not None
+    assert [one.name for one in removed] == ["nginx", "p5-URI"]
+    PkgNg().upgrade(MACHINE, ["vim"], whole=False)
+    PkgNg().hold(MACHINE, ["vim"], held=True)
+    PkgNg().install_files(MACHINE, ["/tmp/x.pkg"])
+    assert PkgNg().refresh(MACHINE, older_than=None) == PkgNg().refresh(MACHINE, older_than=60) == ""
+    assert PkgNg().groups(MACHINE, "any") is None
+    with pytest.raises(StateFailed, match="not available on this platform"):
+        PkgNg().downloaded(MACHINE)
+    assert called() == [
+        "upgrade -n -y",
+        "delete -n -y nginx",
+        "upgrade -y vim",
+        "lock -y vim",
+        "add /tmp/x.pkg",
+        "update -f",
+        "update",
+    ]
+
+
 def test_pkg_orders_versions() -> None:
     ordered = ["1.0.1", "1.2", "1.2_1", "1.2.1", "1.10", "2", "0.1,1"]
     pairs = [
