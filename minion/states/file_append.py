@@ -7,8 +7,9 @@ again.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 
-from minion.states.file_edit import Opened, Words, as_text, edited, encoded, opened
+from minion.states.file_edit import Words, as_text, edited, encoded, opened
 from minion.states.file_paths import missing_parents
 from minion.states.file_sources import Template, of_source, template
 from minion.states.plan import Plan, Reader, StateFailed, Value
@@ -34,24 +35,15 @@ def append(
     saltenv: str = "base",
 ) -> Plan:
     """Each text that the file does not hold is put at its end; a file that is not there is made."""
-    file = _opened(machine, name, "append", makedirs)
     rendered = _template(template, context, defaults, {"name": name})
     chunks = texts(machine, text, source, sources, (source_hash, source_hashes), rendered, saltenv)
-    if not chunks:
-        raise StateFailed("No text found to append. Nothing appended")
-    fresh = [chunk for chunk in chunks if not _holds(file.text, chunk, ignore_whitespace=ignore_whitespace)]
-    lines = [line for chunk in fresh for line in chunk.splitlines()]
-    base = file.text
-    if lines and base and not base.endswith("\n"):
-        base += "\n"
-    new = base + "".join(f"{line}\n" for line in lines)
-    return edited(
-        file,
-        encoded(new),
-        _words(name, f"Appended {len(lines)} lines"),
-        show_changes=show_changes,
-        makedirs=bool(makedirs),
-    )
+
+    def put(have: str) -> tuple[str, int]:
+        lines = _lines_of(chunk for chunk in chunks if not _holds(have, chunk, ignore_whitespace=ignore_whitespace))
+        end = "\n" if lines and have and not have.endswith("\n") else ""
+        return f"{have}{end}{_joined(lines)}", len(lines)
+
+    return _put_in(machine, name, "append", put if chunks else None, makedirs=makedirs, show_changes=show_changes)
 
 
 def prepend(
@@ -72,23 +64,16 @@ def prepend(
     saltenv: str = "base",
 ) -> Plan:
     """Each text that the file does not hold is put at its beginning; with `header` all must stand right there."""
-    file = _opened(machine, name, "prepend", makedirs)
     rendered = _template(template, context, defaults, {"name": name})
     chunks = texts(machine, text, source, sources, (source_hash, source_hashes), rendered, saltenv)
-    if not chunks:
-        raise StateFailed("No text found to prepend. Nothing prepended")
-    fresh = chunks if header else [chunk for chunk in chunks if not _holds(file.text, chunk, ignore_whitespace=True)]
-    lines = [line for chunk in fresh for line in chunk.splitlines()]
-    if header and file.text.splitlines()[: len(lines)] == lines:
-        lines = []
-    new = "".join(f"{line}\n" for line in lines) + file.text
-    return edited(
-        file,
-        encoded(new),
-        _words(name, f"Prepended {len(lines)} lines"),
-        show_changes=show_changes,
-        makedirs=bool(makedirs),
-    )
+
+    def put(have: str) -> tuple[str, int]:
+        lines = _lines_of(chunk for chunk in chunks if header or not _holds(have, chunk, ignore_whitespace=True))
+        if header and have.splitlines()[: len(lines)] == lines:
+            lines = []
+        return f"{_joined(lines)}{have}", len(lines)
+
+    return _put_in(machine, name, "prepend", put if chunks else None, makedirs=makedirs, show_changes=show_changes)
 
 
 def texts(
@@ -116,11 +101,36 @@ def texts(
     return [data.decode("utf-8", "surrogateescape") for data in found]
 
 
-def _opened(machine: Reader, name: str, what: str, makedirs: bool) -> Opened:
+def _put_in(
+    machine: Reader,
+    name: str,
+    what: str,
+    put: Callable[[str], tuple[str, int]] | None,
+    *,
+    makedirs: bool,
+    show_changes: bool,
+) -> Plan:
+    """The plan; `put` makes the new text of the old, and says how many lines came. None: there is no text for it."""
     file = opened(machine, name, what, create=True)
     if file.found is None and not makedirs and missing_parents(machine, file.path):
         raise StateFailed(f"Directory not present to touch file {name}")
-    return file
+    if put is None:
+        raise StateFailed(f"No text found to {what}. Nothing {what}ed")
+    new, count = put(file.text)
+    words = Words(
+        good=f"File {name} is in correct state",
+        pending=f"File {name} is set to be updated",
+        done=f"{what.capitalize()}ed {count} lines",
+    )
+    return edited(file, encoded(new), words, show_changes=show_changes, makedirs=bool(makedirs))
+
+
+def _lines_of(chunks: Iterable[str]) -> list[str]:
+    return [line for chunk in chunks for line in chunk.splitlines()]
+
+
+def _joined(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _holds(text: str, chunk: str, *, ignore_whitespace: bool) -> bool:
@@ -129,7 +139,3 @@ def _holds(text: str, chunk: str, *, ignore_whitespace: bool) -> bool:
     lines = (r"\s*".join(re.escape(word) for word in line.split()) for line in chunk.splitlines())
     pattern = r"\s*".join(lines)
     return re.search(rf"^\s*{pattern}\s*$", text, re.MULTILINE) is not None
-
-
-def _words(name: str, done: str) -> Words:
-    return Words(good=f"File {name} is in correct state", pending=f"File {name} is set to be updated", done=done)
