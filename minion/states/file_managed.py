@@ -14,7 +14,7 @@ from minion.states.file_sources import Check as Verified
 from minion.states.file_sources import LocalFile, Template, kept_mode, of_contents, of_source
 from minion.states.file_sources import template as rendering
 from minion.states.file_target import Wanted, check_of, file_changes
-from minion.states.plan import FileStat, Plan, Reader, StateFailed, Value
+from minion.states.plan import Change, FileStat, Plan, Reader, StateFailed, Value
 
 _PENDING = (
     "The file {name} is set to be changed\nNote: No changes made, actual changes may\nbe different due to other states."
@@ -62,12 +62,7 @@ def managed(
 ) -> Plan:
     """The plan of file.managed. `backup_dir` is the engine's."""
     warnings: list[str] = []
-    path = checked(name, "managed")
-    found = machine.stat(path)
-    if found is not None and found.kind != "file":
-        if follow_symlinks and found.kind == "symlink":
-            path, found = behind(machine, path)
-        _replaceable(name, found)
+    path, found = _place(machine, name, follow_symlinks=follow_symlinks)
     if found is None and not create:
         return Plan(comment=f"File {name} is not present and is not set for creation")
     if mode == "keep":
@@ -111,23 +106,31 @@ def managed(
         check=check_of(check_cmd, tmp_dir, tmp_ext),
     )
     changes = file_changes(machine, wanted, found)
-    is_whatever = wanted.data is None and (keep or not source)
-    if not changes:
-        right = "exists with proper permissions. No changes made." if is_whatever else "is in the correct state"
-        return Plan(comment=f"File {name} {right}", warnings=tuple(warnings))
-    return Plan(
-        changes=changes,
-        pending=_PENDING.format(name=name),
-        done="Empty file" if is_whatever and found is None else f"File {name} updated",
-        warnings=tuple(warnings),
+    return _told(
+        name, changes, tuple(warnings), is_new=found is None, as_is=wanted.data is None and (keep or not source)
     )
 
 
-def _replaceable(name: str, found: FileStat | None) -> None:
+def _told(name: str, changes: tuple[Change, ...], warnings: tuple[str, ...], *, is_new: bool, as_is: bool) -> Plan:
+    """The plan in Salt's words; `as_is`: no content was asked for."""
+    if not changes:
+        right = "exists with proper permissions. No changes made." if as_is else "is in the correct state"
+        return Plan(comment=f"File {name} {right}", warnings=warnings)
+    done = "Empty file" if as_is and is_new else f"File {name} updated"
+    return Plan(changes=changes, pending=_PENDING.format(name=name), done=done, warnings=warnings)
+
+
+def _place(machine: Reader, name: str, *, follow_symlinks: bool) -> tuple[str, FileStat | None]:
+    """Where the file is to be, and what is there."""
+    path = checked(name, "managed")
+    found = machine.stat(path)
+    if follow_symlinks and found is not None and found.kind == "symlink":
+        path, found = behind(machine, path)
     if found is not None and found.kind == "directory":
         raise StateFailed(f"Specified target {name} is a directory")
     if found is not None and found.kind == "other":
         raise StateFailed(f"Specified target {name} is neither a file nor a symlink: it is left alone")
+    return path, found
 
 
 def _finished(
