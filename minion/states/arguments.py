@@ -110,8 +110,7 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
     "mount.unmounted": {"user": "mount as root"},
     "pip.installed": dict.fromkeys(
         (
-            "repo", "target", "download", "source", "exists_action", "install_options", "global_options", "cert",
-            "no_binary",
+            "repo", "target", "download", "source", "install_options", "global_options",
         ),
         _PIP_OPTIONS,
     ),

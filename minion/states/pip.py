@@ -81,6 +81,9 @@ def installed(
     trusted_host: Value = None,
     proxy: Value = None,
     timeout: Value = None,
+    cert: Value = None,
+    exists_action: Value = None,
+    no_binary: Value = None,
     extra_args: Value = None,
 ) -> Plan:
     """Packages are there, at versions that fit. With `requirements` or `editable`, what those name."""
@@ -88,7 +91,12 @@ def installed(
         "--upgrade": upgrade, "--no-deps": no_deps, "--pre": pre_releases, "--no-index": no_index,
         "--no-cache-dir": no_cache_dir, "--index-url": index_url, "--extra-index-url": extra_index_url,
         "--find-links": find_links, "--trusted-host": trusted_host, "--proxy": proxy, "--timeout": timeout,
+        "--cert": cert, "--exists-action": exists_action, "--no-binary": no_binary,
     }  # fmt: skip
+    if exists_action is not None and exists_action not in ("s", "i", "w", "b"):
+        raise StateFailed(
+            f"The exists_action pip option only supports the values s, i, w, and b, not {exists_action!r}"
+        )
     if force_reinstall or ignore_installed:
         raise StateFailed("force_reinstall and ignore_installed would act on every run: remove the package, or pin it")
     pip = pip_of(bin_env or pip_bin, user, cwd, env_vars, [*_options(flags), *_extra(extra_args)])

@@ -375,6 +375,10 @@ def test_packages_of_python(settles: Settles, pips: Recorded) -> None:
     assert settles("pip.installed", "other", machine=pips, bin_env="/venv").changes == {"other==2.0": "Installed"}
     assert pips.seen[-1] == ["/venv/bin/python", "-m", "pip", "install", "other"]
     assert settles("pip.installed", "other==3.1", machine=pips).changes == {"other==3.1": "Installed"}
+    options = {"cert": "/etc/ca.pem", "exists_action": "i", "no_binary": ":all:"}
+    settles("pip.installed", "third", machine=pips, **options)
+    assert pips.seen[-1][4:] == ["--cert", "/etc/ca.pem", "--exists-action", "i", "--no-binary", ":all:", "third"]
+    assert "only supports the values" in settles("pip.installed", "x", machine=pips, exists_action="a").comment
     assert settles("pip.removed", "other", machine=pips).changes == {"other": "Removed"}
     assert settles("pip.removed", "other", machine=pips).comment == "Package is not installed."
     assert "No matching distribution" in settles("pip.installed", "nope", machine=pips).comment
