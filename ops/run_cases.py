@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -90,16 +91,21 @@ def drawn(seed: int) -> Case:
     """A graph of states with requisites among them, drawn at random; some have cycles.
 
     Under test=True none waits for a failure: what we make of that is not what Salt makes of it, nor is what follows.
+    The same goes for check_cmd, which has no prereq beside it therefore. Parallel states require, or wait for a change,
+    and no more: Salt calls mod_watch and check_cmd while the state itself still goes on.
     """
     chance = random.Random(seed)  # noqa: S311  (no secret)
     test = chance.random() < 0.4
+    parallel = chance.random() < 0.2
+    checks = not test and not parallel and chance.random() < 0.3
     ids = [f"s{number}" for number in range(chance.randint(2, 7))]
     kinds = ("changed", "same", "failed", "ran", "ran", "unless")
     states: States = {own_id: target(chance.choice(kinds), own_id)[own_id] for own_id in ids}
     for own_id in ids:
         [arguments] = states[own_id].values()
         some = (*(kind for kind in KINDS if not (test and "onfail" in kind)), "require_in", "watch_in")
-        some = (*some, "onchanges_in", "listen_in")
+        some = tuple(one for one in (*some, "onchanges_in", "listen_in") if not parallel or one in PARALLEL)
+        some = tuple(one for one in some if not (checks and one == "prereq"))
         for kind in chance.sample(some, chance.choice((0, 1, 1, 2))):
             others = [one for one in ids if one != own_id]
             if chance.random() < 0.8:  # most of them backwards, so that most graphs have no cycle
@@ -110,9 +116,28 @@ def drawn(seed: int) -> Case:
                 arguments.append({kind: full if kind.endswith("_in") else named})
         if chance.random() < 0.1:
             arguments.append({"order": chance.choice(("last", "first", 1, 5, -1))})
-        if chance.random() < 0.05:
+        has = {name for given in arguments for name in given} | (set() if checks else {"check_cmd"})
+        if chance.random() < 0.25:
+            arguments.append(chance.choice([one for one in OPTIONS if has.isdisjoint(one)]))
+        if parallel and chance.random() < 0.5:
+            arguments.append({"parallel": True})
+        if not parallel and chance.random() < 0.05:
             arguments.append({"failhard": True})
-    return case_of(f"drawn-{seed}", states, test)
+    return replace(case_of(f"drawn-{seed}", states, test), unordered=parallel)
+
+
+PARALLEL = ("require", "require_any", "onchanges", "onchanges_any", "require_in", "onchanges_in", "listen", "listen_in")
+OPTIONS: tuple[Mapping[str, Any], ...] = (
+    {"onlyif": "true"},
+    {"onlyif": ["true", "false"]},
+    {"unless": "false"},
+    {"unless": ["true", "true"]},
+    {"retry": {"attempts": 2, "interval": 0}},
+    {"retry": {"attempts": 3, "interval": 0, "until": False}},
+    {"check_cmd": "true"},
+    {"check_cmd": ["true", "false"]},
+)
+"""Of which some states of a drawn graph have one."""
 
 
 def all_cases() -> list[Case]:

@@ -31,9 +31,9 @@ class Attempts:
     arguments: Callable[[str, Chunk], Mapping[str, Value]]
     """Those of a chunk, as they are by now."""
 
-    def until_good(self, key: str, chunk: Chunk, watched: bool) -> StateResult:
+    def until_good(self, chunk: Chunk, attempt: Callable[[], StateResult]) -> StateResult:
         """Attempts until `retry` is satisfied; one, when there is no `retry` or under test=True."""
-        result = self.one(key, chunk, watched)
+        result = attempt()
         if "retry" not in chunk.arguments:
             return result
         retry = retry_of(chunk.arguments["retry"])
@@ -48,7 +48,7 @@ class Attempts:
                 f'with the following comment: "{result.comment}"'
             )
             self.sleep(_pause(retry))
-            result = self.one(key, chunk, watched)
+            result = attempt()
         return replace(result, comment="\n".join([*earlier, result.comment])) if earlier else result
 
     def one(self, key: str, chunk: Chunk, watched: bool) -> StateResult:

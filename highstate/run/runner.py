@@ -280,7 +280,7 @@ class _Run:
         self.around.begins(key, len(self.results), len(self.chunks) - len(self.known))
 
     def attempted(self, key: str, chunk: Chunk, status: Status) -> StateResult:
-        result = self.attempts.until_good(key, chunk, status is Status.CHANGE)
+        result = self.attempts.until_good(chunk, lambda: self.attempts.one(key, chunk, status is Status.CHANGE))
         return replace(result, comment=result.comment + _UNWATCHED) if status is Status.UNWATCHED else result
 
     def unmet(self, chunk: Chunk, failed: list[str]) -> StateResult:
@@ -398,7 +398,8 @@ class _Run:
         self.starts[key] = self.clock()
         self.begins(key)
         listening = replace(chunk, id=f"listener_{chunk.id}")
-        self.record(key, self.attempts.listener(key, listening), self.clock())
+        result = self.attempts.until_good(chunk, lambda: self.attempts.listener(key, listening))
+        self.record(key, _beside(result) if chunk.arguments.get("parallel") is True else result, self.clock())
         self.around.told(key, listening, self.results[key])
 
 
