@@ -48,6 +48,15 @@ from wire.server_types import Gone, Identity, Incoming
 DEADLINE = 20.0
 
 
+@pytest.fixture(autouse=True)
+def _signals() -> Iterator[None]:
+    """What a call in this very process does on SIGTERM is not for the tests after it: it would end their commands."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 class Controller:
     """Answers as a controller does; what a test wants to see is in `seen`. Acts on `Registry` by itself."""
 
