@@ -277,8 +277,14 @@ def test_events_end_after_a_count(saltern, served):
 
 
 def test_ctrl_c_is_clean(served, config_dir):
+    command = [*RUN, "events", "-c", str(config_dir)]
     with subprocess.Popen(
-        [*RUN, "events", "-c", str(config_dir)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell that runs the tests in the background has them ignore it, and so all that they start.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         assert process.stdout.readline()
         process.send_signal(signal.SIGINT)
