@@ -55,7 +55,12 @@ def test_a_full_disk(config):
 
 def test_ctrl_c_ends_the_command_too(config, tmp_path):
     pid = tmp_path / "pid"
-    done = subprocess.Popen(command(config, "cmd.run", f"echo $$ > {pid}; exec sleep 300"), stderr=subprocess.PIPE)
+    done = subprocess.Popen(
+        command(config, "cmd.run", f"echo $$ > {pid}; exec sleep 300"),
+        stderr=subprocess.PIPE,
+        # A shell that runs the tests in the background has them ignore it, and so all that they start.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     until = time.monotonic() + 30
     while not (pid.exists() and pid.read_text().strip()):
         assert time.monotonic() < until
