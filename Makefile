@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: fuzz states help demo test check lint types contracts e2e bench oracle lock clean
+.PHONY: fuzz states soak help demo test check lint types contracts e2e bench oracle lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this
@@ -26,6 +26,9 @@ test: $(READY) ## the tests (those that change the machine are skipped; see e2e)
 
 e2e: $(READY) ## tests that install packages and run services on this machine; as root
 	@SALTERN_E2E=1 $(BIN)/pytest -m e2e -rs
+
+soak: $(READY) ## kills at every step of a fetch, 50,000 files, a file of 200 MiB
+	@SALTERN_SOAK=1 $(BIN)/pytest tests/gitfs/test_kills.py tests/gitfs/test_arrivals.py tests/gitfs/test_large.py
 
 check: lint types contracts test ## all that a commit must pass
 

@@ -45,7 +45,7 @@ Mirror(settings, directory).fetch()
 """
 
 
-EVERY_STEP = bool(os.environ.get("SALTERN_E2E"))
+EVERY_STEP = bool(os.environ.get("SALTERN_SOAK"))
 
 
 @pytest.fixture(autouse=True)

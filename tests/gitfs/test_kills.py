@@ -1,7 +1,7 @@
 """kill -9 at the steps of a fetch, twice each: the last good trees are served, and there is nothing to clean up.
 
 strace kills the fetching process as it enters the n-th call of a system call that leaves something on the disk, for
-each of these system calls and from its first call in a whole fetch to its last: every one of them with SALTERN_E2E set,
+each of these system calls and from its first call in a whole fetch to its last: every one of them with SALTERN_SOAK set,
 a dozen otherwise.
 """
 
@@ -33,7 +33,7 @@ from gitfs import Source
 with Source([pickle.load(sys.stdin.buffer)], (), Path(sys.argv[1])) as source:
     print(*source.fetch(patience=60))
 """
-EVERY_STEP = bool(os.environ.get("SALTERN_E2E"))
+EVERY_STEP = bool(os.environ.get("SALTERN_SOAK"))
 
 pytestmark = [
     pytest.mark.timeout(900),

@@ -1,6 +1,6 @@
 """Remotes of the sizes that people have: many branches, many files, a large file; memory is measured in a process.
 
-2,000 branches always; 50,000 files and a file of 200 MiB with SALTERN_E2E set, a tenth of them otherwise.
+2,000 branches always; 50,000 files and a file of 200 MiB with SALTERN_SOAK set, a tenth of them otherwise.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from git_servers import PASSWORD, USER, serving
 
 from gitfs import Source
 
-FULL = bool(os.environ.get("SALTERN_E2E"))
+FULL = bool(os.environ.get("SALTERN_SOAK"))
 FILES = 50_000 if FULL else 5000
 LARGE = 200 if FULL else 20
 """MiB of the large file."""
