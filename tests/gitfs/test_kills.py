@@ -1,8 +1,8 @@
 """kill -9 at the steps of a fetch, twice each: the last good trees are served, and there is nothing to clean up.
 
 strace kills the fetching process as it enters the n-th call of a system call that leaves something on the disk, for
-each of these system calls and from its first call in a whole fetch to its last: every one of them with SALTERN_SOAK set,
-a dozen otherwise.
+each of these system calls and from its first call in a whole fetch to its last: every one of them with SALTERN_SOAK
+set, a dozen otherwise.
 """
 
 from __future__ import annotations
