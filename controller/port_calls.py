@@ -14,14 +14,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import msgspec
-import structlog
 
 from controller.minion_facts import Heard
 from highstate.ports import Decrypt, DecryptFailed, PillarSource, Ports, SecretFailed, Secrets, SourceFailed, TopSource
 from highstate.types import Minion, Value
 from wire.messages import FactAnswer, Question
-
-log = structlog.get_logger("saltern.compiler")
 
 _KEPT = 4096
 
@@ -206,6 +203,9 @@ class Broker:
             return PortAnswer(error="the compile process asks for what it may not have")
         except Exception as error:  # one question must not end the compile of the others
             kind = type(error).__name__  # its text may hold what a source was given: a password, an address
+            import structlog  # not in the process that renders, which has this module too
+
+            log = structlog.get_logger("saltern.compiler")
             log.error("a question of a compile was not answered", port=call.port, minion=call.minion_id, error=kind)
             return PortAnswer(error=f"the controller could not find out: {kind}")
 

@@ -10,7 +10,7 @@ import inspect
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from controller.fleet import Fleet
 from controller.mines import GET, Mines, heard
@@ -21,8 +21,10 @@ from highstate import Minion, match_minion
 from highstate.match import parse_target
 from highstate.ports import SecretFailed, SourceFailed, question
 from minion.programs import runner_call
-from minion.usermodules.plugins import Plugins, plain
 from wire.messages import FactAnswer, Question
+
+if TYPE_CHECKING:
+    from minion.usermodules.plugins import Plugins
 
 BUILT_IN = ("cache.grains", "cache.mine", "manage.down", "manage.status", "manage.up", "mine.get")
 
@@ -81,7 +83,7 @@ class Runners:
     def _secret(self, asked: Question) -> Heard:
         """`sdb.get`; who changes it is not known, so that it is looked up at each compile."""
         (uri, *_), _ = json.loads(asked.asked)
-        return Heard(answer=FactAnswer(value=plain(self.profiles.get(str(uri)))), mark="")
+        return Heard(answer=FactAnswer(value=_plain(self.profiles.get(str(uri)))), mark="")
 
     def _grains(self, tgt: str = "*", tgt_type: str = "glob") -> dict[str, Any]:
         return {each.id: dict(each.grains) for each in self.store.minions() if each.id in self._those(tgt, tgt_type)}
@@ -124,6 +126,12 @@ class Runners:
                 f"there is no runner {name!r} (there are {', '.join(BUILT_IN)}, those of `extension_modules`, and "
                 "those of the tree's `_runners`)"
             )
-        value = plain(plugins.call("runners", name, minion, {}, lambda function: function(*args, **kwargs)))
+        value = _plain(plugins.call("runners", name, minion, {}, lambda function: function(*args, **kwargs)))
         # What it stands on is not known: it is asked at each compile, and changes compile nobody.
         return Heard(answer=FactAnswer(value=value), mark="")
+
+
+def _plain(value: Any) -> Any:
+    from minion.usermodules.plugins import plain  # the loader of modules, for those who have any
+
+    return plain(value)
