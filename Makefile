@@ -4,6 +4,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
+export PYTHONPATH := tests/rig
+
 .PHONY: fuzz states soak help demo test check lint types contracts e2e bench oracle lock clean
 .DEFAULT_GOAL := help
 
@@ -19,7 +21,7 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 demo: $(READY) ## a controller and three minions on this machine, from push to drift healed
-	@$(BIN)/python ops/demo.py
+	@$(BIN)/python -m tools.demo
 
 test: $(READY) ## the tests (those that change the machine are skipped; see e2e)
 	@$(BIN)/pytest
@@ -28,7 +30,7 @@ e2e: $(READY) ## tests that install packages and run services on this machine; a
 	@SALTERN_E2E=1 $(BIN)/pytest -m e2e -rs
 
 soak: $(READY) ## kills at every step of a fetch, 50,000 files, a file of 200 MiB
-	@SALTERN_SOAK=1 $(BIN)/pytest tests/gitfs/test_kills.py tests/gitfs/test_arrivals.py tests/gitfs/test_large.py
+	@SALTERN_SOAK=1 $(BIN)/pytest tests/gitfs/mirror/test_kills.py tests/gitfs/mirror/test_pack_copy.py tests/gitfs/mirror/test_large.py
 
 check: lint types contracts test ## all that a commit must pass
 
@@ -43,18 +45,18 @@ contracts: $(READY) ## import-linter: the direction of imports
 	@$(BIN)/lint-imports --no-logo
 
 bench: $(READY) ## benchmarks; ONLY=path for one of them
-	@$(BIN)/python ops/bench.py $(if $(ONLY),--only $(ONLY))
+	@$(BIN)/python -m tools.bench $(if $(ONLY),--only $(ONLY))
 
 oracle: $(READY) ## compare the goldens with real Salt, in an environment of its own
-	@$(BIN)/python ops/oracle.py
-	@$(BIN)/python ops/run_goldens.py
-	@$(BIN)/python ops/run_goldens.py --drawn 200
+	@$(BIN)/python -m tools.oracle
+	@$(BIN)/python -m tools.oracle.runs.goldens
+	@$(BIN)/python -m tools.oracle.runs.goldens --drawn 200
 
 states: $(READY) ## docs/states.md from a run of every state on this machine; as root
-	@$(BIN)/python ops/states_table.py
+	@$(BIN)/python -m tools.docs.states_table
 
 fuzz: $(READY) ## any bytes through the language; SECS=600 TARGET=yaml
-	@$(BIN)/python ops/fuzz.py --seconds $(or $(SECS),60) $(if $(TARGET),--target $(TARGET))
+	@$(BIN)/python -m tools.fuzz --seconds $(or $(SECS),60) $(if $(TARGET),--target $(TARGET))
 
 lock: ## renew requirements.lock from pyproject.toml (hashes, no index addresses)
 	@$(PYTHON) -m venv .cache/lock && .cache/lock/bin/pip install -q pip-tools

@@ -21,8 +21,8 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 from watchfiles import awatch
 
-from gitfs.settings import ROOTS, RemoteSettings
-from gitfs.urls import canonical, local_path
+from gitfs.config.settings import ROOTS, RemoteSettings
+from gitfs.config.urls import canonical, local_path
 
 STEP_MS = 10
 """How long a burst of file events has to pause before it is told: a push is one burst."""

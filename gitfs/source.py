@@ -20,19 +20,19 @@ from functools import cache
 from pathlib import Path
 from types import TracebackType
 
-from gitfs import objects
-from gitfs.acceptance import Completion
-from gitfs.environments import Place, Refs, commit_ids, pinned_refs
+from gitfs.config.live_policy import LivePolicy
+from gitfs.config.settings import GIT, ROOTS, Ignored, RemoteSettings, check_ref
+from gitfs.config.urls import canonical
 from gitfs.errors import BadSettings, FetchFailed, UnknownRef
-from gitfs.lfs import Lfs
-from gitfs.mirror import Fetched, Mirror
-from gitfs.overlays import Overlays, Shown
-from gitfs.policy import LivePolicy
-from gitfs.settings import GIT, ROOTS, Ignored, RemoteSettings, check_ref
-from gitfs.snapshot import GitLayer, Layer, Snapshot
-from gitfs.submodules import Submodules
-from gitfs.upkeep import Upkeep
-from gitfs.urls import canonical
+from gitfs.mirror.lfs import Lfs
+from gitfs.mirror.maintenance import Upkeep
+from gitfs.mirror.mirror import Fetched, Mirror
+from gitfs.mirror.ref_updates import Completion
+from gitfs.mirror.submodules import Submodules
+from gitfs.tree import objects
+from gitfs.tree.overlays import Overlays, Shown
+from gitfs.tree.saltenvs import Place, Refs, commit_ids, pinned_refs
+from gitfs.tree.snapshot import GitLayer, Layer, Snapshot
 
 Roots = Mapping[str, Sequence[str | Path]]
 

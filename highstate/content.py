@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 
 from highstate.bounded_regex import SlowPattern
 from highstate.compile.positions import source_excerpt
+from highstate.memo.tracked import Recorder
 from highstate.patterns import is_part
 from highstate.render import Context, RenderFailed, problems, render_template
 from highstate.salt_urls import split_salt_url
-from highstate.tracked import Recorder
 from highstate.traverse import traverse
 from highstate.types import Chunk, Content, Files, Pos, Problem, Stage, Value
 

@@ -1,6 +1,6 @@
 """Where a controller listens, and where a minion finds it.
 
-Read by `wire.server` and `wire.client`; made by whoever reads the settings. Opens nothing.
+Read by `wire.server.server` and `wire.client`; made by whoever reads the settings. Opens nothing.
 """
 
 from __future__ import annotations

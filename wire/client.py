@@ -1,6 +1,6 @@
 """The minion's end of the wire, for its single-threaded loop.
 
-Called by `minion.agent`. Owns no thread and starts none; never waits except in `receive`. Must not decide what a
+Called by `minion.agent.agent`. Owns no thread and starts none; never waits except in `receive`. Must not decide what a
 message means, keep anything on disk, or import more than zmq and msgspec: an idle minion is small.
 
 Every connection gets a new routing id that nobody can guess, and libzmq would keep one over its own reconnects. So

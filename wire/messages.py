@@ -1,4 +1,4 @@
-"""Every message there is, both ways. Who may send what is decided by `wire.server`, never here.
+"""Every message there is, both ways. Who may send what is decided by `wire.server.server`, never here.
 
 All are tagged, frozen structs, packed as msgpack in one frame. A field added later gets a default, so that
 an older peer can be read; a change of meaning raises `PROTOCOL`. The sender of a message to the controller is

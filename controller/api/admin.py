@@ -15,7 +15,7 @@ from litestar.exceptions import HTTPException
 from litestar.response import Stream
 
 from controller.api import encoding
-from controller.questions import (
+from controller.api.requests import (
     CallQuestion,
     CompileQuery,
     DiffQuery,
@@ -28,7 +28,7 @@ from controller.questions import (
     SyncQuestion,
     TargetQuestion,
 )
-from controller.views import FetchView, Service, ServiceError, StatusView, Target
+from controller.api.schema import FetchView, Service, ServiceError, StatusView, Target
 
 AnyRequest: TypeAlias = Request[Any, Any, State]
 _Query = TypeVar("_Query", bound=msgspec.Struct)

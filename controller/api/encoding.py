@@ -12,8 +12,8 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException
 from litestar.response import Stream
 
+from controller.api.schema import ErrorKind, ErrorView, ServiceError
 from controller.store import StoreError
-from controller.views import ErrorKind, ErrorView, ServiceError
 
 LINES = "application/jsonl"
 

@@ -13,10 +13,9 @@ from litestar import Litestar, Request, Response, get, post
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException
 
-from controller import hooks
-from controller.api import encoding
-from controller.metrics import CONTENT_TYPE, Metrics
-from controller.views import Service, ServiceError
+from controller.api import encoding, webhooks
+from controller.api.schema import Service, ServiceError
+from controller.observe.metrics import CONTENT_TYPE, Metrics
 
 AnyRequest: TypeAlias = Request[Any, Any, State]
 
@@ -33,7 +32,7 @@ def public_app(service: Service, metrics: Metrics, hook_secret: str) -> Litestar
                 "service": service,
                 "metrics": metrics,
                 "secret": hook_secret.encode(),
-                "deliveries": hooks.Deliveries(),
+                "deliveries": webhooks.Deliveries(),
             },
             deep_copy=False,
         ),
@@ -65,10 +64,10 @@ async def hook(request: AnyRequest) -> Response[bytes]:
     except ServiceError:
         _metrics(request).hooked("refused")
         raise
-    deliveries = cast(hooks.Deliveries, request.app.state.deliveries)
-    payload = hooks.payload_of(body)
-    delivery = hooks.delivery_of(request.headers, payload)
-    if delivery in deliveries or hooks.is_ping(request.headers):
+    deliveries = cast(webhooks.Deliveries, request.app.state.deliveries)
+    payload = webhooks.payload_of(body)
+    delivery = webhooks.delivery_of(request.headers, payload)
+    if delivery in deliveries or webhooks.is_ping(request.headers):
         _metrics(request).hooked("duplicate" if delivery in deliveries else "ping")
         return encoding.answer({"remotes": 0}, 202)
     _metrics(request).hooked("accepted")
@@ -79,7 +78,7 @@ async def hook(request: AnyRequest) -> Response[bytes]:
 
 async def _fetch(service: Service, named: object, payload: object) -> int:
     """Have the remote fetched that the best hint means, and all of them when no hint means any."""
-    for hint in (*([str(named)] if named else []), *hooks.hints(payload)):
+    for hint in (*([str(named)] if named else []), *webhooks.hints(payload)):
         if count := await service.hook(hint):
             return count
     return await service.hook(None)
@@ -93,7 +92,7 @@ def _admit(secret: bytes, request: AnyRequest, body: bytes) -> None:
                 "forbidden", "without hook_secret the hook answers this machine alone", hint="set hook_secret"
             )
         return
-    if not hooks.admits(secret, request.headers, body):
+    if not webhooks.admits(secret, request.headers, body):
         raise ServiceError(
             "forbidden",
             "no signature (X-Hub-Signature-256 and others), token or password of the request fits hook_secret",

@@ -17,9 +17,9 @@ from litestar import Litestar
 from controller.api.admin import admin_app
 from controller.api.deadline import DeadlineProtocol
 from controller.api.public import public_app
-from controller.metrics import Metrics
-from controller.settings import Settings
-from controller.views import Service
+from controller.api.schema import Service
+from controller.config.settings import Settings
+from controller.observe.metrics import Metrics
 
 _BACKLOG = 128
 _GRACE = 1  # seconds that open streams get when the controller stops

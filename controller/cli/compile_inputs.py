@@ -16,7 +16,7 @@ import click
 from controller.cli.failure import FAILED, Failure
 
 if TYPE_CHECKING:
-    from gitfs import GitLayer
+    from gitfs.tree.snapshot import GitLayer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,7 @@ def _parsed(text: str, what: str) -> Any:
     """Salt's YAML, which JSON is a part of; bounded, since the file may be anybody's."""
     import yaml
 
-    from highstate.bounds import unbounded
+    from highstate.data_limits import unbounded
     from highstate.render.yaml_loader import load_yaml
 
     try:

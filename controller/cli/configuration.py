@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from controller.cli.failure import USAGE, Failure
-from controller.settings import BadSettings, Settings, check_git, load_settings
+from controller.config.settings import BadSettings, Settings, check_git, load_settings
 
 
 def settings_of(config_dir: Path, *, whole: bool = False) -> Settings:

@@ -49,7 +49,7 @@ class Verbs(click.Group):
         """Load a verb."""
         if cmd_name not in VERBS:
             return None
-        module = importlib.import_module(f"controller.cli.{VERBS[cmd_name][0]}")
+        module = importlib.import_module(f"controller.cli.verbs.{VERBS[cmd_name][0]}")
         command = getattr(module, f"{cmd_name}_command")
         if not isinstance(command, click.Command):
             raise TypeError(f"{cmd_name}_command is no command")

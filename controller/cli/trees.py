@@ -11,14 +11,15 @@ from controller.cli.configuration import settings_of
 from controller.cli.failure import USAGE, Failure
 
 if TYPE_CHECKING:
-    from gitfs import Snapshot, Source
+    from gitfs.source import Source
+    from gitfs.tree.snapshot import Snapshot
 
 
 @contextlib.contextmanager
 def source_of(config_dir: Path) -> Iterator[Source]:
     """The source of a configuration."""
-    from controller.sources import open_source
-    from gitfs import GitfsError
+    from controller.build.sources import open_source
+    from gitfs.errors import GitfsError
 
     settings = settings_of(config_dir, whole=True)
     try:
@@ -33,7 +34,7 @@ def source_of(config_dir: Path) -> Iterator[Source]:
 @contextlib.contextmanager
 def snapshot_of(config_dir: Path, *, rev: str | None, pillar: bool) -> Iterator[Snapshot]:
     """The files (or the pillar) that are live, or those of a revision."""
-    from gitfs import UnknownRef
+    from gitfs.errors import UnknownRef
 
     with source_of(config_dir) as source:
         try:

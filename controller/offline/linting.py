@@ -12,12 +12,12 @@ import msgspec
 
 from controller.offline.isolation import Isolated
 from controller.offline.trees import snapshot_of
+from extmods.compile_modules import Programs, Tree
 from highstate.compile import Settings
 from highstate.lint import Finding, KnownStates, Sample, Signature, Trees, lint_trees
 from highstate.ports import NO_PORTS
 from highstate.types import Value
-from minion.programs import Programs, Tree
-from minion.states import registry
+from minion.engine import registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,15 +14,16 @@ from typing import assert_never
 
 from controller.offline.cases import Case, Show
 from controller.offline.trees import missing_folders, snapshot_of
-from gitfs import GitfsError, GitLayer
+from extmods.compile_modules import Programs, Tree
+from gitfs.errors import GitfsError
+from gitfs.tree.snapshot import GitLayer
 from highstate.compile.compiler import Bench
 from highstate.compile.verify import verify
-from highstate.memo import Memo
+from highstate.memo.memo import Memo
+from highstate.memo.tracked import Read, Recorder
 from highstate.ports import NO_PORTS, Ports, RecordedFacts
-from highstate.top import TopResult
-from highstate.tracked import Read, Recorder
+from highstate.targeting.top import TopResult
 from highstate.types import Minion, Pos, Problem, Stage, Value
-from minion.programs import Programs, Tree
 
 _WORLD = ("gpg_keydir", "vault", "ext_pillar", "master_tops")
 """Options that need adapters, which are loaded for them alone."""
@@ -85,7 +86,7 @@ def _ports(case: Case) -> Ports:
     """What the case may ask of the world: recorded facts, and what its options name."""
     ports = NO_PORTS
     if any((case.opts or {}).get(option) for option in _WORLD):
-        from controller.compile_ports import ports_of
+        from controller.build.compile_ports import ports_of
 
         ports = ports_of(case.opts or {})
     facts = [{"fun": one.fun, "args": one.args, "kwargs": one.kwargs, "ret": one.ret} for one in case.facts]

@@ -11,7 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitfs import GitfsError, GitLayer, Mirror, RemoteSettings, Snapshot, directory_snapshot
+from gitfs.config.settings import RemoteSettings
+from gitfs.errors import GitfsError
+from gitfs.mirror.mirror import Mirror
+from gitfs.tree.snapshot import GitLayer, Snapshot, directory_snapshot
 
 _ENVIRONMENT = re.compile(r"([A-Za-z0-9_.-]+)=(.+)", re.DOTALL)
 

@@ -12,11 +12,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from highstate.bounds import unbounded
 from highstate.compile.declare import read_excludes, read_extends, read_states
 from highstate.compile.extend import without_duplicates
 from highstate.compile.high import Body, High, first_key, states_of
 from highstate.compile.positions import Place, Sheet, near, source_excerpt
+from highstate.data_limits import unbounded
 from highstate.render import Context, RenderFailed, render_sls
 from highstate.types import Files, Pos, Problem, Stage, Value
 

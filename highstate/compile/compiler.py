@@ -6,8 +6,7 @@ import contextlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from highstate.bounds import unbounded
-from highstate.compile import classes
+from highstate.compile import shared_compile
 from highstate.compile.assemble import Taken, assemble
 from highstate.compile.chunks import drafts_of
 from highstate.compile.extend import apply_exclude, reconcile
@@ -17,16 +16,17 @@ from highstate.compile.requisites import requisites_in
 from highstate.compile.settings import Settings
 from highstate.compile.verify import verify
 from highstate.content import contents_of
-from highstate.ext_pillar import Decryption, External
-from highstate.ext_top import with_sources
+from highstate.data_limits import unbounded
 from highstate.files import parts_of
-from highstate.memo import Memo
-from highstate.pillar import PillarResult, compile_pillar
+from highstate.memo.memo import Memo
+from highstate.memo.tracked import Read, ReadFiles, Recorder, Sources, digest_value
+from highstate.pillar.external import Decryption, External
+from highstate.pillar.pillar import PillarResult, compile_pillar
 from highstate.ports import NO_PORTS, DecryptFailed, Ports, SecretFailed
 from highstate.redaction import secret_texts
 from highstate.render import Context, shaping
-from highstate.top import TopResult, top_matches
-from highstate.tracked import Read, ReadFiles, Recorder, Sources, digest_value
+from highstate.targeting.external_tops import with_sources
+from highstate.targeting.top import TopResult, top_matches
 from highstate.traverse import merge
 from highstate.types import Chunk, Compiled, Files, Minion, Pos, Problem, Stage, Value
 
@@ -329,33 +329,33 @@ class Bench:
             found: Compiled = replace(hit.result, minion_id=self.minion.id, pillar=pillar)
             return found
         class_key = ("class", *key[1:])
-        known = classes.find(class_key, self.memo, contexts, recorder)
+        known = shared_compile.find(class_key, self.memo, contexts, recorder)
         if known is not None and known[0].plan is not None:
-            like = classes.filled(known[0].plan, known[1], contexts, recorder)
+            like = shared_compile.filled(known[0].plan, known[1], contexts, recorder)
             if like is not None:
                 return replace(like, minion_id=self.minion.id, pillar=pillar)
-        walk = classes.Walk(recorder)
+        walk = shared_compile.Walk(recorder)
         compiled = self._compile(top, contexts, pillar, walk)
         if not recorder.live:
             self.memo.store(key, recorder.reads, replace(compiled, minion_id="", pillar={}))
             if known is not None:
                 self._plan(known[0], compiled, walk, top, contexts)
             elif compiled.ok:
-                classes.begin(class_key, self.memo, walk)
+                shared_compile.begin(class_key, self.memo, walk)
         return compiled
 
     def _plan(
         self,
-        known: classes.Class,
+        known: shared_compile.Class,
         compiled: Compiled,
-        walk: classes.Walk,
+        walk: shared_compile.Walk,
         top: TopResult,
         contexts: Mapping[str, Context],
     ) -> None:
         """Make the plan of a class, now that it turned out to have more than one minion."""
         if known.plan is not None or known.hopeless:
             return
-        known.plan = classes.planned(
+        known.plan = shared_compile.planned(
             compiled,
             walk,
             contexts,
@@ -397,7 +397,7 @@ class Bench:
         top: TopResult,
         contexts: Mapping[str, Context],
         pillar: Mapping[str, Value],
-        walk: classes.Walk | None = None,
+        walk: shared_compile.Walk | None = None,
     ) -> Compiled:
         settings = self.settings
         files = self.files if walk is None else ReadFiles(walk)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from highstate.tracked import digest_value
+from highstate.memo.tracked import digest_value
 from highstate.types import Value
 
 _WHOLE = frozenset(("include", "extend", "exclude"))

@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 from highstate.functions.live import LIVE_FUNCTIONS, LIVE_MODULES, OF_THE_FLEET
+from highstate.memo.tracked import Recorder, fresh, plain
 from highstate.ports import Fact
-from highstate.tracked import Recorder, fresh, plain
 from highstate.types import Value
 
 __all__ = ["Call", "Catalog", "Function", "FunctionFailed", "Functions", "Module", "catalog_of"]
@@ -61,12 +61,12 @@ Function = Callable[..., Value]
 @lru_cache(maxsize=1)
 def registry() -> Mapping[str, Function]:
     """All built-in functions by full name. Loaded on first use, since the modules import this one."""
-    from highstate.functions.chance import FUNCTIONS as CHANCE
     from highstate.functions.codecs import FUNCTIONS as CODECS
     from highstate.functions.data import FUNCTIONS as DATA
     from highstate.functions.files import FUNCTIONS as FILES
     from highstate.functions.identity import FUNCTIONS as IDENTITY
     from highstate.functions.network import FUNCTIONS as NETWORK
+    from highstate.functions.random import FUNCTIONS as CHANCE
     from highstate.functions.settings import FUNCTIONS as SETTINGS
     from highstate.functions.vault import FUNCTIONS as VAULT
 

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from highstate.functions import Call, FunctionFailed
-from highstate.tracked import plain
+from highstate.memo.tracked import plain
 from highstate.types import Value
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from highstate.functions import Call, FunctionFailed
-from highstate.tracked import fresh, plain
+from highstate.memo.tracked import fresh, plain
 from highstate.traverse import join_lists, merge, traverse, update
 from highstate.types import Value
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import cast
 
 from highstate.functions import Call, FunctionFailed
-from highstate.match import KINDS, Kind, Subject, id_matches, match_subject
-from highstate.tracked import plain
+from highstate.memo.tracked import plain
+from highstate.targeting.match import KINDS, Kind, Subject, id_matches, match_subject
 from highstate.traverse import update
 from highstate.types import Value
 

@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Callable, Iterable, Mapping
 
 from highstate.functions import Call
-from highstate.tracked import plain
+from highstate.memo.tracked import plain
 from highstate.types import Value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from highstate.functions import Call
-from highstate.tracked import plain
+from highstate.memo.tracked import plain
 from highstate.traverse import merge as merge_data
 from highstate.traverse import traverse
 from highstate.types import Value

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from highstate.functions import Call, FunctionFailed
+from highstate.memo.tracked import plain
 from highstate.ports import SecretFailed
-from highstate.tracked import plain
 from highstate.types import Value
 
 _UNSET = object()

@@ -82,7 +82,7 @@ class KnownStates:
 
 
 def salt_states() -> dict[str, Signature]:
-    """Salt's state functions, from the file that ops/salt_names.py writes."""
+    """Salt's state functions, from the file that tools/oracle/salt_names.py writes."""
     found: dict[str, Signature] = {}
     text = resources.files("highstate.lint").joinpath("salt_states.txt").read_text(encoding="utf-8")
     for line in text.splitlines():

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from highstate.compile.high import High, first_key
 from highstate.lint.findings import Finding
-from highstate.lint.salvage import MARK
+from highstate.lint.recovery import MARK
 from highstate.types import Value
 
 _KINDS = frozenset(

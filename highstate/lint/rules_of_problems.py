@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from highstate.render.blame import ON_THE_MACHINE
+from highstate.render.diagnostics import ON_THE_MACHINE
 from highstate.types import Problem, Stage
 
 _BY_WORDS = (

@@ -15,17 +15,17 @@ from highstate.lint.cycles import find_cycle
 from highstate.lint.excludes import Excluding
 from highstate.lint.findings import Finding, ignored_lines, kept
 from highstate.lint.names import KnownStates
+from highstate.lint.recovery import MARK, salvaged
 from highstate.lint.requisites import Declared, check_requisites
 from highstate.lint.rules_of_problems import rule_of
-from highstate.lint.salvage import MARK, salvaged
 from highstate.lint.samples import Sample
 from highstate.lint.states import check_states
 from highstate.lint.texts import TEMPLATES, check_text
 from highstate.lint.tops import Uses, includes_of, linted_sls, matching
-from highstate.memo import Memo
+from highstate.memo.memo import Memo
 from highstate.ports import NO_PORTS, Ports
 from highstate.render import RenderFailed, excerpt, render_sls
-from highstate.top import TopResult
+from highstate.targeting.top import TopResult
 from highstate.types import Files, Minion, Pos, Problem, Stage, Value
 
 _OWN_CHECKS = frozenset(("dangling-requisite",))

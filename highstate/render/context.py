@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from highstate.memo import Memo
+from highstate.memo.memo import Memo
+from highstate.memo.tracked import Recorder, Sources
 from highstate.ports import NO_PORTS, Ports
 from highstate.render.lines import LineMap
-from highstate.tracked import Recorder, Sources
 from highstate.types import Files, Minion, Problem, Value
 
 

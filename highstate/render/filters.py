@@ -29,11 +29,11 @@ import jinja2
 from jinja2.exceptions import TemplateRuntimeError
 
 from highstate import bounded_regex
+from highstate.memo.tracked import View, plain
 from highstate.render.filters_data import DATA_FILTERS
 from highstate.render.filters_net import NETWORK_FILTERS
 from highstate.render.filters_xml import xml
 from highstate.render.serial import SERIAL_FILTERS
-from highstate.tracked import View, plain
 from highstate.traverse import traverse
 from highstate.types import Value
 

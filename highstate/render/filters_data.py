@@ -9,7 +9,7 @@ from typing import Any
 
 from jinja2.exceptions import TemplateRuntimeError
 
-from highstate.tracked import View
+from highstate.memo.tracked import View
 from highstate.types import Value
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from jinja2.exceptions import TemplateRuntimeError
 from markupsafe import Markup
 
-from highstate.tracked import plain
+from highstate.memo.tracked import plain
 from highstate.types import Value
 
 if TYPE_CHECKING:

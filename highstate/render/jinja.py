@@ -21,14 +21,14 @@ import jinja2
 from jinja2.runtime import new_context
 from jinja2.utils import missing
 
-from highstate.render.bounds import BOUNDED_FILTERS
+from highstate.memo.tracked import Recorder
 from highstate.render.filters import FILTERS, GLOBALS, TESTS
 from highstate.render.sandbox import Environment, Options
 from highstate.render.serial import Printable
+from highstate.render.source_map import Places, Text, collect
 from highstate.render.tags import SerializerTags
+from highstate.render.template_limits import BOUNDED_FILTERS
 from highstate.render.undefined import CAREFUL_FILTERS, CAREFUL_TESTS, Missing
-from highstate.render.written import Places, Text, collect
-from highstate.tracked import Recorder
 from highstate.types import Value
 
 _CODE_CACHE_SIZE = 8192

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from highstate.memo.tracked import Recorder
 from highstate.render.context import Context
 from highstate.render.lines import LineMap
-from highstate.render.written import Text
+from highstate.render.source_map import Text
 from highstate.render.yaml_blocks import Blocks
-from highstate.tracked import Recorder
 from highstate.types import Value
 
 

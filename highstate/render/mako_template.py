@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from highstate.functions import FunctionFailed
+from highstate.memo.tracked import Recorder
 from highstate.render.python_sls import PythonFailed
-from highstate.tracked import Recorder
 from highstate.types import Value
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from highstate.aggregation import Joinable, unmarked
+from highstate.memo.tracked import Recorder, digest_value
 from highstate.render import jinja
 from highstate.render.context import Context, Rendered, RenderedText, RenderFailed
 from highstate.render.job import Job
 from highstate.render.lines import LineMap
 from highstate.render.renderers import run_jinja, run_steps, steps_for
 from highstate.render.steps import DEFAULT_PIPELINE, pipeline_of
-from highstate.tracked import Recorder, digest_value
 from highstate.types import Pos, Problem, Stage, Value
 
 SHAPING = (

@@ -12,20 +12,20 @@ from typing import Any
 import yaml
 
 from highstate.functions import Call, Functions
+from highstate.memo.tracked import plain
 from highstate.ports import DecryptFailed, SourceFailed
-from highstate.render import blame, jinja, stateconf
+from highstate.render import diagnostics, jinja, stateconf
 from highstate.render.ciphertext import decrypted
 from highstate.render.context import RenderFailed
 from highstate.render.job import Flow, Job, plain_text
 from highstate.render.mako_template import run_mako
 from highstate.render.problems import excerpt
 from highstate.render.python_sls import PythonFailed, run_python
+from highstate.render.source_map import Text
 from highstate.render.steps import RENDERERS, Step, steps_named, without_shebang
-from highstate.render.written import Text
 from highstate.render.yaml_blocks import Blocks
 from highstate.render.yaml_loader import load_shared, load_yaml
 from highstate.render.yamlex import load_yamlex
-from highstate.tracked import plain
 from highstate.types import Pos, Problem, Stage, Value
 
 Variables = Mapping[str, Value]
@@ -76,7 +76,7 @@ def run_jinja(job: Job, text: str, variables: Variables) -> Text:
     except RenderFailed:
         raise
     except Exception as error:  # templates may raise anything; here their errors become data
-        raise blame.template_failed(error, job.path, context, recorder) from error
+        raise diagnostics.template_failed(error, job.path, context, recorder) from error
 
 
 def _jinja_settings(opts: Mapping[str, Value], name: str) -> dict[str, Value]:
@@ -205,7 +205,7 @@ def _loaded_yaml(job: Job, flow: Flow, load: Callable[[str], tuple[Value, Blocks
     try:
         data, blocks = load(text)
     except yaml.YAMLError as error:
-        raise blame.yaml_failed(error, job.path, job.context.saltenv, text, flow.lines) from error
+        raise diagnostics.yaml_failed(error, job.path, job.context.saltenv, text, flow.lines) from error
     return Flow(text=flow.text, data=data, loaded=True, blocks=blocks)
 
 
@@ -214,14 +214,14 @@ def _json(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
     try:
         return replace(flow, data=json.loads(text) if text.strip() else None, loaded=True)
     except (ValueError, RecursionError) as error:
-        raise blame.json_failed(error, job.path, job.context.saltenv, flow.text.text, flow.lines) from error
+        raise diagnostics.json_failed(error, job.path, job.context.saltenv, flow.text.text, flow.lines) from error
 
 
 def _toml(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
     try:
         return replace(flow, data=_dates_as_text(tomllib.loads(flow.text.text)), loaded=True)
     except (ValueError, RecursionError) as error:
-        raise blame.toml_failed(error, job.path, job.context.saltenv, flow.text.text, flow.lines) from error
+        raise diagnostics.toml_failed(error, job.path, job.context.saltenv, flow.text.text, flow.lines) from error
 
 
 def _dates_as_text(value: Value) -> Value:
@@ -274,7 +274,7 @@ def _mapping(flow: Flow) -> dict[str, Value]:
 
 def _failed(job: Job, message: str, line: int, *, live: str = "") -> RenderFailed:
     pos = Pos(file=job.path, saltenv=job.context.saltenv, line=line, template_line=line, stage=Stage.RENDER)
-    hint = blame.ON_THE_MACHINE if live else ""
+    hint = diagnostics.ON_THE_MACHINE if live else ""
     return RenderFailed(Problem(message=message, pos=pos, excerpt=excerpt(job.source, line), hint=hint), live=live)
 
 

@@ -16,8 +16,8 @@ from jinja2.compiler import CodeGenerator, Frame
 from jinja2.runtime import LoopContext, Macro
 from jinja2.sandbox import SandboxedEnvironment
 
-from highstate.render.bounds import MAX_PRODUCT, MAX_STEPS, TooMuch, check_call, check_operator
-from highstate.tracked import View
+from highstate.memo.tracked import View
+from highstate.render.template_limits import MAX_PRODUCT, MAX_STEPS, TooMuch, check_call, check_operator
 from highstate.types import Value
 
 Options: TypeAlias = tuple[tuple[str, Any], ...]

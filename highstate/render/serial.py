@@ -13,8 +13,8 @@ from jinja2.environment import TemplateModule
 from jinja2.exceptions import TemplateRuntimeError
 from markupsafe import Markup
 
+from highstate.memo.tracked import View
 from highstate.render.yaml_loader import load_yaml
-from highstate.tracked import View
 from highstate.types import Value
 
 _PRINTED_AS_THEY_ARE = frozenset((str, int, float, bool, type(None), Markup))

@@ -10,7 +10,7 @@ from jinja2.filters import do_default
 from jinja2.utils import missing
 
 from highstate.functions import FunctionFailed, Functions, Module, catalog_of
-from highstate.tracked import View, place_of
+from highstate.memo.tracked import View, place_of
 
 
 class MissingName(jinja2.UndefinedError):

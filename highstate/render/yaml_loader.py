@@ -16,8 +16,8 @@ from typing import Any
 import yaml
 from yaml.constructor import ConstructorError
 
+from highstate.memo.tracked import fresh
 from highstate.render.yaml_blocks import Blocks, read_blocks
-from highstate.tracked import fresh
 from highstate.types import Value
 
 MAX_NODES = 2_000_000

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from minion.modules.context import Context
-from minion.modules.errors import CallFailed
+from minion.execution.context import Context
+from minion.execution.errors import CallFailed
 
 
 def list_(
@@ -23,7 +23,7 @@ def list_(
 ) -> Any:
     """What is in an archive; with `verbose` sorted by what it is."""
     from minion.states.archive import read_members
-    from minion.states.file_sources import Template, of_source
+    from minion.states.file.sources import Template, of_source
 
     url = name if "://" in name else f"file://{name}"
     data = of_source(context.machine, url, saltenv, Template(variables={}), source_hash)
@@ -51,8 +51,8 @@ def unzip(
 ) -> list[str]:  # fmt: skip
     """Unpack a zip archive; what was unpacked."""
     from minion.states.archive import read_members
-    from minion.states.file_paths import make_parents
-    from minion.states.file_perms import Perms
+    from minion.states.file.paths import make_parents
+    from minion.states.file.perms import Perms
 
     left_out = excludes.split(",") if isinstance(excludes, str) else excludes or []
     members = [one for one in read_members(context.machine.read(zip_file), "zip", password) if one.path not in left_out]

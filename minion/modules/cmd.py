@@ -10,9 +10,9 @@ import shutil
 from collections.abc import Mapping
 from typing import Any
 
-from minion.modules.context import Context
-from minion.modules.errors import CallFailed
-from minion.states.plan import Completed, StateFailed
+from minion.execution.context import Context
+from minion.execution.errors import CallFailed
+from minion.machine.plan import Completed, StateFailed
 
 SHELLS = "/etc/shells"
 
@@ -54,8 +54,8 @@ def run_bg(
     """Start a command and leave it to itself; its process id."""
     import subprocess
 
-    from minion.states.environment import environment
-    from minion.states.process import identity_of
+    from minion.machine.environment import environment
+    from minion.machine.process import identity_of
 
     words = [str(one) for one in cmd] if isinstance(cmd, list) else [str(shell or "/bin/sh"), "-c", str(cmd)]
     if isinstance(cmd, str) and not python_shell:
@@ -94,7 +94,7 @@ def script(
     **options: Any,
 ) -> dict[str, Any]:
     """Fetch a script (`salt://`, a path, a URL), run it, and say how it went."""
-    from minion.states.cmd_script import content, run_script, source_of
+    from minion.states.cmd.script import content, run_script, source_of
 
     path, more = source_of(source, None)
     machine = context.machine
@@ -227,8 +227,8 @@ def _run(
     bg: bool = False,
 ) -> Completed:
     """Run it. What Salt takes and this has no use for (log levels, encodings) is taken and does nothing."""
-    from minion.states.environment import environment
-    from minion.states.process import run as run_process
+    from minion.machine.environment import environment
+    from minion.machine.process import run as run_process
 
     if group is not None or clean_env or bg:
         raise CallFailed("group, clean_env and bg are not supported: see runas, env and cmd.run_bg")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from minion.execution.context import Context
 from minion.lookup import MISSING, lookup
-from minion.modules.context import Context
 
 
 def get(
@@ -58,7 +58,7 @@ def _sources(
 
 
 def _merged(context: Context, key: str, default: Any, delimiter: str, merge: str) -> Any:
-    from minion.modules.language import find
+    from minion.execution.language import find
 
     merge_all = find("slsutil.merge_all")
     assert merge_all is not None  # noqa: S101  (the language has it)

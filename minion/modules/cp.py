@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from highstate.salt_urls import split_salt_url
-from minion.modules.context import Context
-from minion.modules.errors import CallFailed
+from minion.execution.context import Context
+from minion.execution.errors import CallFailed
 
 
 def get_file(
@@ -66,7 +66,7 @@ def get_dir(
 def get_url(context: Context, path: str, dest: Any = "", saltenv: str = "base", makedirs: bool = False,
             source_hash: str | None = None) -> Any:  # fmt: skip
     """Copy `salt://`, a path or a URL to the machine; without `dest` to the cache, with null give its text."""
-    from minion.states.file_sources import Template, of_source
+    from minion.states.file.sources import Template, of_source
 
     if path.startswith("salt://"):
         data = _source(context, path, saltenv)
@@ -184,8 +184,8 @@ def _place(path: str, saltenv: str) -> tuple[str, str]:
 
 
 def _put(context: Context, target: Path, data: bytes, makedirs: bool) -> Any:
-    from minion.states.file_paths import make_parents
-    from minion.states.file_perms import Perms
+    from minion.states.file.paths import make_parents
+    from minion.states.file.perms import Perms
 
     if not target.is_absolute():
         raise CallFailed(f"{target} is no absolute path")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from minion.modules.context import Context
-from minion.modules.kept import keep, place_of, read_kept
+from minion.execution.context import Context
+from minion.execution.json_store import keep, place_of, read_kept
 
 FILE = "data.json"
 

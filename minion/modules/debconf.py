@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from minion.modules.acting import act
-from minion.modules.context import Context
-from minion.modules.errors import CallFailed
+from minion.execution.apply_state import act
+from minion.execution.context import Context
+from minion.execution.errors import CallFailed
 
 
 def get_selections(context: Context, fetchempty: bool = True) -> dict[str, list[list[str]]]:

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from minion.modules.context import Context
-from minion.modules.errors import CallFailed
+from minion.execution.context import Context
+from minion.execution.errors import CallFailed
 
 
 def get(context: Context, key: str, default: Any = "") -> Any:

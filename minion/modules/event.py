@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from minion.modules.context import Context
+from minion.execution.context import Context
 
 
 def send(

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from minion.execution.context import Context
+from minion.execution.errors import CallFailed
 from minion.lookup import MISSING, lookup
-from minion.modules.context import Context
-from minion.modules.errors import CallFailed
 
 
 def get(context: Context, key: str, default: Any = "", delimiter: str = ":", ordered: bool = True) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from minion.modules.context import Context
-from minion.modules.errors import CallFailed
-from minion.modules.file_look import expanded, get_hash
+from minion.execution.context import Context
+from minion.execution.errors import CallFailed
+from minion.modules.file.look import expanded, get_hash
 
 
 def digest_file(context: Context, infile: str, checksum: str = "md5") -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from minion.modules.acting import act, changes_of
-from minion.modules.context import Context
+from minion.execution.apply_state import act, changes_of
+from minion.execution.context import Context
 from minion.states.ini import read_ini
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from minion.modules.context import Context
-from minion.modules.errors import CallFailed
+from minion.execution.context import Context
+from minion.execution.errors import CallFailed
 
 
 def load_map(context: Context, path: str, value: str) -> Any:

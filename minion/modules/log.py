@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from minion.modules.context import Context
+from minion.execution.context import Context
 
 _LEVELS = {
     "critical": logging.CRITICAL,

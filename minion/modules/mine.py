@@ -10,10 +10,10 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from minion.modules.context import Context
-from minion.modules.errors import CallFailed
-from minion.modules.kept import keep, read_kept
-from minion.modules.loader import Modules
+from minion.execution.context import Context
+from minion.execution.errors import CallFailed
+from minion.execution.json_store import keep, read_kept
+from minion.execution.loader import Modules
 
 log = logging.getLogger(__name__)
 

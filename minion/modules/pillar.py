@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from minion.execution.context import Context
+from minion.execution.errors import CallFailed
 from minion.lookup import MISSING, lookup
-from minion.modules.context import Context
-from minion.modules.errors import CallFailed
 
 
 def get(
@@ -29,7 +29,7 @@ def get(
 
 
 def _updated(context: Context, default: Mapping[str, Any], value: Mapping[str, Any], lists: bool) -> Any:
-    from minion.modules.language import find
+    from minion.execution.language import find
 
     update = find("slsutil.update")
     assert update is not None  # noqa: S101  (the language has it)
@@ -42,7 +42,7 @@ def items(context: Context, *keys: str, pillar: Any = None) -> dict[str, Any]:
         return item(context, *keys)
     if not pillar:
         return dict(context.pillar)
-    from minion.modules.state_runs import compiler_of, good, override_of
+    from minion.modules.state.runs import compiler_of, good, override_of
 
     compiled = compiler_of(context).highstate(override_of(pillar))
     good(compiled)

@@ -8,8 +8,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from minion.modules.context import Context
-from minion.modules.errors import CallFailed
+from minion.execution.context import Context
+from minion.execution.errors import CallFailed
 
 
 def ping(context: Context) -> bool:
@@ -130,8 +130,8 @@ def assertion(context: Context, assertion: Any) -> None:
 
 def provider(context: Context, module: str) -> str:
     """What is behind a module: for pkg and service what this machine has, else the module itself."""
-    from minion.modules.loader import MODULES
-    from minion.system import package_manager, service_manager
+    from minion.execution.loader import MODULES
+    from minion.providers import package_manager, service_manager
 
     if module not in MODULES:
         raise CallFailed(f"There is no module {module}")

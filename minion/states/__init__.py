@@ -1,1 +1,1 @@
-"""State modules, written plan-first: `minion.states.plan` has the contract, one module here for each of Salt's."""
+"""State modules, written plan-first: `minion.machine.plan` has the contract, `minion.engine.registry` finds them."""

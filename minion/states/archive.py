@@ -14,11 +14,11 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from minion.states.file_paths import behind, checked, make_parents
-from minion.states.file_perms import Perms, differing, perms, put
-from minion.states.file_sources import Check, Template, of_source
-from minion.states.pkg_steps import with_its_neighbour
-from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.states.file.paths import behind, checked, make_parents
+from minion.states.file.perms import Perms, differing, perms, put
+from minion.states.file.sources import Check, Template, of_source
+from minion.states.pkg.steps import with_its_neighbour
 
 LARGEST = 8 * 1024 * 1024 * 1024
 """Bytes that an archive may unpack to."""

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 
-from minion.states.file_diff import diff
-from minion.states.file_sources import Check, of_source
-from minion.states.file_sources import template as rendering
-from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.states.file.diff import diff
+from minion.states.file.sources import Check, of_source
+from minion.states.file.sources import template as rendering
 
 MARK = "# Lines below here are managed by Salt, do not edit"
 _ID = "SALT_CRON_IDENTIFIER:"

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from minion.states.file_sources import of_source
-from minion.states.file_sources import template as rendering
-from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.states.file.sources import of_source
+from minion.states.file.sources import template as rendering
 
 _LINE = re.compile(r"^[\s*]*(\S+?):\s?(.*)$")
 

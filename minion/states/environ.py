@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
 
 def setenv(

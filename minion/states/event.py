@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from minion.states.functions import KnownFunctions
-from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.functions import KnownFunctions
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
 
 def send(

@@ -1,15 +1,15 @@
 """The group state: groups with an id and members, or gone.
 
-Called by the engine. Reading and the tools that change groups are in `minion.system.accounts`.
+Called by the engine. Reading and the tools that change groups are in `minion.providers.accounts`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, Value
-from minion.system import accounts
-from minion.system.accounts import Group
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
+from minion.providers import accounts
+from minion.providers.accounts import Group
 
 
 def present(

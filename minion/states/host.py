@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping, Sequence
 
-from minion.states.plan import Change, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.plan import Change, Plan, Reader, StateFailed, StateFunction, Value
 
 HOSTS = "/etc/hosts"
 

@@ -13,8 +13,8 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from minion.states.fetch import shown
-from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.fetch import shown
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
 LARGEST = 4 * 1024 * 1024
 """Bytes of an answer that are looked at."""

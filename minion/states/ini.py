@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from minion.states.file_paths import behind, checked
-from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.states.file.paths import behind, checked
 
 
 @dataclass(frozen=True, slots=True)

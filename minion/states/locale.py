@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction
 
 GENERATED, DEFAULT = "/etc/locale.gen", "/etc/default/locale"
 

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from inspect import Parameter, Signature
 
-from minion.states.functions import KnownFunctions
-from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.functions import KnownFunctions
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
 _RENAMED = ("name", "fun", "names", "state", "saltenv")
 """Arguments of functions that a state cannot have under their names: they are written with `m_`."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from minion.states.functions import KnownFunctions
-from minion.states.plan import Change, Machine, Plan, Reader, StateFunction, Value
+from minion.machine.functions import KnownFunctions
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
 
 KINDS = ("beacons", "grains", "modules", "outputters", "pillar", "renderers", "returners", "states", "tops", "utils")
 

@@ -1,6 +1,6 @@
 """The service state: services running or dead, started at boot or not, restarted or reloaded on what they watch.
 
-Called by the engine. Which service manager there is, is the business of `minion.system.services`.
+Called by the engine. Which service manager there is, is the business of `minion.providers.service.services`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from minion.states.plan import Change, Completed, Machine, Plan, Reader, StateFailed, Value
-from minion.system.services import Service, ServiceManager, Verb, service_manager
+from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFailed, Value
+from minion.providers.service.services import Service, ServiceManager, Verb, service_manager
 
 _LONGEST_DELAY = 3600
 

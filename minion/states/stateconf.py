@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from minion.states.plan import Plan, Reader, StateFunction, Value
+from minion.machine.plan import Plan, Reader, StateFunction, Value
 
 
 def nothing(machine: Reader, name: str, **arguments: Value) -> Plan:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from minion.lookup import MISSING, lookup
-from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
 _OLD, _NEW = "Unchanged", "Something pretended to change"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping
 
-from minion.states.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction
 
 ZONES = "/usr/share/zoneinfo"
 

@@ -19,10 +19,7 @@ from typing import Any
 import pytest
 
 from controller.api import Listening, serve
-from controller.cli.main import run as run_cli
-from controller.metrics import Metrics, MinionSample
-from controller.settings import Settings, load_settings
-from controller.views import (
+from controller.api.schema import (
     CallProgress,
     CallReturn,
     ChunkChange,
@@ -49,6 +46,9 @@ from controller.views import (
     Target,
     VolatileRead,
 )
+from controller.cli.main import run as run_cli
+from controller.config.settings import Settings, load_settings
+from controller.observe.metrics import Metrics, MinionSample
 
 STATES = {
     "file_|-motd_|-/etc/motd_|-managed": {

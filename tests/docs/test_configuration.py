@@ -6,11 +6,10 @@ from pathlib import Path
 
 import yaml
 
-from controller import settings as of_controller
-from gitfs import file_remotes, pillar_remotes
-from gitfs.configuration import _WITHOUT_EFFECT
+from controller.config import settings as of_controller
+from gitfs.config.remotes import _WITHOUT_EFFECT, file_remotes, pillar_remotes
 from gitfs.errors import BadSettings
-from minion import settings as of_minion
+from minion.config import settings as of_minion
 
 PAGE = "docs/configuration.md"
 KINDS = ("both", "states", "pillar")

@@ -9,10 +9,10 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from controller.metrics import Metrics, MinionSample
-from controller.views import Health, Sync
+from controller.api.schema import Health, Sync
+from controller.observe.metrics import Metrics, MinionSample
 from wire.messages import RunKind
-from wire.server_types import RefusalReason
+from wire.server.types import RefusalReason
 
 PAGE = "docs/metrics.md"
 

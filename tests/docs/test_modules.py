@@ -1,7 +1,6 @@
-from modules_table import PAGE, page
-
-from minion.modules.loader import names
-from minion.modules.not_built import NOT_BUILT
+from minion.execution.loader import names
+from minion.execution.unsupported import NOT_BUILT
+from tools.docs.modules_table import PAGE, page
 
 
 def test_the_table_of_functions_is_current() -> None:

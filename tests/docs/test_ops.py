@@ -103,7 +103,7 @@ def test_a_worker_survives_a_restart_of_the_agent(systemd_folder):
 
 
 def test_the_controller_may_write_where_its_defaults_are(systemd_folder):
-    from controller.settings import Settings
+    from controller.config.settings import Settings
 
     unit, plain = settings(systemd_folder / "saltern-controller.service"), Settings()
     assert f"/run/{unit['RuntimeDirectory']}" == str(plain.sock_dir)

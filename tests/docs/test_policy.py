@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.policy import DriftPolicy, Policy, parse_seconds, read_policy
+from controller.reconcile.policy import DriftPolicy, Policy, parse_seconds, read_policy
 from highstate.files import MemoryFiles
 
 PAGE = "docs/policy.md"

@@ -2,12 +2,11 @@
 
 import re
 
-from oracle_states import CASES as GOLDEN
-from state_cases import CASES, WITHOUT
-from states_table import PAGE
-
-from minion.states.arguments import IGNORED, REFUSED, UNSUPPORTED
-from minion.states.registry import names
+from minion.engine.arguments import IGNORED, REFUSED, UNSUPPORTED
+from minion.engine.registry import names
+from tools.docs.state_cases import CASES, WITHOUT
+from tools.docs.states_table import PAGE
+from tools.oracle.states import CASES as GOLDEN
 
 
 def test_every_state_function_has_a_case_or_a_reason():

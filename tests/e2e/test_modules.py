@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from minion.modules import CallFailed, Context, Modules
+from minion.execution import CallFailed, Context, Modules
 
 USER, GROUP = "saltern-e2e-user", "saltern-e2e-group"
 PACKAGE = "hello"

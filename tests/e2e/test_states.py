@@ -1,6 +1,6 @@
 """Each state function on this very machine: what is planned is done, once, and a test run writes nothing.
 
-The cases are those of docs/states.md, which `ops/states_table.py` writes.
+The cases are those of docs/states.md, which `tools/docs/states_table.py` writes.
 """
 
 import json
@@ -8,9 +8,10 @@ import os
 import shutil
 
 import pytest
-from oracle_machine import COMPARED, RECORDED, key_of, plain
-from state_cases import CASES
-from states_table import installed, judge
+
+from tools.docs.state_cases import CASES
+from tools.docs.states_table import installed, judge
+from tools.oracle.machine import COMPARED, RECORDED, key_of, plain
 
 pytestmark = [
     pytest.mark.e2e,
@@ -54,7 +55,7 @@ def test_a_state_does_what_it_says_and_once(case):
     module = case.fun.partition(".")[0]
     if module not in COMPARED or module in ABSENT:
         return
-    assert key_of(case) in SALT, "not recorded: run ops/oracle_machine.py"
+    assert key_of(case) in SALT, "not recorded: run tools/oracle/machine.py"
     assert [
         one for one in _differences(row, SALT[key_of(case)]) if not _is_known(case.fun, one.partition(":")[0])
     ] == []

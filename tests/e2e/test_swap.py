@@ -5,8 +5,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from state_cases import Case
-from states_table import judge
+
+from tools.docs.state_cases import Case
+from tools.docs.states_table import judge
 
 MAKE = "dd if=/dev/zero of={top}/swap bs=1M count=8 status=none && chmod 600 {top}/swap && mkswap -q {top}/swap"
 

@@ -11,7 +11,7 @@ import pytest
 import trustme
 from git_servers import find_giftless, find_nginx, serving
 
-from gitfs import RemoteSettings
+from gitfs.config.settings import RemoteSettings
 
 
 class Remote:

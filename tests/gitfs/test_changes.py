@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from gitfs import ROOTS, Changes, RemoteSettings
-from gitfs.changes import retry_after
+from gitfs.changes import Changes, retry_after
+from gitfs.config.settings import ROOTS, RemoteSettings
 
 DEADLINE = 30.0
 

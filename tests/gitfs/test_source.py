@@ -8,18 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from gitfs import (
-    BadSettings,
-    FetchFailed,
-    Ignored,
-    LivePolicy,
-    Mirror,
-    RemoteSettings,
-    Source,
-    UnknownRef,
-    file_remotes,
-    pillar_remotes,
-)
+from gitfs.config.live_policy import LivePolicy
+from gitfs.config.remotes import file_remotes, pillar_remotes
+from gitfs.config.settings import Ignored, RemoteSettings
+from gitfs.errors import BadSettings, FetchFailed, UnknownRef
+from gitfs.mirror.mirror import Mirror
+from gitfs.source import Source
 
 
 def only(outcomes):

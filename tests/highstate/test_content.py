@@ -2,8 +2,10 @@
 
 import pytest
 
-from highstate import MemoryFiles, Minion, Settings, compile_minion
+from highstate.compile import Settings, compile_minion
 from highstate.desired import Desired, desired_of
+from highstate.files import MemoryFiles
+from highstate.types import Minion
 
 TOP = b"base:\n  '*':\n    - a\n"
 

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from highstate import Chunk, Compiled, Content, Desired, desired_of
+from highstate.desired import Desired, desired_of
+from highstate.types import Chunk, Compiled, Content
 
 names = st.text("abc/._-", min_size=1, max_size=8)
 values = st.recursive(

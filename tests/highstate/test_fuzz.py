@@ -1,11 +1,11 @@
 """Anybody's bytes: a compile gives low chunks or errors with a place. `make fuzz` does more of it."""
 
 import pytest
-from fuzz_targets import TARGETS, Broken, _look_at, mutated, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from highstate import Pos, Problem
+from highstate.types import Pos, Problem
+from tools.fuzz.targets import TARGETS, Broken, _look_at, mutated, seeds
 
 BOUNDED = settings(max_examples=40, deadline=None, derandomize=True, database=None)
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from highstate import MemoryFiles, Minion, Settings, compile_minion, compile_sls
+from highstate.compile import Settings, compile_minion, compile_sls
+from highstate.files import MemoryFiles
+from highstate.types import Minion
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -62,4 +64,4 @@ def test_each_rule_of_the_language_has_its_case():
     assert len(shown) > 170
     assert {one for one in shown if "::" not in one} == named
     for file, _, test in (one.partition("::") for one in shown if "::" in one):
-        assert f"def {test}(" in (Path(__file__).parent / file).read_text()
+        assert f"def {test}(" in (Path(__file__).parent / "render" / file).read_text()

@@ -1,7 +1,6 @@
 """Trees in memory: an edit is a tree of its own."""
 
-from highstate import MemoryFiles
-from highstate.files import blob_id
+from highstate.files import MemoryFiles, blob_id
 
 
 def test_an_edited_tree_differs_in_one_file():

@@ -4,9 +4,11 @@ import re
 
 import pytest
 
-from highstate import MemoryFiles, Minion, Settings, compile_sls
 from highstate.bounded_regex import SlowPattern
+from highstate.compile import Settings, compile_sls
+from highstate.files import MemoryFiles
 from highstate.patterns import is_part
+from highstate.types import Minion
 
 FILES = ("a", "A", "b.conf", "sub/a", "sub/b.conf", ".hidden")
 

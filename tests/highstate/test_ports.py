@@ -2,8 +2,11 @@
 
 import pytest
 
-from highstate import Memo, MemoryFiles, Minion, Settings, compile_minion
+from highstate.compile import Settings, compile_minion
+from highstate.files import MemoryFiles
+from highstate.memo.memo import Memo
 from highstate.ports import Ports, RecordedFacts
+from highstate.types import Minion
 
 TOP = "base:\n  '*':\n    - one\n"
 

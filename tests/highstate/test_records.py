@@ -6,8 +6,8 @@ from dataclasses import fields, replace
 
 import pytest
 
-from highstate import Chunk, Pos, StateResult
 from highstate.records import dataclass
+from highstate.types import Chunk, Pos, StateResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

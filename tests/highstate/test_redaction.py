@@ -11,9 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from highstate import Memo, MemoryFiles, Minion, Settings, compile_minion
+from highstate.compile import Settings, compile_minion
+from highstate.files import MemoryFiles
+from highstate.memo.memo import Memo
 from highstate.ports import Fact, Ports
 from highstate.redaction import SHORTEST, Redaction, fingerprint, fingerprints, secret_texts
+from highstate.types import Minion
 
 KEY = b"k" * 32
 PEM = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nAQEFAASCBKcwggSjAgEAAoIB\n-----END PRIVATE KEY-----\n"

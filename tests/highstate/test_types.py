@@ -2,7 +2,7 @@
 
 from dataclasses import fields, replace
 
-from highstate import Chunk, Pos, Problem, StateResult
+from highstate.types import Chunk, Pos, Problem, StateResult
 
 
 def test_a_chunk_as_salt_prints_it():

@@ -18,9 +18,9 @@ from highstate.desired import Desired
 from highstate.files import MemoryFiles, blob_id
 from highstate.run import run
 from highstate.types import Chunk, StateResult
-from minion.states.engine import StateEngine
-from minion.states.machine import LocalMachine
-from minion.worker_process import kill_tree, lock_holder
+from minion.engine.engine import StateEngine
+from minion.machine.machine import LocalMachine
+from minion.processes import kill_tree, lock_holder
 from wire import patch
 from wire.address import Bind
 from wire.keys import KeyPair, load_or_create
@@ -42,8 +42,8 @@ from wire.messages import (
     RunResult,
     Welcome,
 )
-from wire.server import Server
-from wire.server_types import Gone, Identity, Incoming
+from wire.server.server import Server
+from wire.server.types import Gone, Identity, Incoming
 
 DEADLINE = 20.0
 
@@ -192,7 +192,7 @@ class AgentProcess:
         return self.config_dir / "root/var/cache/saltern/minion"
 
     def start(self) -> AgentProcess:
-        code = "import sys, pathlib, minion.agent as a; sys.exit(a.main(pathlib.Path(sys.argv[1]), 'debug'))"
+        code = "import sys, pathlib, minion.agent.agent as a; sys.exit(a.main(pathlib.Path(sys.argv[1]), 'debug'))"
         with self.log.open("ab") as log:
             self.process = subprocess.Popen([sys.executable, "-c", code, str(self.config_dir)], stderr=log)
         return self

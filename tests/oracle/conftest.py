@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from oracle_client import Salt
+
+from tools.oracle.client import Salt
 
 
 @pytest.fixture(scope="session")

@@ -3,9 +3,10 @@
 import json
 
 import pytest
-from oracle_client import Answer, difference, ours
-from oracle_formulas import GRAINS, combined, jobs, line, sls_names
-from oracle_goldens import KINDS, job_of, random_case
+
+from tools.oracle.client import Answer, difference, ours
+from tools.oracle.formulas import GRAINS, combined, jobs, line, sls_names
+from tools.oracle.goldens import KINDS, job_of, random_case
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oracle_runs import SaltRuns, ours
-from run_cases import all_cases, drawn
-from run_goldens import DEVIATIONS, RECORDED, lines, read, unexplained
+
+from tools.oracle.runs.cases import all_cases, drawn
+from tools.oracle.runs.goldens import DEVIATIONS, RECORDED, lines, read, unexplained
+from tools.oracle.runs.runs import SaltRuns, ours
 
 CASES = {case.name: case for case in all_cases()}
 

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oracle_client import difference, ours
-from oracle_formulas import compare, formulas
-from oracle_goldens import GOLDEN, KINDS, archive, can_answer, job_of, random_case
+
+from tools.oracle.client import difference, ours
+from tools.oracle.formulas import compare, formulas
+from tools.oracle.goldens import GOLDEN, KINDS, archive, can_answer, job_of, random_case
 
 CASES = archive.read_cases(GOLDEN)
 

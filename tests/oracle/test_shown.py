@@ -4,9 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
-from oracle_runs import SaltRuns
-from run_goldens import SHOWN, our_text
-from shown_cases import shown_cases
+
+from tools.oracle.runs.goldens import SHOWN, our_text
+from tools.oracle.runs.runs import SaltRuns
+from tools.oracle.runs.shown_cases import shown_cases
 
 CASES = {name: rest for name, *rest in shown_cases()}
 

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from reactors import Bus, tag_matches
+from reactors.bus import Bus
+from reactors.events import tag_matches
 
 
 async def take(subscription, count):

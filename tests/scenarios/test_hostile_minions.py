@@ -9,7 +9,9 @@ import pytest
 import zmq
 from rig import Rig
 
-from wire import Address, Connected, Connection, KeyPair
+from wire.address import Address
+from wire.client import Connected, Connection
+from wire.keys import KeyPair
 from wire.messages import FindFile, GetBlob, Hello, KeyRequest, KeyState, Refused
 
 

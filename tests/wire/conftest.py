@@ -11,7 +11,11 @@ from typing import Any
 import pytest
 import zmq
 
-from wire import Address, Bind, Bounds, Connection, Identity, KeyPair, Server, Timing
+from wire.address import Address, Bind
+from wire.client import Connection, Timing
+from wire.keys import KeyPair
+from wire.server.server import Server
+from wire.server.types import Bounds, Identity
 
 DEADLINE = 15.0
 TIMING = Timing(retry_first=0.02, retry_most=0.2)

@@ -6,20 +6,12 @@ from typing import Any
 import pytest
 import zmq
 
-from wire import (
-    Address,
-    Bind,
-    CannotConnect,
-    Connected,
-    Connection,
-    Disconnected,
-    HandshakeFailed,
-    Incoming,
-    KeyPair,
-    MalformedMessage,
-    Timing,
-)
+from wire.address import Address, Bind
+from wire.client import Connected, Connection, Disconnected, HandshakeFailed, Timing
+from wire.errors import CannotConnect, MalformedMessage
+from wire.keys import KeyPair
 from wire.messages import MAX_TO_CONTROLLER, Alive, Beat, Hello, RunResult, Welcome, encode
+from wire.server.types import Incoming
 
 
 def _welcomed(controller: Any, minion_id: str = "web1") -> Any:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from wire import BadKey, KeyPair, fingerprint, load_or_create, valid_minion_id
+from wire.errors import BadKey
+from wire.keys import KeyPair, fingerprint, load_or_create, valid_minion_id
 
 
 def test_a_key_is_made_once_and_read_again(tmp_path: Path) -> None:

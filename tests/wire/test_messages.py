@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wire import MalformedMessage
+from wire.errors import MalformedMessage
 from wire.messages import (
     MAX_TO_CONTROLLER,
     Beat,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wire import PatchMismatch
+from wire.errors import PatchMismatch
 from wire.patch import apply, diff, digest
 
 _keys = st.text("abc", max_size=2) | st.integers(0, 2) | st.booleans() | st.sampled_from([0.0, 1.0, -0.0])

@@ -1,0 +1,95 @@
+"""`sdb.get` of profiles in the controller's configuration: drivers `yaml` (files) and `env`, as Salt 3008 has them.
+
+Called by `controller.build.runners` for compiles. A profile names files and variables of this machine: one of a tree
+or of pillar is never taken. Behaviour: https://docs.saltproject.io/en/latest/ref/sdb/all/
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from highstate.ports import Decrypt, DecryptFailed, SecretFailed
+from highstate.render.ciphertext import decrypted
+from highstate.render.yaml_loader import load_yaml
+from highstate.traverse import merge, traverse
+
+DRIVERS = ("env", "yaml")
+_MOST_BYTES = 4 * 1024 * 1024
+
+
+class Profiles:
+    """The profiles of a configuration."""
+
+    def __init__(self, configured: Mapping[str, Any], decrypt: Callable[[], Decrypt | None] = lambda: None) -> None:
+        self._profiles = {name: one for name, one in configured.items() if is_profile(one)}
+        self._decrypt = decrypt
+
+    def get(self, uri: str) -> Any:
+        """The value at `sdb://profile/key`; None where there is none. SecretFailed when it cannot be looked for."""
+        name, _, key = uri.removeprefix("sdb://").partition("/")
+        profile = self._profiles.get(name)
+        if profile is None or not key:
+            known = ", ".join(sorted(self._profiles)) or "there are none"
+            raise SecretFailed(f"{uri!r} names no profile of the controller's configuration with a key ({known})")
+        if profile["driver"] == "env":
+            return _variable(key, profile)
+        if profile["driver"] == "yaml":
+            return traverse(self._values(profile), key, None)
+        raise SecretFailed(
+            f"the driver {profile['driver']!r} of the profile {name!r} is not there ({', '.join(DRIVERS)})"
+        )
+
+    def _values(self, profile: Mapping[str, Any]) -> Any:
+        """The files of a profile merged, later ones over earlier ones."""
+        values: Any = {}
+        options = profile.get("merge") or {}
+        for name in profile.get("files") or ():
+            values = merge(
+                values,
+                _read(Path(str(name))),
+                strategy=options.get("strategy", "smart"),
+                merge_lists=bool(options.get("merge_lists")),
+            )
+        if not profile.get("gpg"):
+            return values
+        try:
+            return decrypted(values, self._plain)
+        except DecryptFailed as error:
+            raise SecretFailed(f"a value cannot be decrypted: {error}") from error
+
+    def _plain(self, message: str) -> str:
+        keyring = self._decrypt()
+        if keyring is None:
+            raise DecryptFailed("no keys are set up to decrypt with (option gpg_keydir)")
+        return keyring.decrypt(message)
+
+
+def is_profile(value: Any) -> bool:
+    """Whether an option of the configuration is a profile of sdb."""
+    return isinstance(value, Mapping) and isinstance(value.get("driver"), str)
+
+
+def _variable(key: str, profile: Mapping[str, Any]) -> str | None:
+    allowed = profile.get("keys")
+    if not isinstance(allowed, Sequence) or not any(fnmatch.fnmatchcase(key, str(one)) for one in allowed):
+        # Whoever writes templates would else read every password in the environment of the controller.
+        raise SecretFailed(f"the profile does not list {key!r} in `keys`")
+    return os.environ.get(key)
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise SecretFailed(f"{path} has more than {_MOST_BYTES} bytes")
+        data = load_yaml(path.read_text())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise SecretFailed(f"{path} cannot be read: {type(error).__name__}") from error  # no text of it
+    if not isinstance(data or {}, Mapping):
+        raise SecretFailed(f"{path} holds no mapping")
+    return data or {}

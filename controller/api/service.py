@@ -1,0 +1,272 @@
+"""What people may ask of a controller: the implementation of `views.Service`, served by `controller.api`.
+
+Every method runs on the controller's loop. It looks things up and hands over to the module that knows; the decisions
+about minions stay with `reconcile`.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from controller.api import schema
+from controller.api.schema import ServiceError, Target
+from controller.build.source_reconciler import Revisions
+from controller.observe.plan_text import count_states, run_summary
+from controller.preview.preview import Previews
+from controller.reconcile.reconciler import Loop
+from controller.reconcile.status import Status
+from controller.sessions.jobs import Calls, progress_view
+from controller.sessions.sessions import Fleet, Keyring
+from controller.sessions.targets import Targets
+from controller.store import KeyConflict, KeyRecord, KeyState, Store
+from gitfs.changes import Changes
+from gitfs.config.urls import redact
+from gitfs.source import Source
+from reactors.bus import Bus
+from wire.keys import KeyPair, fingerprint
+from wire.messages import RunProgress, RunResult
+from wire.server.server import Server
+
+SYNC_SECONDS = 3600.0
+"""How long `saltern sync` waits for a run."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ControllerService:
+    """The controller, as far as people may ask it (`views.Service` says what each method does)."""
+
+    store: Store
+    fleet: Fleet
+    keyring: Keyring
+    server: Server
+    keypair: KeyPair
+    source: Source
+    changes: Changes
+    revisions: Revisions
+    loop: Loop
+    state: Status
+    targets: Targets
+    calls: Calls
+    previews: Previews
+    bus: Bus
+    clock: Callable[[], float]
+
+    # --- status ---
+
+    def status(self, target: Target | None) -> Sequence[schema.MinionStatus]:
+        """See `views.Service`."""
+        return self.state.minions(None if target is None else self.targets.select(target))
+
+    def remotes(self) -> Sequence[schema.RemoteStatus]:
+        """See `views.Service`."""
+        places = dict(self.revisions.trees.revision.remotes) if self.revisions.trees else {}
+        errors = self.revisions.fetch_errors
+        found = []
+        for remote in self.source.remotes:
+            place = places.get(remote.name)
+            found.append(
+                schema.RemoteStatus(
+                    name=remote.name,
+                    url=redact(remote.url),
+                    commit=place.short if place else "",
+                    branch=place.branch if place else "",
+                    subject=place.subject if place else "",
+                    last_fetch=self.revisions.fetched_at.get(remote.name),
+                    error=errors.get(remote.name, "") or self.revisions.error,
+                )
+            )
+        return found
+
+    def diff(self, minion: str | None) -> Sequence[schema.MinionDiff]:
+        """See `views.Service`."""
+        if minion is not None and self.store.minion(minion) is None:
+            raise ServiceError("not-found", f"no minion {minion!r}", hint="`saltern status` lists the minions")
+        ids = [minion] if minion is not None else [record.id for record in self.store.minions()]
+        found = self.state.diff(ids)
+        return found if minion is not None else [each for each in found if _to_tell(each)]
+
+    def history(self, minion: str | None, limit: int) -> Sequence[schema.HistoryEntry]:
+        """See `views.Service`."""
+        return self.state.history(minion, limit)
+
+    def compile_detail(self, minion: str) -> schema.CompileView:
+        """See `views.Service`."""
+        return self.state.compile(minion)
+
+    def run_detail(self, run_id: str) -> schema.RunView:
+        """See `views.Service`."""
+        return self.state.run(run_id)
+
+    # --- keys ---
+
+    def keys(self) -> Sequence[schema.KeyView]:
+        """See `views.Service`."""
+        return sorted((_key_view(record) for record in self.store.keys()), key=lambda key: (key.state, key.id))
+
+    def controller_key(self) -> schema.ControllerKey:
+        """See `views.Service`."""
+        return schema.ControllerKey(public=self.keypair.public, fingerprint=fingerprint(self.keypair.public))
+
+    def accept(self, names: Sequence[str]) -> Sequence[schema.KeyView]:
+        """See `views.Service`."""
+        return [self._set_key(record, "accepted") for record in self._named(names, "rejected", "pending")]
+
+    def reject(self, names: Sequence[str]) -> Sequence[schema.KeyView]:
+        """See `views.Service`."""
+        return [self._set_key(record, "rejected") for record in self._named(names, "accepted", "pending")]
+
+    def delete(self, names: Sequence[str]) -> Sequence[schema.KeyView]:
+        """See `views.Service`."""
+        found = self._named(names, "accepted", "pending", "rejected")
+        for record in found:
+            self.store.delete_key(record.fingerprint)
+            if record.state == "accepted":
+                self.store.delete_minion(record.id)
+        self._keys_changed(found, "delete")
+        return [_key_view(record) for record in found]
+
+    def _named(self, names: Sequence[str], *states: KeyState) -> list[KeyRecord]:
+        """Keys in these states by id, glob or fingerprint; ServiceError for a name that means none."""
+        records = self.store.keys()
+        found: dict[str, KeyRecord] = {}
+        for name in names:
+            hits = [each for each in records if name == each.fingerprint or fnmatch.fnmatchcase(each.id, name)]
+            if not hits:
+                raise ServiceError("not-found", f"no key matches {name!r}", hint="`saltern key list` shows all keys")
+            found |= {each.public_key: each for each in hits if each.state in states}
+        return list(found.values())
+
+    def _set_key(self, record: KeyRecord, state: KeyState) -> schema.KeyView:
+        try:
+            changed = self.store.set_key_state(record.fingerprint, state, self.clock())
+        except KeyConflict as error:
+            raise ServiceError("conflict", str(error)) from error
+        self._keys_changed([record], state)
+        return _key_view(changed)
+
+    def _keys_changed(self, records: Sequence[KeyRecord], act: str) -> None:
+        self.keyring.replace(self.store.keys())
+        for record in records:
+            if act != "accepted":
+                self.fleet.lost(record.public_key)
+                self.server.disconnect(record.public_key)
+            self.bus.publish("salt/key", {"id": record.id, "act": act, "fingerprint": record.fingerprint})
+
+    # --- functions and runs ---
+
+    async def call(
+        self,
+        target: Target,
+        fun: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        timeout: float,
+        *,
+        progress: bool,
+    ) -> AsyncIterator[schema.CallReturn | schema.CallProgress]:
+        """See `views.Service`."""
+        minions = self.targets.select(target)
+        async for item in self.calls.call(minions, fun, args, kwargs, timeout, progress=progress):
+            yield item
+
+    async def sync(
+        self, target: Target, *, whole: bool, test: bool, progress: bool
+    ) -> AsyncIterator[schema.SyncReturn | schema.CallProgress]:
+        """See `views.Service`."""
+        asked = {}
+        for row in self.store.status_rows(self.targets.select(target)):
+            minion = row.minion.id
+            link = self.fleet.link(minion)
+            if link is None:
+                yield schema.SyncReturn(minion=minion, outcome="unreachable", summary="not connected")
+            elif row.minion.paused and not test:
+                yield schema.SyncReturn(minion=minion, outcome="paused", summary="`saltern resume` first")
+            else:
+                run = row.open_run or self.loop.sync(row, link, whole=whole, test=test)
+                if run is not None:
+                    asked[minion] = (run.run_id, self.calls.wait(run.run_id))
+                else:
+                    yield schema.SyncReturn(minion=minion, outcome="ok", summary="nothing is pending")
+        async for minion, run_id, news in self.calls.gather(asked, SYNC_SECONDS, progress=progress):
+            if isinstance(news, RunProgress):
+                yield progress_view(minion, news)
+            else:
+                yield _sync_return(minion, run_id, news)
+
+    async def pause(self, target: Target) -> Sequence[str]:
+        """See `views.Service`."""
+        return self._set_paused(target, paused=True)
+
+    async def resume(self, target: Target) -> Sequence[str]:
+        """See `views.Service`."""
+        return self._set_paused(target, paused=False)
+
+    def _set_paused(self, target: Target, *, paused: bool) -> list[str]:
+        minions = self.targets.select(target)
+        self.store.set_paused(minions, paused)
+        for minion in minions:
+            self.bus.publish(f"saltern/minion/{minion}/{'paused' if paused else 'resumed'}", {"id": minion})
+        self.loop.wake(minions)
+        return minions
+
+    async def preview(
+        self, base: str, head: str, target: Target | None, *, live: bool
+    ) -> AsyncIterator[schema.PreviewEvent]:
+        """See `views.Service`."""
+        minions = self.targets.select(target or Target())
+        async for event in self.previews.preview(base, head, minions, live=live):
+            yield event
+
+    async def events(self) -> AsyncIterator[schema.EventView]:
+        """See `views.Service`."""
+        with self.bus.subscribe() as subscription:
+            async for event in subscription:
+                yield schema.EventView(
+                    id=str(event.id),
+                    tag=event.tag,
+                    time=event.time,
+                    cause=str(event.cause) if event.cause else "",
+                    minion=str(event.data.get("id") or event.data.get("minion") or ""),
+                    revision=event.revision,
+                    data=dict(event.data),
+                )
+
+    async def hook(self, remote_hint: str | None) -> int:
+        """See `views.Service`."""
+        if remote_hint:
+            return len(self.changes.hint(remote_hint))
+        return len([name for remote in self.source.remotes for name in self.changes.hint(remote.name)])
+
+
+def _key_view(record: KeyRecord) -> schema.KeyView:
+    return schema.KeyView(
+        id=record.id,
+        state=record.state,
+        fingerprint=record.fingerprint,
+        first_seen=record.first_seen,
+        changed=record.changed,
+        conflict=record.conflict,
+    )
+
+
+def _sync_return(minion: str, run_id: str, result: RunResult | None) -> schema.SyncReturn:
+    if result is None:
+        return schema.SyncReturn(minion=minion, outcome="error", run_id=run_id, summary="no result in time")
+    changes, failed = count_states(result.states)
+    return schema.SyncReturn(
+        minion=minion,
+        outcome=result.outcome,
+        run_id=run_id,
+        changes=changes,
+        failed=failed,
+        summary=run_summary(result.states, result.error),
+        states=result.states,
+        seconds=result.seconds,
+    )
+
+
+def _to_tell(found: schema.MinionDiff) -> bool:
+    return bool(found.changes or found.drift or found.errors or found.warnings)

@@ -1,0 +1,76 @@
+"""The ports of a compile, made from the controller's options: keys, a vault, external pillars and tops.
+
+They live in the controller, which answers the process that renders (`port_calls`); offline tools use them directly.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from controller.adapters.external_pillars import CommandSource, FileTree, HttpSource
+from controller.adapters.tops import ExtNodes
+from highstate.ports import PillarSource, Ports, TopSource
+from highstate.render.yaml_loader import load_yaml
+from highstate.types import Value
+
+if TYPE_CHECKING:
+    from extmods.plugins import Plugins
+
+
+def ports_of(options: Mapping[str, Any]) -> Ports:
+    """Ports for `gpg_keydir`, `vault` and every kind of `ext_pillar`. Equal options give the same ports."""
+    return _made(json.dumps(options, sort_keys=True, default=str))[0]
+
+
+def plugins_of(options: Mapping[str, Any]) -> Plugins | None:
+    """The administrator's modules of `extension_modules` and `module_dirs`, None without any folder."""
+    return _made(json.dumps(options, sort_keys=True, default=str))[1]
+
+
+@cache
+def _made(options: str) -> tuple[Ports, Plugins | None]:
+    given: dict[str, Any] = json.loads(options)
+    keyring = vault = None
+    if given.get("gpg_keydir"):
+        from controller.adapters.secrets.keyring import Keyring
+
+        keyring = Keyring(Path(given["gpg_keydir"]))
+    if given.get("vault"):
+        from controller.adapters.secrets.vault import Vault, VaultSettings
+
+        vault = Vault(VaultSettings.parse(given["vault"]))
+    sources: dict[str, PillarSource] = {
+        "cmd_yaml": CommandSource(_yaml),
+        "cmd_json": CommandSource(json.loads),
+        "http_yaml": HttpSource(_yaml),
+        "http_json": HttpSource(json.loads),
+        "file_tree": FileTree(given.get("nodegroups")),
+    }
+    tops: dict[str, TopSource] = {"ext_nodes": ExtNodes()}
+    folders = [Path(folder) for folder in (given.get("extension_modules"), *(given.get("module_dirs") or ())) if folder]
+    if not folders:
+        return Ports(decrypt=keyring, secrets=vault, pillar_sources=sources, top_sources=tops), None
+    from controller.adapters.admin_modules import FolderStore, with_pillars, with_tops
+    from extmods.plugins import Plugins
+
+    plugins = Plugins(store=FolderStore(folders), opts=given.get("configuration") or given)
+    with_plugins = Ports(
+        decrypt=keyring,
+        secrets=vault,
+        pillar_sources=with_pillars(sources, plugins),
+        top_sources=with_tops(tops, plugins),
+    )
+    return with_plugins, plugins
+
+
+def _yaml(text: str) -> Value:
+    try:
+        return load_yaml(text)
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error

@@ -1,0 +1,127 @@
+"""Which files each minion's document was made of, and so whom a push concerns.
+
+Filled with the answers of the compiler and asked by whoever makes a revision live. A minion whose document stands on
+anything but its grains and files (facts, secrets) is concerned by every push. It reads trees and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from sys import intern
+from typing import TypeAlias
+
+import msgspec
+
+from controller.build.compile_worker import CompiledMinion, FileRead
+from highstate.memo.tracked import digest_value
+from highstate.types import Files
+
+_DECODER = msgspec.msgpack.Decoder(list[FileRead])
+_Kind: TypeAlias = tuple[str, str, str]
+"""Tree (`files` or `pillar`), kind, saltenv."""
+_Asked: TypeAlias = tuple[_Kind, str]
+"""A kind of read, and the path."""
+
+
+@dataclass(slots=True)
+class Footprints:
+    """What minions' documents stand on. `shaping` is all that shapes a compile besides trees and grains."""
+
+    _shaping: Hashable = None
+    _parts: dict[bytes, int] = field(default_factory=dict)
+    """By digest. A minion's reads come in parts (pillar, top file, states), which many minions share."""
+    _of_minion: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    _minions: dict[int, set[str]] = field(default_factory=dict)
+    _answers: dict[_Kind, dict[str, dict[str, set[int]]]] = field(default_factory=dict)
+    """Kind of read -> path -> digest of what was seen -> parts that saw it."""
+    _reads: dict[int, tuple[tuple[_Asked, str], ...]] = field(default_factory=dict)
+    _keys: dict[int, bytes] = field(default_factory=dict)
+    _next: int = 0
+
+    def note(self, answers: Iterable[CompiledMinion], shaping: Hashable) -> None:
+        """These minions were compiled, and what came out is kept: the next push is compared with it.
+
+        One that did not compile stays concerned by every push: what it lacked may not lie in a tree.
+        """
+        if shaping != self._shaping:
+            self.forget()
+            self._shaping = shaping
+        for answer in answers:
+            self._drop(answer.minion_id)
+            if answer.ok and answer.reads:
+                parts = tuple(self._part(packed) for packed in answer.reads)
+                self._of_minion[answer.minion_id] = parts
+                for part in parts:
+                    self._minions[part].add(answer.minion_id)
+
+    def keep(self, minions: Collection[str]) -> None:
+        """Forget all others."""
+        for minion in self._of_minion.keys() - minions:
+            self._drop(minion)
+
+    def forget(self) -> None:
+        """Everyone is concerned by the next push."""
+        for table in (self._parts, self._of_minion, self._minions, self._answers, self._reads, self._keys):
+            table.clear()
+
+    def affected(self, files: Files, pillar: Files, ids: Iterable[str], shaping: Hashable) -> set[str]:
+        """The minions among `ids` whose documents may be others with these trees; all that are not known are."""
+        asked = set(ids)
+        if shaping != self._shaping:
+            return asked
+        found = asked - self._of_minion.keys()
+        for (tree, kind, saltenv), paths in self._answers.items():
+            answer = _answering(files if tree == "files" else pillar, kind, saltenv)
+            for path, seen in paths.items():
+                now = answer(path)
+                if now in seen and len(seen) == 1:  # nearly all: a push changes few files
+                    continue
+                for digest, parts in seen.items():
+                    if digest != now:
+                        found.update(*(self._minions[part] for part in parts))
+        return found & asked
+
+    def _part(self, packed: bytes) -> int:
+        key = blake2b(packed, digest_size=16).digest()
+        part = self._parts.get(key)
+        if part is not None:
+            return part
+        self._next += 1
+        part = self._parts[key] = self._next
+        self._keys[part], self._minions[part] = key, set()
+        reads = self._reads[part] = tuple((_asked(read), read.digest) for read in _DECODER.decode(packed))
+        for (kind, path), digest in reads:
+            self._answers.setdefault(kind, {}).setdefault(path, {}).setdefault(digest, set()).add(part)
+        return part
+
+    def _drop(self, minion: str) -> None:
+        for part in self._of_minion.pop(minion, ()):
+            self._minions[part].discard(minion)
+            if not self._minions[part]:
+                self._drop_part(part)
+
+    def _drop_part(self, part: int) -> None:
+        del self._minions[part], self._parts[self._keys.pop(part)]
+        for (kind, path), digest in self._reads.pop(part):
+            seen = self._answers[kind][path]
+            seen[digest].discard(part)
+            if not seen[digest]:
+                del seen[digest]
+            if not seen:
+                del self._answers[kind][path]
+
+
+def _answering(tree: Files, kind: str, saltenv: str) -> Callable[[str], str]:
+    """What a tree gives now for reads of a kind, as digests by path."""
+    if kind == "file":
+        return lambda path: tree.oid(path, saltenv) or ""
+    if kind == "mode":
+        return lambda path: str(tree.mode(path, saltenv))
+    return lambda path: digest_value(list(tree.list(path, saltenv))).hex()
+
+
+def _asked(read: FileRead) -> _Asked:
+    # Most are the same few words, and each read was decoded with words of its own.
+    return (intern(read.tree), intern(read.kind), intern(read.saltenv)), read.path

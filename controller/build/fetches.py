@@ -1,0 +1,77 @@
+"""At most one fetch of a remote at a time, and none that waits for another remote.
+
+Called by `controller.build.source_reconciler` for each notice. Whoever asks while a remote is being fetched gets the fetch after it,
+which sees what was pushed meanwhile; everyone who asks until that one begins shares it. Decides nothing about when.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeAlias
+
+from gitfs.mirror.mirror import Fetched
+from gitfs.errors import FetchFailed
+from gitfs.source import Source
+
+PATIENCE = 5.0
+"""Seconds until a remote that does not answer is told."""
+MOST_THREADS = 256
+"""Remotes that may hang while the others go on."""
+_AS_LONG_AS_IT_TAKES = 24 * 3600.0
+"""Seconds; a connection gives up long before."""
+
+
+Outcome: TypeAlias = Fetched | FetchFailed
+
+
+class Fetches:
+    """The fetches of a source. `close` it; a fetch that hangs is not waited for.
+
+    Args:
+        source: the remotes.
+        ended: hears what a fetch brought, and how many seconds it took.
+        late: hears of a remote that has not answered for a while, and is still being asked.
+    """
+
+    def __init__(
+        self, source: Source, ended: Callable[[Outcome, float], None], late: Callable[[FetchFailed], None]
+    ) -> None:
+        self._source = source
+        self._ended = ended
+        self._late = late
+        self._threads = ThreadPoolExecutor(max_workers=MOST_THREADS, thread_name_prefix="fetch")
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._next: dict[str, asyncio.Task[None]] = {}
+        """Remote -> its fetch that has not begun."""
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, name: str) -> asyncio.Task[None]:
+        """The fetch of this remote that begins now, or after the one that is under way."""
+        if name not in self._next:
+            task = self._next[name] = asyncio.create_task(self._fetch(name), name=f"fetch {name}")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return self._next[name]
+
+    def close(self) -> None:
+        """Give the threads back."""
+        for task in self._tasks:
+            task.cancel()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _fetch(self, name: str) -> None:
+        async with self._locks.setdefault(name, asyncio.Lock()):
+            del self._next[name]
+            began = time.monotonic()
+            work = partial(self._source.fetch, [name], patience=_AS_LONG_AS_IT_TAKES)
+            fetching = asyncio.get_running_loop().run_in_executor(self._threads, work)
+            await asyncio.wait([fetching], timeout=PATIENCE)
+            if not fetching.done():
+                reason = f"it has not answered in {PATIENCE:g} s and is still being asked"
+                self._late(FetchFailed(name, reason, retryable=True))
+            for outcome in await fetching:
+                self._ended(outcome, time.monotonic() - began)

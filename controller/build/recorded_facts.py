@@ -1,0 +1,79 @@
+"""The facts of one minion for its compile: answers that were recorded; what is not recorded is noted.
+
+Called by `compile_worker`, which asks nobody: what a template asks of a machine and nobody has answered yet is asked by
+the controller afterwards (`live_facts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from highstate.functions.live import OF_THE_FLEET
+from highstate.ports import Fact, question
+from highstate.types import Value
+from extmods.fact_answers import may_ask
+from wire.messages import FactAnswer, Question
+
+MOST_ASKED = 8192
+"""Characters of the arguments of one question."""
+
+
+MOST_HEARD = 1000
+"""Questions about the fleet of one compile."""
+
+
+class Heard(NamedTuple):
+    """What the controller knows, as a compile hears it."""
+
+    answer: FactAnswer
+    mark: str
+    """The same for equal answers: what is recorded of it. Empty: nothing is, it is asked at each compile."""
+    shared: bool = False
+    """Whether every minion of a fleet hears the same."""
+    absent: bool = False
+    """Whether the controller has no such runner."""
+
+
+class MinionFacts:
+    """`highstate.ports.Facts` of one minion: answers that were recorded; what is not recorded is noted."""
+
+    def __init__(
+        self,
+        known: Mapping[Question, FactAnswer],
+        allowed: Sequence[str],
+        hear: Callable[[Question], Heard] | None = None,
+    ) -> None:
+        """`hear`: what the controller says to a question about the fleet (`OF_THE_FLEET`)."""
+        self._known = known
+        self._allowed = allowed
+        self._hear = hear
+        self.heard: dict[Question, str] = {}
+        """What the controller was asked, and the marks of its answers."""
+        self.used: dict[Question, None] = {}
+        self.unanswered: dict[Question, None] = {}
+
+    def answer(self, fun: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Fact:
+        """See `Facts`."""
+        asked = Question(fun=fun, asked=question(args, kwargs))
+        if fun in OF_THE_FLEET and self._hear is not None:
+            return self._of_the_fleet(asked, self._hear)
+        if not may_ask(fun, self._allowed):
+            why = "is not among the functions that may be asked of it (`facts` in saltern.yaml)"
+            return Fact(error=why, absent=fun in OF_THE_FLEET)
+        if len(asked.asked) > MOST_ASKED:
+            return Fact(error=f"is asked with more than {MOST_ASKED} bytes")
+        found = self._known.get(asked)
+        if found is None:
+            self.unanswered[asked] = None
+            return Fact(error="has no answer of it yet")
+        self.used[asked] = None
+        return Fact(value=found.value, error=found.error)
+
+    def _of_the_fleet(self, asked: Question, hear: Callable[[Question], Heard]) -> Fact:
+        if len(asked.asked) > MOST_ASKED or len(self.heard) >= MOST_HEARD:
+            return Fact(error=f"is asked with more than {MOST_ASKED} bytes, or more than {MOST_HEARD} times")
+        said = hear(asked)
+        if said.mark:
+            self.heard[asked] = said.mark
+        return Fact(value=said.answer.value, error=said.answer.error, absent=said.absent)

@@ -1,0 +1,33 @@
+"""What the processes that render templates may do, from the configuration: read the trees, and nothing else.
+
+Called by the composition root. Keys, passwords, programs and the network of `gpg`, `vault`, `ext_pillar` and
+`master_tops` are the controller's own (`port_calls`): a tree needs none of them. What `#!py`, or the administrator's
+own plugins, need beside that is granted by `compile_grants`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from controller.build.sandbox import Walls
+from controller.config.settings import Settings
+
+
+def walls_of(settings: Settings) -> Walls | None:
+    """The walls; None where `compile_confinement` is off."""
+    if not settings.compile_confinement:
+        return None
+    roots = (settings.git.get(name) or {} for name in ("file_roots", "pillar_roots"))
+    trees = [str(settings.cachedir / "gitfs"), *(folder for root in roots for folder in _folders(root.values()))]
+    return Walls(
+        readable=(*trees, *(grant for grant in settings.compile_grants if grant.startswith("/"))),
+        programs="programs" in settings.compile_grants,
+        network="network" in settings.compile_grants,
+    )
+
+
+def _folders(roots: Iterable[list[str]]) -> Iterable[str]:
+    """A root of `__env__` has a folder for each saltenv: all of them are below what stands before it."""
+    for folders in roots:
+        for folder in folders:
+            yield folder.partition("__env__")[0]

@@ -1,0 +1,37 @@
+"""`saltern controller`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from controller.cli import options
+from controller.cli.configuration import settings_of
+from controller.cli.failure import Failure
+from controller.config.option_readers import LOG_LEVELS
+from controller.config.option_readers import log_level as read_level
+
+
+@click.command("controller")
+@click.option("-l", "--log-level", type=click.Choice(LOG_LEVELS), help="Instead of the configuration's log_level.")
+@click.option("--check", is_flag=True, help="Only read the configuration; exit 0 when it can be used.")
+@options.config_dir
+def controller_command(log_level: str | None, check: bool, config_dir: Path) -> int:
+    """Run the controller until it is told to stop (Ctrl-C, SIGTERM)."""
+    settings = settings_of(config_dir, whole=True)
+    if check:
+        click.echo(f"{settings.config_dir} can be used", err=True)
+        return 0
+    if log_level is not None:
+        settings = replace(settings, log_level=read_level(log_level))
+    from controller.api import CannotListen
+    from controller.app import main
+    from controller.store import StoreError
+    from wire.errors import WireError
+
+    try:
+        main(settings)
+    except (CannotListen, StoreError, WireError, OSError) as error:
+        raise Failure(f"the controller cannot run: {error}") from None

@@ -1,0 +1,43 @@
+"""`saltern pause` and `saltern resume`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from controller.api.requests import TargetQuestion
+from controller.api.schema import Target
+from controller.cli import options, output
+from controller.cli.client import Client
+
+
+@click.command("pause")
+@click.argument("target")
+@options.targeting
+@options.out
+@options.config_dir
+def pause_command(target: str, kind: str | None, out: str, config_dir: Path) -> None:
+    """Apply nothing more on the minions that TARGET (a glob) matches, until `saltern resume`."""
+    _change("/pause", "paused", target, kind, out, config_dir)
+
+
+@click.command("resume")
+@click.argument("target")
+@options.targeting
+@options.out
+@options.config_dir
+def resume_command(target: str, kind: str | None, out: str, config_dir: Path) -> None:
+    """Apply pushes again on the minions that TARGET (a glob) matches."""
+    _change("/resume", "resumed", target, kind, out, config_dir)
+
+
+def _change(path: str, done: str, target: str, kind: str | None, out: str, config_dir: Path) -> None:
+    question = TargetQuestion(target=Target(kind=kind or "glob", expression=target))  # type: ignore[arg-type]  # a choice of click's
+    with Client(config_dir) as client:
+        changed = client.post(path, question, tuple[str, ...])
+    if out != "text":
+        output.document(changed, out)
+        return
+    for minion in changed:
+        click.echo(f"{done} {minion}")

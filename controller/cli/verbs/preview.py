@@ -1,0 +1,173 @@
+"""`saltern preview`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from controller.api.requests import PreviewQuestion
+from controller.api.schema import (
+    PreviewBroken,
+    PreviewClass,
+    PreviewResult,
+    PreviewStarted,
+    PreviewSummary,
+    PreviewWarned,
+    Target,
+)
+from controller.cli import options, output
+from controller.cli.client import Client
+from controller.cli.failure import COMPILE, FAILED, OK, PENDING, Failure
+from controller.cli.verbs.diff import coloured_plan
+
+
+@dataclass(slots=True)
+class Preview:
+    """All items of a preview, sorted by kind."""
+
+    started: PreviewStarted | None = None
+    classes: list[PreviewClass] = field(default_factory=list)
+    broken: list[PreviewBroken] = field(default_factory=list)
+    warned: list[PreviewWarned] = field(default_factory=list)
+    results: list[PreviewResult] = field(default_factory=list)
+    summary: PreviewSummary | None = None
+
+    def add(self, item: Any) -> None:
+        """Take an item of the stream."""
+        match item:
+            case PreviewStarted():
+                self.started = item
+            case PreviewClass():
+                self.classes.append(item)
+            case PreviewBroken():
+                self.broken.append(item)
+            case PreviewWarned():
+                self.warned.append(item)
+            case PreviewResult():
+                self.results.append(item)
+            case PreviewSummary():
+                self.summary = item
+
+    def exit_code(self) -> int:
+        """What `--exit-code` gives."""
+        if self.broken:
+            return COMPILE
+        if any(result.outcome in ("failed", "error") for result in self.results):
+            return FAILED
+        return PENDING if self.classes else OK
+
+
+@click.command("preview")
+@click.option("--base", required=True, help="Branch, tag or commit to compare with.")
+@click.option("--head", required=True, help="Branch, tag or commit to be previewed.")
+@click.option("--target", help="Only minions that this glob (or the kind given) matches.")
+@options.targeting
+@click.option("--live/--no-live", default=True, help="Ask connected minions what would change (test=True).  [live]")
+@click.option("--out", type=click.Choice(["text", "markdown", "json", "yaml"]), default="text", show_default=True)
+@click.option("--exit-code", is_flag=True, help="Exit 2 when something would change, 4 when the head does not compile.")
+@options.config_dir
+def preview_command(
+    base: str, head: str, target: str | None, kind: str | None, live: bool, out: str, exit_code: bool, config_dir: Path
+) -> int:
+    """What moving from one git ref to another would change. Changes nothing."""
+    if kind is not None and target is None:
+        raise click.UsageError(f"a kind of target ({kind}) needs --target")
+    asked = None if target is None else Target(kind=kind or "glob", expression=target)  # type: ignore[arg-type]  # a choice of click's
+    preview = Preview()
+    with Client(config_dir) as client:
+        for item in client.stream("/preview", PreviewQuestion(base=base, head=head, target=asked, live=live)):
+            preview.add(item)
+            if out == "text":
+                _progress(item)
+    if preview.summary is None:
+        raise Failure("the preview ended before its summary", hint="see the controller's log")
+    match out:
+        case "text":
+            _end(preview.summary)
+        case "markdown":
+            click.echo(markdown(preview))
+        case _:
+            parts: dict[str, Any] = {"started": preview.started, "classes": preview.classes, "broken": preview.broken}
+            parts |= {"warned": preview.warned}
+            output.document(parts | {"results": preview.results, "summary": preview.summary}, out)
+    return preview.exit_code() if exit_code else OK
+
+
+def _progress(item: Any) -> None:
+    match item:
+        case PreviewStarted():
+            output.remark(f"{item.base}..{item.head}: {_counts(item)}")
+        case PreviewClass():
+            click.echo(output.styled(f"\n{_names(item.minions)}", bold=True))
+            click.echo(coloured_plan(output.printable(item.text.rstrip())))
+        case PreviewBroken():
+            click.echo(output.styled(f"\n{_names(item.minions)}: does not compile", fg="red"))
+            for error in item.errors:
+                click.echo(output.printable(error))
+        case PreviewWarned():
+            click.echo(output.styled(f"\n{_names(item.minions)}: new warnings", fg="yellow"))
+            for warning in item.warnings:
+                click.echo(output.printable(warning))
+        case PreviewResult():
+            colour = output.COLOURS.get(item.outcome)
+            outcome = output.styled(item.outcome, fg=colour)
+            click.echo(f"\n{item.minion} (test=True): {outcome}  {output.printable(item.summary)}".rstrip())
+            for line in output.states(item.states, only_changes=True):
+                click.echo("  " + line)
+
+
+def _end(summary: PreviewSummary) -> None:
+    parts = [f"{output.counted(summary.changed, 'minion')} would change", f"{summary.unchanged} would not"]
+    parts += [f"{summary.broken} would not compile"] if summary.broken else []
+    parts += [f"{summary.tested} tested"] if summary.tested else []
+    parts += [f"{summary.failed} failed the test"] if summary.failed else []
+    parts += [f"{summary.unreachable} not connected"] if summary.unreachable else []
+    output.remark("\n" + ", ".join(parts) + f" ({output.span(summary.seconds)})")
+
+
+def _counts(started: PreviewStarted) -> str:
+    text = f"{output.counted(started.minions, 'minion')}, {started.changed} changed"
+    text += f" in {output.counted(started.classes, 'way')}" if started.classes > 1 else ""
+    text += f", {started.broken} broken" if started.broken else ""
+    return text + (f", testing on {started.testing}" if started.testing else "")
+
+
+def _names(minions: tuple[str, ...], most: int = 6) -> str:
+    shown = ", ".join(minions[:most])
+    return shown if len(minions) <= most else f"{shown} and {len(minions) - most} more"
+
+
+def markdown(preview: Preview) -> str:
+    """The preview as a comment on a pull request."""
+    summary, started = preview.summary, preview.started
+    lines = []
+    if started is not None and summary is not None:
+        lines += [f"### Saltern preview: `{started.base}` → `{started.head}`", ""]
+        lines += ["| minions | would change | unchanged | do not compile | tested | test failed |", "|-|-|-|-|-|-|"]
+        counts = (summary.minions, summary.changed, summary.unchanged, summary.broken, summary.tested, summary.failed)
+        lines += ["| " + " | ".join(str(count) for count in counts) + " |", ""]
+    for broken in preview.broken:
+        lines += [f"**{_names(broken.minions)}**: does not compile", *_fenced("\n".join(broken.errors))]
+    for warned in preview.warned:
+        lines += [f"**{_names(warned.minions)}**: new warnings", *_fenced("\n".join(warned.warnings))]
+    for found in preview.classes:
+        count = output.counted(len(found.minions), "minion")
+        lines += [f"<details><summary>{_names(found.minions)} ({count})</summary>", "", *_fenced(found.text, "diff")]
+        lines += ["</details>", ""]
+    for result in preview.results:
+        lines.append(
+            f"- `{result.minion}` (test=True): **{result.outcome}** {output.printable(result.summary)}".rstrip()
+        )
+    if not preview.classes and not preview.broken:
+        lines.append("Nothing would change.")
+    return "\n".join(lines).rstrip()
+
+
+def _fenced(text: str, language: str = "") -> list[str]:
+    fence = "```"
+    while fence in text:  # what is quoted must not end the quotation
+        fence += "`"
+    return [fence + language, output.printable(text.rstrip("\n")), fence, ""]

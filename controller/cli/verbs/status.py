@@ -1,0 +1,73 @@
+"""`saltern status`."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+
+import click
+
+from controller.api.schema import MinionStatus, StatusView
+from controller.cli import options, output
+from controller.cli.client import Client
+
+
+@click.command("status")
+@click.argument("target", required=False)
+@options.targeting
+@click.option("--watch", is_flag=True, help="Show it again every two seconds until Ctrl-C.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Show errors and warnings of compiles, and what was asked of the machines."
+)
+@options.out
+@options.config_dir
+def status_command(
+    target: str | None, kind: str | None, watch: bool, verbose: bool, out: str, config_dir: Path
+) -> None:
+    """Sync and health of all minions, or of those that TARGET (a glob) matches."""
+    with Client(config_dir) as client:
+        while True:
+            query = {} if target is None else {"expression": target, "kind": kind}
+            view = client.get("/status", StatusView, **query)
+            if watch and out == "text":
+                click.clear()
+            _show(view, out, verbose)
+            if not watch:
+                return
+            with contextlib.suppress(InterruptedError):
+                time.sleep(2)
+
+
+def _show(view: StatusView, out: str, verbose: bool) -> None:
+    if out != "text":
+        output.document(view, out)
+        return
+    heads = ("Minion", "Sync", "Health", "Applied", "Attempted", "Since", "Seen", "Message")
+    output.table(heads, [_row(minion) for minion in view.minions])
+    for minion in view.minions if verbose else ():
+        for error in minion.errors:
+            click.echo(f"\n{minion.id}:\n{output.printable(error)}")
+        for warning in minion.warnings:
+            click.echo(f"\n{minion.id}: warning:\n{output.printable(warning)}")
+        if minion.volatile:
+            asked = ", ".join(map(output.printable, minion.volatile))
+            click.echo(f"\n{minion.id}: asked of the machine, {output.ago(minion.asked_at)}: {asked}")
+    if not view.minions:
+        output.remark("no minion has connected with an accepted key yet; see `saltern key list`")
+    for remote in view.remotes:
+        if remote.error:
+            output.remark(f"remote {remote.name}: {output.printable(remote.error)}")
+
+
+def _row(minion: MinionStatus) -> tuple[str, ...]:
+    return (
+        minion.id,
+        minion.sync,
+        minion.health,
+        minion.applied_revision,
+        minion.attempted_revision,
+        output.ago(minion.applied_at),
+        "now" if minion.connected else output.ago(minion.last_seen) or "never",
+        minion.message,
+    )

@@ -1,0 +1,1 @@
+"""The controller's configuration: files, options, and how each is read."""

@@ -1,0 +1,200 @@
+"""What Prometheus sees of the controller: one registry made by the composition root, no global.
+
+The loop, the fetcher and the wire's shell call the methods as things happen; values of single minions are read from a
+callback when somebody scrapes, so that a minion that is forgotten leaves no series behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from controller.api.schema import Health, Sync
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+_COMPILE = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_FETCH = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_APPLY = (0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10, 30, 60, 300, 900)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MinionSample:
+    """One minion at the time of a scrape."""
+
+    id: str
+    sync: Sync
+    health: Health
+    connected: bool = False
+    drifted: int = 0
+    """Chunks that the last drift check found changed."""
+    applied_at: float | None = None
+    """When it last applied a revision, in seconds since the epoch."""
+    revision_at: float | None = None
+    """When the revision that it runs was committed, in seconds since the epoch."""
+
+
+class Metrics:
+    """All series of one controller.
+
+    Args:
+        clock: seconds since the epoch, for ages.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.registry = CollectorRegistry()
+        self._minions = _Minions(clock)
+        self.registry.register(self._minions)
+        self._reconciles = self._counter("reconciles", "Decisions made for a minion")
+        self._compile = self._histogram("compile_seconds", "Time to compile one minion", _COMPILE)
+        self._compile_errors = self._counter("compile_errors", "Compiles of a minion that failed")
+        self._spared = self._counter("compiles_spared", "Minions that a push did not concern")
+        self._asked = self._counter("fact_answers", "Answers of minions to questions of templates", "result")
+        self._checks = self._counter("compile_checks", "Remembered compiles compared with fresh ones", "result")
+        self._fetch = self._histogram("git_fetch_seconds", "Time of a fetch", _FETCH, "remote")
+        self._fetch_errors = self._counter("git_fetch_errors", "Fetches that failed", "remote")
+        self._kept_back = Gauge(
+            "saltern_git_refs_refused", "Branches and tags that may not go live", ["remote"], registry=self.registry
+        )
+        self._weight = Gauge(
+            "saltern_git_disk_bytes",
+            "Bytes of a remote's mirror on disk; of all submodules together as `submodules`",
+            ["remote"],
+            registry=self.registry,
+        )
+        self._left_out = Gauge(
+            "saltern_git_files_left_out", "Names in a tree that are no files", ["remote"], registry=self.registry
+        )
+        self._messages = self._counter("bus_messages", "Messages on the wire", "direction", "type")
+        self._refusals = self._counter("wire_refusals", "Messages and connections that were refused", "reason")
+        self._runs = self._counter("runs", "Runs that ended", "kind", "outcome")
+        self._run_seconds = self._histogram("run_seconds", "Time of a run on its minion", _APPLY, "kind")
+        self._apply = self._histogram("push_apply_seconds", "From a push being seen to applied on a minion", _APPLY)
+        self._hooks = self._counter("hooks", "Calls of the HTTP hook", "result")
+
+    def watch_minions(self, samples: Callable[[], Iterable[MinionSample]]) -> None:
+        """Read minions from `samples` at each scrape."""
+        self._minions.samples = samples
+
+    def reconciled(self, count: int = 1) -> None:
+        """A decision was made."""
+        self._reconciles.inc(count)
+
+    def compiled(self, seconds: float, *, ok: bool) -> None:
+        """A minion was compiled."""
+        self._compile.observe(seconds)
+        if not ok:
+            self._compile_errors.inc()
+
+    def spared(self, count: int) -> None:
+        """So many minions were not compiled, since a push did not concern them."""
+        self._spared.inc(count)
+
+    def memo_checked(self, *, equal: bool) -> None:
+        """A compile was done without the memo too, and compared."""
+        for result in ("equal", "different"):  # made at once, so that a rate starts from zero
+            self._checks.labels(result).inc((result == "equal") == equal)
+
+    def asked(self, result: str) -> None:
+        """A minion was asked for a fact: `answered` or `failed`."""
+        self._asked.labels(result).inc()
+
+    def fetched(self, remote: str, seconds: float, *, ok: bool) -> None:
+        """A remote was fetched, or that failed."""
+        self._fetch.labels(remote).observe(seconds)
+        errors = self._fetch_errors.labels(remote)  # made at once, so that its rate starts from zero
+        if not ok:
+            errors.inc()
+
+    def kept_back(self, remote: str, count: int) -> None:
+        """So many branches and tags of a remote may not go live as they are there now."""
+        self._kept_back.labels(remote).set(count)
+
+    def weighed(self, remote: str, size: int) -> None:
+        """The mirror of a remote has so many bytes."""
+        self._weight.labels(remote).set(size)
+
+    def left_out(self, remote: str, count: int) -> None:
+        """So many names in the tree of a remote are no files."""
+        self._left_out.labels(remote).set(count)
+
+    def sent(self, kind: str, count: int = 1) -> None:
+        """A message went to a minion."""
+        self._messages.labels("out", kind).inc(count)
+
+    def received(self, kind: str, count: int = 1) -> None:
+        """A message came from a minion."""
+        self._messages.labels("in", kind).inc(count)
+
+    def refused(self, reason: str, count: int = 1) -> None:
+        """The wire refused something."""
+        self._refusals.labels(reason).inc(count)
+
+    def run_ended(self, kind: str, outcome: str, seconds: float) -> None:
+        """A run has its result after so long on the minion; count each run once."""
+        self._runs.labels(kind, outcome).inc()
+        self._run_seconds.labels(kind).observe(seconds)
+
+    def push_applied(self, seconds: float) -> None:
+        """A minion has applied a push, so long after the controller saw it."""
+        self._apply.observe(seconds)
+
+    def hooked(self, result: str) -> None:
+        """Somebody called the hook: `accepted` or `refused`."""
+        self._hooks.labels(result).inc()
+
+    def exposition(self) -> bytes:
+        """The text that Prometheus reads (`CONTENT_TYPE`)."""
+        return generate_latest(self.registry)
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"saltern_{name}", text, labels, registry=self.registry)
+
+    def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+        return Histogram(f"saltern_{name}", text, labels, buckets=buckets, registry=self.registry)
+
+
+class _Minions(Collector):
+    """The series of single minions, and how many are in each state."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.samples: Callable[[], Iterable[MinionSample]] = tuple
+        self._clock = clock
+
+    def describe(self) -> Iterable[Metric]:
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        counts = _gauge("minions", "Minions by sync and health", "sync", "health")
+        sync = _gauge("minion_sync", "1 for the sync status that a minion has", "minion", "sync")
+        health = _gauge("minion_health", "1 for the health that a minion has", "minion", "health")
+        connected = _gauge("minion_connected", "1 when the minion is connected", "minion")
+        drifted = _gauge("minion_drifted_chunks", "Chunks that the last drift check found changed", "minion")
+        applied = _gauge("minion_applied_timestamp_seconds", "When it last applied a revision", "minion")
+        age = _gauge("applied_revision_age_seconds", "Age of the commit that a minion has applied", "minion")
+        together: dict[tuple[str, str], int] = {}
+        now = self._clock()
+        for sample in self.samples():
+            state: tuple[str, str] = (sample.sync, sample.health)
+            together[state] = together.get(state, 0) + 1
+            sync.add_metric((sample.id, sample.sync), 1)
+            health.add_metric((sample.id, sample.health), 1)
+            connected.add_metric((sample.id,), sample.connected)
+            drifted.add_metric((sample.id,), sample.drifted)
+            if sample.applied_at is not None:
+                applied.add_metric((sample.id,), sample.applied_at)
+            if sample.revision_at is not None:
+                age.add_metric((sample.id,), max(0.0, now - sample.revision_at))
+        for labels, count in sorted(together.items()):
+            counts.add_metric(labels, count)
+        yield from (counts, sync, health, connected, drifted, applied, age)
+
+
+def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"saltern_{name}", text, labels=labels)

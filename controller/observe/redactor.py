@@ -1,0 +1,107 @@
+"""Keeps secrets out of what people see: results and events of minions, errors, differences, previews.
+
+A compile says which plain texts it had of GnuPG and of a vault (`Compiled.secrets`). They are remembered by minion,
+those of earlier documents too, because the difference of a rotated password shows both. Called where something comes
+in that will be shown (`inbox`, `builder`), and where documents are compared (`status`, `preview`). What minions are
+sent is not masked: they need it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from msgspec import structs
+
+from controller.build.compile_worker import CompiledMinion
+from controller.store import Store
+from highstate.redaction import Redaction, fingerprints
+from highstate.types import Problem
+from wire.messages import RunProgress, RunResult
+
+_READY = 256
+"""Minions whose masks are kept ready."""
+
+
+class Masks:
+    """The secrets of each minion.
+
+    Args:
+        store: where they are remembered.
+        key: what fingerprints are made with; whoever has it can try texts.
+    """
+
+    def __init__(self, store: Store, key: str) -> None:
+        self._store = store
+        self._key = hashlib.sha256(b"saltern redaction " + key.encode()).digest()
+        self._ready: OrderedDict[str, Redaction] = OrderedDict()
+        self._known: dict[str, int] = {}
+        """Minion -> hash of the secrets that it had last, so that the store is asked about new ones only."""
+        self._lent: OrderedDict[str, frozenset[str]] = OrderedDict()
+        """Secrets of previews, which leave nothing in the store."""
+
+    def learn(self, secrets: Mapping[str, Iterable[str]]) -> None:
+        """Compiles for these minions had these."""
+        given = {minion: frozenset(texts) for minion, texts in secrets.items() if texts}
+        new = {minion: texts for minion, texts in given.items() if self._known.get(minion) != hash(texts)}
+        for minion in self._store.put_secrets(new) if new else ():
+            self._ready.pop(minion, None)
+        for minion, texts in new.items():
+            self._known[minion] = hash(texts)
+
+    def lend(self, minion: str, secrets: Iterable[str]) -> None:
+        """A preview for this minion has these."""
+        new = frozenset(secrets) - self._lent.get(minion, frozenset())
+        if new:
+            self._lent[minion] = self._lent.get(minion, frozenset()) | new
+            self._lent.move_to_end(minion)
+            self._ready.pop(minion, None)
+            while len(self._lent) > _READY:
+                self._ready.pop(self._lent.popitem(last=False)[0], None)
+
+    def of(self, minion: str) -> Redaction:
+        """What takes this minion's secrets out."""
+        found = self._ready.get(minion)
+        if found is None:
+            known = self._store.secrets_of(minion) | self._lent.get(minion, frozenset())
+            found = self._ready[minion] = Redaction(fingerprints(self._key, known))
+            while len(self._ready) > _READY:
+                self._ready.popitem(last=False)
+        self._ready.move_to_end(minion)
+        return found
+
+    def result(self, minion: str, result: RunResult) -> RunResult:
+        """A result as it may be kept and shown."""
+        redaction = self.of(minion)
+        return structs.replace(
+            result,
+            states=redaction.value(result.states),
+            value=redaction.value(result.value),
+            error=redaction.text(result.error),
+            events=tuple((redaction.text(tag), redaction.value(data)) for tag, data in result.events),
+        )
+
+    def progress(self, minion: str, said: RunProgress) -> RunProgress:
+        """How far a run is; the name of a state may hold a secret."""
+        return structs.replace(said, key=self.of(minion).text(said.key))
+
+    def compiled(self, answer: CompiledMinion) -> CompiledMinion:
+        """An answer whose errors and warnings may be shown, with the lines that they show."""
+        if not answer.errors and not answer.warnings:
+            return answer
+        errors, warnings = (self._problems(answer.minion_id, each) for each in (answer.errors, answer.warnings))
+        return structs.replace(answer, errors=errors, warnings=warnings)
+
+    def _problems(self, minion: str, problems: Iterable[Problem]) -> tuple[Problem, ...]:
+        redaction = self.of(minion)
+        return tuple(
+            replace(
+                each,
+                message=redaction.text(each.message),
+                excerpt=redaction.text(each.excerpt),
+                hint=redaction.text(each.hint),
+            )
+            for each in problems
+        )

@@ -1,0 +1,1 @@
+"""What a branch would change, before it is merged."""

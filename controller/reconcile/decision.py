@@ -1,0 +1,222 @@
+"""The decision: what is to be done for one minion now. Pure; `controller.reconcile.reconciler` carries it out.
+
+Level-triggered: the answer follows from the facts in `View` alone, whatever woke the loop, so that a crash at any
+point resumes by asking again. The order of the rules is the order of the text below.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from controller.reconcile.policy import Policy
+
+
+class Sync(enum.Enum):
+    """Does the minion have what git says? (Argo CD's words.)"""
+
+    SYNCED = "Synced"
+    OUT_OF_SYNC = "OutOfSync"
+    PROGRESSING = "Progressing"
+    PAUSED = "Paused"
+    UNKNOWN = "Unknown"
+
+
+class Health(enum.Enum):
+    """Is the minion well?"""
+
+    HEALTHY = "Healthy"
+    DEGRADED = "Degraded"
+    """The last revision did not compile for it; it runs on the one before."""
+    DRIFTED = "Drifted"
+    FAILED = "Failed"
+    UNREACHABLE = "Unreachable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenRun:
+    """A run that was asked for and has no result yet."""
+
+    run_id: str
+    digest: str
+    """Of the document that it runs."""
+    sent: bool
+    """On the connection that the minion has now."""
+    asked_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastRun:
+    """How the newest finished apply or remediation ended."""
+
+    digest: str
+    good: bool
+    finished_at: float
+    failures: int
+    """Bad ends in a row on this digest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """The newest drift report about the applied document, when it found something and nothing was applied since."""
+
+    run_id: str
+    found_at: float
+    chunks: int
+    remediations: int
+    """Remediations in a row after which drift was found again soon; they back off."""
+    remediated_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """All that the decision depends on."""
+
+    connected: bool
+    paused: bool
+    broken: bool
+    """The last attempted revision does not compile for this minion."""
+    generation: int
+    """Of the last good document; 0 when there is none."""
+    desired: str
+    """Digest of the last good document."""
+    held: str
+    """Digest of what the minion says that it holds."""
+    offered: int
+    """Generation sent in this session, 0 when none."""
+    applied: str
+    """Digest of the document that was last applied to its end, empty when none."""
+    open_run: OpenRun | None = None
+    last_run: LastRun | None = None
+    drift: Drift | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Send the desired document as a patch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Start a run of what a push changed, or of everything."""
+
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Remediate:
+    """Start a run of the whole highstate because of this drift report."""
+
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resend:
+    """Ask again for a run that the minion may not know of (it repeats nothing that it has done)."""
+
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Abandon:
+    """Close a run without a result: nothing was heard of it for too long. It counts as failed."""
+
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class WakeAt:
+    """Nothing to do before this time (seconds since the epoch)."""
+
+    time: float
+
+
+Instruction: TypeAlias = Offer | Apply | Remediate | Resend | Abandon | WakeAt
+
+
+def reconcile(view: View, policy: Policy, now: float, *, run_timeout: float = 3600.0) -> list[Instruction]:
+    """What to do for a minion.
+
+    `run_timeout`: seconds after which a run without a result is given up.
+    """
+    if not view.connected or not view.generation:
+        return []
+    if view.open_run is not None:
+        return _with_open_run(view, view.open_run, now, run_timeout)
+    return _offer(view) + _next_run(view, policy, now)
+
+
+def _with_open_run(view: View, run: OpenRun, now: float, run_timeout: float) -> list[Instruction]:
+    if now >= run.asked_at + run_timeout:
+        return [Abandon(run.run_id)]
+    # One run at a time, and no newer document before its result is there: the minion may have to take it up again,
+    # and what it did decides what the next run has to look at.
+    resume: list[Instruction] = [] if run.sent else [Resend(run.run_id)]
+    if run.digest == view.desired:
+        resume = _offer(view) + resume
+    return [*resume, WakeAt(run.asked_at + run_timeout)]
+
+
+def _offer(view: View) -> list[Instruction]:
+    return [Offer()] if view.held != view.desired and view.offered != view.generation else []
+
+
+def _next_run(view: View, policy: Policy, now: float) -> list[Instruction]:
+    if view.paused:
+        return []
+    if view.applied != view.desired:
+        return _apply(view, policy, now)
+    failed = view.last_run is not None and not view.last_run.good
+    if failed:
+        return _apply(view, policy, now)
+    if view.drift is not None and policy.drift.mode == "remediate":
+        return _remediate(view.drift, now)
+    return []
+
+
+def _apply(view: View, policy: Policy, now: float) -> list[Instruction]:
+    if policy.apply == "manual":
+        return []  # `saltern sync` starts the run
+    last = view.last_run
+    if last is not None and not last.good and last.digest == view.desired:
+        again = last.finished_at + backoff(last.failures)
+        if now < again:
+            return [WakeAt(again)]
+    # After a bad end nobody knows which chunks were reached, so everything is looked at.
+    whole = policy.push == "whole" or not view.applied or (last is not None and not last.good)
+    return [Apply(whole)]
+
+
+def _remediate(drift: Drift, now: float) -> list[Instruction]:
+    again = drift.remediated_at + (backoff(drift.remediations) if drift.remediations > 1 else 0.0)
+    return [WakeAt(again)] if now < again else [Remediate(drift.run_id)]
+
+
+def backoff(failures: int) -> float:
+    """Seconds to wait after so many failures in a row: 30 s doubling to an hour."""
+    return float(min(3600, 30 * 2 ** min(max(failures, 1) - 1, 10)))
+
+
+def sync_of(view: View) -> Sync:
+    """The minion's sync status."""
+    if view.paused:
+        return Sync.PAUSED
+    if view.broken:
+        return Sync.OUT_OF_SYNC
+    if not view.generation:
+        return Sync.UNKNOWN
+    if view.open_run is not None and view.connected:
+        return Sync.PROGRESSING
+    return Sync.SYNCED if view.applied == view.desired else Sync.OUT_OF_SYNC
+
+
+def health_of(view: View) -> Health:
+    """The minion's health; the worst that is known."""
+    if not view.connected:
+        return Health.UNREACHABLE
+    if view.last_run is not None and not view.last_run.good:
+        return Health.FAILED
+    if view.broken:
+        return Health.DEGRADED
+    return Health.DRIFTED if view.drift is not None else Health.HEALTHY

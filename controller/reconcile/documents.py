@@ -1,0 +1,56 @@
+"""Desired documents by digest: read from the store, unpacked, and made into patches. A small cache, nothing else."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import msgspec
+
+from controller.store import Store
+from highstate.desired import Desired
+from wire import patch
+from wire.messages import Desire
+
+
+class Documents:
+    """The documents of a fleet.
+
+    Args:
+        store: where they are.
+        bound: documents that are kept unpacked.
+    """
+
+    def __init__(self, store: Store, *, bound: int = 32) -> None:
+        self._store = store
+        self._bound = bound
+        self._cache: OrderedDict[str, Any] = OrderedDict()
+
+    def document(self, digest: str) -> Any | None:
+        """Plain values; None when the store has no such document. Not to be modified."""
+        if digest in self._cache:
+            self._cache.move_to_end(digest)
+            return self._cache[digest]
+        packed = self._store.document(digest) if digest else None
+        if packed is None:
+            return None
+        self._cache[digest] = msgspec.msgpack.decode(packed)
+        if len(self._cache) > self._bound:
+            self._cache.popitem(last=False)
+        return self._cache[digest]
+
+    def desired(self, digest: str) -> Desired:
+        """The typed document; LookupError when there is none."""
+        document = self.document(digest)
+        if document is None:
+            raise LookupError(f"no document {digest}")
+        return Desired.from_document(document)
+
+    def desire(self, generation: int, digest: str, held: str) -> Desire:
+        """The message that takes a minion from what it holds to a document of the store."""
+        new, old = self.document(digest), self.document(held)
+        if new is None:
+            raise LookupError(f"no document {digest}")
+        if old is None:
+            return Desire(generation=generation, base="", digest=digest, patch=["v", new])
+        return Desire(generation=generation, base=held, digest=digest, patch=patch.diff(old, new))

@@ -1,0 +1,129 @@
+"""Policy: how a push is applied and drift is handled, as data in git (`saltern.yaml` beside the base top.sls).
+
+    apply: auto            # or manual: wait for `saltern sync`
+    push: changed          # or whole: apply the whole highstate on each push
+    drift:
+      mode: report         # or remediate
+      interval: 30m        # seconds, or a number with s, m, h, d; 0 never
+      cron: '0 4 * * *'    # instead of interval: a cron expression, in each minion's local time
+      splay: 60s           # spread of the minions' clocks
+    facts: [cmd.run]       # functions that templates may ask of minions, beside those that only look
+
+Called by the loop for each new revision. A policy that cannot be read is a problem of the revision, never a default:
+a typing error must not turn `manual` into `auto`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import Any, Literal
+
+import msgspec
+import yaml
+
+from highstate.types import Files, Pos, Problem, Stage
+from reactors.schedule import parse_schedule
+
+POLICY_FILE = "saltern.yaml"
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+class DriftPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What minions do to find drift, and what is done about it. Times in seconds."""
+
+    mode: Literal["report", "remediate"] = "report"
+    interval: float = 1800.0
+    splay: float = 60.0
+    cron: str = ""
+    """Takes the place of `interval` when it is not empty."""
+
+    def schedule(self) -> dict[str, float | str]:
+        """As the desired document carries it (`reactors.parse_schedule`); BadSchedule when it cannot be followed."""
+        schedule: dict[str, float | str] = {}
+        if self.cron:
+            schedule = {"cron": self.cron, "splay": self.splay}
+        elif self.interval > 0:
+            schedule = {"interval": self.interval, "splay": self.splay}
+        parse_schedule(schedule)
+        return schedule
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One policy for the fleet."""
+
+    apply: Literal["auto", "manual"] = "auto"
+    push: Literal["changed", "whole"] = "changed"
+    drift: DriftPolicy = DriftPolicy()
+    facts: tuple[str, ...] = ()
+    """Functions (globs) that templates may ask of minions beside those that only look."""
+
+
+class PolicyInvalid(Exception):
+    """saltern.yaml cannot be used; `problem` says where and why."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+def read_policy(files: Files) -> Policy:
+    """The policy of a tree; the defaults when it has no `saltern.yaml`. PolicyInvalid when it cannot be read."""
+    try:
+        text = files.read(POLICY_FILE).decode()
+    except FileNotFoundError:
+        return Policy()
+    except UnicodeDecodeError as error:
+        raise _invalid(f"not UTF-8: {error}") from error
+    try:
+        data = yaml.safe_load(text) or {}
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 1 if mark else 0
+        excerpt = mark.get_snippet(indent=2) or "" if mark else ""
+        raise _invalid(f"no YAML: {getattr(error, 'problem', None) or error}", line=line, excerpt=excerpt) from error
+    try:
+        policy = msgspec.convert(_with_seconds(data), Policy)
+        policy.drift.schedule()
+        return policy
+    except (msgspec.ValidationError, ValueError) as error:
+        raise _invalid(str(error), hint=_near(data)) from error
+
+
+def _invalid(message: str, *, line: int = 0, excerpt: str = "", hint: str = "") -> PolicyInvalid:
+    pos = Pos(file=POLICY_FILE, line=line, stage=Stage.YAML)
+    return PolicyInvalid(Problem(message=message, pos=pos, excerpt=excerpt, hint=hint))
+
+
+def _with_seconds(data: Any) -> Any:
+    if not isinstance(data, dict) or not isinstance(data.get("drift"), dict):
+        return data
+    drift = {
+        key: parse_seconds(value) if key in ("interval", "splay") else value for key, value in data["drift"].items()
+    }
+    return {**data, "drift": drift}
+
+
+def parse_seconds(value: Any) -> float:
+    """`90`, `90s`, `1.5m`, `2h` or `1d` in seconds; ValueError for anything else."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+        return float(value)
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd]?)", value.strip()) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError(f"{value!r} is no time: write seconds, or a number with s, m, h or d")
+    return float(match[1]) * _UNITS[match[2] or "s"]
+
+
+def _near(data: Any) -> str:
+    """The known key that a mistyped one is close to."""
+    if not isinstance(data, dict):
+        return "write a mapping: apply, push, drift"
+    drift = data.get("drift")
+    pairs = [(key, Policy) for key in data] + [(key, DriftPolicy) for key in (drift if isinstance(drift, dict) else ())]
+    for key, struct in pairs:
+        known = struct.__struct_fields__
+        if key not in known:
+            close = difflib.get_close_matches(str(key), known, 1)
+            return f"did you mean `{close[0]}`?" if close else "known keys: " + ", ".join(known)
+    return ""

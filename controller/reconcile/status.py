@@ -1,0 +1,223 @@
+"""Where each minion stands, as people see it: status lines, differences, history. Reads only.
+
+Called by the service and by the metrics at each scrape, so nothing here loads a document unless it was asked for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from controller.api import schema
+from controller.api.schema import ServiceError
+from controller.observe.metrics import MinionSample
+from controller.observe.plan_text import change_views, plan_text, progress_text, short
+from controller.observe.redactor import Masks
+from controller.reconcile.decision import Health, Sync, View, health_of, sync_of
+from controller.reconcile.documents import Documents
+from controller.reconcile.plan import Plan, plan
+from controller.reconcile.reconciler import Loop
+from controller.sessions.sessions import Fleet
+from controller.store import RunRecord, StatusRow, Store
+from highstate.types import Problem
+
+
+@dataclass(slots=True, kw_only=True)
+class Status:
+    """Answers about minions and runs."""
+
+    store: Store
+    fleet: Fleet
+    loop: Loop
+    documents: Documents
+    masks: Masks
+
+    def minions(self, ids: Sequence[str] | None = None) -> list[schema.MinionStatus]:
+        """One status a minion, sorted by id; None: all."""
+        asked = self.store.asked_functions(ids)
+        return [self._minion(row, asked.get(row.minion.id, {})) for row in self.store.status_rows(ids)]
+
+    def samples(self) -> Iterator[MinionSample]:
+        """What a scrape shows of each minion."""
+        committed = cache(self._committed)
+        for row in self.store.status_rows():
+            view = self.loop.view(row)
+            current = row.desired is not None and view.applied == view.desired and not view.broken
+            yield MinionSample(
+                id=row.minion.id,
+                sync=sync_of(view).value,
+                health=health_of(view).value,
+                connected=view.connected,
+                drifted=view.drift.chunks if view.drift else 0,
+                applied_at=row.applied.at if row.applied else None,
+                # What a push does not touch has it as soon as it is compiled, as in `saltern status`.
+                revision_at=committed(row.desired.revision) if row.desired and current else row.applied_committed_at,
+            )
+
+    def _committed(self, revision: str) -> float | None:
+        record = self.store.revision(revision)
+        return record.committed_at if record else None
+
+    def _minion(self, row: StatusRow, asked: Mapping[str, float]) -> schema.MinionStatus:
+        view = self.loop.view(row)
+        link = self.fleet.link(row.minion.id)
+        owed = tuple(short(key) for key in link.owed) if link else ()
+        running = tuple(progress_text(one.said) for one in link.progress.values()) if link else ()
+        errors = _texts(row.desired.errors) if row.desired else ()
+        synced = bool(row.applied and row.desired and row.applied.digest == row.desired.digest and not errors)
+        return schema.MinionStatus(
+            id=row.minion.id,
+            sync=sync_of(view).value,
+            health=health_of(view).value,
+            connected=link is not None,
+            attempted_revision=row.attempted_label,
+            # A push that changes nothing for a minion is applied there as soon as it is compiled.
+            applied_revision=row.attempted_label if synced else row.applied_label,
+            applied_at=row.applied.at if row.applied else None,
+            last_seen=link.seen if link else row.minion.last_seen,
+            paused=row.minion.paused,
+            drifted=view.drift.chunks if view.drift else 0,
+            message=f"running: {running[0]}" if running else _message(row, view, errors) or _owing(owed),
+            errors=errors,
+            warnings=_texts(row.desired.warnings) if row.desired else (),
+            volatile=tuple(asked),
+            asked_at=min(asked.values(), default=None),
+            running=running,
+            owed=owed,
+        )
+
+    def diff(self, ids: Sequence[str]) -> list[schema.MinionDiff]:
+        """What is pending and what drifted on these minions."""
+        return [self._diff(row) for row in self.store.status_rows(ids)]
+
+    def _diff(self, row: StatusRow) -> schema.MinionDiff:
+        changes = self.pending(row)
+        view = self.loop.view(row)
+        drift, found_at = self._drift(row) if view.drift else ((), None)
+        return schema.MinionDiff(
+            id=row.minion.id,
+            base=row.applied_label,
+            head=row.attempted_label,
+            text=plan_text(changes, self.masks.of(row.minion.id)) if changes else "",
+            changes=change_views(changes, self.masks.of(row.minion.id)) if changes else (),
+            drift=drift,
+            drift_at=found_at,
+            errors=_texts(row.desired.errors) if row.desired else (),
+            warnings=_texts(row.desired.warnings) if row.desired else (),
+        )
+
+    def compile(self, minion: str) -> schema.CompileView:
+        """The newest compile of a minion."""
+        rows = self.store.status_rows([minion])
+        if not rows:
+            raise ServiceError("not-found", f"no minion {minion!r}", hint="`saltern status` lists the minions")
+        [row] = rows
+        desired = row.desired
+        if desired is None:
+            return schema.CompileView(id=minion)
+        facts = self.store.facts([minion]).get(minion, [])
+        asked = {fact.question.fun for fact in facts}
+        reads = [schema.VolatileRead(name=one.question.fun, asked=one.question.asked, at=one.at) for one in facts]
+        reads += [schema.VolatileRead(name=one, at=desired.compiled_at) for one in desired.volatile if one not in asked]
+        return schema.CompileView(
+            id=minion,
+            revision=row.attempted_label,
+            compiled_at=desired.compiled_at,
+            errors=_texts(desired.errors),
+            warnings=_texts(desired.warnings),
+            volatile=tuple(reads),
+        )
+
+    def pending(self, row: StatusRow) -> Plan | None:
+        """What stands between the applied and the desired document; None when nothing does."""
+        if row.desired is None or not row.desired.generation:
+            return None
+        if row.applied is not None and row.applied.digest == row.desired.digest:
+            return None
+        applied = self.documents.desired(row.applied.digest) if row.applied else None
+        return plan(applied, self.documents.desired(row.desired.digest))
+
+    def _drift(self, row: StatusRow) -> tuple[tuple[schema.DriftView, ...], float | None]:
+        run = row.last_drift
+        result = self.store.run_result(run.run_id) if run else None
+        states = (result or {}).get("states") or {}
+        found = tuple(
+            schema.DriftView(key=key, comment=str(entry.get("comment", "")), changes=entry.get("changes"))
+            for key, entry in states.items()
+            if entry.get("result") is not True
+        )
+        return found, run.finished if run else None
+
+    def history(self, minion: str | None, limit: int) -> list[schema.HistoryEntry]:
+        """Runs, newest first."""
+        return [self._entry(run) for run in self.store.runs(minion=minion, limit=limit)]
+
+    def run(self, run_id: str) -> schema.RunView:
+        """One run by its id or an unambiguous beginning of it."""
+        found = self.store.find_runs(run_id, limit=2)
+        exact = [run for run in found if run.run_id == run_id] or found
+        if not exact:
+            raise ServiceError("not-found", f"no run {run_id!r}", hint="`saltern history` lists the runs")
+        if len(exact) > 1:
+            raise ServiceError("bad-request", f"{run_id!r} is the beginning of several runs", hint="give more of it")
+        run = exact[0]
+        result = self.store.run_result(run.run_id) or {}
+        return schema.RunView(
+            entry=self._entry(run),
+            keys=None if run.keys is None else tuple(map(self.masks.of(run.minion).text, run.keys)),
+            states=result.get("states") or {},
+            value=result.get("value"),
+            error=result.get("error") or "",
+        )
+
+    def _entry(self, run: RunRecord) -> schema.HistoryEntry:
+        revision = self.store.revision(run.revision) if run.revision else None
+        return schema.HistoryEntry(
+            run_id=run.run_id,
+            minion=run.minion,
+            kind=run.kind,
+            state=run.state,
+            outcome=run.outcome,
+            revision=revision.label if revision else "",
+            test=run.test,
+            created=run.created,
+            started=run.started,
+            finished=run.finished,
+            seconds=run.seconds,
+            changes=run.changes,
+            failed=run.failed,
+            summary=run.summary,
+            cause=run.cause,
+        )
+
+
+def _owing(owed: Sequence[str]) -> str:
+    more = f" (+{len(owed) - 1} more)" if len(owed) > 1 else ""
+    return f"still to act on a change: {owed[0]}{more}" if owed else ""
+
+
+def _message(row: StatusRow, view: View, errors: Sequence[str]) -> str:
+    """The one thing to know."""
+    if errors:
+        more = f" (+{len(errors) - 1} more)" if len(errors) > 1 else ""
+        return f"compile error: {errors[0].splitlines()[0]}{more}"
+    if health_of(view) is Health.FAILED and row.last_run is not None:
+        return f"{row.last_run.kind} {row.last_run.outcome}: {row.last_run.summary}"
+    match sync_of(view):
+        case Sync.UNKNOWN:
+            return "nothing compiled yet"
+        case Sync.OUT_OF_SYNC if not view.connected:
+            return "applies when it connects"
+        case Sync.OUT_OF_SYNC:
+            return "waits for `saltern sync`"
+        case Sync.PROGRESSING if row.open_run is not None:
+            return f"{row.open_run.kind} {row.open_run.run_id}"
+    if view.drift:
+        return f"drift in {view.drift.chunks} chunk(s)"
+    count = len(row.desired.warnings) if row.desired else 0
+    return f"{count} warning{'s' if count > 1 else ''} of its compile" if count else ""
+
+
+def _texts(problems: Sequence[Problem]) -> tuple[str, ...]:
+    return tuple(str(problem) for problem in problems)

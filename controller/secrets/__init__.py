@@ -1,8 +1,0 @@
-"""Adapters of the language's ports for secrets: GnuPG's keys, and a vault."""
-
-from __future__ import annotations
-
-from controller.secrets.keyring import Keyring
-from controller.secrets.vault import BadVault, Vault, VaultSettings
-
-__all__ = ["BadVault", "Keyring", "Vault", "VaultSettings"]

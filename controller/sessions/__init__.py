@@ -1,0 +1,1 @@
+"""Connected minions: who is there, what they say, jobs and files for them."""

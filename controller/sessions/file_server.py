@@ -1,0 +1,87 @@
+"""Files of the trees for minions: found by path, sent by content. Called by the inbox; reads snapshots only.
+
+Any accepted minion may read the states tree, as in Salt; nothing here reaches the pillar tree.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import OrderedDict
+
+from gitfs.tree.snapshot import Snapshot
+from wire.messages import BLOB_CHUNK, Blob, FileFound, FileList, FindFile, GetBlob, ListFiles
+
+
+class TreeFiles:
+    """The snapshots that minions may still ask about: the live one first, then the ones before and previews.
+
+    Args:
+        bound: snapshots that are remembered.
+    """
+
+    def __init__(self, *, bound: int = 4) -> None:
+        self._bound = bound
+        self._live: Snapshot | None = None
+        self._others: OrderedDict[str, Snapshot] = OrderedDict()
+
+    def use(self, snapshot: Snapshot) -> None:
+        """This snapshot is the live one from now on."""
+        if self._live is not None:
+            self.lend(self._live)
+        self._live = snapshot
+
+    def lend(self, snapshot: Snapshot) -> None:
+        """Contents of this snapshot may be asked for too (a preview); paths are still found in the live one."""
+        self._others[snapshot.digest] = snapshot
+        self._others.move_to_end(snapshot.digest)
+        if len(self._others) > self._bound:
+            self._others.popitem(last=False)
+
+    def answer(self, message: FindFile | ListFiles | GetBlob) -> FileFound | FileList | Blob:
+        """The answer to a minion's question; what is not there, or names no place in the tree, is not found."""
+        with contextlib.suppress(OSError, ValueError, OverflowError):
+            match message:
+                case FindFile():
+                    return self._find(message)
+                case ListFiles():
+                    return self._list(message)
+                case GetBlob():
+                    return self._blob(message)
+        return _nothing(message)
+
+    def _find(self, message: FindFile) -> FileFound:
+        oid = self._live.oid(message.path, message.saltenv) if self._live else None
+        if oid is None:
+            return FileFound(request=message.request)
+        size = self._live.blob_size(oid) or 0 if self._live else 0
+        mode = self._live.mode(message.path, message.saltenv) or 0 if self._live else 0
+        return FileFound(request=message.request, oid=oid, size=size, mode=mode)
+
+    def _list(self, message: ListFiles) -> FileList:
+        if self._live is None:
+            return FileList(request=message.request, files={})
+        paths = self._live.list(message.prefix, message.saltenv)
+        oids = {path: self._live.oid(path, message.saltenv) for path in paths}
+        found = {path: oid for path, oid in oids.items() if oid}
+        modes = {path: self._live.mode(path, message.saltenv) or 0 for path in found}
+        modes = {path: mode for path, mode in modes.items() if mode != 0o644}
+        return FileList(request=message.request, files=found, modes=modes)
+
+    def _blob(self, message: GetBlob) -> Blob | FileFound | FileList:
+        """Part of a content by its id; a large one is never held whole."""
+        for snapshot in (self._live, *self._others.values()):
+            total = snapshot.blob_size(message.oid) if snapshot else None
+            if snapshot and total is not None:
+                data = snapshot.read_range(message.oid, message.offset, BLOB_CHUNK) or b""
+                return Blob(request=message.request, oid=message.oid, offset=message.offset, total=total, data=data)
+        return _nothing(message)
+
+
+def _nothing(message: FindFile | ListFiles | GetBlob) -> FileFound | FileList | Blob:
+    match message:
+        case FindFile():
+            return FileFound(request=message.request)
+        case ListFiles():
+            return FileList(request=message.request, files={})
+        case _:
+            return Blob(request=message.request, oid=message.oid, offset=message.offset, total=-1, data=b"")

@@ -1,0 +1,375 @@
+"""What minions say: each message is written down, answered, and turned into wake-ups of the loop.
+
+Called on the loop with the batches of the socket thread. Who may say what was decided by `wire.server.server`; what
+follows from it is decided by `reconcile`. A minion can make us store its own results, and nothing about anybody else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import assert_never
+
+import structlog
+
+from controller.build.fact_queries import LiveFacts
+from controller.build.mine import GET, MineRefused, Mines
+from controller.observe.metrics import Metrics
+from controller.observe.plan_text import count_states, progress_data, run_summary
+from controller.observe.redactor import Masks
+from controller.reconcile.reconciler import Loop
+from controller.sessions.file_server import TreeFiles
+from controller.sessions.sessions import Fleet, Keyring, Link, Progress
+from controller.store import RunRecord, Store, StoreError
+from highstate.types import Minion
+from reactors.bus import Bus
+from wire.messages import (
+    PROTOCOL,
+    Alive,
+    Bye,
+    FactAnswers,
+    FindFile,
+    GetBlob,
+    GetMine,
+    Grains,
+    Held,
+    Hello,
+    KeyRequest,
+    KeyState,
+    ListFiles,
+    Mine,
+    MineEntry,
+    MineFound,
+    NeedWhole,
+    Question,
+    Refused,
+    ResultAck,
+    RunProgress,
+    RunResult,
+    RunStarted,
+    ToMinion,
+    Welcome,
+)
+from wire.server.server import Server
+from wire.server.types import Delivery, Gone, Incoming, Refusal
+
+log = structlog.get_logger("saltern.inbox")
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_DRIFT_ID = re.compile(r"drift-[\w.@:-]{1,200}", re.ASCII)
+_SCHEDULED_ID = re.compile(r"scheduled-[\w.@:-]{1,200}", re.ASCII)
+"""Runs that a minion begins by itself: its drift checks, and calls of its `schedule`."""
+
+PROGRESS_SECONDS = 0.2
+"""What a minion says of a run's progress sooner than this after the last is not passed on."""
+
+MOST_PROGRESS = 16
+"""Runs of a minion of which the progress is known at a time; it runs few at once."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Inbox:
+    """Handles what comes from the wire.
+
+    `recompile` is told of minions that have to be compiled anew, and must return at once; `live_revision` gives the
+    digest of the revision that everyone else is compiled from.
+    """
+
+    store: Store
+    fleet: Fleet
+    keyring: Keyring
+    server: Server
+    loop: Loop
+    bus: Bus
+    metrics: Metrics
+    files: TreeFiles
+    facts: LiveFacts
+    mines: Mines
+    masks: Masks
+    clock: Callable[[], float]
+    epoch: str
+    alive_interval: float
+    auto_accept: bool
+    keep_runs: int
+    recompile: Callable[[str], None]
+    live_revision: Callable[[], str]
+    waiters: dict[str, asyncio.Future[RunResult]] = field(default_factory=dict)
+    """Run id -> whoever waits for the result of a call or a test."""
+    watchers: dict[str, Callable[[RunProgress], None]] = field(default_factory=dict)
+    """Run id -> whoever wants to know how far it is."""
+
+    def deliver(self, batch: Sequence[Delivery]) -> None:
+        """Handle one batch, in order. What cannot be handled costs its sender alone, and nobody else's messages."""
+        for delivery in batch:
+            try:
+                self._take(delivery)
+            except StoreError as error:
+                # Nothing is acknowledged before it is stored, so a minion sends its results again.
+                log.error("not stored; the minion will send it again", error=str(error))
+            except Exception:
+                self.metrics.refused("internal-error")
+                log.exception("a message could not be handled", kind=type(delivery).__name__)
+
+    def _take(self, delivery: Delivery) -> None:
+        match delivery:
+            case Incoming():
+                self.metrics.received(type(delivery.message).__name__)
+                self._handle(delivery)
+            case Gone(key=key):
+                self._gone(self.fleet.lost(key), "connection lost")
+            case Refusal():
+                self.metrics.refused(delivery.reason)
+                log.warning("refused", reason=delivery.reason, minion=delivery.id, detail=delivery.detail)
+            case _:
+                assert_never(delivery)
+
+    def _handle(self, incoming: Incoming) -> None:
+        message = incoming.message
+        if isinstance(message, KeyRequest):
+            self._key_request(incoming.key, message)
+            return
+        if incoming.id is None:
+            return
+        if isinstance(message, Hello):
+            self._hello(incoming.key, incoming.id, message)
+            return
+        link = self.fleet.link(incoming.id)
+        if link is None or link.key != incoming.key:
+            # From before our start: a new Hello says what it holds, then it goes on.
+            self._send(incoming.key, Welcome(epoch=self.epoch, alive_interval=self.alive_interval))
+            return
+        link.seen = self.clock()
+        self._from_link(link, message)
+
+    def _from_link(self, link: Link, message: object) -> None:
+        match message:
+            case Alive(held=held, owed=owed):
+                link.owed = owed
+                self._holds(link, _digest(held))
+            case Held(digest=held):
+                self._holds(link, _digest(held))
+            case Grains(grains=grains):
+                link.grains = grains
+                self.store.seen(link.minion, link.seen, grains=grains)
+                self.mines.changed()
+                self.recompile(link.minion)
+            case NeedWhole():
+                self._need_whole(link, message)
+            case RunStarted(run_id=run_id):
+                self._started(link, run_id)
+            case RunProgress():
+                self._progressed(link, message)
+            case RunResult():
+                self._result(link, message)
+            case FactAnswers():
+                self.facts.answered(link.minion, link.key, message)
+            case Mine(entries=entries):
+                self._mine(link, entries)
+            case GetMine(request=request, asked=asked):
+                said = self.mines.hear(Question(fun=GET, asked=asked), Minion(id=link.minion, grains=link.grains))
+                self._send(link.key, MineFound(request=request, answer=said.answer))
+            case FindFile() | ListFiles() | GetBlob():
+                self._send(link.key, self.files.answer(message))
+            case Bye():
+                self._gone(self.fleet.disconnect(link.minion), "stopped")
+            case _:
+                log.warning("a message of no use here", minion=link.minion, kind=type(message).__name__)
+
+    def _mine(self, link: Link, entries: dict[str, MineEntry]) -> None:
+        try:
+            self.mines.put(link.minion, entries)
+        except MineRefused as error:
+            self.metrics.refused("mine")
+            log.warning("a mine that is not kept", minion=link.minion, reason=str(error))
+
+    # --- keys and connections ---
+
+    def _key_request(self, key: str, message: KeyRequest) -> None:
+        if message.protocol < PROTOCOL:
+            self._send(
+                key, Refused(message=f"protocol {message.protocol} is too old; this controller speaks {PROTOCOL}")
+            )
+            return
+        known = self.keyring.identity(key)
+        record = self.store.request_key(key, message.id, self.clock())
+        if self.auto_accept and record.state == "pending" and not record.conflict:
+            record = self.store.set_key_state(record.fingerprint, "accepted", self.clock())
+        self.keyring.replace(self.store.keys())
+        if known is None:
+            self.bus.publish("salt/auth", {"id": record.id, "act": record.state, "fingerprint": record.fingerprint})
+            log.info("key request", minion=record.id, state=record.state, fingerprint=record.fingerprint)
+        self._send(key, KeyState(state=record.state))
+
+    def _hello(self, key: str, minion: str, message: Hello) -> None:
+        now = self.clock()
+        before = self.fleet.link(minion)
+        known = self.store.minion(minion)
+        held, session = _digest(message.held), message.session[:64]
+        self.store.seen(minion, now, grains=message.grains, session=session, held=held)
+        self.fleet.connect(Link(minion=minion, key=key, session=session, grains=message.grains, seen=now, held=held))
+        self._send(key, Welcome(epoch=self.epoch, alive_interval=self.alive_interval))
+        desired = self.store.desired(minion)
+        # What did not compile may have lacked an answer of this very minion.
+        compiled = desired is not None and desired.revision == self.live_revision() and not desired.errors
+        if not compiled or known is None or dict(known.grains) != message.grains:
+            self.mines.changed()
+            self.recompile(minion)
+        if before is None:
+            self.bus.publish(f"salt/minion/{minion}/start", {"id": minion, "session": message.session})
+            log.info("connected", minion=minion)
+        self.loop.wake([minion])
+
+    def _gone(self, link: Link | None, why: str) -> None:
+        if link is not None:
+            self.store.seen(link.minion, link.seen, held=link.held)
+            self.bus.publish(f"saltern/minion/{link.minion}/gone", {"id": link.minion, "why": why})
+            log.info("disconnected", minion=link.minion, why=why)
+
+    def silence(self, since: float) -> None:
+        """Give up links of which nothing was heard since a time."""
+        for link in self.fleet.silent(since):
+            self._gone(self.fleet.disconnect(link.minion), "silent")
+
+    def _holds(self, link: Link, held: str) -> None:
+        if link.held != held:
+            link.held = held
+            self.store.seen(link.minion, link.seen, held=held)
+            self.loop.wake([link.minion])
+
+    def _need_whole(self, link: Link, message: NeedWhole) -> None:
+        link.held, link.offered = _digest(message.held), 0
+        open_run = next(iter(self.store.open_runs(link.minion)), None)
+        if open_run is not None:
+            link.sent.discard(open_run.run_id)
+            if open_run.generation != message.generation or self._generation(link.minion) != message.generation:
+                # It was cut off in a run of a document that it has lost; a later one stands in its place.
+                self._end(open_run, _lost(open_run))
+        self.loop.wake([link.minion])
+
+    def _generation(self, minion: str) -> int:
+        desired = self.store.desired(minion)
+        return desired.generation if desired else 0
+
+    # --- results ---
+
+    def _started(self, link: Link, run_id: str) -> None:
+        run = self.store.run(run_id)
+        if run is not None and run.minion == link.minion:
+            self.store.start_run(run_id, link.seen)
+
+    def _progressed(self, link: Link, message: RunProgress) -> None:
+        """Pass on how far a run is: of a minion's own runs, and no more often than a minion has reason to say it."""
+        run_id = message.run_id
+        if run_id in link.progress:
+            if link.seen - link.progress[run_id].at < PROGRESS_SECONDS:
+                return
+        else:
+            run = self.store.run(run_id)
+            if not (_DRIFT_ID.fullmatch(run_id) if run is None else run.minion == link.minion and run.finished is None):
+                return
+            while len(link.progress) >= MOST_PROGRESS:
+                link.progress.pop(next(iter(link.progress)))
+        message = self.masks.progress(link.minion, message)
+        link.progress[run_id] = Progress(message, link.seen)
+        if (watcher := self.watchers.get(run_id)) is not None:
+            watcher(message)
+        self.bus.publish(f"salt/job/{run_id}/prog/{link.minion}/{message.done}", progress_data(link.minion, message))
+
+    def _result(self, link: Link, result: RunResult) -> None:
+        run = self.store.run(result.run_id)
+        own_id = {"drift": _DRIFT_ID, "call": _SCHEDULED_ID}.get(result.kind)
+        if run is None and own_id is not None and own_id.fullmatch(result.run_id):
+            run = self._own_run(link, result)
+        if run is None or run.minion != link.minion:
+            self.metrics.refused("unknown-run")
+            log.warning("a result of a run that nobody asked for", minion=link.minion, run=result.run_id)
+        else:
+            self._end(run, self.masks.result(link.minion, result))
+        self._send(link.key, ResultAck(run_id=result.run_id))
+
+    def _own_run(self, link: Link, result: RunResult) -> RunRecord:
+        applied = self.store.applied(link.minion)
+        run = RunRecord(
+            run_id=result.run_id,
+            minion=link.minion,
+            kind=result.kind,
+            created=self.clock(),
+            digest=_digest(result.digest),
+            generation=result.generation,
+            revision=applied.revision if applied else "",
+            test=result.kind == "drift",
+            cause="schedule",
+        )
+        self.store.create_run(run)
+        self.store.prune(self.keep_runs, link.minion)  # a minion starts these itself, as many as it likes
+        return run
+
+    def _end(self, run: RunRecord, result: RunResult) -> None:
+        """Store a result; all that follows from it happens once, however often it comes."""
+        if (link := self.fleet.link(run.minion)) is not None:
+            link.progress.pop(run.run_id, None)
+        changed, failed = count_states(result.states)
+        with self.store.transaction():  # the result and what it makes of the minion stand or fall together
+            first = self.store.finish_run(
+                run.run_id,
+                result.outcome,
+                finished=self.clock(),
+                started=result.started or None,
+                seconds=result.seconds,
+                changes=changed,
+                failed=failed,
+                summary=run_summary(result.states, result.error),
+                result={"states": result.states, "value": result.value, "error": result.error},
+            )
+            if first and run.kind not in ("call", "preview"):
+                self.loop.ended(run, result.outcome)
+        if not first:
+            return
+        waiter = self.waiters.pop(run.run_id, None)
+        if waiter is not None and not waiter.done():
+            waiter.set_result(result)
+        self.metrics.run_ended(run.kind, result.outcome, result.seconds)
+        self.bus.publish(
+            f"salt/job/{run.run_id}/ret/{run.minion}",
+            {
+                "id": run.minion,
+                "jid": run.run_id,
+                "kind": run.kind,
+                "outcome": result.outcome,
+                "changes": changed,
+                "failed": failed,
+                "cause": run.cause,
+                "error": result.error,
+            },
+            revision=run.revision,
+        )
+        self._publish_sent(run, result)
+
+    def _publish_sent(self, run: RunRecord, result: RunResult) -> None:
+        """Events that states and functions on the minion sent. What the controller says itself, no minion can say."""
+        for tag, data in result.events:
+            own = f"salt/state_result/{run.run_id}/{run.minion}/"
+            if tag.startswith(own) or not tag.startswith(("salt/", "saltern/")):
+                self.bus.publish(tag, {"id": run.minion, "tag": tag, "data": data}, revision=run.revision)
+
+    def _send(self, key: str, message: ToMinion) -> None:
+        self.metrics.sent(type(message).__name__)
+        self.server.send(key, message)
+
+
+def _digest(text: str) -> str:
+    """What a minion gives as the digest of a document; nothing when it is none."""
+    return text if _DIGEST.fullmatch(text) else ""
+
+
+def _lost(run: RunRecord) -> RunResult:
+    return RunResult(
+        run_id=run.run_id,
+        kind=run.kind,
+        generation=run.generation,
+        digest=run.digest,
+        outcome="error",
+        error="the minion no longer has the document of this run",
+    )

@@ -1,0 +1,109 @@
+"""Who is there: the keys as the wire asks for them, and the connections of this epoch. In memory only.
+
+The store remembers minions for good; this forgets with the process, which is why a restart asks every minion for a
+new `Hello`. `Keyring` is read from the socket thread, everything else lives on the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from controller.store import KeyRecord
+from wire.messages import RunProgress
+from wire.server.types import Identity
+
+
+class Keyring:
+    """The `wire.Registry`: key -> who that is. Replaced whole on each change, so that readers need no lock."""
+
+    def __init__(self, records: Iterable[KeyRecord] = ()) -> None:
+        self._by_key: Mapping[str, Identity] = {}
+        self.version = 0
+        """Another one with every change."""
+        self.replace(records)
+
+    def replace(self, records: Iterable[KeyRecord]) -> None:
+        """Take these keys from now on."""
+        self.version += 1
+        self._by_key = {each.public_key: Identity(id=each.id, state=each.state) for each in records}
+
+    def identity(self, key: str) -> Identity | None:
+        """See `wire.Registry`."""
+        return self._by_key.get(key)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is, as its minion said last."""
+
+    said: RunProgress
+    at: float
+    """When, in seconds since the epoch."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Link:
+    """A connected minion."""
+
+    minion: str
+    key: str
+    session: str
+    grains: Mapping[str, Any]
+    seen: float
+    """Seconds since the epoch of its last message."""
+    held: str = ""
+    """Digest of the document that it says it holds."""
+    offered: int = 0
+    """Generation that was sent to it, 0 for none."""
+    sent: set[str] = field(default_factory=set)
+    """Run ids that were sent to it."""
+    owed: tuple[str, ...] = ()
+    """Keys of chunks that it says still have to act on a change."""
+    progress: dict[str, Progress] = field(default_factory=dict)
+    """By run id."""
+
+
+class Fleet:
+    """The links, by minion id and by key."""
+
+    def __init__(self) -> None:
+        self._links: dict[str, Link] = {}
+        self.version = 0
+        """Another one whenever somebody comes or goes."""
+        self._minion_of: dict[str, str] = {}
+
+    def __iter__(self) -> Iterator[Link]:
+        return iter(tuple(self._links.values()))
+
+    def __len__(self) -> int:
+        return len(self._links)
+
+    def link(self, minion: str) -> Link | None:
+        """The connection of a minion, None when it has none."""
+        return self._links.get(minion)
+
+    def connect(self, link: Link) -> None:
+        """A minion said Hello: this connection replaces the one before, and what was sent there may be lost."""
+        self.disconnect(link.minion)
+        self.version += 1
+        self._links[link.minion] = link
+        self._minion_of[link.key] = link.minion
+
+    def disconnect(self, minion: str) -> Link | None:
+        """Forget a connection; what it was, None when there was none."""
+        link = self._links.pop(minion, None)
+        if link is not None:
+            self.version += 1
+            self._minion_of.pop(link.key, None)
+        return link
+
+    def lost(self, key: str) -> Link | None:
+        """The peer with this key is gone."""
+        minion = self._minion_of.get(key)
+        return self.disconnect(minion) if minion else None
+
+    def silent(self, since: float) -> list[Link]:
+        """Links of which nothing was heard since a time (seconds since the epoch)."""
+        return [link for link in self._links.values() if link.seen < since]

@@ -1,0 +1,105 @@
+"""Answers to what templates ask of this machine: by functions that only look, with a bound on what they may give.
+
+`may_ask` is the one rule on both sides: the controller asks nothing else, and the minion answers nothing else. The rest
+is the work of a child that the agent forks (`minion.agent.fact_queries`).
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from wire.messages import FactAnswer, Question
+
+MOST_BYTES = 64 * 1024
+"""Of one answer, packed."""
+
+MOST_DEPTH = 50
+"""Of one answer."""
+
+_NAMES = """
+    cmd.which cmd.which_bin cmd.has_exec
+    disk.usage disk.inodeusage disk.blkid disk.percent
+    file.access file.check_hash file.directory_exists file.file_exists file.get_gid file.get_group file.get_hash
+    file.get_mode file.get_sum file.get_uid file.get_user file.gid_to_group file.group_to_gid file.is_blkdev
+    file.is_chrdev file.is_fifo file.is_link file.lstat file.path_exists_glob file.readlink file.stats
+    file.uid_to_user file.user_to_uid
+    group.getent group.info
+    kmod.available kmod.is_loaded kmod.lsmod
+    locale.avail locale.get_locale locale.list_avail
+    mount.active mount.is_mounted
+    network.active_tcp network.arp network.default_route network.dns_check network.get_bufsize network.get_fqdn
+    network.get_hostname network.get_route network.hw_addr network.hwaddr network.interface network.interface_ip
+    network.interfaces network.ip_addrs network.ip_addrs6 network.ipaddrs network.ipaddrs6 network.is_loopback
+    network.is_private network.netstat network.reverse_ip network.routes network.subnets network.subnets6
+    pkg.info_installed pkg.latest_version pkg.list_pkgs pkg.version pkg.version_cmp
+    ps.cpu_percent ps.num_cpus ps.total_physical_memory ps.virtual_memory
+    random.get_str random.hash random.rand_int random.rand_str random.sample random.shadow_hash random.shuffle
+    saltutil.is_running
+    service.available service.disabled service.enabled service.get_all service.missing service.status
+    shadow.info
+    status.cpuinfo status.meminfo status.nproc status.uptime status.version
+    sys.list_functions sys.list_modules
+    sysctl.get test.version test.versions_information timezone.get_offset timezone.get_zone timezone.get_zonecode
+    user.getent user.info user.list_groups user.list_users user.primary_group
+"""
+
+LOOKERS = frozenset(_NAMES.split())
+"""Functions that look at the machine and change nothing."""
+
+
+def may_ask(fun: str, allowed: Iterable[str] = ()) -> bool:
+    """Whether templates may ask for a function: one that only looks, or one of the globs that policy allows."""
+    return fun in LOOKERS or any(fnmatch.fnmatchcase(fun, pattern) for pattern in allowed)
+
+
+class Functions(Protocol):
+    """The execution functions of a machine (`minion.execution.Modules`)."""
+
+    def call(self, fun: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Any:
+        """The function's value; what it raises is raised."""
+
+
+def answer(question: Question, allowed: Sequence[str], functions: Functions) -> FactAnswer:
+    """What a function gives now, as plain data, or why it gives nothing."""
+    if not may_ask(question.fun, allowed):
+        return FactAnswer(error="is not among the functions that the minion answers")
+    try:
+        args, kwargs = json.loads(question.asked)
+        value = functions.call(question.fun, args, kwargs)
+    except Exception as error:  # whatever a function raises is its answer
+        return FactAnswer(error=f"failed there: {error}"[:2000])
+    return bounded(FactAnswer(value=value))
+
+
+def bounded(given: FactAnswer) -> FactAnswer:
+    """An answer as plain data of a bounded size; an error in its place when it is something else."""
+    try:
+        packed = msgspec.msgpack.encode(given)
+        if len(packed) > MOST_BYTES:
+            return FactAnswer(error=f"gave more than {MOST_BYTES} bytes")
+        plain = msgspec.msgpack.decode(packed, type=FactAnswer, ext_hook=_no_extension)
+        if not _shallow(plain.value, MOST_DEPTH):
+            return FactAnswer(error=f"gave data nested more than {MOST_DEPTH} deep")
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
+        return FactAnswer(error="gave something that is no plain data")
+    return plain
+
+
+def _shallow(value: Any, depth: int) -> bool:
+    if depth == 0:
+        return False
+    inner: Callable[[], Iterable[Any]] | None = None
+    if isinstance(value, dict):
+        inner = value.values
+    elif isinstance(value, list):
+        inner = value.__iter__
+    return inner is None or all(_shallow(one, depth - 1) for one in inner())
+
+
+def _no_extension(code: int, _data: memoryview) -> Any:
+    raise ValueError(f"an extension type of msgpack ({code})")

@@ -1,0 +1,36 @@
+"""Grains of `_grains` modules.
+
+Called by the collector of grains and by `saltutil.refresh_grains`. A module that fails costs its own grains alone.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from extmods.loader import UserModules
+from extmods.store import Store
+
+log = logging.getLogger(__name__)
+
+
+def user_grains(store: Store, minion_id: str, grains: Mapping[str, Any], opts: Mapping[str, Any]) -> dict[str, Any]:
+    """What the public functions of all `_grains` modules return; later modules, by name, win."""
+    if not store.index().get("grains"):
+        return {}
+    own = {**opts, "id": minion_id, "grains": dict(grains)}
+    dunders = {"__opts__": own, "__grains__": dict(grains), "__pillar__": {}, "__salt__": {}, "__utils__": {}}
+    found: dict[str, Any] = {}
+    for loaded in UserModules(store=store, dunders=lambda: dunders).loaded("grains").values():
+        for name, function in loaded.functions.items():
+            try:
+                takes = "grains" in inspect.signature(function.call).parameters
+                value = function.call(grains=dict(grains)) if takes else function.call()
+            except Exception:
+                log.exception("event=user_grain_failed module=%s function=%s", loaded.name, name)
+                continue
+            if isinstance(value, dict):
+                found.update(value)
+    return found

@@ -1,0 +1,1 @@
+"""Counterparts of `salt.utils.*`, one module for each."""

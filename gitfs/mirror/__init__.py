@@ -1,0 +1,1 @@
+"""The bare mirror of a remote: its storage, fetches, updates of refs, garbage collection."""

@@ -1,0 +1,1 @@
+"""The way to a git server: credentials, certificates, the https proxy, servers of Git LFS."""

@@ -1,0 +1,298 @@
+"""One compile for all minions of a class: those whose SLS have the same shapes and differ in values alone.
+
+Steps for a minion, called by `compiler` with what the top file gave it:
+1. `find`: the SLS are rendered in the order in which another minion's compile came to them (a memo leads the way, by
+   the shape of each). At its end is the class, or nothing.
+2. The second minion of a class is compiled once more with holes in place of its values; what comes out shows which
+   values end where. It is kept if filling it gives exactly what the full compile gave.
+3. Further minions take over all chunks of the class whose values are the same objects, and fill the others.
+Anything unusual (a problem, a value that was looked at or stands in a warning) leaves a class without a plan: its
+minions are compiled one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from highstate.compile.assemble import NOTHING
+from highstate.compile.high import High
+from highstate.compile.shapes import Hole, holed, shape_of
+from highstate.content import content_of
+from highstate.data_limits import unbounded
+from highstate.memo.memo import Memo
+from highstate.memo.tracked import Read, ReadFiles, Recorder
+from highstate.render import Context, RenderFailed, render_sls
+from highstate.types import Chunk, Compiled, Content, Problem, Value
+
+Place = tuple[int, Value]
+"""Number of an SLS in the order of the compile, and an ID in it."""
+Data = Mapping[Value, Value]
+
+
+@dataclass(slots=True, eq=False)
+class Class:
+    """Minions of one class; `plan` is made by the second of them."""
+
+    plan: Plan | None = None
+    hopeless: bool = False
+    """Whether it turned out that values matter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """The content of a chunk, and the reads on which it stands; None where it must be made each time."""
+
+    content: Content | None
+    reads: Mapping[Read, bytes] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A compiled minion of the class, and where its values ended."""
+
+    compiled: Compiled
+    data: tuple[Data, ...]
+    """Of each SLS, in order."""
+    holes: Mapping[int, Mapping[str, Hole]]
+    """Index of a chunk -> argument -> hole."""
+    chunks: Mapping[Place, tuple[int, ...]]
+    """Indexes of the chunks that have values of a place."""
+    shown: Mapping[Value, Value]
+    """Bodies of the high data with holes in them, by ID."""
+    ids: Mapping[Place, tuple[Value, ...]]
+    parts: tuple[_Part, ...]
+
+
+class Walk(Recorder):
+    """Records the SLS of a compile and the questions for files between them, for the minions that come after it."""
+
+    def __init__(self, above: Recorder) -> None:
+        super().__init__(above.sources)
+        self._above = above
+        self.data: list[Data] = []
+
+    def record(self, read: Read) -> bytes:
+        """Note a read here and in the record of the whole compile."""
+        digest = self.reads[read] = self._above.record(read)
+        return digest
+
+    def take(self, saltenv: str, path: str, sls: str, data: dict[Value, Value]) -> dict[Value, Value]:
+        """Told of an SLS by `assemble`."""
+        self.data.append(data)
+        self.reads["shape", saltenv, path, sls] = _NOT_YET
+        return dict(data)
+
+    def first(self) -> First:
+        """What `begun` keeps of it."""
+        return First(reads=self.reads, data=tuple(self.data))
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """A compile whose shapes nobody has asked for."""
+
+    reads: Mapping[Read, bytes]
+    data: tuple[Data, ...]
+
+    def shaped(self) -> dict[Read, bytes]:
+        """Its reads with the shapes."""
+        data = iter(self.data)
+        return {read: shape_of(next(data)).digest if read[0] == "shape" else was for read, was in self.reads.items()}
+
+
+_NOT_YET = b""
+
+
+class _Shapes:
+    """Answers a memo's questions for shapes by rendering."""
+
+    def __init__(self, contexts: Mapping[str, Context], recorder: Recorder) -> None:
+        self._contexts = contexts
+        self._recorder = recorder
+        self.data: list[Data] = []
+
+    def digest(self, read: Read) -> bytes:
+        if read[0] != "shape":
+            return self._recorder.record(read)
+        _, saltenv, path, sls = read
+        try:
+            data = render_sls(path, self._contexts[saltenv], sls=sls).data or NOTHING
+        except (RenderFailed, RecursionError):
+            return b"?"
+        if not isinstance(data, dict):
+            return b"?"
+        self.data.append(data)
+        return shape_of(data).digest
+
+
+def find(
+    key: Hashable, memo: Memo, contexts: Mapping[str, Context], recorder: Recorder
+) -> tuple[Class, Sequence[Data]] | None:
+    """The class of a minion and its SLS, in order; None when nobody like it was compiled yet."""
+    shapes = _Shapes(contexts, recorder)
+    alone = memo.find(("first", key), shapes)
+    if alone is None:
+        return None
+    if alone.result is not None:  # it has company now
+        memo.store(key, alone.result.shaped(), Class())
+        memo.store(("first", key), {}, None)
+    hit = memo.find(key, shapes)
+    return None if hit is None else (hit.result, tuple(shapes.data))
+
+
+def begin(key: Hashable, memo: Memo, walk: Walk) -> None:
+    """Keep a compile whose class is new. The shapes of the very first are left for when another minion comes."""
+    if memo.find(("first", key), walk.sources) is None:
+        memo.store(("first", key), {}, walk.first())
+    else:
+        memo.store(key, walk.first().shaped(), Class())
+
+
+def planned(
+    compiled: Compiled, walk: Walk, contexts: Mapping[str, Context], assembled: Callable[..., High], lowered: Any
+) -> Plan | None:
+    """The plan of the class of a minion that was compiled in full; None when there can be none.
+
+    `assembled(taken)` makes its high data, `lowered(high)` chunks of that.
+    """
+    tags = {chunk.tag for chunk in compiled.lowstate}
+    if not compiled.ok or len(tags) < len(compiled.lowstate):
+        return None
+    holes: list[Hole] = []
+    data: list[Data] = []
+
+    def take(saltenv: str, path: str, sls: str, rendered: dict[Value, Value]) -> dict[Value, Value]:
+        made, found = holed(rendered, len(data))
+        data.append(rendered)
+        holes.extend(found)
+        return made
+
+    high = assembled(take)
+    shown = high.as_salt()
+    chunks: tuple[Chunk, ...] = lowered(high)
+    same = len(data) == len(walk.data) and all(one is other for one, other in zip(data, walk.data, strict=True))
+    if high.problems or tuple(high.warnings) != compiled.warnings or not same or any(hole.looked for hole in holes):
+        return None
+    filled = tuple(replace(chunk, arguments=_filled(chunk.arguments)) for chunk in chunks)
+    if filled != compiled.lowstate or {id_: _shown(body) for id_, body in shown.items()} != compiled.highstate:
+        return None
+    in_chunks = {index: found for index, chunk in enumerate(chunks) if (found := _holes_in(chunk.arguments))}
+    with_holes = {
+        id_: body for id_, body in shown.items() if isinstance(body, dict) and next(_holes_of(body), None) is not None
+    }
+    return Plan(
+        compiled=replace(compiled, minion_id="", pillar={}),
+        data=tuple(data),
+        holes=in_chunks,
+        chunks=_by_place((hole.place, index) for index, found in in_chunks.items() for hole in found.values()),
+        shown=with_holes,
+        ids=_by_place((hole.place, id_) for id_, body in with_holes.items() for hole in _holes_of(body)),
+        parts=tuple(_part(chunk, contexts) for chunk in compiled.lowstate),
+    )
+
+
+def filled(plan: Plan, data: Sequence[Data], contexts: Mapping[str, Context], recorder: Recorder) -> Compiled | None:
+    """The plan's minion with another one's values; None when that one has to be compiled in full."""
+    fresh = _Fresh(plan, data)
+    for step in fresh.steps:
+        if unbounded(data[step]):
+            return None
+    chunks = list(plan.compiled.lowstate)
+    for place in fresh.places:
+        for index in plan.chunks.get(place, ()):
+            if chunks[index] is plan.compiled.lowstate[index]:
+                arguments = {**chunks[index].arguments}
+                arguments |= {key: fresh.value(hole) for key, hole in plan.holes[index].items()}
+                chunks[index] = replace(chunks[index], arguments=arguments)
+    contents: dict[str, Content] = {}
+    found: list[Problem] = []
+    for index, (chunk, part) in enumerate(zip(chunks, plan.parts, strict=True)):
+        content = part.content
+        own = chunk is not plan.compiled.lowstate[index]
+        if own or part.reads is None or any(recorder.record(read) != was for read, was in part.reads.items()):
+            content = content_of(chunk, contexts, found)
+        if content is not None:
+            contents[chunk.tag] = content
+    if found:
+        return None
+    shown = dict(plan.compiled.highstate)
+    for place in fresh.places:
+        for id_ in plan.ids.get(place, ()):
+            shown[id_] = _shown(plan.shown[id_], fresh)
+    return replace(
+        plan.compiled, lowstate=tuple(chunks), highstate=shown, contents=contents, like=plan.compiled.lowstate
+    )
+
+
+@dataclass(slots=True)
+class _Fresh:
+    """Where a minion's SLS are others than the plan's."""
+
+    plan: Plan
+    data: Sequence[Data]
+    steps: list[int] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
+    _values: dict[int, Mapping[Value, tuple[Value, ...]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for step, (was, now) in enumerate(zip(self.plan.data, self.data, strict=True)):
+            if was is not now:
+                self.steps.append(step)
+                self._values[step] = shape_of(now).values
+                self.places += [(step, id_) for id_, written in now.items() if written is not was[id_]]
+
+    def value(self, hole: Hole) -> Value:
+        """What this minion has in a hole."""
+        step, id_ = hole.place
+        return self._values[step][id_][hole.number] if step in self._values else hole.value
+
+
+def _part(chunk: Chunk, contexts: Mapping[str, Context]) -> _Part:
+    reads = Recorder(next(iter(contexts.values())).sources)
+    content = content_of(
+        chunk, {env: context.recording(reads, ReadFiles(reads)) for env, context in contexts.items()}, []
+    )
+    return _Part(content=content, reads=None if reads.live else reads.reads)
+
+
+def _filled(arguments: Mapping[str, Value]) -> dict[str, Value]:
+    return {key: value.value if isinstance(value, Hole) else value for key, value in arguments.items()}
+
+
+def _shown(body: Value, fresh: _Fresh | None = None) -> Value:
+    """A body of the high data with values in its holes."""
+    if not isinstance(body, dict):
+        return body
+    return {
+        state: [_argument(argument, fresh) for argument in run] if isinstance(run, list) else run
+        for state, run in body.items()
+    }
+
+
+def _argument(argument: Value, fresh: _Fresh | None) -> Value:
+    if not isinstance(argument, dict):
+        return argument
+    return {
+        key: (fresh.value(value) if fresh else value.value) if isinstance(value, Hole) else value
+        for key, value in argument.items()
+    }
+
+
+def _holes_in(arguments: Mapping[str, Value]) -> dict[str, Hole]:
+    return {key: value for key, value in arguments.items() if isinstance(value, Hole)}
+
+
+def _holes_of(body: Mapping[Value, Value]) -> Iterator[Hole]:
+    for run in body.values():
+        for argument in run if isinstance(run, list) else ():
+            if isinstance(argument, dict):
+                yield from _holes_in(argument).values()
+
+
+def _by_place(pairs: Iterator[tuple[Place, Any]]) -> dict[Place, tuple[Any, ...]]:
+    found: dict[Place, dict[Any, None]] = {}
+    for place, what in pairs:
+        found.setdefault(place, {})[what] = None
+    return {place: tuple(whats) for place, whats in found.items()}

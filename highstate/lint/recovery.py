@@ -1,0 +1,75 @@
+"""What can still be read of an SLS that does not render: its declarations, entry by entry, without its Jinja.
+
+Called by `trees`, so that one mistake does not hide those beside it. Steps: take statements and comments of Jinja out
+of the text, put a mark in the place of each expression, cut the text at the lines that begin an entry, and keep the
+entries that are YAML. Lines keep their numbers. What comes of it is a guess: both branches of a condition are there,
+so only names are to be looked at, and none that has the mark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import yaml
+
+from highstate.compile import Settings
+from highstate.compile.compiler import Bench
+from highstate.compile.high import High
+from highstate.files import MemoryFiles
+from highstate.render.steps import shebang
+from highstate.render.yaml_loader import load_yaml
+from highstate.targeting.top import TopResult
+from highstate.types import Minion, Pos
+
+MARK = "saltern-cannot-know"
+"""Stands for what an expression would give."""
+
+_STATEMENT = re.compile(r"\{%.*?%\}|\{#.*?#\}", re.DOTALL)
+_EXPRESSION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+_ENTRY = re.compile(r"[^\s#\-]")
+_NOT_DECLARED = frozenset(("include", "extend", "exclude"))
+_TEXTS = frozenset(("jinja", "yaml"))
+
+
+def salvaged(text: str, sls: str, path: str, saltenv: str) -> list[High]:
+    """High data of each entry that can be read; none where another renderer than Jinja and YAML is named."""
+    steps = {step.split()[0] for step in shebang(text).split("|") if step.strip()}
+    if not steps <= _TEXTS:
+        return []
+    return [_high(entry, sls, path, saltenv) for entry in _entries(_without_jinja(text))]
+
+
+def _without_jinja(text: str) -> str:
+    text = _STATEMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
+    return _EXPRESSION.sub(lambda found: MARK + "\n" * found[0].count("\n"), text)
+
+
+def _entries(text: str) -> Iterator[str]:
+    """The text again for each of its entries, all other lines empty."""
+    rows = text.split("\n")
+    starts = [number for number, row in enumerate(rows) if _ENTRY.match(row)]
+    for start, end in zip(starts, [*starts[1:], len(rows)], strict=True):
+        entry = "\n".join(rows[start:end])
+        if "{%" in entry or "{{" in entry or not _is_declared(entry):
+            continue
+        yield "\n" * start + entry
+
+
+def _is_declared(entry: str) -> bool:
+    try:
+        data = load_yaml(entry)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return False
+    return isinstance(data, dict) and _NOT_DECLARED.isdisjoint(data)
+
+
+def _high(text: str, sls: str, path: str, saltenv: str) -> High:
+    bench = Bench(
+        files=MemoryFiles({saltenv: {path: text.encode()}}),
+        pillar_files=MemoryFiles({}),
+        minion=Minion(id="sample"),
+        settings=Settings(),
+    )
+    place = Pos(file=path, saltenv=saltenv)
+    return bench.high(TopResult(matches={saltenv: (sls,)}, places={(saltenv, sls): place}), {})

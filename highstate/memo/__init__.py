@@ -1,0 +1,1 @@
+"""Recorded reads, and the results that are found again by them."""

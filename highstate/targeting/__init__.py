@@ -1,0 +1,1 @@
+"""Who gets what: matching of minions, top files, external tops."""

@@ -1,0 +1,69 @@
+"""When the minion looks for drift by itself, and the run that does it.
+
+Part of the agent; goes on when the controller is away. The time of the last check outlives the agent, so that one
+that is restarted more often than the interval still looks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from minion.spool.desired_state import Holding
+from reactors.schedule import BadSchedule, Schedule, next_time, parse_schedule
+from wire.messages import Run
+
+log = logging.getLogger(__name__)
+
+
+class DriftTimer:
+    """Follows the drift schedule of the held document. Times are seconds since the epoch."""
+
+    def __init__(self, cachedir: Path, minion_id: str) -> None:
+        self._stamp = cachedir / "drift.stamp"
+        self._id = minion_id
+        self._given: Mapping[str, Any] = {}
+        self._schedule: Schedule | None = None
+        self.due_at = float("inf")
+
+    def follow(self, given: Mapping[str, Any], now: float) -> None:
+        """The document in force has this schedule."""
+        if given == self._given:
+            return
+        self._given = given
+        try:
+            self._schedule = parse_schedule(given)
+        except BadSchedule as error:
+            self._schedule = None
+            log.error("event=drift_schedule_refused error=%s", error)
+        self._plan(now)
+
+    def run_now(self, holding: Holding, now: float) -> Run:
+        """The check that is due: the whole document, changing nothing."""
+        self._stamp.touch(mode=0o600)
+        os.utime(self._stamp, (now, now))
+        self._plan(now)
+        return Run(
+            run_id=f"drift-{self._id}-{int(now * 1000):012x}{secrets.token_hex(5)}",
+            kind="drift",
+            generation=holding.generation,
+            digest=holding.digest,
+            test=True,
+        )
+
+    def _plan(self, now: float) -> None:
+        self.due_at = float("inf")
+        if self._schedule is None:
+            return
+        previous = now
+        with contextlib.suppress(FileNotFoundError):
+            previous = min(self._stamp.stat().st_mtime, now)
+        chance = secrets.randbelow(1 << 20) / (1 << 20)
+        due = next_time(self._schedule, previous=previous, now=now, chance=chance)
+        if due is not None:
+            self.due_at = due

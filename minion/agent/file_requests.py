@@ -1,0 +1,103 @@
+"""Questions of workers on their way to the controller, and the answers on their way back.
+
+Part of the agent. A worker asks one thing at a time and waits; here its question gets a number that is unique on the
+connection, is sent, sent again after a reconnect, and refused when nobody answers in time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from minion.processes import Child
+from minion.spool.files import Question
+from wire.errors import MalformedMessage
+from wire.messages import Blob, FileFound, FileList, MineFound, Refused, ToController, decode_to_controller, encode
+
+log = logging.getLogger(__name__)
+
+ANSWER_WITHIN = 60.0
+"""Seconds."""
+
+PATIENCE = 10.0
+"""Seconds that a question waits for a controller that is away: long enough for its restart."""
+
+Answer = FileFound | FileList | Blob | MineFound
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    child: Child
+    asked_as: int
+    question: Question
+    deadline: float
+
+
+class FileRelay:
+    """Open questions by their number on the connection."""
+
+    def __init__(self, send: Callable[[ToController], bool]) -> None:
+        self._send = send
+        self._open: dict[int, _Open] = {}
+        self._last = 0
+        self._online = False
+
+    def ask(self, child: Child, frame: bytes, now: float) -> None:
+        """Forward what a worker asks."""
+        try:
+            question = decode_to_controller(frame)
+        except MalformedMessage as error:
+            log.error("event=worker_frame_unreadable pid=%s error=%s", child.pid, error)
+            child.kill()
+            return
+        if not isinstance(question, Question):
+            log.error("event=worker_asked_oddly pid=%s message=%s", child.pid, type(question).__name__)
+            child.kill()
+            return
+        self._last += 1
+        numbered = msgspec.structs.replace(question, request=self._last)
+        deadline = now + (ANSWER_WITHIN if self._online else PATIENCE)
+        self._open[self._last] = _Open(child, question.request, numbered, deadline)
+        if self._online and not self._send(numbered):
+            self._refuse(self._last, "too much is waiting to be sent to the controller")
+
+    def answer(self, message: Answer) -> None:
+        """Give an answer to the worker that waits for it; one that nobody waits for is dropped."""
+        asked = self._open.pop(message.request, None)
+        if asked is not None:
+            asked.child.send(encode(msgspec.structs.replace(message, request=asked.asked_as)))
+
+    def online(self, now: float) -> None:
+        """The controller is there (again): ask again what is open."""
+        self._online = True
+        for number, asked in list(self._open.items()):
+            self._open[number] = _Open(asked.child, asked.asked_as, asked.question, now + ANSWER_WITHIN)
+            self._send(asked.question)
+
+    def offline(self, now: float) -> None:
+        """The controller is away."""
+        if self._online:
+            self._online = False
+            for number, asked in list(self._open.items()):
+                deadline = min(asked.deadline, now + PATIENCE)
+                self._open[number] = _Open(asked.child, asked.asked_as, asked.question, deadline)
+
+    def forget(self, child: Child) -> None:
+        """A worker has ended."""
+        self._open = {number: asked for number, asked in self._open.items() if asked.child is not child}
+
+    def expire(self, now: float) -> None:
+        """Refuse what nobody answered in time."""
+        for number, asked in list(self._open.items()):
+            if now >= asked.deadline:
+                self._refuse(number, "no answer in time" if self._online else "the controller is away")
+
+    def next_deadline(self) -> float:
+        """When `expire` has something to do; infinity when nothing is open."""
+        return min((asked.deadline for asked in self._open.values()), default=float("inf"))
+
+    def _refuse(self, number: int, why: str) -> None:
+        self._open.pop(number).child.send(encode(Refused(message=why)))

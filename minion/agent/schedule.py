@@ -1,0 +1,169 @@
+"""The schedule of the minion's own: jobs of its configuration, of its pillar, and those that `schedule.*` adds.
+
+Part of the agent, which polls by `due_at` and gives what is due to its workers as calls. The file of the cache is the
+schedule in force while an agent runs: functions change it, and the agent reads it when it has changed. Beside it lies
+when each job is due. Without an agent the configuration counts (`minion.modules.schedule.module`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import secrets
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from wire.messages import Call
+
+log = logging.getLogger(__name__)
+
+FILE = "schedule.json"
+"""In the cache: `schedule` (jobs that are not the pillar's), `asked` (name -> a word of its own), `skipped`."""
+
+DUE_FILE = "schedule.due.json"
+"""In the cache: name -> when it is due, in seconds since the epoch."""
+
+UNTOLD = "scheduled-untold-"
+TOLD = "scheduled-"
+"""How ids of these runs begin; results of the former stay on the minion."""
+
+MOST_WAITING = 200
+"""Results that wait for the controller, above which those of jobs are no longer kept for it."""
+
+
+class ScheduleTimer:
+    """Follows the schedule. Times are seconds since the epoch."""
+
+    def __init__(self, cachedir: Path, minion_id: str, configured: Any) -> None:
+        self._file, self._due_file = cachedir / FILE, cachedir / DUE_FILE
+        self._id = minion_id
+        self._own: Mapping[str, Any] = {}
+        self._pillar: Mapping[str, Any] = {}
+        self._items: Mapping[str, Any] = {}
+        self._jobs: dict[str, Any] = {}
+        self._due: dict[str, float] = {}
+        self._runs: dict[str, list[str]] = {}
+        self._asked: dict[str, str] = {}
+        self._skipped: Mapping[str, list[float]] = {}
+        self._seen: tuple[int, int] | None = None
+        self._write(self._file, {"schedule": configured if isinstance(configured, Mapping) else {}})
+
+    @property
+    def due_at(self) -> float:
+        """When `take_due` has something; infinity when never."""
+        return min(self._due.values(), default=float("inf"))
+
+    def look(self, pillar: Any, now: float) -> None:
+        """Follow what the file and the pillar say now, where that is another thing."""
+        pillar = pillar if isinstance(pillar, Mapping) else {}
+        try:
+            found = self._file.stat()
+            seen = (found.st_mtime_ns, found.st_ino)
+        except OSError:
+            seen = (0, 0)
+        if seen == self._seen and pillar == self._pillar:
+            return
+        if seen != self._seen:
+            self._read()
+        self._seen, self._pillar = seen, pillar
+        self._follow(now)
+
+    def take_due(self, now: float, running: Collection[str], waiting: int) -> list[Call]:
+        """The calls that are due. `running`: ids of runs that go on; `waiting`: results that are not yet sent."""
+        calls = []
+        for name in [name for name, due in self._due.items() if due <= now]:
+            job = self._jobs[name]
+            self._plan(name, previous=now, now=now + 1.0)  # a time of day that is now would be due again at once
+            why = self._refusal(name, now, running)
+            if why:
+                log.info("event=scheduled_job_skipped job=%s why=%s", name, why)
+                continue
+            prefix = TOLD if job.returned and waiting < MOST_WAITING else UNTOLD
+            run_id = f"{prefix}{self._id}-{int(now * 1000):012x}{secrets.token_hex(5)}"
+            self._runs.setdefault(name, []).append(run_id)
+            log.info("event=scheduled_job job=%s fun=%s run_id=%s", name, job.fun, run_id)
+            calls.append(Call(run_id=run_id, fun=job.fun, args=job.args, kwargs=dict(job.kwargs)))
+        if calls:
+            self._tell()
+        return calls
+
+    def _refusal(self, name: str, now: float, running: Collection[str]) -> str:
+        job = self._jobs[name]
+        asked = self._asked.get(name)
+        if asked is not None and not asked.startswith("done "):
+            self._asked[name] = f"done {asked}"
+            return ""
+        alive = [one for one in self._runs.get(name, ()) if one in running]
+        self._runs[name] = alive
+        if len(alive) >= job.at_most:
+            return "maxrunning"
+        if any(abs(at - now) < 1.0 for at in self._skipped.get(name, ())):
+            return "skip_explicit"
+        return str(job.refusal(now))
+
+    def _follow(self, now: float) -> None:
+        """Plan what is new or another; what is as it was keeps its time."""
+        items = {**self._pillar, **self._own}
+        about = {key: items.get(key) for key in ("enabled", "splay", "skip_during_range")}
+        same = {name for name, item in items.items() if self._items.get(name) == (item, about)}
+        self._items = {name: (item, about) for name, item in items.items()}
+        if not items:
+            self._jobs, self._due = {}, {}
+            self._tell()
+            return
+        from reactors.scheduled_jobs import jobs_of
+
+        self._jobs, refused = jobs_of(items)
+        for name, why in refused.items():
+            if name not in same:
+                log.error('event=scheduled_job_refused job=%s error="%s"', name, why)
+        self._due = {name: due for name, due in self._due.items() if name in same and name in self._jobs}
+        for name, job in self._jobs.items():
+            asked = self._asked.get(name, "done")
+            if not asked.startswith("done") or (name not in same and job.enabled and job.at_start):
+                self._due[name] = now
+            elif name not in same:
+                self._plan(name, previous=now, now=now)
+        self._tell()
+
+    def _plan(self, name: str, *, previous: float, now: float) -> None:
+        self._due.pop(name, None)
+        job = self._jobs[name]
+        chance = secrets.randbelow(1 << 20) / (1 << 20)
+        due = job.due(previous=previous, now=now, chance=chance) if job.enabled else None
+        if due is not None:
+            self._due[name] = due
+
+    def _read(self) -> None:
+        try:
+            kept = msgspec.json.decode(self._file.read_bytes(), type=dict[str, Any])
+        except FileNotFoundError:
+            kept = {}
+        except (OSError, msgspec.MsgspecError) as error:
+            log.error("event=schedule_not_read error=%s", error)
+            return
+        own, asked, skipped = (kept.get(key) for key in ("schedule", "asked", "skipped"))
+        self._own = own if isinstance(own, dict) else {}
+        self._skipped = skipped if isinstance(skipped, dict) else {}
+        for name, word in asked.items() if isinstance(asked, dict) else ():
+            if self._asked.get(name) not in (word, f"done {word}"):
+                self._asked[name] = str(word)
+
+    def _tell(self) -> None:
+        self._write(self._due_file, self._due)
+
+    def _write(self, path: Path, value: Any) -> None:
+        """Whole or not at all; not to be kept through a power cut, since a start writes it anew."""
+        try:
+            new = path.with_suffix(".new")
+            with contextlib.suppress(FileNotFoundError):
+                new.unlink()
+            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(msgspec.json.encode(value, enc_hook=str))
+            new.replace(path)
+        except (OSError, TypeError) as error:
+            log.error("event=schedule_not_kept path=%s error=%s", path, error)

@@ -1,0 +1,48 @@
+"""The agent's settings, read in a child: YAML is needed for a moment and would stay in memory for good.
+
+Called once, by `minion.agent.agent.main`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from minion.config.settings import BadSettings, Settings
+from minion.processes import AgentPipe, fork
+
+
+def settings_from_child(config_dir: Path) -> Settings:
+    """The settings of a folder; BadSettings with all that is wrong with them."""
+
+    def work(pipe: AgentPipe) -> None:
+        from minion.config.settings import keep_id, load_settings
+
+        try:
+            settings = load_settings(config_dir)
+            keep_id(settings)
+            pipe.send(b"s" + msgspec.msgpack.encode(settings, enc_hook=str))
+        except (BadSettings, OSError) as error:
+            pipe.send(b"e" + str(error).encode())
+
+    child = fork(work, umask=0o077)
+    frames: list[bytes] = []
+    ended = False
+    os.set_blocking(child.fd, True)
+    while not ended:
+        more, ended = child.receive()
+        frames += more
+    code = child.reap()
+    if not frames:
+        raise BadSettings(f"{config_dir}: the configuration could not be read (exit code {code}, see above)")
+    if frames[0][:1] == b"e":
+        raise BadSettings(frames[0][1:].decode())
+    return msgspec.msgpack.decode(frames[0][1:], type=Settings, dec_hook=_from_text)
+
+
+def _from_text(kind: Callable[[str], Any], value: Any) -> Any:
+    return Path(value) if kind is Path else kind(value)

@@ -1,0 +1,1 @@
+"""`saltern call`: one execution function on this machine, and the outputters."""

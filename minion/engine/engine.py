@@ -1,0 +1,347 @@
+"""The executor of `highstate.run` on a machine: finds the state function, plans, acts, and plans again.
+
+Called by the worker and by `saltern call`. Under test=True nothing is ever handed a means to write. It is the border
+at which whatever a state raises becomes a result: no exception passes.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, cast
+
+from highstate.run.ports import Prepared
+from highstate.types import Chunk, StateResult, Value
+from minion.engine import slots
+from minion.engine.conditions import ConditionUnknown, Functions, checked, condition
+from minion.engine.registry import Function, UnknownState, find, mod_watch
+from minion.machine.functions import KnownFunctions
+from minion.machine.plan import NULL, Change, Machine, Plan, StateFailed
+from minion.machine.printable import legible, legible_in
+from minion.machine.umask import MaskedMachine, umask_of
+
+# fmt: off
+_GLOBAL = frozenset(
+    (
+        "require", "require_any", "require_in", "watch", "watch_any", "watch_in", "onchanges", "onchanges_any",
+        "onchanges_in", "onfail", "onfail_any", "onfail_all", "onfail_in", "prereq", "prereq_in",
+        "listen", "listen_in", "use", "use_in", "order", "unless", "onlyif", "creates", "check_cmd",
+        "cmd_opts_exclude", "failhard", "retry", "parallel", "aggregate", "reload_modules", "reload_grains",
+        "reload_pillar", "fire_event", "saltenv", "no_log", "state", "fun", "name", "names", "provider", "runas",
+        "runas_password", "umask", "beacon", "sfun", "success_retcodes", "success_stdout",
+    )
+)
+# fmt: on
+"""Arguments that every state takes, and that the run or the engine has acted on (Salt's internal keywords)."""
+
+
+_CONDITIONS = frozenset(("unless", "onlyif", "creates", "check_cmd"))
+
+_RELOADS = ("reload_modules", "reload_grains", "reload_pillar")
+
+_OF_DATA = frozenset(("grains.get", "grains.item", "pillar.get", "pillar.item", "config.get", "config.option"))
+"""Functions that slots may call under test=True, besides those that look at the machine."""
+
+
+class UserStates(Protocol):
+    """State modules that came with the tree (`extmods`). They have Salt's contract, not that of plans."""
+
+    def has(self, state: str) -> bool:
+        """Whether there is such a module; it stands before the built-in one."""
+
+    def takes(self, state: str, fun: str) -> bool:
+        """Whether the module has this function."""
+
+    def call(self, chunk: Chunk, fun: str, arguments: Mapping[str, Value], *, test: bool) -> StateResult:
+        """What the function returns; never raises."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _UserWork:
+    """A function of a user module that is to be called."""
+
+    fun: str
+    arguments: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Work:
+    """What `act` needs: the plan, and how to ask for it again."""
+
+    plan: Plan
+    function: Function
+    arguments: Mapping[str, Value]
+    warnings: tuple[str, ...]
+
+
+class StateEngine:
+    """Runs state functions on `machine`; `functions` answer the conditions that name an execution function."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        functions: Functions | None = None,
+        *,
+        test: bool = False,
+        backup_dir: str = "",
+        user_states: UserStates | None = None,
+        reload: Callable[[str], None] | None = None,
+    ) -> None:
+        """`backup_dir` is where `backup: minion` keeps what it replaces; `reload` is told `modules`, `grains` or
+        `pillar` after a chunk that asks for it.
+        """
+        self._user_states = user_states
+        self._reload = reload
+        self._machine = machine
+        self._backup_dir = backup_dir
+        self._functions = functions
+        self._test = test
+
+    def plan(self, chunk: Chunk, arguments: Mapping[str, Value], *, watched: bool) -> Prepared | None:
+        """What the chunk would do now; None when it has no mod_watch and `watched` asks for it."""
+        try:
+            if chunk.name.startswith(slots.START):
+                name = slots.filled({"name": chunk.name}, self._slot)["name"]
+                chunk = replace(chunk, name=name if isinstance(name, str) else str(name))
+            arguments = slots.filled(arguments, self._slot, but=_CONDITIONS)
+            if "umask" in arguments:
+                umask_of(arguments["umask"])  # fails now, not half-way
+            if self._user_states is not None and self._user_states.has(chunk.state):
+                function = None
+                if watched and not self._user_states.takes(chunk.state, "mod_watch"):
+                    return None
+            else:
+                function = mod_watch(chunk.state) if watched else find(chunk.state, chunk.fun, chunk.sls)
+                if function is None:
+                    return None
+            doubts: tuple[str, ...] = ()
+            try:
+                kept_from = condition(self._machine, self._functions, arguments)
+            except ConditionUnknown as unknown:
+                kept_from, doubts = None, (str(unknown),)
+            if kept_from is not None:
+                result = StateResult(name=chunk.name, result=True, comment=kept_from, skip_watch=True)
+                own_check = function is not None and "check_cmd" in function.parameters
+                return Prepared(chunk=chunk, predicted=result if own_check else self._checked(chunk, result))
+            if function is None:
+                return self._unforeseen(chunk, arguments, watched)
+            return self._planned(chunk, function, arguments, watched, doubts)
+        except ConditionUnknown as unknown:
+            result = StateResult(name=chunk.name, result=None, comment=f"What it would do is not known: {unknown}")
+            return Prepared(chunk=chunk, predicted=result)
+        except (UnknownState, StateFailed) as error:
+            return Prepared(chunk=chunk, predicted=_failed(chunk, str(error)))
+        except OSError as error:
+            return Prepared(chunk=chunk, predicted=_failed(chunk, _system(error)))
+        except Exception:
+            return Prepared(chunk=chunk, predicted=_failed(chunk, _traceback()))
+
+    def _slot(self, fun: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        from extmods.fact_answers import may_ask
+
+        if self._functions is None or (self._test and fun not in _OF_DATA and not may_ask(fun)):
+            raise ConditionUnknown(f"{fun} of a slot is not called here")
+        try:
+            return self._functions.call(fun, args, kwargs)
+        except (ConditionUnknown, StateFailed):
+            raise
+        except Exception as error:
+            raise StateFailed(f"the slot {fun} gave no value: {error}") from error
+
+    def act(self, prepared: Prepared) -> StateResult:
+        """Perform the plan, then see whether it has taken."""
+        work, chunk = prepared.work, prepared.chunk
+        if self._test or not isinstance(work, _Work | _UserWork):
+            return prepared.predicted
+        if isinstance(work, _Work):
+            result = self._performed(chunk, work)
+        else:
+            assert self._user_states is not None  # noqa: S101  (who made this work has them)
+            result = self._user_states.call(chunk, work.fun, work.arguments, test=False)
+        for what in _RELOADS:
+            if chunk.arguments.get(what) is True and self._reload is not None:
+                self._reload(what.removeprefix("reload_"))
+        if isinstance(work, _Work) and "check_cmd" in work.function.parameters:
+            return result
+        return self._checked(chunk, result)
+
+    def _performed(self, chunk: Chunk, work: _Work) -> StateResult:
+        changes = dict[str, Value]()
+        try:
+            machine = self._masked(chunk)
+            for change in work.plan.changes:
+                _perform(change, machine, changes)
+            left = self._remaining(chunk, work)
+        except StateFailed as error:
+            return _failed(chunk, str(error), {**changes, **error.changes}, work.warnings)
+        except OSError as error:
+            return _failed(chunk, _system(error), changes, work.warnings)
+        except Exception:
+            return _failed(chunk, _traceback(), changes, work.warnings)
+        comment = str(changes.pop("__comment__", work.plan.done))
+        if left:
+            return _failed(chunk, _not_convergent(comment, left), changes, work.warnings)
+        return StateResult(
+            name=chunk.name,
+            result=True,
+            comment=legible(comment),
+            changes=legible_in(changes),
+            warnings=work.warnings,
+        )
+
+    def _masked(self, chunk: Chunk) -> Machine:
+        if "umask" not in chunk.arguments:
+            return self._machine
+        return cast(Machine, MaskedMachine(self._machine, umask_of(chunk.arguments["umask"])))
+
+    def _checked(self, chunk: Chunk, result: StateResult) -> StateResult:
+        """The result as `check_cmd` determines it."""
+        if not chunk.arguments.get("check_cmd"):
+            return result
+        try:
+            return replace(result, result=True, comment=checked(self._machine, chunk.arguments, result.comment))
+        except StateFailed as error:
+            return replace(result, result=False, comment=str(error))
+        except ConditionUnknown as unknown:
+            return replace(result, warnings=(*result.warnings, str(unknown)))
+
+    def _unforeseen(self, chunk: Chunk, arguments: Mapping[str, Value], watched: bool) -> Prepared:
+        """A user state: what it does shows when it is called."""
+        states, fun = cast(UserStates, self._user_states), "mod_watch" if watched else chunk.fun
+        if not states.takes(chunk.state, fun):
+            full = f"{chunk.state}.{fun}"
+            raise UnknownState(f"State '{full}' was not found in SLS '{chunk.sls}'\nReason: '{full}' is not available.")
+        given = {key: value for key, value in arguments.items() if key not in _GLOBAL and not key.startswith("__")}
+        if watched:
+            given["sfun"] = chunk.fun
+        return Prepared(
+            chunk=chunk,
+            predicted=StateResult(name=chunk.name, result=None, comment=f"{chunk.state}.{fun} would be called"),
+            work=_UserWork(fun=fun, arguments=given),
+            foresee=lambda: states.call(chunk, fun, given, test=True),
+        )
+
+    def _planned(
+        self,
+        chunk: Chunk,
+        function: Function,
+        arguments: Mapping[str, Value],
+        watched: bool,
+        doubts: tuple[str, ...] = (),
+    ) -> Prepared:
+        own, warnings = _arguments(chunk, function, arguments, watched)
+        warnings += doubts
+        if "backup_dir" in function.parameters:
+            own["backup_dir"] = self._backup_dir
+        if "reqs" in function.parameters:
+            own["reqs"] = arguments.get("__reqs__", [])
+        if "required" in function.parameters:
+            own["required"] = arguments.get("__required__", ())
+        if "functions" in function.parameters:
+            own["functions"] = KnownFunctions(self._functions, may_call=not self._test)
+        plan = function.call(self._machine, chunk.name, **own)
+        warnings += plan.warnings
+        if not plan.changes:
+            comment = plan.test_comment if self._test and plan.test_comment else plan.comment
+            result = StateResult(name=chunk.name, result=plan.result, comment=legible(comment), warnings=warnings)
+            own_check = "check_cmd" in function.parameters
+            return Prepared(chunk=chunk, predicted=result if own_check else self._checked(chunk, result))
+        changes: dict[str, Value] = {}
+        for change in plan.changes:
+            _show(change, changes)
+        result = StateResult(
+            name=chunk.name,
+            result=plan.test_result,
+            comment=legible(plan.pending),
+            changes=legible_in(changes),
+            warnings=warnings,
+        )
+        if watched:
+            plan = replace(plan, converges=False)
+        work = None if self._test else _Work(plan=plan, function=function, arguments=own, warnings=warnings)
+        return Prepared(chunk=chunk, predicted=result, work=work)
+
+    def _remaining(self, chunk: Chunk, work: _Work) -> list[Change]:
+        if not work.plan.converges:
+            return []
+        return list(work.function.call(self._machine, chunk.name, **work.arguments).changes)
+
+
+def _arguments(
+    chunk: Chunk, function: Function, given: Mapping[str, Value], watched: bool
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The arguments that the function takes, and warnings about those that nobody takes."""
+    own = {key: value for key, value in given.items() if key in function.parameters}
+    if function.takes_anything and given:
+        own |= {key: value for key, value in given.items() if key not in _GLOBAL and not function.knows(key)}
+    if "saltenv" in function.parameters:
+        own.setdefault("saltenv", chunk.saltenv)
+    if watched and "sfun" in function.parameters:
+        own["sfun"] = chunk.fun
+    missing = [name for name in function.required if name not in own and name != "functions"]
+    if missing:
+        lines = (f"Missing parameter {name} for state {chunk.state}.{chunk.fun}" for name in missing)
+        raise StateFailed("\n".join(lines))
+    if watched or own.keys() >= given.keys():
+        return own, ()
+    strange = [key for key in given if key not in own and key not in _GLOBAL and not key.startswith("__")]
+    for key in strange:
+        if key in function.refused and given[key]:
+            full = f"{chunk.state}.{chunk.fun}"
+            raise StateFailed(f"{key} is not supported by {full}: {function.refused[key]}")
+    return own, tuple(_strange(chunk, key, function) for key in strange if not function.knows(key))
+
+
+def _strange(chunk: Chunk, key: str, function: Function) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(key, [*function.parameters, *_GLOBAL], n=1)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    return f"'{key}' is an invalid keyword argument for '{chunk.state}.{chunk.fun}' and is ignored{hint}"
+
+
+def _show(change: Change, changes: dict[str, Value]) -> None:
+    if change.key:
+        shown = {"old": change.old, "new": change.new} if change.shown is None else change.shown
+        changes[change.key] = None if shown is NULL else shown
+
+
+def _perform(change: Change, machine: Machine, changes: dict[str, Value]) -> None:
+    more = change.act(machine)
+    if not change.foreseen:
+        _show(change, changes)
+    if more:
+        changes.update(more)
+
+
+def _not_convergent(comment: str, left: list[Change]) -> str:
+    shown: dict[str, Value] = {}
+    for change in left:
+        _show(change, shown)
+    what = ", ".join(f"{key}: {value}" for key, value in shown.items()) or "a step that shows nothing"
+    return f"{comment}\nThe state did not converge: after its changes were made, these are still to be made: {what}"
+
+
+def _failed(
+    chunk: Chunk, comment: str, changes: Mapping[str, Value] | None = None, warnings: tuple[str, ...] = ()
+) -> StateResult:
+    return StateResult(
+        name=chunk.name,
+        result=False,
+        comment=legible(comment),
+        changes=legible_in(changes or {}),
+        warnings=warnings,
+    )
+
+
+def _system(error: OSError) -> str:
+    """What the system said, with the file that it is about."""
+    text = error.strerror or str(error)
+    where = ", ".join(str(name) for name in (error.filename, error.filename2) if name)
+    hint = " (the minion does not run as root)" if isinstance(error, PermissionError) else ""
+    return f"{text}: {where}{hint}" if where else f"{text}{hint}"
+
+
+def _traceback() -> str:
+    return f"An exception occurred in this state: {traceback.format_exc()}"

@@ -1,0 +1,153 @@
+"""Which state modules there are, and how their functions are found.
+
+Called by the engine. A module is imported when a chunk first needs it, since imports are the latency of a push.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
+
+from minion.engine.arguments import IGNORED, REFUSED, UNSUPPORTED
+from minion.machine.plan import StateFunction
+
+MODULES = (
+    "alternatives",
+    "archive",
+    "cmd",
+    "cron",
+    "debconf",
+    "environ",
+    "event",
+    "file",
+    "git",
+    "grains",
+    "group",
+    "host",
+    "http",
+    "ini",
+    "kmod",
+    "locale",
+    "module",
+    "mount",
+    "network",
+    "pip",
+    "pkg",
+    "pkgrepo",
+    "saltutil",
+    "schedule",
+    "service",
+    "ssh_auth",
+    "ssh_known_hosts",
+    "stateconf",
+    "sysctl",
+    "test",
+    "timezone",
+    "user",
+    "virtualenv",
+)
+"""Each is `minion.states.NAME`, or a folder of that name with a module `state`, and has `STATES`."""
+
+_LOCATIONS = {
+    **{name: f"{name}.state" for name in ("cmd", "file", "git", "mount", "pkg", "pkgrepo", "user")},
+    "pip": "python.pip",
+    "ssh_auth": "ssh.auth",
+    "ssh_known_hosts": "ssh.known_hosts",
+    "virtualenv": "python.virtualenv",
+}
+"""Below `minion.states`, where it is not the name itself."""
+
+
+class UnknownState(Exception):
+    """No such state function; the text is the comment of the result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function:
+    """A state function, and what it takes besides the machine and the name."""
+
+    call: StateFunction
+    parameters: Mapping[str, inspect.Parameter]
+
+    takes_anything: bool = False
+    """Whether it has `**arguments`."""
+    required: tuple[str, ...] = ()
+    """Parameters without a default."""
+    ignored: frozenset[str] = frozenset()
+    """Arguments of Salt's that mean nothing here."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Arguments of Salt's that are not supported → what to do instead."""
+
+    def knows(self, argument: str) -> bool:
+        """Whether it is an argument that the function is not given, and nobody is warned of."""
+        return argument in self.ignored or argument in self.refused or argument.startswith("__")
+
+
+def find(state: str, fun: str, sls: str) -> Function:
+    """The function of `state.fun`; UnknownState, in Salt's words and with near names, when there is none."""
+    module = _module(state)
+    functions: Mapping[str, StateFunction] = getattr(module, "STATES", {}) if module else {}
+    call = functions.get(fun)
+    if call is not None:
+        return _function(call, f"{state}.{fun}")
+    instead = UNSUPPORTED.get(f"{state}.{fun}")
+    if instead is not None:
+        raise UnknownState(
+            f"State '{state}.{fun}' was not found in SLS '{sls}'\nReason: '{state}.{fun}' is not supported: {instead}."
+        )
+    known = [f"{state}.{name}" for name in functions] or [f"{name}.{fun}" for name in MODULES] + list(MODULES)
+    raise UnknownState(
+        f"State '{state}.{fun}' was not found in SLS '{sls}'\n"
+        f"Reason: '{state}.{fun}' is not available.{_near(f'{state}.{fun}', state, known)}"
+    )
+
+
+def mod_watch(state: str) -> Function | None:
+    """The module's `mod_watch`, None when it has none."""
+    call = getattr(_module(state), "mod_watch", None)
+    return None if call is None else _function(call, f"{state}.mod_watch")
+
+
+def names() -> list[str]:
+    """Full names of all state functions, sorted."""
+    return sorted(f"{state}.{fun}" for state in MODULES for fun in getattr(_module(state), "STATES", {}))
+
+
+@functools.cache
+def _module(state: str) -> ModuleType | None:
+    """Kept: the import system takes longer to find a module again than most states to plan."""
+    return importlib.import_module(f"minion.states.{_LOCATIONS.get(state, state)}") if state in MODULES else None
+
+
+@functools.cache
+def _function(call: StateFunction, full: str = "") -> Function:
+    """Kept: a signature takes longer to read than most states to plan."""
+    parameters = dict(list(inspect.signature(call).parameters.items())[2:])
+    plain = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return Function(
+        call=call,
+        parameters=parameters,
+        takes_anything=any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()),
+        required=tuple(n for n, p in parameters.items() if p.default is inspect.Parameter.empty and p.kind in plain),
+        ignored=frozenset(IGNORED.get(full, ())),
+        refused=REFUSED.get(full, {}),
+    )
+
+
+def _near(full: str, state: str, known: list[str]) -> str:
+    import difflib
+
+    if state in MODULES:  # the part that all have in common says nothing
+        bare = [name.partition(".")[2] for name in known]
+        near = [f"{state}.{name}" for name in difflib.get_close_matches(full.partition(".")[2], bare, n=1, cutoff=0.6)]
+        if near:
+            return f" Did you mean {near[0]}?"
+        return f" {state} has: {', '.join(sorted(bare))}."
+    near = difflib.get_close_matches(full, known, n=2, cutoff=0.7) or difflib.get_close_matches(state, known, n=1)
+    if near:
+        return " Did you mean " + " or ".join(near) + "?"
+    return f" There are: {', '.join(MODULES)}."

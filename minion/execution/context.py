@@ -1,0 +1,169 @@
+"""What execution functions work with: who this minion is, its data, its machine, its desired state.
+
+Made by the worker and by `saltern call`, which give makers, not values: grains, pillar and files are had when a
+function first asks for them, so that `test.ping` costs nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from extmods.loader import UserModules
+    from highstate.run.ports import Surroundings
+    from highstate.types import Chunk, Compiled, Files
+    from minion.machine.machine import LocalMachine
+    from minion.spool.state_queue import Turns
+    from wire.messages import FactAnswer
+
+
+class Compiler(Protocol):
+    """Where lowstates come from: compiled here from file_roots, or held from the controller."""
+
+    def highstate(self, pillar_override: Mapping[str, Any] | None) -> Compiled:
+        """What the top file gives this minion."""
+
+    def sls(self, names: Sequence[str], saltenv: str, pillar_override: Mapping[str, Any] | None) -> Compiled:
+        """These SLS alone."""
+
+    def around(self) -> Sequence[Chunk]:
+        """The lowstate that `sls` takes from, for requisites on what is outside; empty where each is compiled alone."""
+
+
+@dataclass(kw_only=True)
+class Context:
+    """One call's surroundings."""
+
+    minion_id: str
+    opts: Mapping[str, Any] = field(default_factory=dict)
+    """The minion's configuration, as its files say it."""
+    make_grains: Callable[[], Mapping[str, Any]] = dict
+    make_pillar: Callable[[], Mapping[str, Any]] = dict
+    make_files: Callable[[], Files] | None = None
+    """The tree of `salt://`; None: an empty one."""
+    make_compiler: Callable[[], Compiler] | None = None
+    turns: Turns | None = None
+    """Taken while states run, so that no two runs overlap; None: within a run, or where nobody else runs any."""
+    failhard: bool = False
+    backup_dir: str = ""
+    cachedir: str = ""
+    """Where user modules are kept; empty: in memory."""
+    config_dir: str = ""
+    """Where the configuration lies: static grains and schedules are kept beside it. Empty: nowhere."""
+    fire: Callable[[str, Mapping[str, Any]], bool] | None = None
+    """Takes an event, tag and data; None: there is nobody to send it to."""
+    ask_mine: Callable[[str], FactAnswer] | None = None
+    """Asks the controller what others have (`GetMine.asked`); None: there is no controller."""
+    make_surroundings: Callable[[], Surroundings] | None = None
+    """What runs of states have besides."""
+    read_again: Callable[[str], Mapping[str, Any]] | None = None
+    """Gives `grains` or `pillar` as they are by now; None: the makers do."""
+
+    retcode: int = 0
+    """Exit code of the command that was run last, for `--retcode-passthrough`."""
+    testing: bool = False
+    """Whether the run of states that goes on is one under test=True."""
+
+    @cached_property
+    def user_modules(self) -> UserModules:
+        """The modules that came with the tree."""
+        from extmods.dunders import dunders_of
+        from extmods.loader import UserModules
+        from extmods.store import Store
+
+        return UserModules(store=Store(self.cachedir, self.opts), dunders=lambda: dunders_of(self))
+
+    def has_user_modules(self) -> bool:
+        """Whether any were synced, as far as the disk or this process knows."""
+        if "user_modules" in self.__dict__:
+            return bool(self.user_modules.store.index())
+        if any(folders and option.endswith("_dirs") for option, folders in self.opts.items()):
+            return True
+        return bool(self.cachedir) and os.path.exists(f"{self.cachedir}/usermodules/index.json")  # noqa: PTH110
+
+    def sync_user_modules(
+        self, kinds: Sequence[str], saltenv: str = "base", chosen: Callable[[str, str], bool] = lambda *_: True
+    ) -> dict[str, list[str]]:
+        """Take the user modules of the tree as they are now, of those that are `chosen`; what changed."""
+        changed = self.user_modules.store.sync(self.files, kinds, saltenv, chosen)
+        if any(changed.values()):
+            self.user_modules.forget()
+        return changed
+
+    def reload(self, what: str) -> None:
+        """Look again at `grains`, `pillar` or `modules`, for whatever comes after in this process."""
+        if what == "modules":
+            self.user_modules.store.look_again()
+            self.user_modules.forget()
+            return
+        if self.read_again is not None:
+            self._see(what, self.read_again(what))
+        else:
+            self._see(what, self.make_grains() if what == "grains" else self.make_pillar())
+
+    def see_grains(self, grains: Mapping[str, Any]) -> None:
+        """These are the grains, for whatever comes after in this process."""
+        self._see("grains", grains)
+
+    def ask_for_grains(self) -> None:
+        """Have the agent collect its grains anew, where there is one."""
+        from pathlib import Path
+
+        from minion.agent.grains import ASKED
+
+        if self.cachedir and os.path.isdir(self.cachedir):  # noqa: PTH112
+            Path(self.cachedir, ASKED).touch()
+
+    def _see(self, what: str, value: Mapping[str, Any]) -> None:
+        self.__dict__[what] = value
+        for machine in self._machines:
+            setattr(machine, what, value)
+
+    @cached_property
+    def _machines(self) -> list[LocalMachine]:
+        return []
+
+    @cached_property
+    def grains(self) -> Mapping[str, Any]:
+        """This minion's grains."""
+        return self.make_grains()
+
+    @cached_property
+    def pillar(self) -> Mapping[str, Any]:
+        """This minion's pillar."""
+        return self.make_pillar()
+
+    @cached_property
+    def files(self) -> Files:
+        """The tree of `salt://`."""
+        if self.make_files is not None:
+            return self.make_files()
+        from highstate.files import MemoryFiles
+
+        return MemoryFiles({})
+
+    @cached_property
+    def machine(self) -> LocalMachine:
+        """The machine, with the pillar of this minion."""
+        return self.machine_with(self.pillar)
+
+    def machine_with(self, pillar: Mapping[str, Any]) -> LocalMachine:
+        """The machine as a run with this pillar sees it."""
+        from minion.execution.loader import Modules
+        from minion.machine.machine import LocalMachine
+
+        machine = LocalMachine(
+            sources_port=self.files,
+            minion_id=self.minion_id,
+            grains=self.grains,
+            pillar=pillar,
+            opts=self.opts,
+            functions=Modules(self).as_functions(),
+            cachedir=self.cachedir,
+        )
+        self._machines.append(machine)
+        return machine

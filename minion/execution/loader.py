@@ -1,0 +1,209 @@
+"""Finds and calls execution functions.
+
+Called by whoever has a `Context`. It checks arguments before the call, so that a TypeError from within a function is
+never taken for a wrong argument.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from minion.execution import language
+from minion.execution.context import Context
+from minion.execution.errors import BadArguments, CallFailed, UnknownFunction
+from minion.execution.parameters import with_effect
+from minion.execution.signatures import as_ours
+from minion.machine.plan import StateFailed
+
+if TYPE_CHECKING:
+    import inspect
+
+    from extmods.loader import UserFunction
+
+_NAMES = """
+    alternatives archive cmd config cp cron data debconf defaults disk dnsutil environ event file git grains group
+    hashutil hosts http ini jinja kmod locale log match mine mount network pillar pip pkg ps random saltutil schedule
+    service shadow slsutil ssh state status sys sysctl system test timezone user virtualenv
+"""
+
+MODULES = tuple(_NAMES.split())
+
+_NOT_IN_TEMPLATES = ("system.halt", "system.init", "system.poweroff", "system.reboot", "system.shutdown")
+
+Function = Callable[..., Any]
+"""`f(context, *arguments) -> value`, the value being what YAML and msgpack know."""
+
+_LOCATIONS = {
+    **{name: f"{name}.module" for name in ("file", "git", "network", "pkg", "saltutil", "schedule", "state")},
+    **{name: f"accounts.{name}" for name in ("group", "shadow", "ssh", "user")},
+    **{name: f"network.{name}" for name in ("dnsutil", "hosts", "http")},
+    **{name: f"python.{name}" for name in ("pip", "virtualenv")},
+    **{
+        name: f"system.{name}"
+        for name in ("disk", "kmod", "locale", "mount", "ps", "service", "status", "sysctl", "system", "timezone")
+    },
+}
+"""Below `minion.modules`, where it is not the name itself."""
+
+_SHELLS = ("cmd.run", "cmd.run_all", "cmd.run_stdout", "cmd.run_stderr", "cmd.retcode")
+"""Functions that a person calls through a shell, and a template or a module without one (Salt's python_shell)."""
+
+
+class Modules:
+    """The execution functions, for one context."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def call(self, fun: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Any:
+        """The function's value. Raises UnknownFunction, BadArguments, CallFailed, or what the function raises."""
+        given = {key: value for key, value in (kwargs or {}).items() if not key.startswith("__pub_")}
+        user = self._user(str(fun))
+        if user is not None:
+            _check(fun, user.call, args, given)
+            return user.call(*args, **given)
+        function = find(fun)
+        args, given = as_ours(str(fun), function, args, with_effect(str(fun), function, given))
+        _check(fun, function, (None, *args), given, own=1)
+        try:
+            return function(self._context, *args, **given)
+        except StateFailed as error:  # what a state would say: the machine is asked by the same code
+            raise CallFailed(str(error)) from error
+        except OSError as error:
+            raise CallFailed(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from error
+
+    def signature(self, fun: str) -> inspect.Signature | None:
+        """What the function takes from its caller; None when there is no such function."""
+        user = self._user(fun)
+        if user is not None:
+            return user.signature
+        try:
+            function = find(fun)
+        except UnknownFunction:
+            return None
+        import inspect
+
+        whole = inspect.signature(function)
+        return whole.replace(parameters=list(whole.parameters.values())[1:])
+
+    def has(self, fun: str) -> bool:
+        """Whether there is such a function."""
+        if self._user(fun) is not None:
+            return True
+        try:
+            find(fun)
+        except UnknownFunction:
+            return False
+        return True
+
+    def _user(self, fun: str) -> UserFunction | None:
+        """A function of a user module, which stands before a built-in one. Looks for a file; imports nothing else."""
+        return self._context.user_modules.function(fun) if self._context.has_user_modules() else None
+
+    def as_functions(self, *, language: bool = False) -> Mapping[str, Callable[..., Any]]:
+        """All of them by full name, as templates call them.
+
+        Templates have those of the language by themselves, in their own saltenv: they are here only for `language`.
+        """
+        return _Callables(self, language)
+
+
+class _Callables(Mapping[str, Callable[..., Any]]):
+    """Full name → callable; a module is imported when one of its functions is called or looked for."""
+
+    def __init__(self, modules: Modules, language: bool) -> None:
+        self._modules = modules
+        self._language = language
+
+    def __getitem__(self, fun: str) -> Callable[..., Any]:
+        if fun in _NOT_IN_TEMPLATES or not self._modules.has(fun) or (not self._language and _of_language(fun)):
+            raise KeyError(fun)
+        given = {"python_shell": False} if fun in _SHELLS else {}
+        return lambda *args, **kwargs: self._modules.call(fun, args, {**given, **kwargs})
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in names() if self._language or not _of_language(name))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def find(fun: str) -> Function:
+    """The function; UnknownFunction with near names."""
+    module, _, name = str(fun).partition(".")
+    function = functions_of(module).get(name) or language.find(str(fun)) if module in MODULES else None
+    if function is None:
+        raise UnknownFunction(f"'{fun}' is not available.{_near(str(fun), module)}")
+    return function
+
+
+def functions_of(module: str) -> Mapping[str, Function]:
+    """The functions that a module has itself; none for one that is the language's alone."""
+    name = f"minion.modules.{_LOCATIONS.get(module, module)}"
+    try:
+        found = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name == name:
+            return {}
+        raise
+    functions: Mapping[str, Function] = found.FUNCTIONS
+    return functions
+
+
+def _added(module: str) -> list[str]:
+    """Names of the functions of a module that come from the language."""
+    own = functions_of(module)
+    return [name for name in language.names_of(module) if name not in own]
+
+
+def _of_language(fun: str) -> bool:
+    module, _, name = fun.partition(".")
+    return fun in language.DOCS and name not in functions_of(module)
+
+
+def names() -> list[str]:
+    """Full names of all functions, sorted."""
+    return sorted(f"{module}.{name}" for module in MODULES for name in (*functions_of(module), *_added(module)))
+
+
+def usage(fun: str, function: Function, own: int = 1) -> str:
+    """The signature as its caller sees it, and the docstring."""
+    import inspect
+
+    signature = inspect.signature(function)
+    own_parameters = [
+        parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()
+    ]
+    own_parameters = own_parameters[own:]
+    shown = signature.replace(parameters=own_parameters, return_annotation=inspect.Signature.empty)
+    return f"{fun}{shown}\n\n{inspect.getdoc(function) or ''}".strip()
+
+
+def _check(fun: str, function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], own: int = 0) -> None:
+    import inspect
+
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError as error:
+        raise BadArguments(
+            f"Passed invalid arguments to {fun}: {error}\n\nUsage: {usage(fun, function, own)}"
+        ) from None
+
+
+def _near(fun: str, module: str) -> str:
+    import difflib
+
+    from minion.execution.unsupported import NOT_BUILT
+
+    if fun in NOT_BUILT:
+        return f" It is not built: {NOT_BUILT[fun]}."
+    if module not in MODULES:
+        near = difflib.get_close_matches(module, MODULES, n=1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        return f" There is no module '{module}'.{hint} sys.list_functions names all."
+    known = sorted((*functions_of(module), *_added(module)))
+    near = difflib.get_close_matches(fun.partition(".")[2], known, n=3, cutoff=0.5) or known
+    listed = [f"{module}.{name}" for name in near]
+    return f" There are: {', '.join(listed)}." if near is known else f" Did you mean {' or '.join(listed)}?"

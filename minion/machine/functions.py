@@ -1,0 +1,44 @@
+"""Execution functions as states meet them: a plan sees which there are, an act may call them.
+
+Given by the engine to state functions with a parameter `functions` (module.run, event.send, saltutil, schedule).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from inspect import Signature
+
+from minion.engine.conditions import Functions
+from minion.machine.plan import StateFailed, Value
+
+
+class KnownFunctions:
+    """The functions there are; without `may_call` (test=True) they cannot be called."""
+
+    def __init__(self, functions: Functions | None, *, may_call: bool) -> None:
+        self._functions = functions
+        self._may_call = may_call
+
+    def signature(self, fun: str) -> Signature | None:
+        """What the function takes; None when there is no such function."""
+        ask = getattr(self._functions, "signature", None)
+        found: Signature | None = ask(fun) if ask is not None else None
+        return found
+
+    def look(self, fun: str, args: Sequence[Value] = (), kwargs: Mapping[str, Value] | None = None) -> Value:
+        """The value of a function that changes nothing, under test=True and in a preview too."""
+        ask = getattr(self._functions, "look", None) or (self._functions and self._functions.call)
+        if not ask:
+            raise StateFailed(f"{fun} cannot be called here")
+        return ask(fun, args, kwargs or {})
+
+    def call(self, fun: str, args: Sequence[Value] = (), kwargs: Mapping[str, Value] | None = None) -> Value:
+        """Its value; StateFailed with what went wrong."""
+        if self._functions is None or not self._may_call:
+            raise StateFailed(f"{fun} cannot be called here")
+        try:
+            return self._functions.call(fun, args, kwargs or {})
+        except StateFailed:
+            raise
+        except Exception as error:
+            raise StateFailed(str(error) or type(error).__name__) from error

@@ -1,0 +1,261 @@
+"""The contract of built-in states: a state function looks at the machine and returns a `Plan`; it changes nothing.
+
+    def managed(machine: Reader, name: str, *, contents: str | None = None, mode: str | None = None, ...) -> Plan: ...
+
+`minion.engine.engine` stops there under test=True. Otherwise it performs the plan's acts in order, handing each the
+`Machine` (the only means to write), and then asks for the plan again: what is not empty then is reported as not
+convergent. So the prediction and the act are the same object, and a state under test has nothing to write with.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from typing import Any, Protocol
+
+from highstate.records import dataclass
+
+Value = Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed:
+    """What came of a command."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+    pid: int = 0
+    timed_out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileStat:
+    """What lstat says of a path, as far as states care. Names and octal digits are made when somebody asks for them:
+    most plans do not, and each costs more than the lstat."""
+
+    found: os.stat_result
+    target: str = ""
+    """Of a symlink."""
+
+    @property
+    def kind(self) -> str:
+        """`file`, `directory`, `symlink` or `other`."""
+        return _KINDS.get(stat.S_IFMT(self.found.st_mode), "other")
+
+    @property
+    def mode(self) -> str:
+        """Four octal digits as Salt writes them: `0644`."""
+        return f"{stat.S_IMODE(self.found.st_mode):04o}"
+
+    @property
+    def uid(self) -> int:
+        """Number of the owner."""
+        return self.found.st_uid
+
+    @property
+    def gid(self) -> int:
+        """Number of the group."""
+        return self.found.st_gid
+
+    @property
+    def user(self) -> str:
+        """Name of the owner; the number where it has none."""
+        import pwd
+
+        try:
+            return pwd.getpwuid(self.uid).pw_name
+        except KeyError:
+            return str(self.uid)
+
+    @property
+    def group(self) -> str:
+        """Name of the group; the number where it has none."""
+        import grp
+
+        try:
+            return grp.getgrgid(self.gid).gr_name
+        except KeyError:
+            return str(self.gid)
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.found.st_size
+
+    @property
+    def inode(self) -> tuple[int, int]:
+        """Device and number: two names with the same one are hard links of one file."""
+        return self.found.st_dev, self.found.st_ino
+
+    @property
+    def device(self) -> tuple[int, int]:
+        """Major and minor number of a device node."""
+        return os.major(self.found.st_rdev), os.minor(self.found.st_rdev)
+
+    @property
+    def times(self) -> tuple[float, float, float]:
+        """Last access, last change of the content, last change of the inode: seconds since the epoch."""
+        return self.found.st_atime, self.found.st_mtime, self.found.st_ctime
+
+
+_KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
+
+
+class Reader(Protocol):
+    """What a plan may do: look."""
+
+    grains: Mapping[str, Value]
+    pillar: Mapping[str, Value]
+    accumulated: dict[str, dict[str, list[Value]]]
+    """What file.accumulated has gathered in this run: file -> accumulator -> lines. Planning adds to it: it is memory
+    of the run, and nothing on the machine."""
+
+    def stat(self, path: str) -> FileStat | None:
+        """lstat; None when there is nothing."""
+
+    def read(self, path: str) -> bytes:
+        """Content of a file on the machine."""
+
+    def same(self, path: str, other: str) -> bool:
+        """Whether two files hold the same, whatever their size."""
+
+    def listdir(self, path: str) -> Sequence[str]:
+        """Names in a directory, sorted."""
+
+    def query(
+        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, stdin: str | None = None
+    ) -> Completed:
+        """Run a command that only reads (`dpkg-query`, `systemctl is-active`); never raises for its exit code."""
+
+    def source(self, path: str, saltenv: str = "base") -> bytes:
+        """Content of `salt://path`; FileNotFoundError when there is none."""
+
+    def source_mode(self, path: str, saltenv: str = "base") -> int | None:
+        """Permission bits of `salt://path`; None when there is none."""
+
+    def sources(self, prefix: str, saltenv: str = "base") -> Sequence[str]:
+        """Paths of `salt://prefix/...`, sorted."""
+
+    def render(self, path: str, saltenv: str, context: Mapping[str, Value]) -> bytes:
+        """`salt://path` rendered as a Jinja template with grains, pillar and this context."""
+
+    def render_text(self, text: str, engine: str, saltenv: str, context: Mapping[str, Value]) -> bytes:
+        """A text rendered by `jinja`, `mako` or `py`."""
+
+    def fetch(self, url: str, *, fits: Callable[[bytes], bool] | None = None, verify: bool = True) -> bytes | None:
+        """What an http, https or ftp URL gives; None when there is nothing there; StateFailed for any other failure.
+
+        What is known to `fits` need not be asked for again. `verify`: whether the server has to prove who it is.
+        """
+
+
+class Machine(Reader, Protocol):
+    """What an act may do: also write. Every write is atomic where the system allows it."""
+
+    def write(self, path: str, data: bytes, *, mode: str | None = None) -> None:
+        """Replace a file's content atomically, keeping owner and mode unless `mode` is given (new files: 0644)."""
+
+    def copy(self, source: str, path: str, *, mode: str | None = None) -> None:
+        """Replace a file's content atomically by that of the file `source`, as `write` does."""
+
+    def mkdir(self, path: str, *, parents: bool = False, mode: str | None = None) -> None:
+        """Make a directory."""
+
+    def chmod(self, path: str, mode: str) -> None:
+        """Set the mode, given in octal digits."""
+
+    def chown(self, path: str, user: str | int | None, group: str | int | None) -> None:
+        """Set owner and group; None leaves it."""
+
+    def symlink(self, target: str, path: str) -> None:
+        """Make `path` a symlink to `target`, replacing a symlink that is there."""
+
+    def remove(self, path: str) -> None:
+        """Remove a file, symlink or whole directory tree; symlinks are never followed."""
+
+    def link(self, target: str, path: str) -> None:
+        """Make `path` a hard link of the file `target`, replacing a file that is there."""
+
+    def mknod(self, path: str, mode: int, device: tuple[int, int]) -> None:
+        """Make a pipe or a device node; `mode` has the kind too, `device` is major and minor number."""
+
+    def rename(self, source: str, path: str) -> None:
+        """Move a file or directory; to another file system by copying."""
+
+    def utime(self, path: str, atime: float | None, mtime: float | None) -> None:
+        """Set times, seconds since the epoch; None: now."""
+
+    def run(
+        self,
+        argv: Sequence[str] | str,
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        runas: str | None = None,
+        timeout: float | None = None,
+        stdin: str | None = None,
+    ) -> Completed:
+        """Run a command; a string goes through `/bin/sh -c`. Never raises for its exit code."""
+
+
+class StateFailed(Exception):
+    """A plan that cannot be made, or an act that did not succeed: result False with this text as its comment.
+
+    `changes` is what an act has done all the same (the output of a command that failed).
+    """
+
+    def __init__(self, comment: str, changes: Mapping[str, Value] | None = None) -> None:
+        super().__init__(comment)
+        self.changes = dict(changes or {})
+
+
+NULL: Value = object()
+"""Stands for None in `Change.shown`, where None itself means that nothing is given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One change: what stands in Salt's `changes` under `key`, and the act that makes it so.
+
+    Changes whose `key` is empty are steps of a neighbour (its `old` and `new` are not shown).
+    """
+
+    key: str
+    old: Value = None
+    new: Value = None
+    act: Callable[[Machine], Mapping[str, Value] | None]
+    """Does it; raises StateFailed. May return more for `changes`, known only afterwards (pid, retcode, stdout)."""
+    shown: Value = None
+    """Stands in `changes` instead of {"old": old, "new": new} when not None (`diff`, a plain mode, ...)."""
+    foreseen: bool = False
+    """Stands in the `changes` of a plan alone; what comes of the act is what it returns (commands)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a state would do. Without changes: nothing, and `comment` says why that is right."""
+
+    changes: tuple[Change, ...] = ()
+    comment: str = ""
+    """When there is nothing to do."""
+    test_comment: str = ""
+    """Comment under test=True when there is nothing to do, where Salt has another one."""
+    pending: str = ""
+    """Comment under test=True when there are changes, in Salt's words."""
+    done: str = ""
+    """Comment after the acts."""
+    converges: bool = True
+    """False for states that act each time they run (cmd.run): no second plan is made."""
+    result: bool | None = True
+    """Result when there is nothing to do (test.fail_without_changes has False)."""
+    test_result: bool | None = None
+    """Result under test=True when there are changes: False where it is known that they will fail."""
+    warnings: tuple[str, ...] = field(default=())
+
+
+StateFunction = Callable[..., Plan]
+"""`f(machine, name, **arguments) -> Plan`. Module attributes: `STATES: dict[str, StateFunction]` by Salt's name, and
+`mod_watch(machine, name, *, sfun, **arguments) -> Plan` where Salt's module has one."""

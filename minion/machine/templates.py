@@ -1,0 +1,55 @@
+"""Templates of managed files, rendered on the minion by the same code that the controller compiles with.
+
+Called by `LocalMachine.render`; the only place of the states that imports Jinja.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+from highstate.types import Files, Minion
+from minion.machine.plan import StateFailed, Value
+
+if TYPE_CHECKING:
+    from highstate.render import Context
+    from minion.machine.machine import LocalMachine
+
+
+def render(machine: LocalMachine, path: str, saltenv: str, context: Mapping[str, Value]) -> bytes:
+    """`salt://path` as bytes; StateFailed with the place and the text around it."""
+    from highstate.render import RenderFailed, render_template
+
+    try:
+        return render_template(path, _surroundings(machine, saltenv), extra=context).text.encode()
+    except RenderFailed as error:
+        raise StateFailed(f"Unable to manage file: {error.problem}") from error
+
+
+def render_text(machine: LocalMachine, text: str, engine: str, saltenv: str, context: Mapping[str, Value]) -> bytes:
+    """A text as bytes; StateFailed with the place and the text around it. `engine` is jinja, mako or py."""
+    from highstate.memo.tracked import Recorder
+    from highstate.render import RenderFailed
+    from highstate.render.pipeline import render_string
+
+    surroundings = _surroundings(machine, saltenv)
+    try:
+        made = render_string(text, engine, context, surroundings, Recorder(surroundings.sources))
+    except RenderFailed as error:
+        raise StateFailed(f"Unable to manage file: {error.problem}") from error
+    if not isinstance(made, str):
+        raise StateFailed(f"Unable to manage file: the {engine} template gave {type(made).__name__} and not text")
+    return made.encode()
+
+
+def _surroundings(machine: LocalMachine, saltenv: str) -> Context:
+    from highstate.render import Context
+
+    return Context(
+        minion=Minion(id=machine.minion_id, grains=machine.grains),
+        files=cast(Files, machine.sources_port),
+        saltenv=saltenv,
+        pillar=machine.pillar,
+        opts=machine.opts,
+        functions=machine.functions,
+    )

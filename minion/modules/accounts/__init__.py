@@ -1,0 +1,1 @@
+"""The execution modules `user`, `group`, `shadow` and `ssh`."""

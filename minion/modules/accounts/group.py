@@ -1,0 +1,94 @@
+"""The execution module `group`: groups, looked at and changed with the system's own tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from minion.execution.context import Context
+from minion.execution.errors import CallFailed
+from minion.providers import accounts
+
+
+def info(context: Context, name: str, root: str | None = None) -> dict[str, Any]:
+    """The group's entry; empty when there is no such group."""
+    found = accounts.group(context.machine, str(name))
+    return found.as_salt() if found else {}
+
+
+def getent(context: Context, refresh: bool = False, root: str | None = None) -> list[dict[str, Any]]:
+    """All groups."""
+    return [one.as_salt() for one in accounts.groups(context.machine)]
+
+
+def add(context: Context, name: str, gid: int | None = None, system: bool = False, non_unique: bool = False) -> bool:
+    """Make a group."""
+    accounts.check_name("group", str(name))
+    words = ["--gid", str(gid)] if gid is not None else []
+    words += ["--system"] if system else []
+    words += ["--non-unique"] if non_unique else []
+    return _succeeds(context, ["groupadd", *words, "--", str(name)])
+
+
+def delete(context: Context, name: str, root: str | None = None) -> bool:
+    """Remove a group."""
+    accounts.check_name("group", str(name))
+    return _succeeds(context, ["groupdel", "--", str(name)])
+
+
+def chgid(context: Context, name: str, gid: int, root: str | None = None, non_unique: bool = False) -> bool:
+    """Set the number of a group."""
+    found = _there(context, name)
+    if found["gid"] == gid:
+        return True
+    words = ["--non-unique"] if non_unique else []
+    accounts.change(context.machine, ["groupmod", "--gid", str(gid), *words, "--", name], f"Group {name} keeps its gid")
+    return bool(info(context, name)["gid"] == gid)
+
+
+def adduser(context: Context, name: str, username: str, root: str | None = None) -> bool:
+    """Add a user to a group; true when it is in there already."""
+    if username in _there(context, name)["members"]:
+        return True
+    return _succeeds(context, ["gpasswd", "--add", username, name])
+
+
+def deluser(context: Context, name: str, username: str, root: str | None = None) -> bool:
+    """Take a user out of a group; true when it is not in there."""
+    if username not in info(context, name).get("members", ()):
+        return True
+    return _succeeds(context, ["gpasswd", "--delete", username, name])
+
+
+def members(context: Context, name: str, members_list: Any, root: str | None = None) -> bool:
+    """Set who is in a group: names with commas between."""
+    wanted = members_list if isinstance(members_list, list) else [one for one in str(members_list).split(",") if one]
+    _there(context, name)
+    return _succeeds(context, ["gpasswd", "--members", ",".join(map(str, wanted)), name])
+
+
+def _there(context: Context, name: str) -> dict[str, Any]:
+    accounts.check_name("group", str(name))
+    found = info(context, name)
+    if not found:
+        raise CallFailed(f"Group '{name}' does not exist")
+    return found
+
+
+def _succeeds(context: Context, argv: list[str]) -> bool:
+    done = context.machine.run(argv)
+    if done.returncode == 127 or "Permission denied" in done.stderr:
+        raise CallFailed(f"{argv[0]}: {done.stderr.strip()}")
+    return done.returncode == 0
+
+
+FUNCTIONS: Mapping[str, Any] = {
+    "add": add,
+    "adduser": adduser,
+    "chgid": chgid,
+    "delete": delete,
+    "deluser": deluser,
+    "getent": getent,
+    "info": info,
+    "members": members,
+}

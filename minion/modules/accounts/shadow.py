@@ -1,0 +1,134 @@
+"""The execution module `shadow`: passwords and their ageing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from minion.execution.context import Context
+from minion.execution.errors import CallFailed
+from minion.execution.parameters import named
+from minion.providers import accounts
+
+_FIELDS = ("lstchg", "min", "max", "warn", "inact", "expire")
+
+
+def info(context: Context, name: str, root: str | None = None) -> dict[str, Any]:
+    """The shadow entry of a user; empty fields when there is none. The hash goes to whoever calls this."""
+    _no_root(root)
+    row = _entries(context).get(name)
+    if row is None:
+        return {"name": "", "passwd": "", **dict.fromkeys(_FIELDS, "")}
+    numbers = (int(one) if one.lstrip("-").isdigit() else -1 for one in row[2:8])
+    return {"name": name, "passwd": row[1], **dict(zip(_FIELDS, numbers, strict=True))}
+
+
+def list_users(context: Context, root: str | None = None) -> list[str]:
+    """Names of all users that have a shadow entry."""
+    _no_root(root)
+    return sorted(_entries(context))
+
+
+def default_hash(context: Context) -> str:
+    """What stands for no password: `!`."""
+    return "!"
+
+
+def gen_password(
+    context: Context, password: str, crypt_salt: str | None = None, algorithm: str | None = "sha512"
+) -> str:
+    """A password as /etc/shadow holds it: sha512, sha256 or md5."""
+    words = {"sha512": "-6", "sha256": "-5", "md5": "-1"}
+    if algorithm not in words:
+        raise CallFailed(f"algorithm can be {', '.join(words)}, not {algorithm!r}")
+    salt = ["-salt", str(crypt_salt)] if crypt_salt else []
+    done = context.machine.run(["openssl", "passwd", words[algorithm], *salt, "-stdin"], stdin=f"{password}\n")
+    if done.returncode != 0:
+        raise CallFailed(f"openssl cannot make a hash: {done.stderr.strip() or 'is the package openssl installed?'}")
+    return done.stdout.strip()
+
+
+def set_password(
+    context: Context, name: str, password: str, use_usermod: bool = False, root: str | None = None
+) -> bool:
+    """Put a hash, not a password, into the shadow entry of a user."""
+    _there(context, name, root)
+    if any(sign in str(password) for sign in ":\n"):
+        raise CallFailed("a hash holds neither a colon nor a newline")
+    accounts.set_password(context.machine, name, str(password))
+    return True
+
+
+def del_password(context: Context, name: str, root: str | None = None) -> bool:
+    """Take the password away: the user can log in without one, where that is allowed."""
+    _there(context, name, root)
+    accounts.change(context.machine, ["passwd", "--delete", name], f"The password of {name} could not be removed")
+    return not info(context, name)["passwd"]
+
+
+def lock_password(context: Context, name: str, root: str | None = None) -> bool:
+    """Lock the password."""
+    _there(context, name, root)
+    accounts.change(context.machine, ["passwd", "--lock", name], f"The password of {name} could not be locked")
+    return bool(info(context, name)["passwd"].startswith("!"))
+
+
+def unlock_password(context: Context, name: str, root: str | None = None) -> bool:
+    """Unlock the password."""
+    _there(context, name, root)
+    accounts.change(context.machine, ["passwd", "--unlock", name], f"The password of {name} could not be unlocked")
+    return not info(context, name)["passwd"].startswith("!")
+
+
+def _ageing(field: str, option: str, what: str) -> Callable[..., bool]:
+    def change(context: Context, name: str, value: Any, root: str | None = None) -> bool:
+        _there(context, name, root)
+        if info(context, name)[field] == value:
+            return True
+        accounts.change(context.machine, ["chage", option, str(value), name], f"{what} of {name} could not be set")
+        return True
+
+    change.__doc__ = f"Set {what[:1].lower()}{what[1:]}."
+    return change
+
+
+def _there(context: Context, name: str, root: str | None) -> None:
+    _no_root(root)
+    accounts.check_name("user", name)
+    if name not in _entries(context):
+        raise CallFailed(f"User {name} has no shadow entry")
+
+
+def _no_root(root: str | None) -> None:
+    if root is not None:
+        raise CallFailed("root is not supported: accounts are those of this system")
+
+
+def _entries(context: Context) -> dict[str, list[str]]:
+    done = context.machine.query(["getent", "shadow"])
+    if done.returncode != 0 or not done.stdout:
+        raise CallFailed("The shadow entries can be read by root only")
+    rows = [line.split(":") for line in done.stdout.splitlines()]
+    return {row[0]: row for row in rows if len(row) == 9}
+
+
+FUNCTIONS: Mapping[str, Any] = {
+    "default_hash": default_hash,
+    "del_password": del_password,
+    "gen_password": gen_password,
+    "info": info,
+    "list_users": list_users,
+    "lock_password": lock_password,
+    "set_date": named(_ageing("lstchg", "-d", "The day of the last change of the password"), date="value"),
+    "set_expire": named(_ageing("expire", "-E", "The day on which the account ends"), expire="value"),
+    "set_inactdays": named(
+        _ageing("inact", "-I", "The days for which a password that is too old still works"), inactdays="value"
+    ),
+    "set_maxdays": named(_ageing("max", "-M", "The days after which a password must be changed"), maxdays="value"),
+    "set_mindays": named(_ageing("min", "-m", "The days before which a password cannot be changed"), mindays="value"),
+    "set_password": set_password,
+    "set_warndays": named(
+        _ageing("warn", "-W", "The days before its end from which a user is warned"), warndays="value"
+    ),
+    "unlock_password": unlock_password,
+}

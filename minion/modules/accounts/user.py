@@ -1,0 +1,189 @@
+"""The execution module `user`: users, looked at and changed with the system's own tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from minion.execution.context import Context
+from minion.execution.errors import CallFailed
+from minion.execution.parameters import named
+from minion.providers import accounts
+
+_GECOS = ("fullname", "roomnumber", "workphone", "homephone", "other")
+
+
+def info(context: Context, name: str) -> dict[str, Any]:
+    """The user's entry and groups; empty when there is no such user."""
+    found = accounts.user(context.machine, str(name))
+    return found.as_salt() if found else {}
+
+
+def list_groups(context: Context, name: str) -> list[str]:
+    """Names of the groups that the user is in."""
+    found = accounts.user(context.machine, str(name))
+    return list(found.groups) if found else []
+
+
+def list_users(context: Context, root: str | None = None) -> list[str]:
+    """Names of all users."""
+    return accounts.user_names(context.machine)
+
+
+def getent(context: Context, refresh: bool = False) -> list[dict[str, Any]]:
+    """The entries of all users."""
+    return [info(context, name) for name in accounts.user_names(context.machine)]
+
+
+def primary_group(context: Context, name: str) -> str:
+    """Name of the user's primary group."""
+    found = accounts.user(context.machine, str(name))
+    group = accounts.group_of_gid(context.machine, found.gid) if found else None
+    return group.name if group else ""
+
+
+def add(
+    context: Context,
+    name: str,
+    uid: int | None = None,
+    gid: Any = None,
+    groups: Any = None,
+    home: str | None = None,
+    shell: str | None = None,
+    unique: bool = True,
+    system: bool = False,
+    fullname: str = "",
+    roomnumber: str = "",
+    workphone: str = "",
+    homephone: str = "",
+    other: str = "",
+    createhome: bool = True,
+    nologinit: bool = False,
+    usergroup: bool | None = None,
+) -> bool:
+    """Make a user; false when there is one of this name."""
+    accounts.check_name("user", str(name))
+    if info(context, name):
+        return False
+    words = ["--uid", str(uid)] if uid is not None else []
+    words += ["--gid", str(gid)] if gid not in (None, "") else []
+    words += ["--groups", ",".join(_listed(groups))] if groups else []
+    words += ["--home-dir", home] if home else []
+    words += ["--shell", shell] if shell else []
+    words += [] if unique else ["--non-unique"]
+    words += ["--system"] if system else []
+    words += ["--create-home"] if createhome else ["--no-create-home"]
+    words += ["--no-log-init"] if nologinit else []
+    words += [] if usergroup is None else ["--user-group"] if usergroup else ["--no-user-group"]
+    gecos = ",".join(_field(one) for one in (fullname, roomnumber, workphone, homephone, other)).rstrip(",")
+    words += ["--comment", gecos] if gecos else []
+    accounts.change(context.machine, ["useradd", *words, "--", str(name)], f"User {name} could not be made")
+    return True
+
+
+def delete(context: Context, name: str, remove: bool = False, force: bool = False, root: str | None = None) -> bool:
+    """Remove a user; with `remove` the home directory too."""
+    _there(context, name)
+    words = [*(["--remove"] if remove else []), *(["--force"] if force else [])]
+    accounts.change(context.machine, ["userdel", *words, "--", name], f"User {name} could not be removed")
+    return True
+
+
+def chhome(context: Context, name: str, home: str, persist: bool = False, root: str | None = None) -> bool:
+    """Set the home directory; with `persist` what is in the old one is moved."""
+    return _usermod(context, name, ["--home", home, *(["--move-home"] if persist else [])], "home", home)
+
+
+def chgroups(context: Context, name: str, groups: Any, append: bool = False, root: str | None = None) -> bool:
+    """Set the groups that a user is in besides its own; with `append` those that it is in are kept."""
+    wanted = _listed(groups)
+    if wanted and set(wanted) <= set(list_groups(context, name)) and append:
+        return True
+    _there(context, name)
+    words = [*(["--append"] if append else []), "--groups", ",".join(wanted)]
+    accounts.change(context.machine, ["usermod", *words, "--", name], f"The groups of {name} could not be set")
+    return True
+
+
+def rename(context: Context, name: str, new_name: str, root: str | None = None) -> bool:
+    """Give a user another name."""
+    accounts.check_name("user", str(new_name))
+    if info(context, new_name):
+        raise CallFailed(f"User '{new_name}' already exists")
+    _there(context, name)
+    accounts.change(context.machine, ["usermod", "--login", new_name, "--", name], f"User {name} could not be renamed")
+    return True
+
+
+def chloginclass(context: Context, name: str, loginclass: str, root: str | None = None) -> bool:
+    """False: there are no login classes on Linux."""
+    return False
+
+
+def get_loginclass(context: Context, name: str) -> bool:
+    """False: there are no login classes on Linux."""
+    return False
+
+
+def _changing(field: str, option: str, what: str) -> Callable[..., bool]:
+    def change(context: Context, name: str, value: Any, root: str | None = None) -> bool:
+        return _usermod(context, name, [option, str(value)], field, value)
+
+    change.__doc__ = f"Set {what}."
+    return change
+
+
+def _gecos_of(field: str) -> Callable[..., bool]:
+    def change(context: Context, name: str, value: str, root: str | None = None) -> bool:
+        old = _there(context, name)
+        parts = [_field(value if one == field else old[one]) for one in _GECOS]
+        return _usermod(context, name, ["--comment", ",".join(parts).rstrip(",")], field, value)
+
+    change.__doc__ = f"Set the {field} of a user."
+    return change
+
+
+def _usermod(context: Context, name: str, words: list[str], field: str, value: Any) -> bool:
+    """Change a field, unless it is so; whether it is so then."""
+    if str(_there(context, name)[field]) == str(value):
+        return True
+    accounts.change(context.machine, ["usermod", *words, "--", name], f"The {field} of {name} could not be set")
+    return str(info(context, name)[field]) == str(value)
+
+
+def _there(context: Context, name: str) -> dict[str, Any]:
+    found = info(context, name)
+    if not found:
+        raise CallFailed(f"User '{name}' does not exist")
+    return found
+
+
+def _listed(groups: Any) -> list[str]:
+    return [str(one) for one in (groups.split(",") if isinstance(groups, str) else groups or ())]
+
+
+def _field(value: Any) -> str:
+    text = str(value)
+    if any(sign in text for sign in ":,\n"):
+        raise CallFailed(f"{text!r} holds a colon, comma or newline, which this field cannot")
+    return text
+
+
+FUNCTIONS: Mapping[str, Any] = {
+    "add": add,
+    **{f"ch{field}": named(_gecos_of(field), **{field: "value"}) for field in _GECOS},
+    "chgid": named(_changing("gid", "--gid", "the primary group of a user, by its number"), gid="value"),
+    "chgroups": chgroups,
+    "chhome": chhome,
+    "chloginclass": chloginclass,
+    "chshell": named(_changing("shell", "--shell", "the shell of a user"), shell="value"),  # noqa: S604  (a parameter called shell)
+    "chuid": named(_changing("uid", "--uid", "the number of a user"), uid="value"),
+    "delete": delete,
+    "get_loginclass": get_loginclass,
+    "getent": getent,
+    "info": info,
+    "list_groups": list_groups,
+    "list_users": list_users,
+    "primary_group": primary_group,
+    "rename": rename,
+}

@@ -1,0 +1,115 @@
+"""file.*, as far as it is what file.managed is made of: a source, a template, a file that holds what comes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from minion.execution.apply_state import act, changes_of, plan
+from minion.execution.context import Context
+from minion.execution.errors import CallFailed
+
+
+def manage_file(
+    context: Context, name: str, sfn: Any, ret: Any, source: Any, source_sum: Any, user: Any, group: Any, mode: Any,
+    attrs: Any, saltenv: str, backup: Any, makedirs: bool = False, template: Any = None, show_changes: bool = True,
+    contents: Any = None, dir_mode: Any = None, follow_symlinks: bool = True, skip_verify: bool = False, **more: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """Have a file hold what its source or `contents` is, with this owner, group and mode."""
+    arguments = _managed(source, source_sum, user, group, mode, saltenv, contents, template)
+    made = act(context, "file.managed", name, **arguments, makedirs=makedirs, show_changes=show_changes,
+               dir_mode=dir_mode or None, follow_symlinks=follow_symlinks, skip_verify=skip_verify)  # fmt: skip
+    shown = dict(changes_of(made))
+    comment = f"File {name} updated" if shown else f"File {name} is in the correct state"
+    return {"name": name, "changes": shown, "comment": comment, "result": True}
+
+
+def check_managed_changes(
+    context: Context, name: str, source: Any, source_hash: Any, source_hash_name: Any, user: Any, group: Any, mode: Any,
+    attrs: Any, template: Any, context_: Any, defaults: Any, saltenv: str, contents: Any = None,
+    skip_verify: bool = False, **more: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """What would change if a file was managed with these arguments; nothing is changed."""
+    arguments = _managed(source, source_hash, user, group, mode, saltenv, contents, template)
+    made = plan(context, "file.managed", name, **arguments, context=context_ or None, defaults=defaults or None,
+                skip_verify=skip_verify)  # fmt: skip
+    return dict(changes_of(made))
+
+
+def check_managed(context: Context, name: str, *args: Any, **kwargs: Any) -> list[Any]:
+    """Whether a file is as it would be managed: null and what would change, or true."""
+    changes = check_managed_changes(context, name, *args, **kwargs)
+    if not changes:
+        return [True, f"The file {name} is in the correct state"]
+    lines = "\n".join(f"{key}: {value}" for key, value in changes.items())
+    return [None, f"The following values are set to be changed:\n{lines}\n"]
+
+
+def apply_template_on_contents(
+    context: Context, contents: str, template: str, context_: Any, defaults: Any, saltenv: str
+) -> str:
+    """A text rendered as a template."""
+    variables = {**(defaults or {}), **(context_ or {})}
+    return context.machine.render_text(contents, template, saltenv or "base", variables).decode()
+
+
+def source_list(context: Context, source: Any, source_hash: Any, saltenv: str) -> list[Any]:
+    """The first of several sources that is there, and its digest."""
+    listed = source if isinstance(source, list) else [source]
+    for one in listed:
+        url, digest = next(iter(one.items())) if isinstance(one, Mapping) else (one, source_hash)
+        if _is_there(context, str(url), saltenv or "base"):
+            return [url, digest or ""]
+    raise CallFailed(f"None of the specified sources were found: {', '.join(map(str, listed))}")
+
+
+def get_source_sum(
+    context: Context, file_name: str = "", source: str = "", source_hash: str = "", source_hash_name: str = "",
+    saltenv: str = "base",
+) -> dict[str, str]:  # fmt: skip
+    """The digest that a source must have: its kind and its digits."""
+    from minion.states.file.digests import digest_of
+
+    found = digest_of(context.machine, source_hash, source, source_hash_name, file_name, saltenv)
+    return {"hash_type": found.kind, "hsum": found.value}
+
+
+def _is_there(context: Context, url: str, saltenv: str) -> bool:
+    from highstate.salt_urls import split_salt_url
+
+    if url.startswith("salt://"):
+        path, env = split_salt_url(url, saltenv)
+        try:
+            context.machine.source(path, env)
+        except FileNotFoundError:
+            return False
+        return True
+    if url.startswith(("http://", "https://", "ftp://")):
+        return context.machine.fetch(url) is not None
+    return context.machine.stat(url.removeprefix("file://")) is not None
+
+
+def _managed(
+    source: Any, digest: Any, user: Any, group: Any, mode: Any, saltenv: Any, contents: Any, template: Any
+) -> dict[str, Any]:
+    hashed = f"{digest['hash_type']}={digest['hsum']}" if isinstance(digest, Mapping) and digest.get("hsum") else digest
+    return {
+        "source": source or None,
+        "source_hash": hashed if isinstance(hashed, str) and hashed else None,
+        "user": user or None,
+        "group": group or None,
+        "mode": mode or None,
+        "saltenv": saltenv or "base",
+        "contents": contents,
+        "template": template or None,
+    }
+
+
+FUNCTIONS: Mapping[str, Any] = {
+    "apply_template_on_contents": apply_template_on_contents,
+    "check_managed": check_managed,
+    "check_managed_changes": check_managed_changes,
+    "get_source_sum": get_source_sum,
+    "manage_file": manage_file,
+    "source_list": source_list,
+}

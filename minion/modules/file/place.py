@@ -1,0 +1,245 @@
+"""file.*, as far as files come, go and move: directories, links, copies, devices."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from minion.execution.context import Context
+from minion.execution.errors import CallFailed
+from minion.modules.file.look import expanded
+
+
+def touch(context: Context, name: str, atime: float | None = None, mtime: float | None = None) -> bool:
+    """Make an empty file, or set the times of one that is there, in seconds since the epoch."""
+    place = _absolute(name)
+    if not place.exists():
+        context.machine.write(str(place), b"")
+    context.machine.utime(str(place), None if atime is None else float(atime), None if mtime is None else float(mtime))
+    return place.exists()
+
+
+def mkdir(context: Context, dir_path: str, user: Any = None, group: Any = None, mode: Any = None) -> bool:
+    """Make a directory and those above it."""
+    place = expanded(dir_path)
+    if not place.is_dir():
+        _make(context, place, user, group, mode)
+    return True
+
+
+def makedirs(context: Context, path: str, user: Any = None, group: Any = None, mode: Any = None) -> str | None:
+    """Make the directory that a path lies in; a path that ends with a slash is the directory itself."""
+    place = expanded(os.path.dirname(path))  # noqa: PTH120  (a slash at the end counts)
+    if place.is_dir():
+        return f"Directory '{place}' already exists"
+    _make(context, place, user, group, mode)
+    return None
+
+
+def makedirs_perms(context: Context, name: str, user: Any = None, group: Any = None, mode: Any = "0755") -> None:
+    """Make a directory and those above it, all with this owner, group and mode."""
+    if not expanded(name).is_dir():
+        _make(context, expanded(name), user, group, mode)
+
+
+def rmdir(context: Context, path: str, recurse: bool = False, verbose: bool = False, older_than: Any = None) -> Any:
+    """Remove an empty directory, or with `recurse` empty ones below it too."""
+    place = _absolute(path)
+    if older_than is not None:
+        raise CallFailed("older_than is not supported: see file.find with mtime and delete")
+    if not place.is_dir():
+        raise CallFailed(f"A valid directory was not specified: {path}")
+    below = sorted((one for one in place.rglob("*") if one.is_dir()), reverse=True) if recurse else []
+    for one in [*below, place]:
+        try:
+            one.rmdir()
+        except OSError as error:
+            return error.strerror
+    return True
+
+
+def remove(context: Context, path: str, **options: Any) -> bool:
+    """Remove a file, symlink or directory with all that is in it; whether there was one."""
+    place = _absolute(path)
+    if not os.path.lexists(place):
+        return False
+    if str(place.resolve()) == "/" or place.is_mount():
+        raise CallFailed(f"{path} is not removed: something is mounted there")
+    context.machine.remove(str(place))
+    return True
+
+
+def copy(context: Context, src: str, dst: str, recurse: bool = False, remove_existing: bool = False) -> bool:
+    """Copy a file, or with `recurse` a directory; owner and mode go along."""
+    source, target = _absolute(src), expanded(dst)
+    if not source.exists():
+        raise CallFailed(f"No such file or directory '{src}'")
+    if source.is_dir():
+        if not recurse:
+            raise CallFailed(f"Cannot copy overwriting a directory without recurse flag set to true: {src}")
+        if remove_existing and target.exists():
+            context.machine.remove(str(target))
+        shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
+        return True
+    found = source.stat()
+    target = target / source.name if target.is_dir() else target
+    context.machine.write(str(target), source.read_bytes(), mode=f"{found.st_mode & 0o7777:04o}")
+    if os.geteuid() == 0:
+        context.machine.chown(str(target), found.st_uid, found.st_gid)
+    return True
+
+
+def rename(context: Context, src: str, dst: str) -> bool:
+    """Give a file or directory another name on the same file system."""
+    source = _absolute(src)
+    try:
+        os.rename(source, expanded(dst))  # noqa: PTH104
+    except OSError as error:
+        raise CallFailed(f"Could not rename '{src}' to '{dst}': {error.strerror}") from error
+    return True
+
+
+def move(context: Context, src: str, dst: str, disallow_copy_and_unlink: bool = False) -> dict[str, Any]:
+    """Move a file or directory, also to another file system."""
+    if disallow_copy_and_unlink:
+        rename(context, src, dst)
+    else:
+        context.machine.rename(str(_absolute(src)), str(_absolute(dst)))
+    return {"result": True, "comment": f"'{src}' moved to '{dst}'"}
+
+
+def symlink(
+    context: Context, src: str, path: str, force: bool = False, atomic: bool = False, follow_symlinks: bool = True
+) -> bool:
+    """Make a symlink at `path` that leads to `src`; one that leads elsewhere is replaced with `force`."""
+    place = _absolute(path)
+    if place.is_symlink() and str(place.readlink()) == str(src):
+        return True
+    if place.is_symlink() and not (force or atomic):
+        raise CallFailed(f"Found existing symlink: {path}")
+    if os.path.lexists(place) and not place.is_symlink():
+        if not (force or atomic):
+            raise CallFailed(f"Existing path is not a symlink: {path}")
+        context.machine.remove(str(place))
+    context.machine.symlink(str(src), str(place))
+    return True
+
+
+def link(context: Context, src: str, path: str) -> bool:
+    """Make another name for a file (a hard link)."""
+    source = _absolute(src)
+    try:
+        os.link(source, expanded(path), follow_symlinks=False)
+    except OSError as error:
+        raise CallFailed(f"Could not create '{path}': {error.strerror}") from error
+    return True
+
+
+def mknod(
+    context: Context, name: str, ntype: str, major: int = 0, minor: int = 0, user: Any = None, group: Any = None,
+    mode: Any = "0600",
+) -> dict[str, Any]:  # fmt: skip
+    """Make a device or pipe: `ntype` is `c`, `b` or `p`."""
+    import stat as modes
+
+    kinds = {"b": ("Block device", modes.S_IFBLK), "c": ("Character device", modes.S_IFCHR),
+             "p": ("Fifo pipe", modes.S_IFIFO)}  # fmt: skip
+    if ntype not in kinds:
+        raise CallFailed(
+            f"Node type unavailable: '{ntype}'. Available node types are character ('c'), block ('b'), and pipe ('p')."
+        )
+    word, bits = kinds[ntype]
+    ret = {"name": name, "changes": {}, "comment": "", "result": False}
+    place = expanded(name)
+    if place.exists():
+        return {**ret, "comment": f"File {name} exists and cannot be overwritten"}
+    os.mknod(place, bits | int(str(mode), 8), os.makedev(int(major), int(minor)))
+    context.machine.chmod(str(place), str(mode).rjust(4, "0"))
+    if user or group:
+        context.machine.chown(str(place), user, group)
+    return {**ret, "changes": {"new": f"{word} {name} created."}, "result": True}
+
+
+def list_backups(context: Context, path: str, limit: int | None = None) -> dict[int, dict[str, Any]]:
+    """Copies that were kept of a file when states replaced it, the newest first."""
+    import datetime
+
+    folder = Path(context.backup_dir + str(expanded(path).parent)) if context.backup_dir else None
+    if folder is None or not folder.is_dir():
+        return {}
+    kept = [one for one in folder.iterdir() if one.name.startswith(expanded(path).name + "_")]
+    kept.sort(key=lambda one: one.stat().st_mtime, reverse=True)
+    described = {}
+    for index, one in enumerate(kept[:limit]):
+        found = one.stat()
+        when = datetime.datetime.fromtimestamp(found.st_mtime).strftime("%a %b %d %Y %H:%M:%S.%f")
+        described[index] = {"Backup Time": when, "Size": found.st_size, "Location": str(one)}
+    return described
+
+
+def restore_backup(context: Context, path: str, backup_id: int) -> dict[str, Any]:
+    """Put a kept copy back; its number is that of file.list_backups."""
+    kept = list_backups(context, path)
+    if int(backup_id) not in kept:
+        return {"result": False, "comment": f"backup_id '{backup_id}' does not exist for {path}"}
+    place = Path(kept[int(backup_id)]["Location"])
+    context.machine.write(str(expanded(path)), place.read_bytes())
+    return {"result": True, "comment": f"Successfully restored {place} to {path}"}
+
+
+def delete_backup(context: Context, path: str, backup_id: int) -> dict[str, Any]:
+    """Remove a kept copy; its number is that of file.list_backups."""
+    kept = list_backups(context, path)
+    if int(backup_id) not in kept:
+        return {"result": False, "comment": f"backup_id '{backup_id}' does not exist for {path}"}
+    place = kept[int(backup_id)]["Location"]
+    context.machine.remove(place)
+    return {"result": True, "comment": f"Successfully removed {place}"}
+
+
+def _make(context: Context, place: Path, user: Any, group: Any, mode: Any) -> None:
+    from minion.states.file.paths import make_parents
+    from minion.states.file.perms import perms
+
+    make_parents(context.machine, f"{place}/x", perms(user, group, mode))
+
+
+def _absolute(path: Any) -> Path:
+    place = expanded(path)
+    if not place.is_absolute():
+        raise CallFailed(f"File path must be absolute: {path}")
+    return place
+
+
+def _node(ntype: str, word: str) -> Callable[..., dict[str, Any]]:
+    def make(context: Context, name: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        return mknod(context, name, ntype, *args, **kwargs)
+
+    make.__doc__ = f"Make a {word}."
+    return make
+
+
+FUNCTIONS: Mapping[str, Any] = {
+    "copy": copy,
+    "delete_backup": delete_backup,
+    "link": link,
+    "list_backups": list_backups,
+    "makedirs": makedirs,
+    "makedirs_perms": makedirs_perms,
+    "mkdir": mkdir,
+    "mknod": mknod,
+    "mknod_blkdev": _node("b", "block device"),
+    "mknod_chrdev": _node("c", "character device"),
+    "mknod_fifo": _node("p", "named pipe"),
+    "move": move,
+    "remove": remove,
+    "remove_backup": delete_backup,
+    "rename": rename,
+    "restore_backup": restore_backup,
+    "rmdir": rmdir,
+    "symlink": symlink,
+    "touch": touch,
+}

@@ -1,0 +1,1 @@
+"""The execution modules `network`, `dnsutil`, `hosts` and `http`."""

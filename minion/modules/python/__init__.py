@@ -1,0 +1,1 @@
+"""The execution modules `pip` and `virtualenv`."""

@@ -1,0 +1,159 @@
+"""saltutil.*, as far as it is about jobs of the agent: runs and calls that it was asked for and that are not over.
+
+A job is known by its id (`saltern history` has them); what it is about is read from the folder that the agent keeps.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from minion.execution.context import Context
+from minion.execution.errors import CallFailed
+
+
+def running(context: Context) -> list[dict[str, Any]]:
+    """The jobs that go on: jid, pid, fun, arg, and whether it is a run that the controller asked for."""
+    return list(_jobs(context))
+
+
+def find_job(context: Context, jid: Any) -> dict[str, Any]:
+    """The job of this id; empty when it does not go on."""
+    return next((one for one in _jobs(context) if one["jid"] == str(jid)), {})
+
+
+def is_running(context: Context, fun: str) -> list[dict[str, Any]]:
+    """The jobs of a function, or of those that a glob fits."""
+    import fnmatch
+
+    return [one for one in _jobs(context) if fnmatch.fnmatchcase(one["fun"], fun)]
+
+
+def signal_job(context: Context, jid: Any, sig: Any) -> str:
+    """Send a signal to the worker of a job; to the commands of a call too, a run of states sees to its own."""
+    import os
+
+    from minion.processes import descendants
+
+    found = find_job(context, jid)
+    if not found:
+        return ""
+    number = _signal_of(sig)
+    commands = [] if found["run"] else descendants(found["pid"])
+    try:
+        os.kill(found["pid"], number)  # first: one whose command has ended would end well
+        for pid in commands:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+    except ProcessLookupError:
+        return ""
+    except PermissionError as error:
+        raise CallFailed(f"the worker of {jid} is another user's") from error
+    return f"Signal {int(number)} sent to job {jid} at pid {found['pid']}"
+
+
+def _signal_of(sig: Any) -> signal.Signals:
+    """A signal by number or name, with or without SIG."""
+    try:
+        if isinstance(sig, str) and not sig.isdigit():
+            return signal.Signals[sig if sig.startswith("SIG") else f"SIG{sig}"]
+        return signal.Signals(int(sig))
+    except (KeyError, ValueError):
+        raise CallFailed(f"{sig!r} is no signal: take a number or a name such as SIGTERM") from None
+
+
+def kill_job(context: Context, jid: Any) -> str:
+    """End a job and the commands that it runs, at once and for good."""
+    from minion.processes import kill_tree
+
+    found = find_job(context, jid)
+    if not found:
+        return ""
+    _close(context, found)
+    kill_tree(found["pid"])
+    return f"Signal 9 sent to job {jid} at pid {found['pid']}"
+
+
+def term_job(context: Context, jid: Any) -> str:
+    """Have a job end."""
+    return signal_job(context, jid, "SIGTERM")
+
+
+def kill_all_jobs(context: Context) -> list[str]:
+    """End all jobs but this one, and the commands that they run, at once."""
+    return [said for one in _jobs(context) if (said := kill_job(context, one["jid"]))]
+
+
+def term_all_jobs(context: Context) -> list[str]:
+    """Have all jobs but this one end."""
+    return [said for one in _jobs(context) if (said := signal_job(context, one["jid"], "SIGTERM"))]
+
+
+def clear_cache(context: Context, days: int = -1) -> bool:
+    """Forget the files that `cp` keeps in the cache; with `days` those that are older. What the agent holds stays."""
+    import time
+
+    for name in ("files", "extrn_files", "localfiles") if context.cachedir else ():
+        top = Path(context.cachedir, name)
+        for place in [one for one in top.rglob("*") if one.is_file() or one.is_symlink()]:
+            if int(days) < 0 or place.lstat().st_mtime < time.time() - int(days) * 86_400:
+                place.unlink()
+    return True
+
+
+def _close(context: Context, found: Mapping[str, Any]) -> None:
+    """Leave a result for a job that is about to be killed; without one it would be taken up again."""
+    import os
+
+    from minion.spool.journal import RunFolders, error_result
+
+    try:
+        os.kill(found["pid"], signal.SIGSTOP)  # it leaves none of its own now
+    except ProcessLookupError:
+        return
+    folder = RunFolders(Path(context.cachedir)).of(found["jid"])
+    if not folder.finished():
+        folder.finish(error_result(folder.request(), "the run was ended by saltutil.kill_job"))
+
+
+def _jobs(context: Context) -> Iterator[dict[str, Any]]:
+    """Jobs with a worker that is alive, except for the one that asks."""
+    import os
+
+    import msgspec
+
+    from minion.processes import lock_holder
+    from minion.spool.journal import RunFolder
+    from wire.messages import Call
+
+    top = Path(context.cachedir, "runs") if context.cachedir else None
+    whole = lock_holder(Path(context.cachedir, "run.lock")) if context.cachedir else None
+    for path in sorted(top.iterdir()) if top and top.is_dir() else ():
+        folder = RunFolder(path)
+        try:
+            asked = folder.request()
+        except (OSError, msgspec.MsgspecError):
+            continue
+        is_run = not isinstance(asked, Call)
+        pid = whole if is_run else lock_holder(folder.lock)
+        waits = is_run and not (path / "journal").exists()  # the lock is that of the run before it
+        if pid and pid != os.getpid() and not waits and not folder.finished():
+            fun = asked.fun if isinstance(asked, Call) else f"state.{getattr(asked, 'kind', 'preview')}"
+            arg = list(asked.args) if isinstance(asked, Call) else []
+            yield {"jid": asked.run_id, "pid": pid, "fun": fun, "arg": arg, "run": is_run}
+
+
+FUNCTIONS: Mapping[str, Any] = {
+    "clear_cache": clear_cache,
+    "find_job": find_job,
+    "is_running": is_running,
+    "kill_all_jobs": kill_all_jobs,
+    "kill_job": kill_job,
+    "running": running,
+    "signal_job": signal_job,
+    "term_all_jobs": term_all_jobs,
+    "term_job": term_job,
+}

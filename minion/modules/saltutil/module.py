@@ -1,0 +1,93 @@
+"""The execution module `saltutil`: user modules and grains brought up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from extmods.store import KINDS
+from minion.execution.context import Context
+from minion.modules.saltutil.jobs import FUNCTIONS as JOBS
+
+# fmt: off
+_ELSEWHERE = (
+    "clouds", "engines", "executors", "log_handlers", "matchers", "outputters", "pillar", "proxymodules",
+    "renderers", "sdb", "serializers", "tops",
+)
+# fmt: on
+"""Kinds that a minion does not load here: there is nothing to bring up to date."""
+
+
+def sync_all(
+    context: Context, saltenv: str = "base", refresh: bool = True, extmod_whitelist: Any = None,
+    extmod_blacklist: Any = None,
+) -> dict[str, list[str]]:  # fmt: skip
+    """All kinds of user modules; by kind, what is new, changed or gone."""
+    chosen = _chosen(extmod_whitelist, extmod_blacklist)
+    changed = context.sync_user_modules(KINDS, str(saltenv or "base"), chosen)
+    return {**{kind: [] for kind in _ELSEWHERE}, **changed}
+
+
+def refresh_grains(context: Context, **options: Any) -> bool:
+    """Collect the grains anew, in the agent too."""
+    context.reload("grains")
+    context.ask_for_grains()
+    return True
+
+
+def refresh_pillar(context: Context, **options: Any) -> bool:
+    """Read the pillar anew where it is compiled here; the controller sends a changed one by itself."""
+    context.reload("pillar")
+    return True
+
+
+def refresh_modules(context: Context, **options: Any) -> bool:
+    """Load user modules anew."""
+    context.reload("modules")
+    return True
+
+
+def list_extmods(context: Context) -> dict[str, list[str]]:
+    """The user modules here, by kind; those that cannot be used too."""
+    return {kind: sorted(names) for kind, names in context.user_modules.store.index().items() if names}
+
+
+def _chosen(only: Any, never: Any) -> Callable[[str, str], bool]:
+    """Which modules are taken; those of the tree that are not go from the minion."""
+    return lambda kind, name: _names(only, kind, name, True) and not _names(never, kind, name, False)
+
+
+def _names(given: Any, kind: str, name: str, without: bool) -> bool:
+    """Whether a list names a module: names with commas, or names by kind; `without` a list for its kind."""
+    if isinstance(given, Mapping):
+        given = given.get(kind)
+    if not given:
+        return without
+    return name in (given if isinstance(given, list) else str(given).split(","))
+
+
+def _sync(kind: str) -> Callable[..., list[str]]:
+    def sync(
+        context: Context, saltenv: str = "base", refresh: bool = True, extmod_whitelist: Any = None,
+        extmod_blacklist: Any = None,
+    ) -> list[str]:  # fmt: skip
+        if kind in _ELSEWHERE:
+            return []
+        chosen = _chosen(extmod_whitelist, extmod_blacklist)
+        return context.sync_user_modules((kind,), str(saltenv or "base"), chosen)[kind]
+
+    sync.__doc__ = f"User modules of `_{kind}`: what is new, changed or gone."
+    return sync
+
+
+FUNCTIONS: Mapping[str, Any] = {
+    **JOBS,
+    "pillar_refresh": refresh_pillar,
+    "sync_output": _sync("outputters"),
+    "list_extmods": list_extmods,
+    "refresh_grains": refresh_grains,
+    "refresh_modules": refresh_modules,
+    "refresh_pillar": refresh_pillar,
+    "sync_all": sync_all,
+    **{f"sync_{kind}": _sync(kind) for kind in (*KINDS, *_ELSEWHERE)},
+}

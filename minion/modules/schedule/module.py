@@ -1,0 +1,260 @@
+"""The execution module `schedule`: jobs that the minion does by itself, as Salt's `schedule` has them.
+
+The agent follows them (`minion.agent.schedule`). What cannot be followed is refused when it is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from minion.execution.context import Context
+from minion.modules.schedule.item import KNOWN, build_schedule_item
+from minion.modules.schedule.store import agent_runs, as_data, change, due_times, locked, of_pillar, own, save, saved
+from reactors.scheduled_jobs import SETTINGS
+
+_NO_AGENT = "no agent runs here that could do it"
+
+
+def list_(
+    context: Context, show_all: bool = False, show_disabled: bool = True, where: str | None = None,
+    return_yaml: bool = True, offline: bool = False,
+) -> Any:  # fmt: skip
+    """The jobs, as YAML; `where`: opts or pillar alone. Jobs whose name begins with `__` are told with `show_all`."""
+    found: dict[str, Any] = {}
+    for name, item in _all(context, where, offline).items():
+        if name in SETTINGS or not isinstance(item, Mapping):
+            found[name] = item
+            continue
+        shown = {"enabled": True, **{key: one for key, one in item.items() if key in KNOWN and one is not None}}
+        if (show_all or not name.startswith("__")) and (show_disabled or shown["enabled"]):
+            found[name] = shown
+    if not return_yaml:
+        return found
+    import yaml
+
+    kept = saved(context)
+    marked = {name: {**one, "saved": name in kept} if isinstance(one, dict) else one for name, one in found.items()}
+    return yaml.safe_dump({"schedule": marked}, default_flow_style=False)
+
+
+def is_enabled(context: Context, name: str | None = None) -> Any:
+    """Whether the schedule is followed; the job of a name, nothing when there is none."""
+    found = list_(context, return_yaml=False)
+    return found.get(name, {}) if name else found.get("enabled", True)
+
+
+def add(context: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+    """Add a job: `function`, `job_args`, `job_kwargs`, and when: seconds … days, cron, when or once."""
+    offline = bool(kwargs.get("offline"))
+    if name in _all(context, None, offline):
+        return _said(f"Job {name} already exists in schedule.", result=False)
+    item = build_schedule_item(context, name, **kwargs)
+    if item.get("result") is False:
+        return _said(item["comment"], result=False)
+    if kwargs.get("test"):
+        return _said(f"Job: {name} would be added to schedule.")
+    _change(context, {**own(context, offline=offline), name: item}, kwargs)
+    return _said(f"Added job: {name} to schedule.", {name: "added"})
+
+
+def modify(context: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+    """Have a job be this one: what is not said again is gone."""
+    offline = bool(kwargs.get("offline"))
+    found = list_(context, show_all=True, return_yaml=False, offline=offline)
+    if name not in found:
+        return _said(f"Job {name} does not exist in schedule.", result=False)
+    old = found[name]
+    item = build_schedule_item(context, name, **{"function": old.get("function"), **kwargs})
+    if item.get("result") is False:
+        return _said(item["comment"], result=False)
+    if item == old:
+        return _said(f"Job {name} in correct state")
+    changes = {name: {"old": dict(old), "new": dict(item)}}
+    if kwargs.get("test"):
+        return _said(f"Job: {name} would be modified in schedule.", changes)
+    if name not in (mine := own(context, offline=offline)):
+        return _of_pillar(name, "modify")
+    _change(context, {**mine, name: item}, kwargs)
+    return _said(f"Modified job: {name} in schedule.", changes)
+
+
+def delete(context: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+    """Take a job out of the schedule."""
+    offline = bool(kwargs.get("offline"))
+    if kwargs.get("test"):
+        return _said(f"Job: {name} would be deleted from schedule.")
+    if name not in _all(context, None, offline):
+        return _said(f"Job {name} does not exist.", result=False)
+    mine = own(context, offline=offline)
+    if name not in mine:
+        return _of_pillar(name, "delete")
+    _change(context, {key: one for key, one in mine.items() if key != name}, kwargs)
+    return _said(f"Deleted Job {name} from schedule.", {name: "removed"})
+
+
+def purge(context: Context, **kwargs: Any) -> dict[str, Any]:
+    """Take all jobs out of the schedule but those of the pillar."""
+    mine = own(context, offline=bool(kwargs.get("offline")))
+    names = [name for name in mine if name not in SETTINGS and not name.startswith("__")]
+    if kwargs.get("test"):
+        return _said([f"Job: {name} would be deleted from schedule." for name in names])
+    if names:
+        _change(context, {key: one for key, one in mine.items() if key not in names}, kwargs)
+    return _said([f"Deleted job: {name} from schedule." for name in names], dict.fromkeys(names, "removed"))
+
+
+def enable_job(context: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+    """Have a job be done again."""
+    return _set_enabled(context, name, True, kwargs)
+
+
+def disable_job(context: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+    """Have a job be done no more, and stay in the schedule."""
+    return _set_enabled(context, name, False, kwargs)
+
+
+def enable(context: Context, **kwargs: Any) -> dict[str, Any]:
+    """Have the schedule be followed again."""
+    return _set_all(context, True, kwargs)
+
+
+def disable(context: Context, **kwargs: Any) -> dict[str, Any]:
+    """Have the schedule be followed no more."""
+    return _set_all(context, False, kwargs)
+
+
+def run_job(context: Context, name: str, force: bool = False) -> dict[str, Any]:
+    """Do a job now; with `force` also one that is disabled."""
+    found = list_(context, show_all=True, return_yaml=False)
+    if name not in found:
+        return _ran(f"Job {name} does not exist.", result=False)
+    if not found[name]["enabled"] and not force:
+        return _ran(f"Job {name} is disabled.")
+    if not agent_runs(context):
+        return _ran(f"Failed to run job {name} on minion: {_NO_AGENT}.", result=False)
+    import secrets
+
+    with locked(context) as kept:
+        kept["asked"] = {**(kept.get("asked") or {}), name: secrets.token_hex(8)}
+    return _ran(f"Scheduling Job {name} on minion.")
+
+
+def skip_job(context: Context, name: str, current_time: str, **kwargs: Any) -> dict[str, Any]:
+    """Leave a job out at one time: `2026-11-21T17:00:00`."""
+    from datetime import datetime
+
+    if name not in _all(context, None, False):
+        return _ran(f"Job {name} does not exist.", result=False)
+    try:
+        at = datetime.strptime(str(current_time), kwargs.get("time_fmt") or "%Y-%m-%dT%H:%M:%S")
+    except ValueError:
+        return _ran("Date string could not be parsed.", result=False)
+    if not agent_runs(context):
+        return _ran(f"Failed to skip job {name} in schedule: {_NO_AGENT}.", result=False)
+    with locked(context) as kept:
+        skipped = kept.get("skipped") or {}
+        kept["skipped"] = {**skipped, name: [*skipped.get(name, ()), at.timestamp()]}
+    return _ran(f"Added Skip Job {name} in schedule.")
+
+
+def save_(context: Context, **kwargs: Any) -> dict[str, Any]:
+    """Have the schedule, as it is, outlive the agent."""
+    if kwargs.get("test"):
+        return _ran("Schedule would be saved.")
+    save(context, own(context))
+    return _ran("Schedule (non-pillar items) saved.")
+
+
+def reload_(context: Context) -> dict[str, Any]:
+    """Follow the schedule as it is saved, whatever was changed since."""
+    if not agent_runs(context):
+        return _ran(_NO_AGENT, result=False)
+    found = saved(context) or context.opts.get("schedule") or {}
+    with locked(context) as kept:
+        kept["schedule"] = found
+    return _ran(["Reloaded schedule on minion from _schedule.conf."])
+
+
+def show_next_fire_time(context: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+    """When a job is due next, in local time."""
+    at = due_times(context).get(name)
+    return {"result": True, "next_fire_time": None if at is None else _text(at)}
+
+
+def job_status(context: Context, name: str, time_fmt: str = "%Y-%m-%dT%H:%M:%S") -> dict[str, Any]:
+    """A job, and when it is due next; nothing when there is none."""
+    found = list_(context, show_all=True, return_yaml=False).get(name)
+    at = due_times(context).get(name)
+    return {} if found is None else {**found, "_next_fire_time": None if at is None else _text(at, time_fmt)}
+
+
+def _all(context: Context, where: str | None, offline: bool) -> dict[str, Any]:
+    if where == "pillar":
+        return of_pillar(context)
+    pillar = {} if offline or where == "opts" else of_pillar(context)
+    return {**pillar, **own(context, offline=offline)}
+
+
+def _set_enabled(context: Context, name: str, wanted: bool, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    word = "enabled" if wanted else "disabled"
+    mine = own(context, offline=bool(kwargs.get("offline")))
+    if kwargs.get("test"):
+        return _said(f"Job: {name} would be {word} in schedule.")
+    if name not in mine:
+        return _of_pillar(name, word) if name in of_pillar(context) else _said(
+            f"Job {name} does not exist.", result=False
+        )  # fmt: skip
+    _change(context, {**mine, name: {**mine[name], "enabled": wanted}}, kwargs)
+    return _said(f"{word.capitalize()} Job {name} in schedule.", {name: word})
+
+
+def _set_all(context: Context, wanted: bool, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    word = "enabled" if wanted else "disabled"
+    if kwargs.get("test"):
+        return _said(f"Schedule would be {word}.")
+    _change(context, {**own(context), "enabled": wanted}, kwargs)
+    return _said(f"{word.capitalize()} schedule on minion.", {"schedule": word})
+
+
+def _change(context: Context, schedule: Mapping[str, Any], kwargs: Mapping[str, Any]) -> None:
+    change(context, as_data(schedule), persist=bool(kwargs.get("persist", True)), offline=bool(kwargs.get("offline")))
+
+
+def _said(comment: Any, changes: Mapping[str, Any] | None = None, *, result: bool = True) -> dict[str, Any]:
+    return {"comment": comment, "result": result, "changes": dict(changes or {})}
+
+
+def _ran(comment: Any, *, result: bool = True) -> dict[str, Any]:
+    return {"comment": comment, "result": result}
+
+
+def _of_pillar(name: str, what: str) -> dict[str, Any]:
+    return _said(f"Failed to {what} job {name}: it is the pillar's.", result=False)
+
+
+def _text(at: float, form: str = "%Y-%m-%dT%H:%M:%S") -> str:
+    from datetime import datetime
+
+    return datetime.fromtimestamp(at).strftime(form)
+
+
+FUNCTIONS: Mapping[str, Any] = {
+    "add": add,
+    "build_schedule_item": build_schedule_item,
+    "delete": delete,
+    "disable": disable,
+    "disable_job": disable_job,
+    "enable": enable,
+    "enable_job": enable_job,
+    "is_enabled": is_enabled,
+    "job_status": job_status,
+    "list": list_,
+    "modify": modify,
+    "purge": purge,
+    "reload": reload_,
+    "run_job": run_job,
+    "save": save_,
+    "show_next_fire_time": show_next_fire_time,
+    "skip_job": skip_job,
+}

@@ -1,0 +1,148 @@
+"""state.high, template, template_str and top: states that are given with the call, compiled as an SLS of the tree is.
+
+They compile here (`--local`): the controller's document has only what the controller compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minion.execution.context import Context
+from minion.execution.errors import CallFailed
+from minion.modules.state.runs import compiler_of, good, override_of, run_chunks, testing, turn
+
+if TYPE_CHECKING:
+    from highstate.types import Files
+    from minion.worker.lowstate_sources import RootsCompiler
+
+_NAME = "given_with_the_call"
+
+
+def high(
+    context: Context,
+    data: Mapping[str, Any],
+    test: bool | None = None,
+    queue: Any = None,
+    *,
+    pillar: Any = None,
+    concurrent: bool = False,
+) -> dict[str, Any]:
+    """Run high data: `{id: {file.absent: [{name: /tmp/x}]}}`."""
+    import yaml
+
+    if not isinstance(data, Mapping):
+        raise CallFailed("high data is a mapping of IDs to states")
+    with turn(context, queue, concurrent):
+        return _run(context, "#!yaml\n" + yaml.safe_dump(dict(data), sort_keys=False), test, pillar)
+
+
+def template_str(
+    context: Context,
+    tem: str,
+    queue: Any = None,
+    *,
+    test: bool | None = None,
+    pillar: Any = None,
+    concurrent: bool = False,
+) -> dict[str, Any]:
+    """Run the text of an SLS."""
+    with turn(context, queue, concurrent):
+        return _run(context, str(tem), test, pillar)
+
+
+def template(
+    context: Context,
+    tem: str,
+    queue: Any = None,
+    *,
+    test: bool | None = None,
+    pillar: Any = None,
+    concurrent: bool = False,
+) -> dict[str, Any]:
+    """Run an SLS file of this machine."""
+    place = Path(tem if tem.endswith(".sls") else f"{tem}.sls")
+    if not place.is_file():
+        raise CallFailed(f"Specified SLS {tem} on local filesystem cannot be found.")
+    with turn(context, queue, concurrent):
+        return _run(context, place.read_text(), test, pillar)
+
+
+def top(
+    context: Context,
+    topfn: str,
+    test: bool | None = None,
+    queue: Any = None,
+    *,
+    pillar: Any = None,
+    saltenv: str | None = None,
+    pillarenv: str | None = None,
+    concurrent: bool = False,
+) -> dict[str, Any]:
+    """Run what another top file of the tree gives this minion."""
+    compiler = _roots(context, saltenv, pillarenv)
+    path = topfn.removeprefix("salt://")
+    with turn(context, queue, concurrent):
+        compiled = replace(compiler, opts={**compiler.opts, "state_top": path}).highstate(override_of(pillar))
+        return run_chunks(context, good(compiled), compiled.pillar, testing(context, test))
+
+
+def _run(context: Context, text: str, test: Any, pillar: Any) -> dict[str, Any]:
+    compiler = _roots(context)
+    files: Files = _With(compiler.files, f"{_NAME}.sls", text.encode())
+    compiled = replace(compiler, files=files).sls([_NAME], "base", override_of(pillar))
+    chunks = [replace(chunk, sls="") for chunk in good(compiled)]
+    return run_chunks(context, chunks, compiled.pillar, testing(context, test))
+
+
+def _roots(context: Context, saltenv: str | None = None, pillarenv: str | None = None) -> RootsCompiler:
+    from minion.worker.lowstate_sources import RootsCompiler
+
+    compiler = compiler_of(context, saltenv, pillarenv)
+    if not isinstance(compiler, RootsCompiler):
+        raise CallFailed("the controller compiles for this minion: states given with the call need --local")
+    return compiler
+
+
+@dataclass(frozen=True)
+class _With:
+    """A tree with one file more, in every environment."""
+
+    files: Files
+    path: str
+    data: bytes
+
+    @property
+    def digest(self) -> str:
+        """Names this tree."""
+        from highstate.files import blob_id
+
+        return f"{self.files.digest}+{blob_id(self.data)}"
+
+    def saltenvs(self) -> Sequence[str]:
+        """Those of the tree; base in any case."""
+        return self.files.saltenvs() or ["base"]
+
+    def read(self, path: str, saltenv: str = "base") -> bytes:
+        """Content of a file."""
+        return self.data if path == self.path else self.files.read(path, saltenv)
+
+    def oid(self, path: str, saltenv: str = "base") -> str | None:
+        """Content id of a file."""
+        from highstate.files import blob_id
+
+        return blob_id(self.data) if path == self.path else self.files.oid(path, saltenv)
+
+    def mode(self, path: str, saltenv: str = "base") -> int | None:
+        """Permission bits of a file."""
+        return 0o644 if path == self.path else self.files.mode(path, saltenv)
+
+    def list(self, prefix: str = "", saltenv: str = "base") -> Sequence[str]:
+        """Paths at or below a folder."""
+        found = self.files.list(prefix, saltenv)
+        return sorted([*found, self.path]) if not prefix or prefix == self.path else found
+
+
+FUNCTIONS: Mapping[str, Any] = {"high": high, "template": template, "template_str": template_str, "top": top}

@@ -1,0 +1,202 @@
+"""Runs of states that execution functions ask for: where chunks come from, and how they are run.
+
+Called by `minion.modules.state.module` and its files beside, and by the worker for the engine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from minion.execution.context import Compiler, Context
+from minion.execution.errors import CallFailed, CompileFailed, OthersRun
+
+if TYPE_CHECKING:
+    from highstate.types import Chunk, Compiled
+    from minion.engine.engine import StateEngine
+    from minion.machine.machine import LocalMachine
+
+
+def compiler_of(context: Context, saltenv: str | None = None, pillarenv: str | None = None) -> Compiler:
+    """Where lowstates come from, with these instead of the configured ones; CallFailed when there is nowhere."""
+    if context.make_compiler is None:
+        raise CallFailed("there is neither a controller's desired state here, nor file_roots to compile from (--local)")
+    compiler = context.make_compiler()
+    given = {key: str(env) for key, env in (("saltenv", saltenv), ("pillarenv", pillarenv)) if env}
+    if not given:
+        return compiler
+    from minion.worker.lowstate_sources import RootsCompiler
+
+    if not isinstance(compiler, RootsCompiler):
+        raise CallFailed(f"the controller compiles for this minion: {' and '.join(given)} work with --local only")
+    return replace(compiler, opts={**compiler.opts, **given})
+
+
+def env_of(context: Context, saltenv: str | None) -> str:
+    """The environment of an SLS: as the call says, else as the configuration does."""
+    return str(saltenv or context.opts.get("saltenv") or "base")
+
+
+def pillar_with(context: Context, pillar: Any) -> Mapping[str, Any]:
+    """The pillar, with the `pillar=` of a call over it."""
+    override = override_of(pillar)
+    if not override:
+        return context.pillar
+    from highstate.traverse import merge
+
+    return merge(context.pillar, override)
+
+
+def good(compiled: Compiled) -> tuple[Chunk, ...]:
+    """The lowstate; CompileFailed when there is none."""
+    if compiled.errors:
+        raise CompileFailed(compiled.errors)
+    return compiled.lowstate
+
+
+def high_of(compiled: Compiled) -> dict[str, Any]:
+    """The high data; CallFailed when there is none."""
+    if good(compiled) and not compiled.highstate:
+        raise CallFailed("the controller sends low chunks, not high data: see state.show_lowstate")
+    return dict(compiled.highstate)
+
+
+def names_of(mods: Any) -> list[str]:
+    """Names of SLS, given as a list or with commas."""
+    listed = mods if isinstance(mods, list) else str(mods).split(",")
+    return [str(name).strip() for name in listed if str(name).strip()]
+
+
+def override_of(pillar: Any) -> Mapping[str, Any] | None:
+    """The `pillar=` of a call."""
+    if pillar in (None, ""):
+        return None
+    if not isinstance(pillar, Mapping):
+        raise CallFailed(f"pillar must be a mapping, as in pillar='{{key: value}}'; not {pillar!r}")
+    return pillar
+
+
+def without(chunks: tuple[Chunk, ...], exclude: Any) -> tuple[Chunk, ...]:
+    """Without those of an excluded SLS, or with an excluded ID (`{id: x}`)."""
+    if not exclude:
+        return chunks
+    entries = exclude if isinstance(exclude, list) else str(exclude).split(",")
+    ids = {str(entry["id"]) for entry in entries if isinstance(entry, Mapping) and "id" in entry}
+    names = {
+        str(entry.get("sls")) if isinstance(entry, Mapping) else str(entry).strip()
+        for entry in entries
+        if not isinstance(entry, Mapping) or "sls" in entry
+    }
+    return tuple(chunk for chunk in chunks if chunk.id not in ids and chunk.sls not in names)
+
+
+@contextmanager
+def turn(context: Context, queue: Any, concurrent: Any) -> Iterator[None]:
+    """The turn to run states. OthersRun when it is another's, and `queue` (or the option `state_queue`) is not set."""
+    from minion.spool.state_queue import Conflict
+
+    if context.turns is None:
+        yield
+        return
+    queue = context.opts.get("state_queue", False) if queue is None else queue
+    may_wait = queue if isinstance(queue, bool | int) else False  # as Salt reads whatever else there is
+    with ExitStack() as held:
+        try:
+            held.enter_context(context.turns.taken(may_wait, bool(concurrent)))
+        except Conflict as error:
+            raise OthersRun(str(error)) from error
+        yield
+
+
+def testing(context: Context, test: Any) -> bool:
+    """Whether a run only predicts: as the call says, else as the configuration does."""
+    return bool(context.opts.get("test", False) if test is None else test)
+
+
+def nothing_matches() -> dict[str, Any]:
+    """What a highstate of nothing gives, which is a failure."""
+    said = "No Top file or master_tops data matches found. Please see master log for details."
+    entry = {"name": "No States", "result": False, "comment": said, "changes": {}, "__run_num__": 0}
+    return {"no_|-states_|-states_|-None": entry}
+
+
+def run_chunks(
+    context: Context,
+    chunks: Sequence[Chunk],
+    pillar: Mapping[str, Any],
+    test: bool,
+    others: Sequence[Chunk] = (),
+) -> dict[str, Any]:
+    """Run chunks; `others` count as done, so that requisites on them are satisfied."""
+    from highstate.desired import chunk_keys
+    from highstate.run import as_running, not_run, run
+    from highstate.types import StateResult
+
+    sync_for(context, chunks)
+    keyed = chunk_keys(others or chunks)
+    wanted = set(map(id, chunks))
+    known = {
+        key: StateResult(name=chunk.name, result=True, comment="Not part of this run")
+        for key, chunk in keyed.items()
+        if id(chunk) not in wanted
+    }
+    machine = context.machine_with(pillar)
+    engine = engine_of(context, machine, test=test)
+    around = context.make_surroundings() if context.make_surroundings else None
+    results = run(keyed, engine, test=test, clock=time.time, known=known, failhard=context.failhard, around=around)
+    if around is not None and around.stopping():
+        results |= not_run(keyed, results, known, "the run was ended by a signal")
+    ran = as_running(keyed, results)
+    return {key: {**entry, "__sls__": entry["__sls__"] or None} for key, entry in ran.items()}
+
+
+def engine_of(context: Context, machine: LocalMachine, *, test: bool) -> StateEngine:
+    """The executor of a run: built-in states and those of the tree."""
+    from extmods.states import CallableStates
+    from minion.engine.engine import StateEngine
+    from minion.execution.loader import Modules
+
+    context.testing = test
+    return StateEngine(
+        machine,
+        Modules(context),
+        test=test,
+        backup_dir=context.backup_dir,
+        user_states=CallableStates(context.user_modules),
+        reload=context.reload,
+    )
+
+
+def sync_for(context: Context, chunks: Iterable[Chunk]) -> None:
+    """Bring user modules up to date where there are any, or where a chunk is of a state that is not built in.
+
+    Each question costs a way to the controller and back, so a tree that has none is not asked for them at every run.
+    Where it does not answer, what was synced last will do.
+    """
+    from extmods.store import KINDS
+    from minion.engine.registry import MODULES
+
+    if not context.has_user_modules() and all(chunk.state in MODULES for chunk in chunks):
+        return
+    try:
+        context.sync_user_modules(KINDS)
+    except OSError as error:
+        import logging
+
+        logging.getLogger(__name__).warning("event=user_modules_not_synced error=%s", error)
+
+
+def refuse_disabled(context: Context, names: Sequence[str]) -> None:
+    """CallFailed when one of these may not run (`state.disable`)."""
+    import fnmatch
+
+    for pattern in context.grains.get("state_runs_disabled") or () if context.config_dir else ():
+        found = fnmatch.filter(names, str(pattern))
+        if found:
+            raise CallFailed(
+                f"The state file '{found[0]}' is currently disabled by '{pattern}', to re-enable, run state.enable "
+                f"{pattern}."
+            )

@@ -1,0 +1,1 @@
+"""Execution modules that ask the operating system: disks, mounts, processes, services, kernel, time."""

@@ -1,0 +1,1 @@
+"""Package managers behind one port."""

@@ -1,0 +1,170 @@
+"""The port of package managers, and which one this machine has.
+
+Used by `minion.states.pkg.state` and `minion.modules.pkg.module`. Providers: `apt`, `dnf`, `yum`, `zypper`, `apk`,
+`pacman` and `pkgng` in this package; another one comes beside them and into `package_manager`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from minion.machine.plan import Machine, Reader, StateFailed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Package:
+    """A package that the machine knows, installed or with files of it left behind."""
+
+    name: str
+    """As it is asked for: with `:arch` only where it is not the machine's own architecture."""
+    version: str
+    installed: bool
+    """False: removed, but its configuration files are still there."""
+    held: bool = False
+    provides: tuple[str, ...] = ()
+    """Names of virtual packages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Available:
+    """What the repositories offer under a name."""
+
+    candidate: str
+    """The version that an installation without a version takes."""
+    versions: tuple[str, ...] = ()
+    """Every version that can be had, newest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A package to be installed; an empty version means the candidate."""
+
+    name: str
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A package whose version a transaction changes; an empty string stands for not installed."""
+
+    name: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallOptions:
+    """How an installation is done."""
+
+    fromrepo: str = ""
+    """The release that is preferred (`bookworm-backports`)."""
+    recommends: bool = True
+    change_held: bool = False
+    """Whether packages on hold may be changed too."""
+    only_upgrade: bool = False
+    """Whether packages that are not there stay away (apt's alone)."""
+    reinstall: bool = False
+    """Whether packages that are there are installed once more."""
+
+
+class PackageManager(Protocol):
+    """What states need from a package manager. Names that it could take for something else are refused."""
+
+    def packages(self, machine: Reader) -> Mapping[str, Package]:
+        """Name -> what the machine has of it."""
+
+    def available(self, machine: Reader, names: Sequence[str], fromrepo: str = "") -> Mapping[str, Available]:
+        """Name -> what can be had; names of which nothing can be had are missing."""
+
+    def compare(self, left: str, right: str) -> int:
+        """Order of two versions: -1, 0 or 1."""
+
+    def refresh(self, machine: Reader, *, older_than: int | None) -> str:
+        """Fetch the lists of packages anew when they are older than so many minutes (None: in any case).
+
+        Changes nothing of what is installed. Says what went wrong, or the empty string.
+        """
+
+    def predict_install(
+        self, machine: Reader, targets: Sequence[Target], options: InstallOptions
+    ) -> Sequence[Step] | None:
+        """All that an installation would change, dependencies too; None when it cannot be told."""
+
+    def predict_remove(self, machine: Reader, names: Sequence[str], *, purge: bool) -> Sequence[Step] | None:
+        """All that a removal would change, dependents too; None when it cannot be told."""
+
+    def install(self, machine: Machine, targets: Sequence[Target], options: InstallOptions) -> None:
+        """Install; StateFailed with what the package manager said."""
+
+    def remove(self, machine: Machine, names: Sequence[str], *, purge: bool) -> None:
+        """Remove; with their configuration when `purge`."""
+
+    def predict_upgrade(self, machine: Reader, names: Sequence[str], *, whole: bool) -> Sequence[Step]:
+        """What an upgrade (of these alone, when there are names) would change; `whole`: others may come and go."""
+
+    def upgrade(self, machine: Machine, names: Sequence[str], *, whole: bool) -> None:
+        """Upgrade; StateFailed with what the package manager said."""
+
+    def install_files(self, machine: Machine, paths: Sequence[str]) -> None:
+        """Install package files, and what they depend on; StateFailed with what the package manager said."""
+
+    def downloaded(self, machine: Reader) -> Mapping[str, Collection[str]]:
+        """Name -> the versions whose files are in the cache; StateFailed where that cannot be told."""
+
+    def download(self, machine: Machine, targets: Sequence[Target], options: InstallOptions) -> None:
+        """Fetch package files into the cache, and install nothing."""
+
+    def hold(self, machine: Machine, names: Sequence[str], *, held: bool) -> None:
+        """Keep packages at their version, or let them go again."""
+
+    def groups(self, machine: Reader, name: str) -> Sequence[str] | None:
+        """The packages that a group stands for; None when there is no such group, or when there are no groups."""
+
+    def check_name(self, name: str) -> None:
+        """StateFailed when this cannot be the name of a package."""
+
+    def check_version(self, name: str, version: str) -> None:
+        """StateFailed when this cannot be a version of a package."""
+
+
+def package_manager(machine: Reader) -> PackageManager:
+    """The package manager of this machine; StateFailed when there is none that is known.
+
+    Told by the programs that are there: a Debian on which somebody put rpm has still dpkg first.
+    """
+    if machine.stat("/usr/bin/dpkg-query") and machine.stat("/usr/bin/apt-get"):
+        from minion.providers.pkg.apt import Apt
+
+        return Apt()
+    for program in ("dnf5", "dnf"):
+        if machine.stat(f"/usr/bin/{program}"):
+            from minion.providers.pkg.dnf import Dnf
+
+            return Dnf(program)
+    if machine.stat("/usr/bin/yum"):
+        from minion.providers.pkg.yum import Yum
+
+        return Yum()
+    if machine.stat("/usr/bin/zypper"):
+        from minion.providers.pkg.zypper import Zypper
+
+        return Zypper()
+    if machine.stat("/sbin/apk"):
+        from minion.providers.pkg.apk import Apk
+
+        return Apk()
+    if machine.stat("/usr/bin/pacman"):
+        from minion.providers.pkg.pacman import Pacman
+
+        return Pacman()
+    if machine.stat("/usr/local/sbin/pkg") or machine.stat("/usr/sbin/pkg"):
+        from minion.providers.pkg.pkgng import PkgNg
+
+        return PkgNg()
+    system = machine.grains.get("osfullname") or "this system"
+    raise StateFailed(
+        f"No package manager that pkg states can use was found on {system}: apt, dnf, yum, zypper, apk, pacman "
+        "and pkg are known"
+    )

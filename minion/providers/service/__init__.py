@@ -1,0 +1,1 @@
+"""Service managers behind one port."""

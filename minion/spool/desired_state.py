@@ -1,0 +1,122 @@
+"""The desired document that this minion holds: kept on disk, patched by `Desire`, read by every run.
+
+The agent owns it. It keeps only the digest, the generation and the drift schedule in memory; a worker reads the
+document itself from the file (or from the hard link in its run's folder). Nothing here runs a chunk.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from highstate.desired import Desired
+from minion.spool.journal import write_durably
+from wire import patch
+from wire.errors import PatchMismatch
+from wire.messages import Desire, Preview
+
+log = logging.getLogger(__name__)
+
+FILE_NAME = "desired.msgpack"
+
+
+class _Stored(msgspec.Struct, frozen=True):
+    generation: int
+    digest: str
+    document: msgspec.Raw  # packed as it is digested, so that the file can be checked without unpacking it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldDocument:
+    """A document as it stood on disk."""
+
+    generation: int
+    digest: str
+    desired: Desired
+
+
+class Holding:
+    """What is held. A file that is missing or damaged is as good as none: the controller sends the whole again."""
+
+    def __init__(self, cachedir: Path) -> None:
+        self.path = cachedir / FILE_NAME
+        self.generation = 0
+        self.digest = ""
+        self.drift: Mapping[str, Any] = {}
+        self.schedule: Any = None
+        self.mine_functions: Any = None
+        try:
+            held = read_document(self.path)
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError) as error:
+            log.warning("event=desired_unreadable path=%s treated_as=empty error=%s", self.path, error)
+            return
+        self._remember(held)
+
+    def accept(self, desire: Desire) -> None:
+        """Hold what `desire` says; on disk when this returns. PatchMismatch when it does not fit what is held."""
+        if desire.digest == self.digest:
+            self.generation = desire.generation
+            return
+        document = self._patched(desire.base, desire.patch, desire.digest)
+        held = HeldDocument(generation=desire.generation, digest=desire.digest, desired=_desired(document))
+        write_durably(self.path, _pack(desire.generation, desire.digest, document))
+        self._remember(held)
+
+    def packed_preview(self, preview: Preview) -> bytes:
+        """The document of a preview, as `read_document` reads it. PatchMismatch as above. Nothing is stored."""
+        document = self._patched(preview.base, preview.patch, preview.digest)
+        _desired(document)
+        return _pack(0, preview.digest, document)
+
+    def _patched(self, base: str, difference: Any, digest: str) -> Any:
+        if base and base != self.digest:
+            raise PatchMismatch(f"the patch is for {base[:12]}, and {self.digest[:12] or 'nothing'} is held")
+        old = _unpack(self.path).document if base else None
+        document = patch.apply({} if old is None else msgspec.msgpack.decode(old), difference)
+        if patch.digest(document) != digest:
+            raise PatchMismatch(f"the patched document is not {digest[:12]}")
+        return document
+
+    def _remember(self, held: HeldDocument) -> None:
+        self.generation, self.digest, self.drift = held.generation, held.digest, held.desired.drift
+        self.schedule = held.desired.pillar.get("schedule")
+        self.mine_functions = held.desired.pillar.get("mine_functions")
+
+
+def read_document(path: Path) -> HeldDocument:
+    """A document from disk, checked against its digest. OSError when there is none, ValueError when it is damaged."""
+    stored = _unpack(path)
+    document = msgspec.msgpack.decode(stored.document)
+    if patch.digest(document) != stored.digest:
+        raise ValueError("the content does not match its digest")
+    try:
+        desired = _desired(document)
+    except PatchMismatch as error:
+        raise ValueError(str(error)) from error
+    return HeldDocument(generation=stored.generation, digest=stored.digest, desired=desired)
+
+
+def _unpack(path: Path) -> _Stored:
+    try:
+        return msgspec.msgpack.decode(path.read_bytes(), type=_Stored)
+    except msgspec.MsgspecError as error:
+        raise ValueError(str(error)) from error
+
+
+def _pack(generation: int, digest: str, document: Any) -> bytes:
+    raw = msgspec.Raw(msgspec.msgpack.encode(document))
+    return msgspec.msgpack.encode(_Stored(generation, digest, raw))
+
+
+def _desired(document: Any) -> Desired:
+    try:
+        return Desired.from_document(document)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise PatchMismatch(f"this is no desired document: {type(error).__name__} {error}") from error

@@ -1,0 +1,219 @@
+"""Files of the controller's tree, as a worker reads them: `salt://` paths become contents, each fetched once.
+
+    path  -> oid      from the held document where it names the file, otherwise asked of the controller
+    oid   -> content  from the cache on disk, otherwise fetched in chunks, verified and kept
+
+Made by the worker for `LocalMachine`. It speaks to the agent only, which forwards to the controller.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from highstate.desired import Desired
+from highstate.files import blob_id
+from highstate.salt_urls import split_salt_url
+from highstate.types import Chunk
+from minion.spool.journal import write_durably
+from wire.messages import Blob, FileFound, FileList, FindFile, GetBlob, GetMine, ListFiles, Refused, ToMinion
+
+CACHE_BYTES = 512 * 1024 * 1024
+"""Most that the cache keeps; what was not used longest goes first."""
+
+CACHE_SECONDS = 90 * 24 * 3600.0
+"""Contents that were not used for so long go."""
+
+LARGEST_FILE = 1024 * 1024 * 1024
+"""Bytes; a larger file is refused, since states hold a content in memory."""
+
+Question = FindFile | ListFiles | GetBlob | GetMine
+AnswerT = TypeVar("AnswerT", FileFound, FileList, Blob)
+
+
+class SourceUnavailable(OSError):
+    """The file cannot be had now: the controller is away, or its answer does not fit."""
+
+
+class Controller(Protocol):
+    """Where questions go."""
+
+    def ask(self, question: Question) -> ToMinion:
+        """The answer to one question, or `Refused` with the reason why there is none."""
+
+
+class BlobCache:
+    """Contents by git's blob id, in `cachedir/blobs/ab/cdef...`. Several workers may use it at once."""
+
+    def __init__(self, cachedir: Path) -> None:
+        self.path = cachedir / "blobs"
+
+    def get(self, oid: str) -> bytes | None:
+        """A content; a file whose content does not fit its name is removed."""
+        path = self._of(oid)
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        if blob_id(data) != oid:
+            path.unlink(missing_ok=True)
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)  # the time of the last use: what `trim` goes by
+        return data
+
+    def put(self, oid: str, data: bytes) -> None:
+        """Keep a content that was verified."""
+        path = self._of(oid)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_durably(path, data)
+
+    def trim(self, now: float, *, most_bytes: int = CACHE_BYTES, most_seconds: float = CACHE_SECONDS) -> int:
+        """Remove what is too old or too much, the longest unused first. How many files went."""
+        found = []
+        for path in self.path.glob("*/*"):
+            with contextlib.suppress(FileNotFoundError):
+                status = path.stat()
+                found.append((status.st_mtime, status.st_size, path))
+        found.sort(reverse=True)
+        total = removed = 0
+        for used, size, path in found:
+            total += size
+            if total > most_bytes or now - used > most_seconds:
+                path.unlink(missing_ok=True)
+                removed += 1
+        return removed
+
+    def _of(self, oid: str) -> Path:
+        if len(oid) not in (40, 64) or not all(c in "0123456789abcdef" for c in oid):
+            raise SourceUnavailable(f"{oid[:80]!r} is no content id")
+        return self.path / oid[:2] / oid[2:]
+
+
+class HeldFiles:
+    """The tree as far as a minion knows it: what its document names, and the controller for the rest."""
+
+    def __init__(self, desired: Desired, cache: BlobCache, controller: Controller) -> None:
+        self._held = desired.files
+        self._held_modes = desired.modes
+        self._whole = frozenset(_recursed(desired.chunks.values()))
+        self._cache = cache
+        self._controller = controller
+        self._found: dict[tuple[str, str], str] = {}
+        self._modes: dict[tuple[str, str], int] = {}
+        self._listed: dict[tuple[str, str], Mapping[str, str]] = {}
+        self._requests = 0
+
+    @property
+    def digest(self) -> str:
+        """A minion does not know the whole tree, so nothing names it."""
+        return ""
+
+    def saltenvs(self) -> Sequence[str]:
+        """Environments that the document names, `base` at least."""
+        return sorted({"base", *self._held})
+
+    def read(self, path: str, saltenv: str = "base") -> bytes:
+        """Content of a file. FileNotFoundError when there is none, SourceUnavailable when it cannot be had now."""
+        oid = self.oid(path, saltenv)
+        if oid is None:
+            raise FileNotFoundError(f"salt://{path} (saltenv {saltenv})")
+        data = self._cache.get(oid)
+        if data is None:
+            data = self._fetch(oid, f"salt://{path}")
+            self._cache.put(oid, data)
+        return data
+
+    def oid(self, path: str, saltenv: str = "base") -> str | None:
+        """Content id of a file, None when there is no such file."""
+        held = self._held.get(saltenv, {}).get(path)
+        if held is not None:
+            return held
+        if (saltenv, path) not in self._found:
+            question = FindFile(request=self._next(), path=path, saltenv=saltenv)
+            self._found[saltenv, path] = self._ask(question, FileFound, f"salt://{path}").oid
+        return self._found[saltenv, path] or None
+
+    def mode(self, path: str, saltenv: str = "base") -> int | None:
+        """Permission bits of a file, None when there is no such file. SourceUnavailable when nobody can tell now."""
+        held = self._held_modes.get(saltenv, {}).get(path)
+        if held is not None:
+            return held
+        if (saltenv, path) not in self._modes:
+            question = FindFile(request=self._next(), path=path, saltenv=saltenv)
+            found = self._ask(question, FileFound, f"salt://{path}")
+            self._modes[saltenv, path] = (found.mode or 0o644) if found.oid else 0
+        return self._modes[saltenv, path] or None
+
+    def list(self, prefix: str = "", saltenv: str = "base") -> Sequence[str]:
+        """Paths at or below a folder, sorted."""
+        folder = prefix.strip("/")
+        if (saltenv, folder) not in self._listed:
+            self._listed[saltenv, folder] = self._listing(folder, saltenv)
+        return sorted(self._listed[saltenv, folder])
+
+    def _listing(self, folder: str, saltenv: str) -> Mapping[str, str]:
+        if any(folder == whole or folder.startswith(whole + "/") for env, whole in self._whole if env == saltenv):
+            # The compile names every file that a file.recurse takes: no need to ask, and right for this document.
+            named = self._held.get(saltenv, {})
+            below = {path: oid for path, oid in named.items() if path == folder or path.startswith(folder + "/")}
+            if below:
+                return below
+        question = ListFiles(request=self._next(), prefix=folder, saltenv=saltenv)
+        answer = self._ask(question, FileList, f"salt://{folder}")
+        self._found.update({(saltenv, path): oid for path, oid in answer.files.items()})
+        self._modes.update({(saltenv, path): answer.modes.get(path, 0o644) for path in answer.files})
+        return answer.files
+
+    def _fetch(self, oid: str, shown: str) -> bytes:
+        data = bytearray()
+        while True:
+            blob = self._ask(GetBlob(request=self._next(), oid=oid, offset=len(data)), Blob, shown)
+            if blob.total < 0:
+                raise SourceUnavailable(f"{shown}: the controller does not have the content {oid[:12]} any more")
+            if blob.total > LARGEST_FILE:
+                raise SourceUnavailable(f"{shown}: {blob.total} bytes are more than the {LARGEST_FILE} that are read")
+            if blob.offset != len(data) or (not blob.data and len(data) < blob.total):
+                raise SourceUnavailable(f"{shown}: the controller sent another part of the file than was asked for")
+            data += blob.data
+            if len(data) >= blob.total:
+                break
+        if blob_id(bytes(data)) != oid:
+            raise SourceUnavailable(f"{shown}: what arrived is not the content {oid[:12]}")
+        return bytes(data)
+
+    def _ask(self, question: Question, wanted: type[AnswerT], shown: str) -> AnswerT:
+        answer = self._controller.ask(question)
+        if isinstance(answer, Refused):
+            raise SourceUnavailable(f"{shown}: {answer.message}")
+        if not isinstance(answer, wanted):
+            raise SourceUnavailable(f"{shown}: an answer of another kind came: {type(answer).__name__}")
+        return answer
+
+    def _next(self) -> int:
+        self._requests += 1
+        return self._requests
+
+
+def _recursed(chunks: Iterable[Chunk]) -> Iterator[tuple[str, str]]:
+    """(saltenv, folder) of every folder that the chunks copy, as `highstate.content` reads them."""
+    for chunk in chunks:
+        if (chunk.state, chunk.fun) != ("file", "recurse"):
+            continue
+        source = chunk.arguments.get("source")
+        if isinstance(source, str) and source.startswith("salt://"):
+            path, saltenv = split_salt_url(source, chunk.saltenv)
+            yield saltenv, path
+
+
+def cache_needs_trim(cachedir: Path, now: float, *, every: float = 24 * 3600.0) -> bool:
+    """Whether the cache was not trimmed for a day; says yes once."""
+    stamp = cachedir / "blobs.trimmed"
+    with contextlib.suppress(FileNotFoundError):
+        if now - stamp.stat().st_mtime < every:
+            return False
+    stamp.touch(mode=0o600)
+    return True

@@ -1,0 +1,63 @@
+"""cmd.script: a script of the tree, run from a file of its own that nobody else can write.
+
+Called by `minion.states.cmd.state`. The file lies in the working directory when one is given, as Salt has it, and is
+removed whatever the script does.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import secrets
+import shlex
+from collections.abc import Callable
+
+from highstate.salt_urls import split_salt_url
+from minion.machine.plan import Completed, Machine, Reader, StateFailed, Value
+
+Runner = Callable[[Machine, str], Completed]
+
+
+def source_of(name: str, source: Value) -> tuple[str, str]:
+    """Path of the script and its arguments as one text: both may stand in `name`."""
+    words = str(name).split(None, 1)
+    return str(source or words[0]), words[1] if len(words) > 1 else ""
+
+
+def content(machine: Reader, path: str, saltenv: str, template: Value, context: Value) -> bytes:
+    """The script; StateFailed when it cannot be had."""
+    if not path.startswith("salt://"):
+        if not path.startswith("/"):
+            raise StateFailed(f"The script {path!r} must be salt://…, or a path on the machine")
+        try:
+            return machine.read(path)
+        except OSError as error:
+            raise StateFailed(f"Unable to read script {path}: {error.strerror}") from error
+    place, env = split_salt_url(path, saltenv)
+    try:
+        if template:
+            if template != "jinja":
+                raise StateFailed(f"cmd.script renders with jinja, not with {template!r}")
+            return machine.render(place, env, dict(context or {}))
+        return machine.source(place, env)
+    except FileNotFoundError:
+        raise StateFailed(f"Unable to cache script {path} from saltenv '{saltenv}'") from None
+
+
+def run_script(
+    machine: Machine, data: bytes, args: Value, cwd: str | None, owner: str | None, run: Runner
+) -> Completed:
+    """Write it, run it with its arguments, remove it."""
+    if cwd is not None and machine.stat(cwd) is None:
+        raise StateFailed(f'Desired working directory "{cwd}" is not available')
+    path = posixpath.join(cwd or "/tmp", f".saltern-script-{secrets.token_hex(8)}")  # noqa: S108  (a name not to guess)
+    listed = [str(one) for one in args] if isinstance(args, list | tuple) else None
+    line = shlex.join(listed) if listed is not None else str(args or "")
+    try:
+        machine.write(path, data, mode="0500")
+        if owner is not None:
+            machine.chown(path, owner, None)
+        if not data.startswith(b"#!"):
+            return run(machine, f"/bin/sh {path} {line}".rstrip())
+        return run(machine, f"{path} {line}".rstrip())
+    finally:
+        machine.remove(path)

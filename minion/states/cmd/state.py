@@ -1,0 +1,221 @@
+"""The state module `cmd`: commands that run, each time or when something that they watch has changed.
+
+Behaviour: doc/ref/states/all/salt.states.cmd. `creates`, `unless` and `onlyif` are the engine's. A command acts
+whenever it runs, so no second plan is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from minion.machine.environment import environment
+from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.states.cmd.output import reread
+from minion.states.cmd.script import content, run_script, source_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _How:
+    """How a command is run, and what counts as success."""
+
+    cwd: str | None
+    env: Mapping[str, str] | None
+    runas: str | None
+    timeout: float | None
+    stdin: str | None
+    hide_output: bool
+    stateful: bool
+    codes: frozenset[int]
+    stdout: tuple[str, ...]
+    stderr: tuple[str, ...]
+
+    def run(self, machine: Machine, command: list[str] | str) -> Completed:
+        """Run it."""
+        return machine.run(
+            command, cwd=self.cwd, env=self.env, runas=self.runas, timeout=self.timeout, stdin=self.stdin
+        )
+
+    def shown(self, done: Completed, name: str) -> Mapping[str, Value]:
+        """What stands in `changes`; StateFailed when it did not succeed."""
+        said: dict[str, Value] = {
+            "pid": done.pid,
+            "retcode": 0 if not done.timed_out and self._forgiven(done) else done.returncode,
+            "stdout": "" if self.hide_output else done.stdout.rstrip("\n"),
+            "stderr": "" if self.hide_output else done.stderr.rstrip("\n"),
+        }
+        if self.stateful:
+            changes = reread(said)
+            if said["retcode"]:
+                comment = str(changes.pop("__comment__", ""))
+                raise StateFailed(comment or f'Command "{name}" run', changes)
+            return changes
+        if said["retcode"]:
+            raise StateFailed(f'Command "{name}" run', said)
+        return said
+
+    def _forgiven(self, done: Completed) -> bool:
+        """Whether its exit code is one of `success_retcodes`, or its output makes a success of any."""
+        if done.returncode in self.codes:
+            return True
+        return done.stdout.rstrip("\n") in self.stdout or done.stderr.rstrip("\n") in self.stderr
+
+
+def run(
+    machine: Reader,
+    name: str,
+    *,
+    cwd: Value = None,
+    root: Value = None,
+    env: Value = None,
+    prepend_path: Value = None,
+    runas: Value = None,
+    shell: Value = None,
+    timeout: Value = None,
+    stdin: Value = None,
+    stateful: Value = False,
+    ignore_timeout: bool = False,
+    success_retcodes: Value = None,
+    success_stdout: Value = None,
+    success_stderr: Value = None,
+    hide_output: bool = False,
+) -> Plan:
+    """The plan of cmd.run: one act, which is the command."""
+    if not isinstance(name, str) or not name.strip():
+        raise StateFailed(f"The command must be text, not {name!r}")
+    how = _how(
+        (cwd, env, runas, timeout, stdin, hide_output, stateful),
+        (success_retcodes, success_stdout, success_stderr),
+        prepend_path,
+    )
+    command: list[str] | str = [str(shell), "-c", name] if shell else name
+    if root:
+        command = ["chroot", str(root), str(shell or "/bin/sh"), "-c", name]
+
+    def act(machine: Machine) -> Mapping[str, Value]:
+        done = how.run(machine, command)
+        if done.timed_out and ignore_timeout:
+            return {"__comment__": f'Command "{name}" timed out, which is to be ignored'}
+        return how.shown(done, name)
+
+    note = f'; its own test, "{one}", is not run by a plan' if (one := _test_name(stateful)) else ""
+    return Plan(
+        changes=(Change(key="cmd", shown=name, foreseen=True, act=act),),
+        pending=f'Command "{name}" would have been executed{note}',
+        done=f'Command "{name}" run',
+        converges=False,
+    )
+
+
+def script(
+    machine: Reader,
+    name: str,
+    *,
+    source: Value = None,
+    args: Value = None,
+    template: Value = None,
+    context: Value = None,
+    defaults: Value = None,
+    saltenv: str = "base",
+    cwd: Value = None,
+    env: Value = None,
+    runas: Value = None,
+    shell: Value = None,
+    timeout: Value = None,
+    stdin: Value = None,
+    stateful: Value = False,
+    success_retcodes: Value = None,
+    success_stdout: Value = None,
+    success_stderr: Value = None,
+    hide_output: bool = False,
+) -> Plan:
+    """The plan of cmd.script: one act, which is the script. It is fetched and rendered by the plan already."""
+    for word, given in (("context", context), ("defaults", defaults)):
+        if given is not None and not isinstance(given, Mapping):
+            raise StateFailed(f"Invalidly-formatted '{word}' parameter. Must be formed as a dict.")
+    how = _how(
+        (cwd, env, runas, timeout, stdin, hide_output, stateful), (success_retcodes, success_stdout, success_stderr)
+    )
+    path, more = source_of(name, source)
+    data = content(machine, path, saltenv, template, {**(defaults or {}), **(context or {})})
+
+    def launch(machine: Machine, line: str) -> Completed:
+        return how.run(machine, [str(shell), "-c", line] if shell else line)
+
+    def act(machine: Machine) -> Mapping[str, Value]:
+        return how.shown(run_script(machine, data, args or more, how.cwd, how.runas, launch), name)
+
+    return Plan(
+        changes=(Change(key="cmd", shown=name, foreseen=True, act=act),),
+        pending=f"Command '{name}' would have been executed",
+        done=f"Command '{name}' run",
+        converges=False,
+    )
+
+
+def wait(machine: Reader, name: str, **arguments: Value) -> Plan:
+    """cmd.wait and cmd.wait_script: nothing, until `mod_watch` is called."""
+    return Plan()
+
+
+def mod_watch(machine: Reader, name: str, *, sfun: str = "run", **arguments: Value) -> Plan:
+    """Run the command or script because something that it watches has changed."""
+    function: StateFunction
+    if sfun in ("run", "wait", "watch"):
+        function = run
+    elif sfun in ("script", "wait_script"):
+        function = script
+    else:
+        raise StateFailed(f"cmd.{sfun} does not work with the watch requisite, please use cmd.wait or cmd.wait_script")
+    known = getattr(function, "__kwdefaults__", None) or {}
+    return function(machine, name, **{key: value for key, value in arguments.items() if key in known})
+
+
+def _how(given: tuple[Value, ...], success: tuple[Value, Value, Value], prepend_path: Value = None) -> _How:
+    cwd, env, runas, timeout, stdin, hide_output, stateful = given
+    return _How(
+        cwd=None if cwd is None else str(cwd),
+        env=environment(env, prepend_path),
+        runas=None if runas is None else str(runas),
+        timeout=_seconds(timeout),
+        stdin=None if stdin is None else str(stdin),
+        hide_output=bool(hide_output),
+        stateful=stateful is True or isinstance(stateful, list),
+        codes=frozenset((0, *_codes(success[0]))),
+        stdout=_texts(success[1]),
+        stderr=_texts(success[2]),
+    )
+
+
+def _test_name(stateful: Value) -> str:
+    """The command that a stateful one names for test=True. A plan runs no command of an author's but conditions."""
+    for item in stateful if isinstance(stateful, list) else ():
+        if isinstance(item, Mapping) and item.get("test_name"):
+            return str(item["test_name"])
+    return ""
+
+
+def _texts(given: Value) -> tuple[str, ...]:
+    return tuple(str(one) for one in given) if isinstance(given, list) else () if given is None else (str(given),)
+
+
+def _seconds(timeout: Value) -> float | None:
+    if not timeout:
+        return None
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout < 0:
+        raise StateFailed(f"Error: timeout {timeout} must be a number")
+    return float(timeout)
+
+
+def _codes(codes: Value) -> list[int]:
+    listed = codes if isinstance(codes, list) else [] if codes is None else [codes]
+    return [int(code) for code in listed]
+
+
+STATES: Mapping[str, StateFunction] = {
+    "run": run,
+    "script": script,
+    "wait": wait,
+    "wait_script": wait,
+    "watch": wait,
+}

@@ -1,0 +1,141 @@
+"""file.append and file.prepend: lines that a file is to hold at its end or at its beginning.
+
+Behaviour: doc/ref/states/all/salt.states.file. A text that is there already, whatever its white space, is not put in
+again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from minion.machine.plan import Plan, Reader, StateFailed, Value
+from minion.states.file.edit import Words, as_text, edited, encoded, opened
+from minion.states.file.paths import missing_parents
+from minion.states.file.sources import Template, of_source, template
+
+_template = template
+
+
+def append(
+    machine: Reader,
+    name: str,
+    *,
+    text: Value = None,
+    makedirs: bool = False,
+    source: Value = None,
+    source_hash: Value = None,
+    template: Value = "jinja",
+    sources: Value = None,
+    source_hashes: Value = None,
+    defaults: Value = None,
+    context: Value = None,
+    ignore_whitespace: bool = True,
+    show_changes: bool = True,
+    saltenv: str = "base",
+) -> Plan:
+    """Each text that the file does not hold is put at its end; a file that is not there is made."""
+    rendered = _template(template, context, defaults, {"name": name})
+    chunks = texts(machine, text, source, sources, (source_hash, source_hashes), rendered, saltenv)
+
+    def put(have: str) -> tuple[str, int]:
+        lines = _lines_of(chunk for chunk in chunks if not _holds(have, chunk, ignore_whitespace=ignore_whitespace))
+        end = "\n" if lines and have and not have.endswith("\n") else ""
+        return f"{have}{end}{_joined(lines)}", len(lines)
+
+    return _put_in(machine, name, "append", put if chunks else None, makedirs=makedirs, show_changes=show_changes)
+
+
+def prepend(
+    machine: Reader,
+    name: str,
+    *,
+    text: Value = None,
+    makedirs: bool = False,
+    source: Value = None,
+    source_hash: Value = None,
+    template: Value = "jinja",
+    sources: Value = None,
+    source_hashes: Value = None,
+    defaults: Value = None,
+    context: Value = None,
+    header: Value = None,
+    show_changes: bool = True,
+    saltenv: str = "base",
+) -> Plan:
+    """Each text that the file does not hold is put at its beginning; with `header` all must stand right there."""
+    rendered = _template(template, context, defaults, {"name": name})
+    chunks = texts(machine, text, source, sources, (source_hash, source_hashes), rendered, saltenv)
+
+    def put(have: str) -> tuple[str, int]:
+        lines = _lines_of(chunk for chunk in chunks if header or not _holds(have, chunk, ignore_whitespace=True))
+        if header and have.splitlines()[: len(lines)] == lines:
+            lines = []
+        return f"{_joined(lines)}{have}", len(lines)
+
+    return _put_in(machine, name, "prepend", put if chunks else None, makedirs=makedirs, show_changes=show_changes)
+
+
+def texts(
+    machine: Reader,
+    text: Value,
+    source: Value,
+    sources: Value,
+    hashes: tuple[Value, Value],
+    rendered: Template,
+    saltenv: str,
+) -> list[str]:
+    """The texts of `sources` when there are any, else of `text`. `hashes`: that of one source, those of all."""
+    if source and sources:
+        raise StateFailed("source and sources are mutually exclusive")
+    urls = list(sources) if isinstance(sources, list) else [sources] if sources else [source] if source else []
+    if not urls:
+        chunks = text if isinstance(text, list | tuple) else [] if text is None else [text]
+        return [as_text(chunk, "text") for chunk in chunks]
+    sums = hashes[1] if isinstance(hashes[1], list) else [hashes[0]] * len(urls)
+    if len(sums) not in (0, len(urls)):
+        raise StateFailed(f"source_hashes has {len(sums)} entries, and there are {len(urls)} sources")
+    found = [
+        of_source(machine, url, saltenv, rendered, sums[index] if sums else None) for index, url in enumerate(urls)
+    ]
+    return [data.decode("utf-8", "surrogateescape") for data in found]
+
+
+def _put_in(
+    machine: Reader,
+    name: str,
+    what: str,
+    put: Callable[[str], tuple[str, int]] | None,
+    *,
+    makedirs: bool,
+    show_changes: bool,
+) -> Plan:
+    """The plan; `put` makes the new text of the old, and says how many lines came. None: there is no text for it."""
+    file = opened(machine, name, what, create=True)
+    if file.found is None and not makedirs and missing_parents(machine, file.path):
+        raise StateFailed(f"Directory not present to touch file {name}")
+    if put is None:
+        raise StateFailed(f"No text found to {what}. Nothing {what}ed")
+    new, count = put(file.text)
+    words = Words(
+        good=f"File {name} is in correct state",
+        pending=f"File {name} is set to be updated",
+        done=f"{what.capitalize()}ed {count} lines",
+    )
+    return edited(file, encoded(new), words, show_changes=show_changes, makedirs=bool(makedirs))
+
+
+def _lines_of(chunks: Iterable[str]) -> list[str]:
+    return [line for chunk in chunks for line in chunk.splitlines()]
+
+
+def _joined(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _holds(text: str, chunk: str, *, ignore_whitespace: bool) -> bool:
+    if not ignore_whitespace:
+        return re.search(rf"^{re.escape(chunk.rstrip(chr(10)))}$", text, re.MULTILINE) is not None
+    lines = (r"\s*".join(re.escape(word) for word in line.split()) for line in chunk.splitlines())
+    pattern = r"\s*".join(lines)
+    return re.search(rf"^\s*{pattern}\s*$", text, re.MULTILINE) is not None

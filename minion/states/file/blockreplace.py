@@ -1,0 +1,130 @@
+"""file.blockreplace: the lines between two markers of a file.
+
+Behaviour: doc/ref/states/all/salt.states.file, blockreplace. What file.accumulated has gathered for the file is added
+to `content`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from minion.machine.plan import Plan, Reader, StateFailed, Value
+from minion.states.file.append import texts
+from minion.states.file.edit import CHANGES, as_text, beside, edited, encoded, opened
+from minion.states.file.sources import template
+
+_template = template
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where a block goes that is not there yet."""
+
+    append: bool
+    prepend: bool
+    before: str | None
+    after: str | None
+
+
+def blockreplace(
+    machine: Reader,
+    name: str,
+    *,
+    marker_start: Value = "#-- start managed zone --",
+    marker_end: Value = "#-- end managed zone --",
+    source: Value = None,
+    source_hash: Value = None,
+    template: Value = "jinja",
+    sources: Value = None,
+    source_hashes: Value = None,
+    defaults: Value = None,
+    context: Value = None,
+    content: Value = "",
+    append_if_not_found: bool = False,
+    prepend_if_not_found: bool = False,
+    backup: Value = ".bak",
+    show_changes: bool = True,
+    append_newline: bool | None = None,
+    insert_before_match: Value = None,
+    insert_after_match: Value = None,
+    backup_dir: str = "",
+    saltenv: str = "base",
+) -> Plan:
+    """The plan of file.blockreplace."""
+    place = _Place(
+        append=append_if_not_found,
+        prepend=prepend_if_not_found,
+        before=_regex(insert_before_match, "insert_before_match"),
+        after=_regex(insert_after_match, "insert_after_match"),
+    )
+    if sum(map(bool, (place.append, place.prepend, place.before, place.after))) > 1:
+        raise StateFailed(
+            "Only one of append_if_not_found, prepend_if_not_found, insert_before_match, and insert_after_match "
+            "is permitted"
+        )
+    file = opened(machine, name, "blockreplace")
+    rendered = _template(template, context, defaults, {"name": name})
+    gathered = [str(line) for lines in machine.accumulated.get(name, {}).values() for line in lines]
+    whole = "\n".join([*([as_text(content, "content")] if content not in (None, "") else []), *gathered])
+    if source or sources:
+        whole += "".join(texts(machine, None, source, sources, (source_hash, source_hashes), rendered, saltenv))
+    start, end = as_text(marker_start, "marker_start"), as_text(marker_end, "marker_end")
+    if not start or not end:
+        raise StateFailed("marker_start and marker_end must not be empty: every line would be a marker")
+    ended = not whole.endswith("\n") if append_newline is None else bool(append_newline)
+    new = _with_block(file.text, start, end, _body(whole, ended=ended), place)
+    return edited(file, encoded(new), CHANGES, backup=beside(file, backup, backup_dir), show_changes=show_changes)
+
+
+def _body(content: str, *, ended: bool) -> str:
+    text = content.replace("\r\n", "\n")
+    return f"{text}\n" if ended else text
+
+
+def _with_block(text: str, start: str, end: str, body: str, place: _Place) -> str:
+    ending = "\r\n" if re.match(r"[^\n]*\r\n", text) else "\n"
+    body = body.replace("\n", ending)
+    new, inside, found = list[str](), False, False
+    for line in text.splitlines(keepends=True):
+        if not inside:
+            new.append(line)
+            inside = start in line
+        elif end in line:
+            # What stands before the end marker on its own line belongs to the block, as in Salt.
+            new.append(body + line[line.find(end) :].rstrip("\r\n") + ending)
+            inside, found = False, True
+    if inside:
+        raise StateFailed("Unterminated marked block. End of file reached before marker_end.")
+    if found:
+        return "".join(new)
+    return _with_new_block(new, f"{start}{ending}{body}{end}{ending}", ending, place)
+
+
+def _with_new_block(lines: list[str], block: str, ending: str, place: _Place) -> str:
+    if place.prepend:
+        return block + "".join(lines)
+    if place.append:
+        text = "".join(lines)
+        return text + (ending if text and not text.endswith(ending) else "") + block
+    pattern = place.before or place.after
+    if pattern:
+        for index, line in enumerate(lines):
+            if re.search(pattern, line):
+                at = index if place.before else index + 1
+                if at and not lines[at - 1].endswith(ending):
+                    lines[at - 1] += ending
+                return "".join([*lines[:at], block, *lines[at:]])
+    raise StateFailed("Cannot edit marked block. Markers were not found in file.")
+
+
+def _regex(value: Value, what: str) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise StateFailed(f"RegEx expected in {what} parameter.")
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise StateFailed(f"{what}: {value!r} is no regular expression: {error}") from None
+    return value

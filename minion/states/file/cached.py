@@ -1,0 +1,115 @@
+"""file.cached and file.not_cached: sources kept on the minion before somebody needs them.
+
+Behaviour: doc/ref/states/all/salt.states.file, cached and not_cached. A local path is only looked at. What is cached
+lies below `files/SALTENV` of the minion's cache (`extrn_files` for the web), which is beside the copies of `backup`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import re
+
+from highstate.salt_urls import split_salt_url
+from minion.machine.fetch import SCHEMES
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
+from minion.states.file.digests import digest_of
+from minion.states.file.paths import make_parents
+from minion.states.file.perms import Perms
+from minion.states.file.sources import Check, Template, of_source
+
+
+def cached(
+    machine: Reader,
+    name: str,
+    *,
+    source_hash: Value = "",
+    source_hash_name: Value = None,
+    skip_verify: bool = False,
+    saltenv: str = "base",
+    use_etag: bool = False,
+    backup_dir: str = "",
+) -> Plan:
+    """The file is in the cache, or, where `name` is a local path, on the machine with this digest."""
+    local = _local(name)
+    if local is not None:
+        return _looked_at(machine, name, local, source_hash, str(source_hash_name or ""), saltenv)
+    if name.startswith(SCHEMES) and not source_hash and not skip_verify and not use_etag:
+        raise StateFailed(
+            f"Unable to verify upstream hash of source file {name}, please set source_hash or set skip_verify or "
+            "use_etag to True"
+        )
+    place = _place(name, saltenv, backup_dir)
+    check = Check(
+        source_hash_name=str(source_hash_name or ""), skip=bool(skip_verify), target=place, use_etag=bool(use_etag)
+    )
+    data = of_source(machine, name, saltenv, Template(variables={}), source_hash or None, check)
+    found = machine.stat(place)
+    old = machine.read(place) if found is not None and found.kind == "file" else None
+    if old == data:
+        return Plan(comment=f"File is cached to {place}")
+
+    def act(machine: Machine) -> None:
+        make_parents(machine, place, Perms(mode="0700"))
+        machine.write(place, data, mode="0600")
+
+    before = None if old is None else hashlib.sha256(old).hexdigest()
+    return Plan(
+        changes=(Change(key="hash", old=before, new=hashlib.sha256(data).hexdigest(), act=act),),
+        pending=f"File will be cached: {name}",
+        done=f"File is cached to {place}",
+    )
+
+
+def not_cached(machine: Reader, name: str, *, saltenv: str = "base", backup_dir: str = "") -> Plan:
+    """The file is not in the cache; the file of a local path is let be."""
+    if _local(name) is not None:
+        return Plan(comment=f"{name} is a local path, does not need to be removed from the minion cache")
+    place = _place(name, saltenv, backup_dir)
+    if machine.stat(place) is None:
+        return Plan(comment=f"{name} is not cached")
+    return Plan(
+        changes=(Change(key="removed", shown=[place], act=lambda machine: machine.remove(place)),),
+        pending=f"{name} is set to be removed from the minion cache",
+        done=f"{place} was deleted",
+    )
+
+
+def _looked_at(machine: Reader, name: str, path: str, source_hash: Value, hash_name: str, saltenv: str) -> Plan:
+    found = machine.stat(path)
+    if found is None:
+        raise StateFailed(f"File {name} is not present on the minion")
+    if not source_hash:
+        return Plan(comment=f"File {name} is present on the minion")
+    wanted = digest_of(machine, source_hash, path, hash_name, path, saltenv)
+    data = machine.read(path)
+    have = wanted.of(data)
+    if not wanted.fits(data):
+        raise StateFailed(
+            f"File {name} is present on the minion, but the hash ({have}) does not match the specified hash "
+            f"({wanted.value})"
+        )
+    return Plan(comment=f"File {name} is present on the minion and has hash {have}")
+
+
+def _local(name: str) -> str | None:
+    path = name.removeprefix("file://")
+    return posixpath.normpath(path) if path.startswith("/") else None
+
+
+def _place(name: str, saltenv: str, backup_dir: str) -> str:
+    cache = posixpath.dirname(backup_dir) or "/var/cache/saltern/minion"
+    if name.startswith("salt://"):
+        path, env = split_salt_url(name, saltenv)
+        clean = posixpath.normpath(f"/{path}")
+        return f"{cache}/files/{_part(env)}{clean}"
+    if not name.startswith(SCHEMES):
+        raise StateFailed(f"{name} is not supported: write salt://, http://, https:// or ftp://, or a local path")
+    scheme, _, rest = name.partition("://")
+    clean = posixpath.normpath("/" + re.sub(r"[?#&=]", "_", rest.rpartition("@")[2]))
+    return f"{cache}/extrn_files/{_part(saltenv)}/{scheme}{clean}"
+
+
+def _part(env: str) -> str:
+    """An environment's name as one component of a path."""
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", env).lstrip(".") or "base"

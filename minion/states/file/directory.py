@@ -1,0 +1,298 @@
+"""file.directory and file.recurse: folders, and whole trees below them.
+
+Behaviour: doc/ref/states/all/salt.states.file, directory and recurse. Each path that changes has an entry of its own
+in `changes`, the same under test=True and after the acts.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace as replaced
+
+from highstate.salt_urls import split_salt_url
+from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed, Value
+from minion.states.file.links import aside
+from minion.states.file.paths import behind, below, checked, is_part, make_parents, missing_parents
+from minion.states.file.perms import Perms, differing, perms, put
+from minion.states.file.sources import Template, kept_mode, of_source, template
+from minion.states.file.target import Wanted, file_changes
+
+
+def directory(
+    machine: Reader,
+    name: str,
+    *,
+    user: Value = None,
+    group: Value = None,
+    mode: Value = None,
+    dir_mode: Value = None,
+    file_mode: Value = None,
+    makedirs: bool = False,
+    recurse: Value = None,
+    max_depth: Value = None,
+    clean: bool = False,
+    exclude_pat: Value = None,
+    required: Sequence[tuple[str, str]] = (),
+    force: bool = False,
+    backupname: Value = None,
+    follow_symlinks: bool = False,
+    allow_symlink: bool = True,
+    children_only: bool = False,
+) -> Plan:
+    """The plan of file.directory. With `clean`, what `required` file states manage is kept; the engine names them."""
+    path = checked(name, "directory")
+    if clean:
+        _cleanable(machine, path)
+    owner = perms(user, group, dir_mode if mode is None else mode)
+    files = perms(user, group, file_mode)
+    if allow_symlink or follow_symlinks:
+        path, found = behind(machine, path)
+    else:
+        found = machine.stat(path)
+    if found is not None and found.kind != "directory" and not (force or backupname):
+        raise StateFailed(f"Specified location {name} exists and is a {found.kind}")
+    changes = (
+        []
+        if children_only and found is not None
+        else list(_folder(path, found, owner, makedirs=bool(makedirs), kept=aside(path, backupname)))
+    )
+    if found is not None and found.kind == "directory":
+        folders = perms(user, group, mode if dir_mode is None else dir_mode)
+        changes += _recursed(machine, path, folders, files, recurse, max_depth)
+        if clean:
+            changes += _cleaned(machine, path, _kept(machine, required), exclude_pat)
+    listed = "".join(f"{change.key}: {_said(change.shown)}\n" for change in changes)
+    cleaned = any("removed" in change.shown for change in changes)
+    return Plan(
+        changes=tuple(changes),
+        comment=f"The directory {name} is in the correct state",
+        pending=f"The following files will be changed:\n{listed}",
+        done=f"Files cleaned from directory {name}" if cleaned else f"Directory {name} updated",
+    )
+
+
+def recurse(
+    machine: Reader,
+    name: str,
+    *,
+    source: Value,
+    clean: bool = False,
+    user: Value = None,
+    group: Value = None,
+    dir_mode: Value = None,
+    file_mode: Value = None,
+    include_pat: Value = None,
+    exclude_pat: Value = None,
+    maxdepth: Value = None,
+    template: Value = None,
+    context: Value = None,
+    defaults: Value = None,
+    replace: bool = True,
+    makedirs: bool = True,
+    show_changes: bool = True,
+    backup: Value = "",
+    required: Sequence[tuple[str, str]] = (),
+    saltenv: str = "base",
+    backup_dir: str = "",
+) -> Plan:
+    """The plan of file.recurse."""
+    if clean:
+        _cleanable(machine, checked(name, "recurse"))
+    path, found = behind(machine, checked(name, "recurse"))
+    if found is not None and found.kind != "directory":
+        raise StateFailed(f"The path {name} exists and is not a directory")
+    owner, folder = perms(user, group, file_mode), perms(user, group, dir_mode)
+    seen = {"name": name, "user": user, "group": group, "mode": file_mode}
+    rendered = _template(template, context, defaults, seen)
+    sources = _below_source(machine, source, saltenv)
+    wanted = {
+        posixpath.join(path, relative): url
+        for relative, url in sources.items()
+        if is_part(relative, include_pat, exclude_pat)
+        and not (isinstance(maxdepth, int) and relative.count("/") > maxdepth)
+    }
+    like = Wanted(
+        path=path,
+        data=None,
+        perms=owner,
+        makedirs=True,
+        show_changes=bool(show_changes),
+        backup=backup_dir if backup in (True, "minion", "both") else "",
+    )
+    changes = list(_folder(path, found, folder, makedirs=bool(makedirs)))
+    changes += _folders(machine, path, wanted, folder)
+    for target, url in wanted.items():
+        one = replaced(like, path=target)
+        if file_mode == "keep":
+            one = replaced(one, perms=perms(user, group, kept_mode(machine, url, saltenv)))
+        changes += _one_file(machine, one, url, saltenv, rendered, replace=replace)
+    if clean and found is not None:
+        changes += _cleaned(machine, path, {*wanted, *_kept(machine, required)}, exclude_pat)
+    listed = "\n".join(f"#### {change.key} ####\n{_said(change.shown)}\n" for change in changes)
+    return Plan(
+        changes=tuple(changes),
+        comment=f"The directory {name} is in the correct state",
+        pending=listed,
+        done=f"Recursively updated {name}",
+    )
+
+
+_template = template  # `recurse` has a parameter of this name
+
+
+def _below_source(machine: Reader, source: Value, saltenv: str) -> dict[str, str]:
+    """Relative path → URL of every file below the first source that has any."""
+    urls = source if isinstance(source, list) else [source]
+    for url in urls:
+        if not isinstance(url, str) or not url.startswith("salt://"):
+            raise StateFailed(f"Invalid source '{url}' (must be a salt:// URI)")
+        folder, env = split_salt_url(url, saltenv)
+        paths = machine.sources(folder, env)
+        if list(paths) == [folder]:
+            raise StateFailed(f"The source {url} is a file: file.recurse takes a directory")
+        if paths:
+            query = f"?saltenv={env}" if env != saltenv else ""
+            skip = len(folder) + 1 if folder else 0
+            return {path[skip:]: f"salt://{path}{query}" for path in paths}
+    raise StateFailed("Recurse failed: none of the specified sources were found")
+
+
+def _one_file(
+    machine: Reader, like: Wanted, url: str, saltenv: str, rendered: Template, *, replace: bool
+) -> Iterator[Change]:
+    found = machine.stat(like.path)
+    if found is not None and found.kind == "directory":
+        raise StateFailed(f"{like.path} is a directory, and {url} is a file")
+    keep = found is not None and not replace
+    data = None if keep else of_source(machine, url, saltenv, rendered, None)
+    inner = file_changes(machine, replaced(like, data=data), found)
+    if inner:
+        shown = {change.key: change.shown for change in inner}
+        yield Change(key=like.path, shown=shown, act=_all(inner))
+
+
+def _folders(machine: Reader, top: str, files: Iterable[str], owner: Perms) -> Iterator[Change]:
+    """The folders between `top` and the files."""
+    folders: set[str] = set()
+    for file in files:
+        above = posixpath.dirname(file)
+        while above != top and above not in folders:
+            folders.add(above)
+            above = posixpath.dirname(above)
+    for folder in sorted(folders):
+        found = machine.stat(folder)
+        if found is not None and found.kind != "directory":
+            raise StateFailed(f"{folder} exists and is a {found.kind}, and a directory is wanted there")
+        yield from _folder(folder, found, owner, makedirs=True)
+
+
+def _folder(
+    path: str, found: FileStat | None, owner: Perms, *, makedirs: bool, kept: str | None = None
+) -> Iterator[Change]:
+    if found is not None and found.kind == "directory":
+        needed = differing(found, owner)
+        if needed:
+            yield Change(key=path, shown=needed, act=lambda machine: put(machine, path, needed))
+        return
+
+    def act(machine: Machine) -> None:
+        if found is not None and kept is not None:
+            machine.rename(path, kept)
+        elif found is not None:
+            machine.remove(path)
+        if missing_parents(machine, path):
+            if not makedirs:
+                raise StateFailed(f"No directory to create {path} in")
+            make_parents(machine, path, owner)
+        machine.mkdir(path, mode=owner.mode)
+        put(machine, path, {key: value for key, value in differing(None, owner).items() if key != "mode"})
+
+    yield Change(key=path, shown={"directory": "new"}, act=act)
+
+
+def _recursed(
+    machine: Reader, top: str, folders: Perms, files: Perms, recurse: Value, max_depth: Value
+) -> Iterator[Change]:
+    """Owner and mode of everything below, as far as `recurse` names them."""
+    if not recurse:
+        return
+    wanted = {"user", "group", "mode"} if recurse is True else set(recurse) if isinstance(recurse, list) else None
+    if wanted is None or not wanted <= {"user", "group", "mode", "ignore_files", "ignore_dirs", "silent"}:
+        raise StateFailed('Types for "recurse" limited to "user", "group", "mode", "ignore_files" and "ignore_dirs"')
+    for attribute in ("user", "group"):
+        if attribute in wanted and getattr(folders, attribute) is None:
+            raise StateFailed(
+                f"{attribute} not specified, but configured as a target for recursive ownership management"
+            )
+    depth = max_depth if isinstance(max_depth, int) else None
+    for path, found in below(machine, top, None if depth is None else depth - 1):
+        if found.kind == "other" or f"ignore_{'dirs' if found.kind == 'directory' else 'files'}" in wanted:
+            continue
+        perms_of = folders if found.kind == "directory" else files
+        needed = {key: value for key, value in differing(found, perms_of).items() if key in wanted}
+        if needed:
+            yield Change(key=path, shown=needed, act=_put(path, needed))
+
+
+def _cleanable(machine: Reader, path: str) -> None:
+    """Cleaning deletes what it finds, so it must be where the author said.
+
+    Salt follows a symlink here: whoever may write the folder above could then have any directory emptied as root.
+    """
+    found = machine.stat(path)
+    if found is not None and found.kind == "symlink":
+        raise StateFailed(f"Refusing to clean {path}: it is a symlink to {found.target}; name the directory itself")
+    if path == "/":
+        raise StateFailed('Refusing to clean "/"')
+
+
+def _cleaned(machine: Reader, top: str, kept: Iterable[str], exclude_pat: Value) -> Iterator[Change]:
+    """Removal of everything below that is neither kept, nor above something kept, nor excluded."""
+    everything = list(below(machine, top))
+    stay = {path for path, _ in everything if not is_part(path[len(top) :].lstrip("/"), None, exclude_pat)}
+    stay |= set(kept)
+    for path in list(stay):
+        while len(path) > len(top) and (path := posixpath.dirname(path)) != top:
+            stay.add(path)
+    gone: set[str] = set()
+    for path, _ in everything:
+        if path in stay and posixpath.dirname(path) not in gone:
+            continue
+        is_within = posixpath.dirname(path) in gone
+        gone.add(path)
+        yield Change(key=path, shown={"removed": "Removed due to clean"}, act=_nothing if is_within else _remove(path))
+
+
+def _kept(machine: Reader, required: Sequence[tuple[str, str]]) -> set[str]:
+    """What other file states manage: their path, and everything below it when it is a directory (Salt's rule)."""
+    kept = {posixpath.normpath(name) for state, name in required if state == "file" and name.startswith("/")}
+    for path in list(kept):
+        found = machine.stat(path)
+        if found is not None and found.kind == "directory":
+            kept |= {inner for inner, _ in below(machine, path)}
+    return kept
+
+
+def _said(shown: Value) -> str:
+    return ", ".join(f"{key} - {value}" for key, value in shown.items())
+
+
+def _all(changes: Iterable[Change]) -> Callable[[Machine], None]:
+    def act(machine: Machine) -> None:
+        for change in changes:
+            change.act(machine)
+
+    return act
+
+
+def _put(path: str, changes: dict[str, str]) -> Callable[[Machine], None]:
+    return lambda machine: put(machine, path, changes)
+
+
+def _remove(path: str) -> Callable[[Machine], None]:
+    return lambda machine: machine.remove(path)
+
+
+def _nothing(machine: Machine) -> None:
+    """Goes with the folder that it is in."""

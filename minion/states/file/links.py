@@ -1,0 +1,119 @@
+"""file.absent and file.symlink.
+
+Behaviour: doc/ref/states/all/salt.states.file. Symlinks are never followed when something is removed.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable
+
+from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed, Value
+from minion.states.file.paths import checked, make_parents, missing_parents
+from minion.states.file.perms import Perms, differing, octal, perms, put
+
+
+def absent(machine: Reader, name: str) -> Plan:
+    """Whatever is there is removed, a directory with all that is in it."""
+    path = checked(name, "absent")
+    if path == "/":
+        raise StateFailed('Refusing to make "/" absent')
+    found = machine.stat(path)
+    if found is None:
+        return Plan(comment=f"File {name} is not present")
+    kind = "Directory" if found.kind == "directory" else "File"
+    return Plan(
+        changes=(Change(key="removed", old=name, shown=name, act=lambda machine: machine.remove(path)),),
+        pending=f"{kind} {name} is set for removal",
+        done=f"Removed {kind.lower()} {name}",
+    )
+
+
+def symlink(
+    machine: Reader,
+    name: str,
+    *,
+    target: Value,
+    force: bool = False,
+    backupname: Value = None,
+    makedirs: bool = False,
+    user: Value = None,
+    group: Value = None,
+    mode: Value = None,
+    dir_mode: Value = None,
+) -> Plan:
+    """`name` points to `target`, which need not exist. `mode` is that of directories made on the way."""
+    path = checked(name, "symlink")
+    if not isinstance(target, str) or not target or "\0" in target:
+        raise StateFailed(f"target must be a path, not {target!r}")
+    found = machine.stat(path)
+    owner = perms(user, group, None)
+    if found is not None and found.kind == "symlink" and found.target == target:
+        return _owned(name, path, target, found, owner)
+    if found is not None and found.kind != "symlink" and not (force or backupname):
+        raise StateFailed(f"File or directory exists where the symlink {name} should be. Did you mean to use force?")
+    made = Perms(user=owner.user, group=owner.group, mode=octal(dir_mode) or octal(mode))
+    if found is None:
+        pending = f"Symlink {name} to {target} is set for creation"
+    elif found.kind == "symlink":
+        pending = f"Link {name} target is set to be changed to {target}"
+    else:
+        pending = f"The file or directory {name} is set for removal to make way for a new symlink targeting {target}"
+    link = Change(
+        key="new",
+        old=found.target if found else None,
+        shown=name,
+        act=_link(
+            path,
+            target,
+            found is not None and found.kind != "symlink",
+            made if makedirs else None,
+            aside(path, backupname),
+        ),
+    )
+    needed = differing(None, owner)
+    return Plan(
+        changes=(link, *_owner(path, needed)),
+        pending=pending,
+        done=f"Created new symlink {name} -> {target}",
+    )
+
+
+def _owned(name: str, path: str, target: str, found: FileStat, owner: Perms) -> Plan:
+    needed = differing(found, owner)
+    return Plan(
+        changes=_owner(path, needed),
+        comment=f"Symlink {name} is present and owned by {found.user}:{found.group}",
+        pending=f"Ownership of symlink {name} is set to be changed",
+        done=f"Set ownership of symlink {name} -> {target}",
+    )
+
+
+def _owner(path: str, needed: dict[str, str]) -> tuple[Change, ...]:
+    if not needed:
+        return ()
+    ownership = ":".join(needed.get(key, "") for key in ("user", "group"))
+    return (Change(key="ownership", shown=ownership, act=lambda machine: put(machine, path, needed)),)
+
+
+def aside(path: str, backupname: Value) -> str | None:
+    """Where what is in the way is moved to: `backupname`, in the same folder when it is a bare name."""
+    if not backupname:
+        return None
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), str(backupname)))
+
+
+def _link(path: str, target: str, clear: bool, parents: Perms | None, kept: str | None) -> Callable[[Machine], None]:
+    def act(machine: Machine) -> None:
+        missing = missing_parents(machine, path)
+        if missing and parents is None:
+            raise StateFailed(f"Directory {missing[-1]} for symlink is not present")
+        if parents is not None:
+            make_parents(machine, path, parents)
+        if clear and kept is not None:
+            machine.rename(path, kept)
+        elif clear:
+            machine.remove(path)
+        machine.symlink(target, path)
+
+    return act

@@ -1,0 +1,146 @@
+"""file.managed: a file's content, owner and mode.
+
+Behaviour: doc/ref/states/all/salt.states.file, managed. Where Salt's test run says less than its real one
+(`newfile`, no mode), both say the same here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace as replaced
+
+from minion.machine.plan import Change, FileStat, Plan, Reader, StateFailed, Value
+from minion.states.file.paths import behind, checked
+from minion.states.file.perms import octal, perms
+from minion.states.file.sources import Check as Verified
+from minion.states.file.sources import LocalFile, Template, kept_mode, of_contents, of_source
+from minion.states.file.sources import template as rendering
+from minion.states.file.target import Wanted, check_of, file_changes
+
+_PENDING = (
+    "The file {name} is set to be changed\nNote: No changes made, actual changes may\nbe different due to other states."
+)
+
+
+def managed(
+    machine: Reader,
+    name: str,
+    *,
+    source: Value = None,
+    source_hash: Value = None,
+    contents: Value = None,
+    contents_pillar: Value = None,
+    contents_grains: Value = None,
+    contents_newline: bool = True,
+    allow_empty: bool = True,
+    template: Value = None,
+    context: Value = None,
+    defaults: Value = None,
+    user: Value = None,
+    group: Value = None,
+    mode: Value = None,
+    makedirs: bool = False,
+    dir_mode: Value = None,
+    replace: bool = True,
+    create: bool = True,
+    show_changes: bool = True,
+    backup: Value = "",
+    follow_symlinks: bool = True,
+    skip_verify: bool = False,
+    use_etag: bool = False,
+    verify_ssl: bool = True,
+    source_hash_name: Value = None,
+    contents_delimiter: str = ":",
+    encoding: Value = None,
+    encoding_errors: str = "strict",
+    check_cmd: Value = None,
+    tmp_dir: str = "",
+    tmp_ext: str = "",
+    attrs: Value = None,
+    new_file_diff: bool = False,
+    saltenv: str = "base",
+    backup_dir: str = "",
+) -> Plan:
+    """The plan of file.managed. `backup_dir` is the engine's."""
+    warnings: list[str] = []
+    path, found = _place(machine, name, follow_symlinks=follow_symlinks)
+    if found is None and not create:
+        return Plan(comment=f"File {name} is not present and is not set for creation")
+    if mode == "keep":
+        mode = kept_mode(machine, source, saltenv)
+        warnings += [] if mode else ["mode: keep follows sources of the tree and local ones; the mode stays as it is"]
+    rendered = rendering(template, context, defaults, {"name": name, "user": user, "group": group, "mode": mode})
+    if name in machine.accumulated:
+        rendered = replaced(rendered, variables={**rendered.variables, "accumulator": machine.accumulated[name]})
+    codec = (str(encoding or "utf-8"), encoding_errors)
+    data: bytes | LocalFile | None = of_contents(
+        machine,
+        contents,
+        contents_pillar,
+        contents_grains,
+        newline=contents_newline,
+        delimiter=contents_delimiter,
+        codec=codec,
+    )
+    if isinstance(data, bytes):
+        data = _finished(machine, data, rendered, saltenv, newline=contents_newline, allow_empty=allow_empty)
+    keep = found is not None and not replace
+    if data is None and source and not keep:
+        verified = Verified(
+            source_hash_name=str(source_hash_name or ""),
+            skip=bool(skip_verify),
+            target=path,
+            use_etag=bool(use_etag),
+            verify_ssl=bool(verify_ssl),
+        )
+        data = of_source(machine, source, saltenv, rendered, source_hash, verified, large=True)
+    wanted = Wanted(
+        path=path,
+        data=None if keep else data,
+        perms=perms(user, group, mode),
+        makedirs=bool(makedirs),
+        dir_mode=octal(dir_mode),
+        show_changes=bool(show_changes),
+        new_file_diff=bool(new_file_diff),
+        backup=backup_dir if backup in (True, "minion", "both") else "",
+        attrs=None if attrs is None else str(attrs),
+        check=check_of(check_cmd, tmp_dir, tmp_ext),
+    )
+    changes = file_changes(machine, wanted, found)
+    return _told(
+        name, changes, tuple(warnings), is_new=found is None, as_is=wanted.data is None and (keep or not source)
+    )
+
+
+def _told(name: str, changes: tuple[Change, ...], warnings: tuple[str, ...], *, is_new: bool, as_is: bool) -> Plan:
+    """The plan in Salt's words; `as_is`: no content was asked for."""
+    if not changes:
+        right = "exists with proper permissions. No changes made." if as_is else "is in the correct state"
+        return Plan(comment=f"File {name} {right}", warnings=warnings)
+    done = "Empty file" if as_is and is_new else f"File {name} updated"
+    return Plan(changes=changes, pending=_PENDING.format(name=name), done=done, warnings=warnings)
+
+
+def _place(machine: Reader, name: str, *, follow_symlinks: bool) -> tuple[str, FileStat | None]:
+    """Where the file is to be, and what is there."""
+    path = checked(name, "managed")
+    found = machine.stat(path)
+    if follow_symlinks and found is not None and found.kind == "symlink":
+        path, found = behind(machine, path)
+    if found is not None and found.kind == "directory":
+        raise StateFailed(f"Specified target {name} is a directory")
+    if found is not None and found.kind == "other":
+        raise StateFailed(f"Specified target {name} is neither a file nor a symlink: it is left alone")
+    return path, found
+
+
+def _finished(
+    machine: Reader, data: bytes, rendered: Template, saltenv: str, *, newline: bool, allow_empty: bool
+) -> bytes:
+    """Contents of the arguments, rendered where the state asks for it."""
+    if rendered.engine:
+        text = data.decode("utf-8", "surrogateescape")
+        data = machine.render_text(text, rendered.engine, saltenv, rendered.variables)
+        data = data.rstrip(b"\n") + b"\n" if newline and data else data
+    if not data and not allow_empty:
+        raise StateFailed("'contents' value would result in empty contents. Set allow_empty to True to allow it.")
+    return data

@@ -1,0 +1,93 @@
+"""file.patch: changes of a diff, made by patch(1) to a file or to a tree.
+
+Behaviour: doc/ref/states/all/salt.states.file, patch. The diff is tried first, backwards and forwards, without writing:
+what the try says is what the act will say. Salt's `changes` have the number of a process too; a plan cannot know it.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFailed, Value
+from minion.states.file.paths import behind, checked
+from minion.states.file.sources import Check, of_source
+from minion.states.file.sources import template as rendering
+
+_WRITING = ("-o", "--output", "-b", "--backup", "-d", "--directory", "-i", "--input", "-e", "--ed", "-R", "--reverse")
+"""Options that would have patch look or write elsewhere."""
+
+
+def patch(
+    machine: Reader,
+    name: str,
+    *,
+    source: Value = None,
+    source_hash: Value = None,
+    source_hash_name: Value = None,
+    skip_verify: bool = False,
+    template: Value = None,
+    context: Value = None,
+    defaults: Value = None,
+    options: Value = "",
+    reject_file: Value = None,
+    strip: Value = None,
+    saltenv: str = "base",
+) -> Plan:
+    """The diff `source` is in the file `name`, or in the files below the directory `name`."""
+    path, found = behind(machine, checked(name, "patch"))
+    if found is None:
+        raise StateFailed(f"{name} does not exist")
+    if not source:
+        raise StateFailed("source: a diff is wanted, which file.patch is to apply")
+    if found.kind == "directory" and strip is None:
+        strip = 0
+    rendered = rendering(template, context, defaults, {"name": name})
+    check = Check(source_hash_name=str(source_hash_name or ""), skip=bool(skip_verify))
+    diff = of_source(machine, source, saltenv, rendered, source_hash, check).decode("utf-8", "surrogateescape")
+    base = _command(path, found.kind == "directory", _options(options), strip)
+    rejects = str(reject_file) if reject_file else "-"
+    if _try(machine, [*base, "-R", "-f", "-r", "-"], diff).returncode == 0:
+        return Plan(comment="Patch was already applied")
+    forward = [*base, "-N", "-r", rejects]
+    tried = _try(machine, forward, diff)
+    if tried.returncode != 0:
+        said = "\n".join(text.strip() for text in (tried.stdout, tried.stderr) if text.strip())
+        raise StateFailed(f"Patch would not apply cleanly, no changes made. Results of dry-run are below.\n\n{said}")
+    shown = {"retcode": 0, "stdout": tried.stdout.strip().replace("checking file", "patching file"), "stderr": ""}
+
+    def act(machine: Machine) -> None:
+        done = machine.run(forward, stdin=diff)
+        if done.returncode != 0:
+            raise StateFailed(f"Failed to apply patch\n{done.stdout.strip()}\n{done.stderr.strip()}".rstrip())
+
+    first, *rest = shown.items()
+    return Plan(
+        changes=(
+            Change(key=first[0], shown=first[1], act=act),
+            *(Change(key=key, shown=one, act=lambda machine: None) for key, one in rest),
+        ),
+        pending="The patch would be applied",
+        done="Patch successfully applied",
+    )
+
+
+def _command(path: str, is_tree: bool, options: Sequence[str], strip: Value) -> list[str]:
+    where = ["-d", path] if is_tree else []
+    level = [] if strip is None else [f"-p{int(strip)}"]
+    return ["patch", "--no-backup-if-mismatch", *options, *where, *level, *([] if is_tree else [path])]
+
+
+def _try(machine: Reader, command: Sequence[str], diff: str) -> Completed:
+    tried = machine.query([*command, "--dry-run"], stdin=diff)
+    if tried.returncode == 127:
+        raise StateFailed("There is no patch program: install the package patch")
+    return tried
+
+
+def _options(value: Value) -> list[str]:
+    words = shlex.split(str(value or ""))
+    for word in words:
+        if any(word == one or (one.startswith("--") and word.startswith(f"{one}=")) for one in _WRITING):
+            raise StateFailed(f"options: {word} is not allowed: file.patch decides where patch reads and writes")
+    return words

@@ -1,0 +1,237 @@
+"""file.exists, missing, touch, tidied, pruned and accumulated: states about paths rather than about content.
+
+Behaviour: doc/ref/states/all/salt.states.file.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed, Value
+from minion.states.file.paths import behind, below, checked, make_parents, missing_parents
+from minion.states.file.perms import Perms
+
+_DAY = 86400
+_UNITS = {"b": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
+
+
+def exists(machine: Reader, name: str) -> Plan:
+    """Fails when nothing is there."""
+    if behind(machine, checked(name, "exists"))[1] is None:
+        raise StateFailed(f"Specified path {name} does not exist")
+    return Plan(comment=f"Path {name} exists")
+
+
+def missing(machine: Reader, name: str) -> Plan:
+    """Fails when something is there."""
+    if behind(machine, checked(name, "missing"))[1] is not None:
+        raise StateFailed(f"Specified path {name} exists")
+    return Plan(comment=f"Path {name} is missing")
+
+
+def touch(machine: Reader, name: str, *, atime: Value = None, mtime: Value = None, makedirs: bool = False) -> Plan:
+    """A file that is not there is made; of one that is, the times that are given are set.
+
+    Times are whole seconds since the epoch. Without any, a file that is there is left alone (as Salt's test run says).
+    """
+    path, found = behind(machine, checked(name, "touch"))
+    wanted = tuple(None if one is None else _seconds(one) for one in (atime, mtime))
+    if found is None:
+        if missing_parents(machine, path) and not makedirs:
+            raise StateFailed(f"Directory not present to touch file {name}")
+
+        def make(machine: Machine) -> None:
+            make_parents(machine, path, Perms())
+            machine.write(path, b"")
+            if wanted != (None, None):
+                machine.utime(path, *wanted)
+
+        return Plan(
+            changes=(Change(key="new", shown=name, act=make),),
+            pending=f"File {name} is set to be created",
+            done=f"Created empty file {name}",
+        )
+    if all(one is None or int(one) == int(found.times[index]) for index, one in enumerate(wanted)):
+        return Plan(comment=f"File {name} exists and has the correct times")
+    times = tuple(found.times[index] if one is None else one for index, one in enumerate(wanted))
+    kind = "directory" if found.kind == "directory" else "file"
+    return Plan(
+        changes=(Change(key="touched", shown=name, act=lambda machine: machine.utime(path, *times)),),
+        pending=f"Times set to be updated on file {name}",
+        done=f"Updated times on {kind} {name}",
+    )
+
+
+def tidied(
+    machine: Reader,
+    name: str,
+    *,
+    age: Value = 0,
+    matches: Value = None,
+    rmdirs: bool = False,
+    size: Value = 0,
+    exclude: Value = None,
+    full_path_match: bool = False,
+    time_comparison: str = "atime",
+    age_size_logical_operator: str = "OR",
+    age_size_only: Value = None,
+    rmlinks: bool = True,
+    followlinks: bool = False,
+) -> Plan:
+    """What is old or large below a directory is removed. `age` is in days, `size` in bytes or as `10m`."""
+    path = checked(name, "tidied")
+    if followlinks:
+        raise StateFailed("followlinks is not supported: what a link points to is not below the directory")
+    found = machine.stat(path)
+    if found is None or found.kind != "directory":
+        raise StateFailed(f"{name} does not exist or is not a directory.")
+    rule = _Tidy(
+        age=_number(age, "age"),
+        size=_bytes(size),
+        matches=_patterns(matches or [".*"], "matches"),
+        exclude=_patterns(exclude or [], "exclude"),
+        whole=bool(full_path_match),
+        clock={"atime": 0, "mtime": 1, "ctime": 2}.get(str(time_comparison).lower(), 0),
+        both=str(age_size_logical_operator).upper() == "AND",
+        only=None if age_size_only is None else str(age_size_only).lower(),
+        rmdirs=bool(rmdirs),
+        rmlinks=bool(rmlinks),
+    )
+    now = time.time()
+    gone = [inner for inner, stat in _inside_first(machine, path) if rule.takes(inner, stat, now)]
+    if not gone:
+        return Plan(comment=f"Nothing to remove from directory {name}")
+
+    def act(machine: Machine) -> None:
+        for inner in gone:
+            machine.remove(inner)
+
+    return Plan(
+        changes=(Change(key="removed", shown=gone, act=act),),
+        pending=f"{name} is set for tidy",
+        done=f"Removed {len(gone)} files or directories from directory {name}",
+    )
+
+
+def pruned(
+    machine: Reader,
+    name: str,
+    *,
+    recurse: bool = False,
+    ignore_errors: bool = False,
+    older_than: Value = None,
+) -> Plan:
+    """An empty directory is removed; with `recurse`, empty directories below it too. `older_than` is in days."""
+    path = checked(name, "pruned")
+    found = machine.stat(path)
+    if found is None:
+        return Plan(comment=f"Directory {name} is not present")
+    if found.kind != "directory":
+        raise StateFailed(f"{name} is not a directory")
+    limit = None if older_than is None else time.time() - _number(older_than, "older_than") * _DAY
+    empty = _empty(machine, path, limit) if recurse or ignore_errors else []
+    if not empty and not (recurse or ignore_errors) and not machine.listdir(path):
+        empty = [path] if limit is None or found.times[1] < limit else []
+    if not empty:
+        full = bool(machine.listdir(path)) and not (recurse or ignore_errors)
+        if full:
+            raise StateFailed(f"Failed to remove directory {name}: it is not empty")
+        return Plan(comment=f"Nothing to remove from directory {name}")
+
+    def act(machine: Machine) -> None:
+        for folder in empty:
+            if machine.listdir(folder):
+                raise StateFailed(f"Failed to remove directory {folder}: it is not empty any more")
+            machine.remove(folder)
+
+    return Plan(
+        changes=(Change(key="deleted", shown=empty if recurse or ignore_errors else name, act=act),),
+        pending=f"Directory {name} is set for removal",
+        done=f"Removed directory {name}",
+    )
+
+
+def accumulated(machine: Reader, name: str, *, filename: Value, text: Value) -> Plan:
+    """Lines that another file state of this run gets as `accumulator`. Nothing on the machine changes."""
+    if text is None:
+        raise StateFailed("No text supplied for accumulator")
+    lines = machine.accumulated.setdefault(str(filename), {}).setdefault(name, [])
+    for one in text if isinstance(text, list | tuple) else [text]:
+        if one not in lines:
+            lines.append(one)
+    return Plan(comment=f"Accumulator {name} for file {filename} was charged by text")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tidy:
+    age: float
+    size: int
+    matches: tuple[re.Pattern[str], ...]
+    exclude: tuple[re.Pattern[str], ...]
+    whole: bool
+    clock: int
+    both: bool
+    only: str | None
+    rmdirs: bool
+    rmlinks: bool
+
+    def takes(self, path: str, found: FileStat, now: float) -> bool:
+        """Whether this is to go."""
+        if (found.kind == "directory" and not self.rmdirs) or (found.kind == "symlink" and not self.rmlinks):
+            return False
+        name = path if self.whole else posixpath.basename(path)
+        if not any(one.match(name) for one in self.matches) or any(one.match(name) for one in self.exclude):
+            return False
+        is_old = (now - found.times[self.clock]) / _DAY >= self.age
+        is_large = (found.size if found.kind == "file" else 0) >= self.size
+        verdicts: Mapping[str | None, Callable[[], bool]] = {"age": lambda: is_old, "size": lambda: is_large}
+        if self.only in verdicts:
+            return verdicts[self.only]()
+        return (is_old and is_large) if self.both else (is_old or is_large)
+
+
+def _inside_first(machine: Reader, top: str) -> Iterator[tuple[str, FileStat]]:
+    yield from reversed(list(below(machine, top)))
+
+
+def _empty(machine: Reader, top: str, limit: float | None) -> list[str]:
+    """Directories that are empty, or would be once the empty ones in them are gone; the deepest first."""
+    gone: list[str] = []
+    inner = [*((path, found) for path, found in below(machine, top) if found.kind == "directory")][::-1]
+    for path, found in [*inner, (top, machine.stat(top))]:
+        left = [name for name in machine.listdir(path) if posixpath.join(path, name) not in gone]
+        if not left and found is not None and (limit is None or found.times[1] < limit):
+            gone.append(path)
+    return gone
+
+
+def _patterns(value: Value, what: str) -> tuple[re.Pattern[str], ...]:
+    try:
+        return tuple(re.compile(str(one)) for one in (value if isinstance(value, list) else [value]))
+    except re.error as error:
+        raise StateFailed(f"{what}: {value!r} holds no regular expression: {error}") from None
+
+
+def _number(value: Value, what: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise StateFailed(f"{what} must be a number of days, not {value!r}") from None
+
+
+def _bytes(value: Value) -> int:
+    found = re.fullmatch(r"\s*([0-9.]+)\s*([bkmgt]?)i?b?\s*", str(value).lower())
+    if found is None:
+        raise StateFailed(f"size must be a number of bytes, or such as 10m, not {value!r}")
+    return int(float(found[1]) * _UNITS.get(found[2] or "b", 1))
+
+
+def _seconds(value: Value) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise StateFailed(f"atime and mtime are seconds since the epoch, not {value!r}") from None

@@ -1,0 +1,168 @@
+"""file.replace, file.comment and file.uncomment: lines of a file changed by a regular expression.
+
+Behaviour: doc/ref/states/all/salt.states.file. As in Salt, file.replace works on bytes, so that `\\w` and IGNORECASE
+know ASCII only.
+"""
+
+from __future__ import annotations
+
+import re
+
+from minion.machine.plan import Plan, Reader, StateFailed, Value
+from minion.states.file.edit import CHANGES, Words, as_text, beside, edited, encoded, opened
+from minion.states.file.paths import behind, checked
+
+_FLAGS = ("ASCII", "DOTALL", "IGNORECASE", "LOCALE", "MULTILINE", "VERBOSE", "A", "S", "I", "L", "M", "X")
+
+
+def replace(
+    machine: Reader,
+    name: str,
+    *,
+    pattern: Value,
+    repl: Value,
+    count: int = 0,
+    flags: Value = 8,
+    append_if_not_found: bool = False,
+    prepend_if_not_found: bool = False,
+    not_found_content: Value = None,
+    backup: Value = ".bak",
+    show_changes: bool = True,
+    ignore_if_missing: bool = False,
+    backslash_literal: bool = False,
+    encoding: str | None = None,
+    backup_dir: str = "",
+) -> Plan:
+    """All matches of `pattern` become `repl`."""
+    if ignore_if_missing and behind(machine, checked(name, "replace"))[1] is None:
+        return Plan(comment=CHANGES.good)
+    if append_if_not_found and prepend_if_not_found:
+        raise StateFailed("Only one of append and prepend_if_not_found is permitted")
+    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+        raise StateFailed(f"count must be a number, 0 for all matches, not {count!r}")
+    file = opened(machine, name, "replace")
+    codec = encoding or "utf-8"
+    text = as_text(repl, "repl").encode(codec)
+    substitute = text.replace(b"\\", b"\\\\") if backslash_literal else text
+    compiled = _compiled(as_text(pattern, "pattern").encode(codec), _flags(flags))
+    try:
+        new, found = compiled.subn(substitute, file.data, count)
+    except (re.error, IndexError) as error:
+        raise StateFailed(f"repl {repl!r} does not fit the pattern {pattern!r}: {error}") from None
+    if not found and (append_if_not_found or prepend_if_not_found):
+        content = text if not_found_content is None else as_text(not_found_content, "not_found_content").encode(codec)
+        new = _with_line(file.data, content, _flags(flags), at_end=append_if_not_found)
+    words = Words(good=CHANGES.good, pending="Changes would have been made", done=CHANGES.done)
+    return edited(file, new, words, backup=beside(file, backup, backup_dir), show_changes=show_changes)
+
+
+def comment(
+    machine: Reader,
+    name: str,
+    *,
+    regex: Value,
+    char: str = "#",
+    backup: Value = ".bak",
+    ignore_missing: bool = False,
+    backup_dir: str = "",
+) -> Plan:
+    """Lines that match `regex` from their beginning get `char` before them."""
+    file = opened(machine, name, "comment")
+    pattern = as_text(regex, "regex")
+    bare = _bare(pattern)
+    sign = re.escape(char)
+    lines = file.text.splitlines(keepends=True)
+    if not _searched(rf"^(?!\s*{sign})\s*{bare}", file.text):
+        if _searched(f"{sign}{bare}", file.text):
+            return Plan(comment="Pattern already commented")
+        if ignore_missing:
+            return Plan(comment="Pattern not found and ignore_missing set to True")
+        raise StateFailed(f"{bare}: Pattern not found")
+    matching = _line_pattern(pattern)
+    new = [char + line if matching.match(line) and not line.lstrip().startswith(char) else line for line in lines]
+    if new == lines:
+        if _searched(f"{sign}{bare}", file.text):
+            return Plan(comment="Pattern already commented")
+        raise StateFailed(
+            f"Expected commented lines not found: {pattern!r} is in the file, but not at the beginning of a line; "
+            "let the pattern begin with what the line begins with"
+        )
+    words = Words(good="", pending=f"File {name} is set to be updated", done="Commented lines successfully")
+    return edited(file, encoded("".join(new)), words, backup=beside(file, backup, backup_dir))
+
+
+def uncomment(
+    machine: Reader, name: str, *, regex: Value, char: str = "#", backup: Value = ".bak", backup_dir: str = ""
+) -> Plan:
+    """Lines that are `char` and then match `regex` lose the `char`."""
+    file = opened(machine, name, "uncomment")
+    pattern = as_text(regex, "regex")
+    sign, body = re.escape(char), pattern.lstrip("^")
+    is_plain = _searched(rf"^[ \t]*{body}", file.text)
+    if not _searched(rf"{sign}[ \t]*{body}", file.text):
+        if is_plain:
+            return Plan(comment="Pattern already uncommented")
+        raise StateFailed(f"{regex}: Pattern not found")
+    end = "$" if pattern.endswith("$") else ""
+    matching = _compiled_text(rf"^{sign}\s*({body.rstrip('$')}){end}")
+    lines = file.text.splitlines(keepends=True)
+    new = [line.lstrip(char) if matching.match(line) else line for line in lines]
+    if new == lines and not is_plain:
+        raise StateFailed("Expected uncommented lines not found")
+    words = Words(
+        good="Pattern already uncommented",
+        pending=f"File {name} is set to be updated",
+        done="Uncommented lines successfully",
+    )
+    return edited(file, encoded("".join(new)), words, backup=beside(file, backup, backup_dir))
+
+
+def _with_line(data: bytes, content: bytes, flags: int, *, at_end: bool) -> bytes:
+    """The data with a line more, unless an earlier run has put it there."""
+    if re.search(rb"^" + re.escape(content) + rb"($|(?=\r\n))", data, flags | re.MULTILINE):
+        return data
+    if not at_end:
+        return content + b"\n" + data
+    return data + (b"\n" if data and not data.endswith(b"\n") else b"") + content + b"\n"
+
+
+def _flags(flags: Value) -> int:
+    if isinstance(flags, int) and not isinstance(flags, bool):
+        return flags
+    names = [flags] if isinstance(flags, str) else flags
+    if not isinstance(names, list):
+        raise StateFailed(f"flags must be a number or a list such as ['IGNORECASE', 'MULTILINE'], not {flags!r}")
+    value = 0
+    for one in names:
+        if str(one).upper() not in _FLAGS:
+            raise StateFailed(f"flags: {one!r} is no flag; there are {', '.join(_FLAGS)}")
+        value |= int(getattr(re, str(one).upper()))
+    return value
+
+
+def _compiled(pattern: bytes, flags: int) -> re.Pattern[bytes]:
+    try:
+        return re.compile(pattern, flags)
+    except (re.error, ValueError) as error:
+        raise StateFailed(f"pattern {pattern.decode()!r} is no regular expression: {error}") from None
+
+
+def _compiled_text(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise StateFailed(f"{pattern!r} is no regular expression: {error}") from None
+
+
+def _searched(pattern: str, text: str) -> bool:
+    return _compiled_text(f"(?m){pattern}").search(text) is not None
+
+
+def _bare(pattern: str) -> str:
+    """The pattern without its anchors, to look for it behind a comment sign."""
+    return re.sub(r"^(\(\?[iLmsux]\))?\^?(.*?)\$?$", r"\2", pattern)
+
+
+def _line_pattern(pattern: str) -> re.Pattern[str]:
+    start, end = "^" if pattern.startswith("^") else "", "$" if pattern.endswith("$") else ""
+    return _compiled_text(f"{start}({pattern.lstrip('^').rstrip('$')}){end}")

@@ -1,0 +1,149 @@
+"""pkg.uptodate, held, unheld, and package files that come from elsewhere than a repository.
+
+Registered and called by `minion.states.pkg.state`.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import secrets
+from collections.abc import Mapping, Sequence
+
+from highstate.salt_urls import split_salt_url
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
+from minion.providers.pkg.packages import PackageManager, Step, package_manager
+from minion.states.pkg.steps import difference, shown, transaction, version_in
+from minion.states.pkg.wanted import names_of
+
+LISTS_MINUTES = 60
+
+
+def uptodate(
+    machine: Reader, name: str, *, refresh: Value = False, pkgs: Value = None, dist_upgrade: bool = False
+) -> Plan:
+    """Nothing that is installed (of `pkgs`) could be upgraded. With `dist_upgrade` others may come or go for it."""
+    if not isinstance(refresh, bool):
+        raise StateFailed("refresh must be either True or False")
+    manager = package_manager(machine)
+    names = names_of(manager, name, pkgs) if pkgs is not None else []
+    if pkgs is not None and not names:
+        return Plan(comment="System is already up-to-date")
+    if refresh:
+        trouble = manager.refresh(machine, older_than=1)
+        if trouble:
+            raise StateFailed(trouble)
+    steps = manager.predict_upgrade(machine, names, whole=bool(dist_upgrade))
+    if not steps:
+        return Plan(comment="System is already up-to-date")
+
+    def act(machine: Machine) -> Mapping[str, Value]:
+        before = manager.packages(machine)
+        manager.upgrade(machine, names, whole=bool(dist_upgrade))
+        return shown(difference(before, manager.packages(machine)))
+
+    return Plan(
+        changes=transaction(steps, act), pending="System update will be performed", done="Upgrade ran successfully"
+    )
+
+
+def held(machine: Reader, name: str, *, pkgs: Value = None, replace: bool = False) -> Plan:
+    """Packages stay at their version; with `replace` no others do."""
+    manager = package_manager(machine)
+    names = names_of(manager, name, pkgs)
+    if not names:
+        return Plan(comment="No packages to be held provided")
+    have = manager.packages(machine)
+    to_hold = [one for one in names if not (one in have and have[one].held)]
+    to_free = [one for one in have if have[one].held and one not in names] if replace else []
+    return _holds(manager, to_hold, to_free)
+
+
+def unheld(machine: Reader, name: str, *, pkgs: Value = None, all: bool = False) -> Plan:  # noqa: A002  (Salt's name)
+    """Packages, or all that are held, may change their version again."""
+    manager = package_manager(machine)
+    have = manager.packages(machine)
+    if pkgs == [] and not all:
+        return Plan(comment="No packages to be unheld provided")
+    names = list(have) if all else names_of(manager, name, pkgs)
+    return _holds(manager, [], [one for one in names if one in have and have[one].held])
+
+
+def downloaded_sources(machine: Reader, manager: PackageManager, sources: Value, saltenv: str) -> Plan:
+    """pkg.installed with `sources`: packages by name, each with the file that it is installed from."""
+    wanted = _pairs(manager, sources)
+    have = manager.packages(machine)
+    missing = {name: path for name, path in wanted.items() if not version_in(have, name)}
+    if not missing:
+        return Plan(comment="All specified packages are already installed")
+
+    def act(machine: Machine) -> Mapping[str, Value]:
+        folder = f"/tmp/.saltern-packages-{secrets.token_hex(8)}"  # noqa: S108  (a name not to guess)
+        before = manager.packages(machine)
+        machine.mkdir(folder, mode="0755")  # readable to apt's own user
+        try:
+            files = [_fetched(machine, folder, path, saltenv) for path in missing.values()]
+            manager.install_files(machine, files)
+        finally:
+            machine.remove(folder)
+        after = manager.packages(machine)
+        wrong = [name for name in missing if not version_in(after, name)]
+        if wrong:
+            raise StateFailed(
+                f"The files installed did not bring: {', '.join(wrong)}", shown(difference(before, after))
+            )
+        return shown(difference(before, after))
+
+    listed = ", ".join(sorted(missing))
+    return Plan(
+        changes=transaction([Step(name=name, old="", new="installed") for name in missing], act),
+        pending=f"The following packages would be installed/updated: {listed}",
+        done=f"The following packages were installed/updated: {listed}",
+    )
+
+
+def _fetched(machine: Machine, folder: str, path: str, saltenv: str) -> str:
+    """A file that the package manager can read."""
+    if path.startswith("/"):
+        return path
+    data: bytes | None
+    if path.startswith("salt://"):
+        place, env = split_salt_url(path, saltenv)
+        try:
+            data = machine.source(place, env)
+        except FileNotFoundError:
+            data = None
+    else:
+        data = machine.fetch(path)
+    if data is None:
+        raise StateFailed(f"The package file {path} is not there")
+    target = posixpath.join(folder, posixpath.basename(path.partition("?")[0]) or "package")
+    machine.write(target, data, mode="0644")
+    return target
+
+
+def _pairs(manager: PackageManager, sources: Value) -> dict[str, str]:
+    if not isinstance(sources, list) or not all(isinstance(one, Mapping) and one for one in sources):
+        raise StateFailed("Invalidly formatted 'sources' parameter: a list of {name: file} is expected")
+    found = {str(name): str(path) for one in sources for name, path in one.items()}
+    for name, path in found.items():
+        manager.check_name(name)
+        if not path.startswith(("/", "salt://", "http://", "https://", "ftp://")):
+            raise StateFailed(f"The file of package {name} must be a path, salt:// or a URL, not {path!r}")
+    return found
+
+
+def _holds(manager: PackageManager, to_hold: Sequence[str], to_free: Sequence[str]) -> Plan:
+    def change(name: str, hold: bool) -> Change:
+        words = ("install", "hold") if hold else ("hold", "install")
+        return Change(
+            key=name, old=words[0], new=words[1], act=lambda machine: manager.hold(machine, [name], held=hold)
+        )
+
+    changes = [change(name, True) for name in to_hold] + [change(name, False) for name in to_free]
+    if not changes:
+        return Plan(comment="No changes made")
+    would = [f"The following package would be held: {name}" for name in to_hold]
+    would += [f"The following package would be unheld: {name}" for name in to_free]
+    did = [f"Package {name} is now being held" for name in to_hold]
+    did += [f"Package {name} is no longer held" for name in to_free]
+    return Plan(changes=tuple(changes), pending="\n".join(would), done="\n".join(did))

@@ -1,0 +1,119 @@
+"""pkg.removed and pkg.purged: packages that are gone, with what they had configured or without.
+
+Called by `minion.states.pkg.state`. What goes with them is asked of the package manager's own simulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from minion.machine.plan import Change, Machine, Plan, Reader, Value
+from minion.providers.pkg.packages import Package, PackageManager, Step, package_manager
+from minion.states.pkg.steps import difference, shown, transaction, version_in, with_its_neighbour
+from minion.states.pkg.wanted import Wanted, unwanted_of
+
+
+def removed(
+    machine: Reader,
+    name: str,
+    *,
+    version: Value = None,
+    pkgs: Value = None,
+    normalize: bool = True,
+    ignore_epoch: bool | None = None,
+) -> Plan:
+    """Packages are gone, those of this version where one is given; their configuration may stay."""
+    manager = package_manager(machine)
+    wanted = unwanted_of(machine, manager, name, version, pkgs, normalize=normalize, ignore_epoch=ignore_epoch)
+    have = manager.packages(machine)
+    there = _matching(manager, wanted, have)
+    if not there:
+        versions = any(one.version and version_in(have, one.name) for one in wanted)
+        which = " (matching specified versions)" if versions else ""
+        return Plan(comment=f"All specified packages{which} are already absent")
+    steps = manager.predict_remove(machine, there, purge=False) or _gone(there, have)
+
+    def act(machine: Machine) -> Mapping[str, Value]:
+        return shown(_removal(machine, manager, there, purge=False)[1])
+
+    return Plan(
+        changes=transaction(steps, act),
+        pending=f"The following packages will be removed: {', '.join(there)}.",
+        done=_gone_comment("removed", wanted, there),
+    )
+
+
+def purged(
+    machine: Reader,
+    name: str,
+    *,
+    version: Value = None,
+    pkgs: Value = None,
+    normalize: bool = True,
+    ignore_epoch: bool | None = None,
+) -> Plan:
+    """Packages are gone with their configuration; of those that are installed, the ones of this version."""
+    manager = package_manager(machine)
+    wanted = unwanted_of(machine, manager, name, version, pkgs, normalize=normalize, ignore_epoch=ignore_epoch)
+    have = manager.packages(machine)
+    left_behind = [one.name for one in wanted if one.name in have and not have[one.name].installed]
+    there = sorted([*_matching(manager, wanted, have), *left_behind])
+    if not there:
+        return Plan(comment="None of the targeted packages are installed or partially installed")
+    steps = manager.predict_remove(machine, there, purge=True) or ()
+
+    def act(machine: Machine) -> Mapping[str, Value]:
+        before, gone = _removal(machine, manager, there, purge=True)
+        return _purge_shown(gone, before)
+
+    # A package of which only configuration is left has no version in the simulation.
+    whole = {step.name: step for step in (*_gone(there, have), *steps)}
+    foreseen = _purge_shown([whole[one] for one in sorted(whole)], have)
+    return Plan(
+        changes=(
+            Change(key="removed", shown=foreseen["removed"], act=act),
+            Change(key="installed", shown=foreseen["installed"], act=with_its_neighbour),
+        ),
+        pending=f"The following packages will be purged: {', '.join(there)}.",
+        done=_gone_comment("purged", wanted, there),
+    )
+
+
+def _removal(
+    machine: Machine, manager: PackageManager, names: Sequence[str], *, purge: bool
+) -> tuple[Mapping[str, Package], list[Step]]:
+    """Remove; what there was, and what has gone."""
+    before = manager.packages(machine)
+    manager.remove(machine, names, purge=purge)
+    return before, difference(before, manager.packages(machine))
+
+
+def _gone_comment(verb: str, wanted: Sequence[Wanted], there: Sequence[str]) -> str:
+    absent = sorted(one.name for one in wanted if one.name not in there)
+    if not absent:
+        return f"All targeted packages were {verb}."
+    return (
+        f"The following packages were not installed: {', '.join(absent)} "
+        f"The following packages were {verb}: {', '.join(there)}."
+    )
+
+
+def _matching(manager: PackageManager, wanted: Sequence[Wanted], have: Mapping[str, Package]) -> list[str]:
+    """Those that are installed, at the version that is to go."""
+    versions = {one.name: version_in(have, one.name) for one in wanted}
+    return sorted(
+        one.name for one in wanted if versions[one.name] and (not one.version or one.fits(manager, versions[one.name]))
+    )
+
+
+def _gone(names: Sequence[str], have: Mapping[str, Package]) -> list[Step]:
+    return [Step(name=one, old=have[one].version, new="") for one in names]
+
+
+def _purge_shown(steps: Sequence[Step], before: Mapping[str, Package]) -> dict[str, Value]:
+    """Salt's two groups: what was installed, and what was removed already with files of it left."""
+    leftover = [step for step in steps if step.name in before and not before[step.name].installed]
+    return {
+        "removed": shown(leftover),
+        "installed": shown([step for step in steps if step not in leftover]),
+    }

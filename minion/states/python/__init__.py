@@ -1,0 +1,1 @@
+"""The state modules `pip` and `virtualenv`."""

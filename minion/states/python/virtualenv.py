@@ -1,0 +1,73 @@
+"""The state module `virtualenv`: virtual environments of Python.
+
+Behaviour: doc/ref/states/all/salt.states.virtualenv_mod. Made by `python -m venv`, or by `venv_bin` where one is named.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.states.file.paths import behind, checked
+from minion.states.python import pip
+
+
+def managed(
+    machine: Reader,
+    name: str,
+    *,
+    venv_bin: Value = None,
+    requirements: Value = None,
+    system_site_packages: bool = False,
+    clear: bool = False,
+    python: Value = None,
+    user: Value = None,
+    cwd: Value = None,
+    index_url: Value = None,
+    extra_index_url: Value = None,
+    pip_pkgs: Value = None,
+    pip_upgrade: bool = False,
+    pip_no_cache_dir: bool = False,
+    no_deps: bool = False,
+    proxy: Value = None,
+    env_vars: Value = None,
+) -> Plan:
+    """The environment is there, with what `requirements` and `pip_pkgs` name in it."""
+    path = checked(name, "managed")
+    if clear:
+        raise StateFailed("clear would empty the environment on every run: remove it by file.absent instead")
+    interpreter = posixpath.join(path, "bin/python")
+    _, found = behind(machine, interpreter)
+    options = {"index_url": index_url, "extra_index_url": extra_index_url, "no_deps": no_deps, "proxy": proxy,
+               "upgrade": pip_upgrade, "no_cache_dir": pip_no_cache_dir, "env_vars": env_vars, "user": user,
+               "cwd": cwd, "bin_env": path}  # fmt: skip
+    asked = [{"requirements": requirements}] if requirements else []
+    asked += [{"pkgs": list(pip_pkgs)}] if pip_pkgs else []
+    plans = [pip.installed(machine, path, **one, **options) for one in asked]
+    inner = tuple(change for plan in plans for change in plan.changes)
+    if found is not None:
+        return Plan(
+            changes=inner,
+            comment="virtualenv exists",
+            pending=f"Virtualenv {name} is set to be updated",
+            done="Updated existing virtualenv",
+        )
+    tool = [str(venv_bin)] if venv_bin and "pyvenv" not in str(venv_bin) else [str(python or "python3"), "-m", "venv"]
+    if tool[-1] != "venv" and python:
+        tool += ["--python", str(python)]
+    argv = [*tool, *(["--system-site-packages"] if system_site_packages else []), path]
+
+    def make(machine: Machine) -> None:
+        done = machine.run(argv, runas=None if user is None else str(user))
+        if done.returncode != 0:
+            raise StateFailed(f"The virtualenv could not be created: {done.stderr.strip() or done.stdout.strip()}")
+
+    return Plan(
+        changes=(Change(key="new", shown=name, act=make), *inner),
+        pending=f"Virtualenv {name} is set to be created",
+        done="Created new virtualenv",
+    )
+
+
+STATES: Mapping[str, StateFunction] = {"managed": managed, "manage": managed}

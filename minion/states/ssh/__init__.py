@@ -1,0 +1,1 @@
+"""The state modules `ssh_auth` and `ssh_known_hosts`."""

@@ -1,0 +1,199 @@
+"""The state module `ssh_auth`: public keys that may log in as a user.
+
+Behaviour: doc/ref/states/all/salt.states.ssh_auth. The file lies where its user may write: a symlink at its place or at
+the folder's is refused, so that a user cannot have a file of somebody else written.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.states.file.perms import Perms
+from minion.states.file.sources import Template, of_source
+
+_KIND = r"(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-nistp\d+|sk-(?:ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com)"
+_LINE = re.compile(rf"^(?:(?P<options>.*?)\s+)?(?P<kind>{_KIND})\s+(?P<key>[A-Za-z0-9+/=]+)(?:\s+(?P<comment>.*))?$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """A line of authorized_keys."""
+
+    kind: str
+    key: str
+    options: str = ""
+    comment: str = ""
+
+    def text(self) -> str:
+        """The line."""
+        return " ".join(part for part in (self.options, self.kind, self.key, self.comment) if part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    path: str
+    user: str
+    lines: tuple[str, ...]
+    mode: str | None
+
+
+def present(
+    machine: Reader,
+    name: str,
+    *,
+    user: Value,
+    enc: str = "ssh-rsa",
+    comment: Value = "",
+    source: Value = "",
+    options: Value = None,
+    config: str = ".ssh/authorized_keys",
+    saltenv: str = "base",
+) -> Plan:
+    """The key, or each key of `source`, may log in as `user`."""
+    keys = _keys(machine, name, enc, comment, source, options, saltenv)
+    file = _file(machine, str(user), config)
+    lines, shown = list(file.lines), dict[str, str]()
+    for key in keys:
+        index = next((i for i, line in enumerate(lines) if (old := parse(line)) and old.key == key.key), None)
+        if index is None:
+            lines.append(key.text())
+            shown[_said(name, key, source)] = "New"
+        elif lines[index].strip() != key.text():
+            lines[index] = key.text()
+            shown[_said(name, key, source)] = "Updated"
+    if not shown:
+        return Plan(comment=f"The authorized host key {name} is already present for user {user}")
+    word = "added" if "New" in shown.values() else "updated"
+    return _plan(file, lines, shown, f"Key {name} for user {user} is set to be {word}",
+                 f"The authorized host key {name} for user {user} was {word}")  # fmt: skip
+
+
+def absent(
+    machine: Reader,
+    name: str,
+    *,
+    user: Value,
+    enc: str = "ssh-rsa",
+    comment: Value = "",
+    source: Value = "",
+    options: Value = None,
+    config: str = ".ssh/authorized_keys",
+    saltenv: str = "base",
+) -> Plan:
+    """The key, or each key of `source`, may not log in as `user`."""
+    gone = {key.key: _said(name, key, source) for key in _keys(machine, name, enc, comment, source, options, saltenv)}
+    file = _file(machine, str(user), config)
+    kept, shown = [], dict[str, str]()
+    for line in file.lines:
+        key = parse(line)
+        if key is not None and key.key in gone:
+            shown[gone[key.key]] = "Removed"
+        else:
+            kept.append(line)
+    if not shown:
+        return Plan(comment="Key not present")
+    return _plan(file, kept, shown, f"Key {name} for user {user} is set for removal", "Key removed")
+
+
+def manage(
+    machine: Reader, name: str, *, ssh_keys: Sequence[Value], user: Value, enc: str = "ssh-rsa", comment: Value = "",
+    options: Value = None, config: str = ".ssh/authorized_keys",
+) -> Plan:  # fmt: skip
+    """These keys may log in as `user`, and no other."""
+    keys = [_key(str(one), enc, comment, options) for one in ssh_keys]
+    file = _file(machine, str(user), config)
+    wanted = {key.key for key in keys}
+    shown = {old.key: "Key removed" for line in file.lines if (old := parse(line)) and old.key not in wanted}
+    have = {old.key for line in file.lines if (old := parse(line))}
+    shown |= {key.key: "New" for key in keys if key.key not in have}
+    notes = [line for line in file.lines if parse(line) is None]
+    if not shown:
+        there = (f"The authorized host key {key.key} is already present for user {user}" for key in keys)
+        return Plan(comment="\n".join(there))
+    lines = [*notes, *(key.text() for key in keys)]
+    words = {"Key removed": "{key} Key set for removal", "New": "Key {key} for user {user} is set to be added"}
+    would = (words[what].format(key=key, user=user) for key, what in shown.items())
+    return _plan(file, lines, shown, "\n".join(would), f"The keys of {user} were changed")
+
+
+def _keys(
+    machine: Reader, name: str, enc: str, comment: Value, source: Value, options: Value, saltenv: str
+) -> list[Key]:
+    if not source:
+        return [_key(name, enc, comment, options)]
+    text = of_source(machine, source, saltenv, Template(variables={}), None).decode("utf-8", "replace")
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    return [_key(line, enc, "", None) for line in lines]
+
+
+def _key(name: str, enc: str, comment: Value, options: Value) -> Key:
+    key = parse(name.strip())
+    listed = ",".join(str(one) for one in options) if isinstance(options, list) else str(options or "")
+    if key is None:
+        if not re.fullmatch(r"[A-Za-z0-9+/]+=*", name.strip()):
+            raise StateFailed("Invalid public ssh key, most likely has spaces or invalid syntax")
+        kind = enc if re.fullmatch(_KIND, enc) else f"ssh-{enc}"
+        if not re.fullmatch(_KIND, kind):
+            raise StateFailed(f"enc {enc} is no kind of key: write ssh-ed25519, ssh-rsa, ecdsa-sha2-nistp256, …")
+        key = Key(kind=kind, key=name.strip())
+    return Key(kind=key.kind, key=key.key, options=key.options or listed, comment=key.comment or str(comment or ""))
+
+
+def parse(line: str) -> Key | None:
+    """A line of authorized_keys; None when it is none."""
+    found = None if line.lstrip().startswith("#") else _LINE.match(line.strip())
+    if found is None:
+        return None
+    return Key(
+        kind=found["kind"], key=found["key"], options=found["options"] or "", comment=(found["comment"] or "").strip()
+    )
+
+
+def _said(name: str, key: Key, source: Value) -> str:
+    return key.key if source else name
+
+
+def _file(machine: Reader, user: str, config: str) -> _File:
+    asked = machine.query(["getent", "passwd", user])
+    fields = asked.stdout.strip().split(":")
+    if asked.returncode != 0 or len(fields) < 6:
+        raise StateFailed(f"User {user} does not exist: its keys have nowhere to be")
+    path = config.replace("%h", fields[5]).replace("%u", user).replace("%%", "%")
+    path = posixpath.normpath(posixpath.join(fields[5], path))
+    for place in (posixpath.dirname(path), path):
+        found = machine.stat(place)
+        if found is not None and found.kind == "symlink":
+            raise StateFailed(f"{place} is a symlink to {found.target}: keys are not written through it")
+    found = machine.stat(path)
+    text = machine.read(path).decode("utf-8", "surrogateescape") if found is not None else ""
+    return _File(path=path, user=user, lines=tuple(text.splitlines()), mode=None if found is None else found.mode)
+
+
+def _plan(file: _File, lines: Sequence[str], shown: Mapping[str, str], pending: str, done: str) -> Plan:
+    act = _write(file, "".join(f"{line}\n" for line in lines))
+    changes = tuple(Change(key=key, shown=value, act=act) for key, value in shown.items())
+    return Plan(changes=changes, pending=pending, done=done)
+
+
+def _write(file: _File, text: str) -> Callable[[Machine], None]:
+    def act(machine: Machine) -> None:
+        folder, owner = posixpath.dirname(file.path), Perms(user=file.user, mode="0700")
+        if machine.stat(folder) is None:
+            machine.mkdir(folder, mode=owner.mode)
+            machine.chown(folder, file.user, _group(machine, file.user))
+        machine.write(file.path, text.encode("utf-8", "surrogateescape"), mode=file.mode or "0600")
+        if file.mode is None:
+            machine.chown(file.path, file.user, _group(machine, file.user))
+
+    return act
+
+
+def _group(machine: Reader, user: str) -> str:
+    return machine.query(["id", "-g", user]).stdout.strip()
+
+
+STATES: Mapping[str, StateFunction] = {"absent": absent, "manage": manage, "present": present}

@@ -1,0 +1,293 @@
+"""The user state: users with their attributes, groups, home and password hash, or gone.
+
+Called by the engine. Reading and the tools that change users are in `minion.providers.accounts`, the checks of what an
+author wrote in `minion.states.user.wanted`. Passwords are in `minion.states.user.shadow`; none is shown anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
+from minion.providers import accounts
+from minion.providers.accounts import Group, User
+from minion.states.user.shadow import WORDS, Password
+from minion.states.user.wanted import GECOS, Wanted
+
+
+def present(
+    machine: Reader,
+    name: str,
+    *,
+    uid: Value = None,
+    gid: Value = None,
+    usergroup: bool | None = None,
+    groups: Value = None,
+    optional_groups: Value = None,
+    remove_groups: bool = True,
+    home: Value = None,
+    createhome: bool = True,
+    persist_home: bool = False,
+    password: Value = None,
+    hash_password: bool = False,
+    enforce_password: bool = True,
+    empty_password: bool = False,
+    password_lock: bool | None = None,
+    date: Value = None,
+    mindays: Value = None,
+    maxdays: Value = None,
+    inactdays: Value = None,
+    warndays: Value = None,
+    expire: Value = None,
+    shell: Value = None,
+    unique: bool = True,
+    system: bool = False,
+    fullname: Value = None,
+    roomnumber: Value = None,
+    workphone: Value = None,
+    homephone: Value = None,
+    other: Value = None,
+    nologinit: bool = False,
+    allow_uid_change: bool = False,
+    allow_gid_change: bool = False,
+) -> Plan:
+    """The user exists, with these attributes; what is left out stays as it is.
+
+    `password` is a hash as it stands in shadow, or with `hash_password` the password itself. Days are counted since
+    1970 (`date`, the last change of the password, and `expire`) or from that change on. `groups` are all that the user
+    is in besides the primary one, unless `remove_groups` is False; `optional_groups` count as far as they exist.
+    """
+    days = {"date": date, "mindays": mindays, "maxdays": maxdays, "inactdays": inactdays, "warndays": warndays}
+    secret = Password.checked(
+        password=password,
+        plain=bool(hash_password),
+        empty=bool(empty_password),
+        locked=password_lock,
+        enforced=bool(enforce_password),
+        days={**days, "expire": expire or None},
+    )
+    wanted = Wanted.checked(
+        name,
+        ids=(uid, gid),
+        paths=(home, shell),
+        groups=(groups, optional_groups),
+        gecos=(fullname, roomnumber, workphone, homephone, other),
+    )
+    known = {one.name: one for one in accounts.groups(machine)}
+    missing = [one for one in wanted.groups or () if one not in known]
+    found = accounts.user(machine, name)
+    if found is None:
+        options = [*_creation_options(createhome, usergroup, unique, system), *(["--no-log-init"] if nologinit else [])]
+        return _creation(wanted, secret, known, missing, options)
+    update = _Update(machine, found, wanted, secret, known, bool(remove_groups), bool(createhome), bool(persist_home))
+    update.check_ids(bool(allow_uid_change), bool(allow_gid_change))
+    if usergroup and wanted.gid is None and name in known:
+        update.gid = known[name].gid
+    return update.plan(missing, unique=bool(unique))
+
+
+def absent(machine: Reader, name: str, *, purge: bool = False, force: bool = False) -> Plan:
+    """There is no user of this name; `purge` takes the home with it, `force` does not mind running processes."""
+    accounts.check_name("user", name)
+    if accounts.user(machine, name) is None:
+        return Plan(comment=f"User {name} is not present")
+    command = ["userdel", *(["--remove"] if purge else []), *(["--force"] if force else []), "--", name]
+
+    def act(machine: Machine) -> Mapping[str, Value]:
+        own_group = accounts.group(machine, name)
+        accounts.change(machine, command, f"Failed to remove user {name}")
+        went = own_group is not None and accounts.group(machine, name) is None
+        return {f"{name} group": "removed"} if went else {}
+
+    return Plan(
+        changes=(Change(key=name, shown="removed", act=act),),
+        pending=f"User {name} set for removal",
+        done=f"Removed user {name}",
+    )
+
+
+def _creation_options(createhome: bool, usergroup: bool | None, unique: bool, system: bool) -> list[str]:
+    options = ["--create-home" if createhome else "--no-create-home"]
+    if usergroup is not None:
+        options.append("--user-group" if usergroup else "--no-user-group")
+    return [*options, *([] if unique else ["--non-unique"]), *(["--system"] if system else [])]
+
+
+def _creation(
+    wanted: Wanted, secret: Password, known: Mapping[str, Group], missing: Sequence[str], options: Sequence[str]
+) -> Plan:
+    joined = [one for one in wanted.all_groups() if one in known]
+
+    def act(machine: Machine) -> Mapping[str, Value]:
+        _refuse_missing(machine, wanted)
+        command = ["useradd", *options, *_new_attributes(wanted, joined), "--", wanted.name]
+        accounts.change(machine, command, f"Failed to create new user {wanted.name}")
+        made = accounts.user(machine, wanted.name)
+        return made.as_salt() if made else {}
+
+    foreseen: dict[str, Value] = {"uid": wanted.uid, "home": wanted.home, "shell": wanted.shell}
+    foreseen |= {key: text for key, text in zip(GECOS, wanted.gecos, strict=True) if text}
+    pending = f"User {wanted.name} set to be added"
+    return Plan(
+        changes=(
+            Change(key="name", shown=wanted.name, act=act),
+            *(Change(key=key, shown=new, act=_with_the_user) for key, new in foreseen.items() if new is not None),
+            *secret.after_creation(wanted.name),
+        ),
+        pending=pending + (f" (pending groups: {','.join(missing)})" if missing else ""),
+        done=f"New user {wanted.name} created",
+    )
+
+
+def _with_the_user(_machine: Machine) -> None:
+    """An attribute that a new user gets when it is made."""
+
+
+def _new_attributes(wanted: Wanted, joined: Sequence[str]) -> list[str]:
+    options: list[str] = []
+    for option, value in (
+        ("--uid", wanted.uid),
+        ("--gid", wanted.gid),
+        ("--home-dir", wanted.home),
+        ("--shell", wanted.shell),
+        ("--groups", ",".join(joined) or None),
+        ("--comment", ",".join(text or "" for text in wanted.gecos).rstrip(",") or None),
+    ):
+        if value is not None:
+            options += [option, str(value)]
+    return options
+
+
+def _refuse_missing(machine: Reader, wanted: Wanted) -> None:
+    """Groups are looked up when it comes to the act: under test, an earlier state may have been going to make them."""
+    missing = [one for one in wanted.groups or () if accounts.group(machine, one) is None]
+    if missing:
+        raise StateFailed(f"The following group(s) are not present: {','.join(missing)}")
+
+
+@dataclass(slots=True)
+class _Update:
+    """The difference between a user that is there and what is wanted."""
+
+    machine: Reader
+    found: User
+    wanted: Wanted
+    secret: Password
+    known: Mapping[str, Group]
+    remove_groups: bool
+    createhome: bool
+    persist_home: bool
+    gid: int | None = None
+
+    def check_ids(self, allow_uid: bool, allow_gid: bool) -> None:
+        """Ids change only when it was said that they may: files keep the old ones."""
+        errors = []
+        found, wanted = self.found, self.wanted
+        if wanted.uid is not None and wanted.uid != found.uid and not allow_uid:
+            errors.append(_not_permitted("uid", found.uid, wanted.uid))
+        self.gid = self._gid_of(wanted.gid)
+        differs = self.gid != found.gid if self.gid is not None else wanted.gid is not None
+        if differs and not allow_gid:
+            errors.append(_not_permitted("gid", found.gid, wanted.gid))
+        elif differs and self.gid is None:
+            errors.append(f"- There is no group {wanted.gid} that could become the primary group")
+        if errors:
+            raise StateFailed(
+                "Encountered error checking for needed changes. Additional info follows:\n\n" + "\n".join(errors)
+            )
+
+    def plan(self, missing: Sequence[str], *, unique: bool) -> Plan:
+        """Each attribute that differs, with the command that changes it."""
+        changes = [*self._attributes(unique), *self.secret.changes(self.machine, self.found.name), *self._groups()]
+        if missing:
+            changes.insert(0, Change(key="", act=lambda machine: _refuse_missing(machine, self.wanted)))
+        if not changes:
+            return Plan(comment=f"User {self.found.name} is present and up to date")
+        lines = [f"{WORDS.get(one.key, one.key)}: {one.shown}" for one in changes if one.key]
+        if missing:
+            lines.append(f"groups (pending creation): {','.join(missing)}")
+        return Plan(
+            changes=tuple(changes),
+            pending="\n".join(["The following user attributes are set to be changed:", *lines, ""]),
+            done=f"Updated user {self.found.name}",
+        )
+
+    def _gid_of(self, gid: int | str | None) -> int | None:
+        if isinstance(gid, str):
+            return self.known[gid].gid if gid in self.known else None
+        return gid
+
+    def _attributes(self, unique: bool) -> list[Change]:
+        found, wanted = self.found, self.wanted
+        changes: list[Change] = []
+        if wanted.uid is not None and wanted.uid != found.uid:
+            options = ["--uid", str(wanted.uid), *([] if unique else ["--non-unique"])]
+            changes.append(self._usermod("uid", found.uid, wanted.uid, options))
+        if self.gid is not None and self.gid != found.gid:
+            changes.append(self._usermod("gid", found.gid, self.gid, ["--gid", str(self.gid)]))
+        if wanted.shell is not None and wanted.shell != found.shell:
+            changes.append(self._usermod("shell", found.shell, wanted.shell, ["--shell", wanted.shell]))
+        if wanted.home is not None and wanted.home != found.home:
+            move = ["--move-home"] if self.persist_home else []
+            changes.append(self._usermod("home", found.home, wanted.home, ["--home", wanted.home, *move]))
+        return [*changes, *self._gecos(), *self._home_folder()]
+
+    def _gecos(self) -> list[Change]:
+        new = tuple(
+            old if text is None else text for text, old in zip(self.wanted.gecos, self.found.gecos, strict=True)
+        )
+        differing = [
+            (key, old, text) for key, old, text in zip(GECOS, self.found.gecos, new, strict=True) if old != text
+        ]
+        options = ["--comment", ",".join(new).rstrip(",")]
+        return [
+            # One entry holds them all, so the first command writes every part of it.
+            Change(key=key, shown=text, act=_with_the_user if number else self._command(options, key))
+            for number, (key, _, text) in enumerate(differing)
+        ]
+
+    def _home_folder(self) -> list[Change]:
+        home = self.wanted.home or self.found.home
+        moved = self.persist_home and home != self.found.home and self.machine.stat(self.found.home) is not None
+        if not self.createhome or moved or self.machine.stat(home) is not None:
+            return []
+
+        def act(machine: Machine) -> None:
+            machine.mkdir(home, parents=True, mode="0755")
+            now = accounts.user(machine, self.found.name) or self.found
+            machine.chown(home, now.uid, now.gid)
+
+        return [Change(key="homeDoesNotExist", shown=home, act=act)]
+
+    def _groups(self) -> list[Change]:
+        if self.wanted.groups is None and self.wanted.optional_groups is None:
+            return []
+        gid = self.gid if self.gid is not None else self.found.gid
+        # A primary group is no matter of membership, whether it is the one of now or of after the change.
+        primary = {one.name for one in self.known.values() if one.gid in (gid, self.found.gid)}
+        asked = {one for one in self.wanted.all_groups() if one in self.known} - primary
+        now = set(self.found.groups) - primary
+        after = asked if self.remove_groups else asked | now
+        if after == now:
+            return []
+        shown = sorted(after | {one.name for one in self.known.values() if one.gid == gid})
+        options = ["--groups", ",".join(sorted(after))]
+        return [Change(key="groups", shown=shown, act=self._command(options, "groups"))]
+
+    def _usermod(self, key: str, old: Value, new: Value, options: Sequence[str]) -> Change:
+        return Change(key=key, old=old, new=new, shown=new, act=self._command(options, key))
+
+    def _command(self, options: Sequence[str], what: str) -> Callable[[Machine], None]:
+        command = ["usermod", *options, "--", self.found.name]
+        return lambda machine: accounts.change(machine, command, f"Failed to change {what} of user {self.found.name}")
+
+
+def _not_permitted(what: str, old: Value, new: Value) -> str:
+    return (
+        f"- Changing {what} ({old} -> {new}) not permitted, set allow_{what}_change to True to force this change. "
+        "Note that this will not change file ownership."
+    )
+
+
+STATES = {"present": present, "absent": absent}

@@ -1,0 +1,1 @@
+"""The forked process of one run or call."""

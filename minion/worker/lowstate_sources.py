@@ -1,0 +1,139 @@
+"""Where this minion's lowstates come from: `Compiler` of the execution modules, twice.
+
+`RootsCompiler` compiles from local folders (`saltern call --local`); `HeldCompiler` takes what the controller sent.
+Called by `saltern call` and by the worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from extmods.compile_modules import Programs, Tree
+from highstate.compile import Settings as Language
+from highstate.compile import compile_minion, compile_sls
+from highstate.desired import Desired
+from highstate.ports import NO_PORTS, Ports
+from highstate.types import Chunk, Compiled, Files, Minion, Pos, Problem
+from minion.execution.errors import CompileFailed
+from minion.spool.files import BlobCache, HeldFiles, Question
+from wire.messages import Refused, ToMinion
+
+
+@dataclass(frozen=True, kw_only=True)
+class RootsCompiler:
+    """Compiles here."""
+
+    files: Files
+    pillar_files: Files
+    minion: Minion
+    opts: Mapping[str, Any]
+
+    @cached_property
+    def language(self) -> Language:
+        """The options that the compile takes, out of the minion's configuration."""
+        names = {field.name for field in fields(Language)} - {"opts"}
+        given = {name: self.opts[name] for name in names if self.opts.get(name) is not None}
+        given = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+        return Language(opts=self.opts, **given)
+
+    @cached_property
+    def ports(self) -> Ports:
+        """What the tree brings: nobody else is asked."""
+        return Programs(tree=Tree(self.files), minion=self.minion, opts=self.opts).over(NO_PORTS)
+
+    def highstate(self, pillar_override: Mapping[str, Any] | None) -> Compiled:
+        """What the top file gives."""
+        if not pillar_override:
+            return compile_minion(self.files, self.pillar_files, self.minion, self.language, ports=self.ports)
+        plain = compile_minion(self.files, self.pillar_files, self.minion, self.language, ports=self.ports)
+        names = [name for matched in plain.matches.values() for name in matched]
+        if plain.errors or not names:
+            return plain
+        env = next(iter(plain.matches))
+        return self.sls(names, env, pillar_override)
+
+    def sls(self, names: Sequence[str], saltenv: str, pillar_override: Mapping[str, Any] | None) -> Compiled:
+        """Some SLS."""
+        given = (self.files, self.pillar_files, self.minion, self.language, names, saltenv)
+        return compile_sls(*given, pillar_override=pillar_override, ports=self.ports)
+
+    def pillar(self) -> Mapping[str, Any]:
+        """The minion's pillar; CompileFailed when it does not compile."""
+        from highstate.compile.compiler import Bench
+
+        result = Bench(
+            files=self.files,
+            pillar_files=self.pillar_files,
+            minion=self.minion,
+            settings=self.language,
+            ports=self.ports,
+        ).pillar()
+        if result.errors:
+            raise CompileFailed(result.errors)
+        return result.pillar
+
+    def around(self) -> Sequence[Chunk]:
+        """Nothing: what an SLS requires is in what it includes."""
+        return ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldCompiler:
+    """Gives what is held."""
+
+    minion_id: str
+    desired: Desired
+
+    def highstate(self, pillar_override: Mapping[str, Any] | None) -> Compiled:
+        """The whole document."""
+        if pillar_override:
+            return self._refused("the pillar of a held state is the controller's: pillar=... works with --local only")
+        return self._compiled(list(self.desired.chunks))
+
+    def sls(self, names: Sequence[str], saltenv: str, pillar_override: Mapping[str, Any] | None) -> Compiled:
+        """The chunks that come from some SLS of the document."""
+        if pillar_override:
+            return self._refused("the pillar of a held state is the controller's: pillar=... works with --local only")
+        known = {chunk.sls for chunk in self.desired.chunks.values()}
+        missing = [name for name in names if name not in known]
+        if missing:
+            there = ", ".join(sorted(known)) or "none"
+            return self._refused(f"no SLS {', '.join(missing)} is in this minion's highstate; there are: {there}")
+        return self._compiled([key for key, chunk in self.desired.chunks.items() if chunk.sls in names])
+
+    def around(self) -> Sequence[Chunk]:
+        """The whole document."""
+        return tuple(self.desired.chunks.values())
+
+    def _compiled(self, keys: Sequence[str]) -> Compiled:
+        chunks = tuple(self.desired.chunks[key] for key in keys)
+        matches: dict[str, dict[str, None]] = {}
+        for chunk in chunks:
+            matches.setdefault(chunk.saltenv, {})[chunk.sls] = None
+        return Compiled(
+            minion_id=self.minion_id,
+            lowstate=chunks,
+            pillar=self.desired.pillar,
+            matches={env: tuple(names) for env, names in matches.items()},
+        )
+
+    def _refused(self, message: str) -> Compiled:
+        problem = Problem(message=message, pos=Pos(file="the desired state of this minion"))
+        return Compiled(minion_id=self.minion_id, errors=(problem,))
+
+
+class _NoController:
+    """Answers for a controller that this process has no connection to."""
+
+    def ask(self, question: Question) -> ToMinion:
+        """Say so."""
+        return Refused(message="saltern call does not talk to the controller, and the file is not in the cache")
+
+
+def held_files(desired: Desired, cachedir: Path) -> Files:
+    """The files of a held state, as far as the cache has them."""
+    return HeldFiles(desired, BlobCache(cachedir), _NoController())

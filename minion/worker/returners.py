@@ -1,0 +1,66 @@
+"""Returners: where the value of a call goes besides the one who asked. Salt's contract for `_returners`.
+
+Called by `saltern call` (`--return`, and `return:` of the configuration). A returner is a module with a function
+`returner` that takes one mapping. One that fails costs nothing but itself: what it said is handed back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TextIO
+
+from minion.execution.context import Context
+
+RAW_FILE = "/var/log/saltern/events"
+"""Of rawfile_json, unless `rawfile_json.filename` says another."""
+
+
+def names_of(given: Any) -> list[str]:
+    """Names of returners, as a list or with commas."""
+    listed = given if isinstance(given, list | tuple) else str(given or "").split(",")
+    return [str(one).strip() for one in listed if str(one).strip()]
+
+
+def answer(
+    context: Context, fun: str, words: Sequence[str], value: Any, *, success: bool, retcode: int
+) -> dict[str, Any]:
+    """What returners are given: Salt's keys."""
+    about = {"id": context.minion_id, "fun": fun, "fun_args": list(words), "success": success}
+    return {"jid": f"{datetime.now():%Y%m%d%H%M%S%f}", "return": value, "retcode": retcode, **about}
+
+
+def hand_over(context: Context, names: Sequence[str], ret: Mapping[str, Any], out: TextIO) -> list[str]:
+    """Give the answer to each; what went wrong."""
+    wrong = []
+    for name in names:
+        try:
+            _returner(context, name, out)(dict(ret))
+        except Exception as error:
+            wrong.append(f"returner {name}: {type(error).__name__}: {error}")
+    return wrong
+
+
+def _returner(context: Context, name: str, out: TextIO) -> Callable[[dict[str, Any]], Any]:
+    loaded = context.user_modules.loaded("returners") if context.has_user_modules() else {}
+    if name in loaded:
+        if "returner" not in loaded[name].functions:
+            raise LookupError("the module has no function returner")
+        return loaded[name].functions["returner"].call
+    if name == "local":
+        return lambda ret: print(ret, file=out)
+    if name == "rawfile_json":
+        return lambda ret: _append(context, ret)
+    why = context.user_modules.failures.get(f"returners.{name}") if loaded or context.has_user_modules() else None
+    raise LookupError(
+        why or "there is none; local and rawfile_json are built in, others come with saltutil.sync_returners"
+    )
+
+
+def _append(context: Context, ret: Mapping[str, Any]) -> None:
+    place = Path(str(context.opts.get("rawfile_json.filename") or RAW_FILE))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with place.open("a") as file:
+        file.write(json.dumps(ret, default=str) + "\n")

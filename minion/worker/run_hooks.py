@@ -1,0 +1,155 @@
+"""What a minion brings to a run: threads for parallel chunks, and the file of triggers that are still to be acted on.
+
+Called by the worker and by `saltern call`. The file is `cachedir/triggers`, a JSON list of chunk keys; it is written
+only when it changes, under a lock of its own, since runs may go on beside each other. A damaged one counts as empty.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from highstate.run.ports import Surroundings, Task, Triggers
+from highstate.types import Chunk, StateResult
+
+if TYPE_CHECKING:
+    from minion.worker.termination import Stop
+
+log = logging.getLogger(__name__)
+
+FILE_NAME = "triggers"
+
+MOST_EVENTS = 500
+"""In one run: a state in a loop shall not fill the controller's bus."""
+
+
+class TriggerFile:
+    """`highstate.run.Triggers` on disk."""
+
+    def __init__(self, cachedir: Path, *, whole: Collection[str] | None = None) -> None:
+        """`whole`: keys of all chunks that this minion has; what is owed by others is forgotten."""
+        self._path = cachedir / FILE_NAME
+        self._whole = whole
+
+    def owed(self) -> frozenset[str]:
+        """What is remembered."""
+        try:
+            keys = json.loads(self._path.read_bytes())
+        except (OSError, ValueError):
+            return frozenset()
+        return frozenset(key for key in keys if isinstance(key, str)) if isinstance(keys, list) else frozenset()
+
+    def settle(self, more: frozenset[str], less: frozenset[str]) -> None:
+        """Remember more of them, and less; what other runs have settled meanwhile stays."""
+        if self._left(self.owed(), more, less) == self.owed():
+            return
+        from minion.processes import take_lock
+        from minion.spool.journal import write_durably
+
+        try:
+            lock = take_lock(self._path.with_name(f"{FILE_NAME}.lock"), wait=True)
+            try:
+                left = self._left(self.owed(), more, less)
+                write_durably(self._path, json.dumps(sorted(left)).encode())
+            finally:
+                if lock is not None:
+                    os.close(lock)
+        except OSError as error:
+            log.error("event=triggers_not_kept error=%s", error)
+
+    def _left(self, owed: frozenset[str], more: frozenset[str], less: frozenset[str]) -> frozenset[str]:
+        left = (owed - less) | more
+        if self._whole is None:
+            return left
+        return frozenset(key for key in left if key in self._whole or "_|-listener_" in key)
+
+
+class InThread:
+    """`highstate.run.Begun`: a task in a thread of its own. Commands run beside each other so."""
+
+    def __init__(self, task: Task) -> None:
+        import threading
+
+        self._done: list[tuple[StateResult, float]] = []
+        self._failed: list[BaseException] = []
+        self._thread = threading.Thread(target=self._work, args=(task,), daemon=True)
+        self._thread.start()
+
+    def ready(self) -> bool:
+        """Whether it has ended."""
+        return not self._thread.is_alive()
+
+    def wait(self) -> tuple[StateResult, float]:
+        """Its result; what it raised is raised."""
+        self._thread.join()
+        if self._failed:
+            raise self._failed[0]
+        return self._done[0]
+
+    def _work(self, task: Task) -> None:
+        try:
+            self._done.append(task())
+        except BaseException as error:  # handed to who waits
+            self._failed.append(error)
+
+
+class SentEvents:
+    """The events of one run or call; they travel with its result."""
+
+    def __init__(self, minion_id: str, run_id: str) -> None:
+        self._minion_id, self._run_id = minion_id, run_id
+        self._sent: list[tuple[str, dict[str, Any]]] = []
+
+    def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
+        """Take an event; False when there are too many already."""
+        if len(self._sent) >= MOST_EVENTS:
+            return False
+        self._sent.append((tag, dict(data)))
+        return True
+
+    def told(self, key: str, chunk: Chunk, result: StateResult) -> None:
+        """The event of a chunk that has `fire_event`: True, or the end of its tag."""
+        wanted = chunk.arguments.get("fire_event")
+        if wanted is True or isinstance(wanted, str):
+            end = wanted if isinstance(wanted, str) else chunk.name
+            self.fire(f"salt/state_result/{self._run_id}/{self._minion_id}/{end}", {"ret": result.as_salt(chunk)})
+
+    def sent(self) -> tuple[tuple[str, dict[str, Any]], ...]:
+        """All of them, in order."""
+        return tuple(self._sent)
+
+
+def surroundings(
+    opts: Mapping[str, Any],
+    triggers: Triggers | None = None,
+    stop: Stop | None = None,
+    told: Callable[[str, Chunk, StateResult], None] | None = None,
+    begins: Callable[[str, int, int], None] | None = None,
+    *,
+    resumed: bool = False,
+) -> Surroundings:
+    """Those of a run on this minion; `resumed` says that it has a journal, from which it is taken up again."""
+    aggregate = opts.get("state_aggregate")
+    if stop is not None:
+        stop.patient = True
+    return Surroundings(
+        background=InThread,
+        most_parallel=_number(opts.get("state_max_parallel")),
+        triggers=triggers,
+        remembers_at_once=not resumed,
+        stopping=stop.asked if stop is not None else lambda: False,
+        left_off=stop.left_off if stop is not None else lambda: False,
+        sleep=stop.sleep if stop is not None else time.sleep,
+        told=told or (lambda key, chunk, result: None),
+        begins=begins or (lambda key, done, total: None),
+        aggregate=aggregate is True or (isinstance(aggregate, list) and "pkg" in aggregate),
+    )
+
+
+def _number(given: Any) -> int:
+    return given if isinstance(given, int) and given > 0 else 0

@@ -1,0 +1,137 @@
+"""One run or call, from its folder to its result. The work of a child that the agent forks.
+
+Called by `minion.agent.agent` within the child. What is imported here is the latency of a push: the agent holds the
+engine ready (`minion.agent.child_tasks.WARM`), and what only some runs need is imported where it is used. Must not
+touch the agent's sockets.
+
+A state run first waits for its turn. So two of them never overlap, not even when the agent was killed and
+started again while its worker still runs: the new agent's worker for the same run waits for the old one, and finds
+the result there.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from minion.config.settings import Settings
+from minion.processes import AgentGone, AgentPipe, take_lock
+from minion.spool.desired_state import read_document
+from minion.spool.journal import RunFolder, RunJournal, error_result
+from minion.spool.state_queue import Turns
+from minion.worker.results import fitting
+from minion.worker.termination import Stop
+from wire.messages import Call, Preview, Run, RunResult, ToMinion, decode_to_minion, encode
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 3
+"""How often a state run is begun without getting a chunk further, until that is its result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What a worker is started with."""
+
+    folder: RunFolder
+    settings: Settings
+    grains: Mapping[str, Any]
+    begins: Callable[[str, int, int], None] = lambda key, done, total: None
+    """Hears of each state that begins (`highstate.run.Surroundings.begins`)."""
+
+
+ENDED = "the call was ended by SIGTERM (as saltutil.term_job sends it); how far the function came is not known"
+
+
+class AgentQuestions:
+    """Asks the agent, which asks the controller (`minion.spool.files.Controller`)."""
+
+    def __init__(self, pipe: AgentPipe) -> None:
+        self._pipe = pipe
+
+    def ask(self, question: Any) -> ToMinion:
+        """The answer to one question."""
+        self._pipe.send(encode(question))
+        return decode_to_minion(self._pipe.receive())
+
+
+def work(order: Order, pipe: AgentPipe) -> None:
+    """Do what the folder asks, unless its result is there already, and leave the result there."""
+    request = order.folder.request()
+    call = isinstance(request, Call)
+    with ExitStack() as held:
+        if call:
+            take_lock(order.folder.lock, wait=True)
+        else:
+            held.enter_context(Turns(order.settings.cachedir, "state.apply", request.run_id).taken())
+        if not order.folder.finished() and order.folder.path.is_dir():
+            _do(order, request, pipe)
+
+
+def _do(order: Order, request: Run | Preview | Call, pipe: AgentPipe) -> None:
+    started = time.time()
+    stop = Stop(order.settings.stop_grace, has_agent=not isinstance(request, Call))
+    stop.follow()
+    try:
+        result = _call(order, request, pipe, stop) if isinstance(request, Call) else _run(order, request, pipe, stop)
+    except AgentGone:
+        raise
+    except Exception as error:
+        log.exception("event=run_failed run_id=%s", request.run_id)
+        result = error_result(request, f"{type(error).__name__}: {error}", started=started)
+    seconds = round(time.time() - started, 6)
+    order.folder.finish(fitting(msgspec.structs.replace(result, started=started, seconds=seconds)))
+
+
+def _call(order: Order, request: Call, pipe: AgentPipe, stop: Stop) -> RunResult:
+    journal = RunJournal(order.folder)
+    if journal.recorded.attempts:
+        # A function may have done its work or half of it; only who asked can say whether it may be done again.
+        return error_result(request, "the minion was stopped while this function ran; whether it finished is not known")
+    journal.attempt()
+    from minion.execution.errors import CallFailed
+    from minion.worker.executor import call_function
+
+    try:
+        value, events = call_function(order, request, AgentQuestions(pipe), stop)
+    except CallFailed as error:
+        return error_result(request, ENDED if _ended(stop) else str(error))
+    if _ended(stop):
+        return msgspec.structs.replace(error_result(request, ENDED), events=events.sent())
+    return RunResult(
+        run_id=request.run_id, kind="call", generation=0, digest="", outcome="ok", value=value, events=events.sent()
+    )
+
+
+def _ended(stop: Stop) -> bool:
+    """Whether a function was ended in the middle; a run of states says in its results what was not run."""
+    return stop.asked() and not stop.patient
+
+
+def _run(order: Order, request: Run | Preview, pipe: AgentPipe, stop: Stop) -> RunResult:
+    journal = RunJournal(order.folder)
+    if journal.recorded.attempts >= ATTEMPTS:
+        return error_result(
+            request, f"cut off {ATTEMPTS} times at the same place, not begun again. {_reached(journal)}"
+        )
+    journal.attempt()
+    held = read_document(order.folder.document)
+    if held.digest != request.digest:
+        return error_result(request, f"the document of this run is {held.digest[:12]}, not {request.digest[:12]}")
+    unknown = [key for key in request.keys or () if key not in held.desired.chunks]
+    if unknown:
+        return error_result(request, f"the document has no chunk {unknown[0]!r}")
+    from minion.worker.executor import run_chunks
+
+    return run_chunks(order, request, held.desired, journal, AgentQuestions(pipe), stop)
+
+
+def _reached(journal: RunJournal) -> str:
+    begun = [key for key in journal.intents() if key not in journal.results()]
+    return f"Last begun: {begun[-1]}" if begun else "No chunk was left in the middle"

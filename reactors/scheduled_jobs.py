@@ -1,0 +1,202 @@
+"""Jobs of Salt's `schedule`: what an entry says, when it is due, and whether it may run then.
+
+Called by the agent's timer and by the execution module `schedule`. Pure: time and chance come in as arguments.
+Behaviour: doc/topics/jobs/#scheduling-jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from reactors.schedule import BadSchedule, Cron, Every, next_time
+
+SETTINGS = ("enabled", "skip_function", "skip_during_range", "splay")
+"""Entries of a schedule that are no jobs, but about all of them."""
+
+_UNITS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86_400}
+_CLOCKS = ("when", "cron", "once")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moments:
+    """At the times that are written."""
+
+    texts: tuple[Any, ...]
+    once: bool = False
+    """Only at the first of them, and never again once that has passed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduledJob:
+    """One job. Seconds are seconds; times are since the epoch."""
+
+    name: str
+    fun: str
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    times: Every | Cron | Moments
+    splay: tuple[float, float] = (0.0, 0.0)
+    """Least and most seconds that it is late by."""
+    enabled: bool = True
+    at_most: int = 1
+    """How many of it may run at a time."""
+    at_start: bool = False
+    returned: bool = True
+    """Whether the controller is told of the result."""
+    within: Mapping[str, Any] = field(default_factory=dict)
+    """`range`: start and end, `invert`."""
+    never_within: Mapping[str, Any] = field(default_factory=dict)
+    after: Any = None
+    until: Any = None
+
+    def due(self, *, previous: float, now: float, chance: float) -> float | None:
+        """When it is due next; None when never. `chance`: 0 to 1, the part of the splay to take."""
+        late = self.splay[0] + (self.splay[1] - self.splay[0]) * chance
+        if isinstance(self.times, Moments):
+            found = _next_of(self.times, now)
+            return None if found is None else found + late
+        due = next_time(self.times, previous=previous, now=now, chance=0.0)
+        return None if due is None else due + late
+
+    def refusal(self, now: float) -> str:
+        """Why it may not run at this time; empty when it may."""
+        from reactors.datetimes import moment
+
+        here = datetime.fromtimestamp(now)
+        if self.within and not _inside(self.within, here):
+            return "not_in_range"
+        if self.never_within and _inside(self.never_within, here):
+            return "in_skip_range"
+        if self.until is not None and moment(self.until, here) <= here:
+            return "until_passed"
+        if self.after is not None and moment(self.after, here) >= here:
+            return "after_not_passed"
+        return ""
+
+
+def jobs_of(schedule: Mapping[str, Any]) -> tuple[dict[str, ScheduledJob], dict[str, str]]:
+    """The jobs of a `schedule` by name, and why those that cannot be followed cannot."""
+    jobs, refused = {}, {}
+    for name, item in schedule.items():
+        if name in SETTINGS:
+            continue
+        try:
+            jobs[name] = job_of(str(name), item, schedule)
+        except ValueError as error:
+            refused[str(name)] = str(error)
+    return jobs, refused
+
+
+def job_of(name: str, item: Any, schedule: Mapping[str, Any]) -> ScheduledJob:
+    """One entry; BadSchedule says what is wrong with it."""
+    if not isinstance(item, Mapping):
+        raise BadSchedule(f"a job is a mapping, not {item!r}")
+    fun = item.get("function") or item.get("func") or item.get("fun")
+    if not isinstance(fun, str) or not fun:
+        raise BadSchedule("it names no function")
+    args, kwargs = item.get("args") or (), item.get("kwargs") or {}
+    if not isinstance(args, list | tuple) or not isinstance(kwargs, Mapping):
+        raise BadSchedule("args is a list, kwargs a mapping")
+    timed = any(unit in item for unit in _UNITS)
+    return ScheduledJob(
+        name=name,
+        fun=fun,
+        args=tuple(args),
+        kwargs=dict(kwargs),
+        times=_times(item),
+        splay=_splay(item.get("splay") or schedule.get("splay")),
+        enabled=_yes(item.get("enabled", True)) and _yes(schedule.get("enabled", True)),
+        at_most=int(item.get("maxrunning", 1)),
+        at_start=_yes(item.get("run_on_start", timed)),
+        returned=_yes(item.get("return_job", True)),
+        within=_range(item.get("range")),
+        never_within=_range(item.get("skip_during_range") or schedule.get("skip_during_range")),
+        after=_moment(item.get("after")),
+        until=_moment(item.get("until")),
+    )
+
+
+def _times(item: Mapping[str, Any]) -> Every | Cron | Moments:
+    clocks = [key for key in _CLOCKS if key in item]
+    units = [key for key in _UNITS if key in item]
+    if len(clocks) > 1 or (clocks and units):
+        raise BadSchedule(f"{' and '.join([*clocks, *units])} exclude each other")
+    if units:
+        seconds = sum(int(item[unit]) * _UNITS[unit] for unit in units)
+        if seconds < 1:
+            raise BadSchedule(f"the time between two runs is {seconds} seconds")
+        return Every(seconds=seconds)
+    if not clocks:
+        raise BadSchedule("it says no time: seconds, minutes, hours, days, when, cron or once")
+    value = item[clocks[0]]
+    if clocks == ["cron"]:
+        cron = Cron(expression=str(value))
+        next_time(cron, previous=0.0, now=0.0, chance=0.0)
+        return cron
+    if clocks == ["once"]:
+        form = item.get("once_fmt")
+        return Moments(texts=(_read(value, str(form)) if form else _moment(value),), once=True)
+    return Moments(texts=tuple(_moment(one) for one in (value if isinstance(value, list) else [value])))
+
+
+def _next_of(times: Moments, now: float) -> float | None:
+    from reactors.datetimes import next_moment
+
+    here = datetime.fromtimestamp(now)
+    found = [at for text in times.texts if (at := next_moment(text, here)) is not None]
+    return min(found).timestamp() if found else None
+
+
+def _inside(window: Mapping[str, Any], here: datetime) -> bool:
+    from reactors.datetimes import moment
+
+    inside = moment(window["start"], here) <= here <= moment(window["end"], here)
+    return not inside if window.get("invert") else inside
+
+
+def _range(value: Any) -> Mapping[str, Any]:
+    if not value:
+        return {}
+    if not isinstance(value, Mapping) or not {"start", "end"} <= set(value):
+        raise BadSchedule(f"a range has start and end: {value!r}")
+    from reactors.datetimes import moment
+
+    now = datetime(2000, 1, 3)
+    if moment(value["end"], now) <= moment(value["start"], now):
+        raise BadSchedule("the end of a range must be later than its start")
+    return value
+
+
+def _moment(text: Any) -> Any:
+    """The text, if it says a time."""
+    from reactors.datetimes import moment
+
+    if text is not None:
+        try:
+            moment(text, datetime(2000, 1, 1))
+        except ValueError as error:
+            raise BadSchedule(str(error)) from error
+    return text
+
+
+def _read(value: Any, form: str) -> datetime:
+    try:
+        return datetime.strptime(str(value), form)
+    except ValueError as error:
+        raise BadSchedule(f"once: {error}") from error
+
+
+def _splay(value: Any) -> tuple[float, float]:
+    try:
+        if isinstance(value, Mapping):
+            return float(value["start"]), float(value["end"])
+        return 0.0, float(value or 0)
+    except (KeyError, TypeError, ValueError):
+        raise BadSchedule(f"splay is a number of seconds, or has start and end: {value!r}") from None
+
+
+def _yes(value: Any) -> bool:
+    return value.lower() != "false" if isinstance(value, str) else bool(value)

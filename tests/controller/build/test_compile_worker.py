@@ -1,0 +1,63 @@
+"""What the compile process answers: a sample is compiled without the memo too, and a memo that is wrong is given up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from controller.build.compile_worker import Kept, Request, answer
+from highstate.files import MemoryFiles
+from highstate.types import Minion
+from wire.messages import FactAnswer, Question
+
+TREE = MemoryFiles(
+    {
+        "base": {
+            "top.sls": b"base:\n  '*': [web]\n",
+            "web.sls": b"site: {test.nop: [{own: {{ grains.own }}}]}\n",
+        }
+    }
+)
+MINIONS = tuple(Minion(id=f"web{number}", grains={"own": number}) for number in range(5))
+
+
+def request(**fields) -> Request:
+    return Request(**{"files": TREE, "pillar": MemoryFiles({}), "minions": MINIONS, **fields})
+
+
+def spoil(kept: Kept) -> None:
+    """Make the memo remember what was never compiled."""
+    for node in kept.memo._leaves.values():
+        if hasattr(node.result, "lowstate"):
+            node.result = replace(node.result, lowstate=())
+
+
+def test_one_of_a_request_at_most_is_checked():
+    found = list(answer(request(check_rate=1.0), Kept()))
+    assert [each.checked for each in found] == [True, False, False, False, False]
+    assert not any(each.remembered for each in found)
+    assert not any(each.checked for each in answer(request(), Kept()))
+
+
+def test_what_is_wrong_in_the_memo_is_found_and_given_up():
+    kept = Kept()
+    right = list(answer(request(), kept))
+    spoil(kept)
+    wrong = list(answer(request(), kept))
+    assert wrong[0].digest != right[0].digest, "the memo lies now"
+    found = list(answer(request(check_rate=1.0), kept))
+    assert [each.digest for each in found] == [each.digest for each in right]
+    assert found[0].remembered == wrong[0].digest
+    assert found[0].document == right[0].document
+    assert not any(each.remembered for each in found[1:])
+
+
+def test_who_stands_on_more_than_trees_is_not_checked():
+    tree = MemoryFiles(
+        {"base": {"top.sls": b"base: {'*': [w]}", "w.sls": b"w{{ salt['cmd.which']('sh') }}: {test.nop: []}"}}
+    )
+    asked = Question(fun="cmd.which", asked='[["sh"], {}]')
+    facts = {minion.id: {asked: FactAnswer(value="/bin/sh")} for minion in MINIONS[:1]}
+    found = list(answer(request(files=tree, facts=facts, check_rate=1.0), Kept()))
+    assert [each.ok for each in found] == [True, False, False, False, False]
+    assert found[0].facts == found[1].unanswered == (asked,)
+    assert not any(each.checked for each in found)

@@ -1,0 +1,192 @@
+"""Whom a push concerns: nobody too few, and of the others as few as can be."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.build.compile_worker import CompiledMinion, Kept, Request, answer
+from controller.build.compile_pool import ProcessCompiler
+from controller.build.dependency_index import Footprints
+from highstate.files import MemoryFiles
+from highstate.types import Minion
+from highstate.compile import Settings, compile_minion
+from highstate.desired import desired_of
+
+STATES = {
+    "top.sls": "base:\n  'web*':\n    - web\n  'db*':\n    - db\n",
+    "web.sls": "include:\n  - lib\n{id}:\n  test.nop:\n    - own: {{ pillar.own }}\n".replace("{id}", "site"),
+    "lib.sls": "lib:\n  test.nop: []\n/etc/motd:\n  file.managed:\n    - source: salt://motd\n",
+    "db.sls": "db:\n  test.nop: []\n",
+    "motd": "hello",
+}
+PILLAR = {
+    "top.sls": "base:\n  '*':\n    - hosts.{{ grains.id }}\n",
+    **{f"hosts/{name}.sls": f"own: {name}\n" for name in ("web1", "web2", "web3", "web4", "db1")},
+}
+MINIONS = {name: Minion(id=name, grains={"id": name}) for name in ("web1", "web2", "web3", "web4", "db1")}
+WEBS = {"web1", "web2", "web3", "web4"}
+
+
+def files(tree: dict[str, str], **changed: str) -> MemoryFiles:
+    return MemoryFiles({"base": {path: text.encode() for path, text in {**tree, **changed}.items()}})
+
+
+def answers(kept: Kept, states: MemoryFiles, pillar: MemoryFiles) -> list[CompiledMinion]:
+    return list(answer(Request(files=states, pillar=pillar, minions=tuple(MINIONS.values())), kept))
+
+
+@pytest.fixture
+def footprints() -> Footprints:
+    made = Footprints()
+    made.note(answers(Kept(), files(STATES), files(PILLAR)), "")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("states", "pillar", "concerned"),
+    [
+        ({}, {}, set()),
+        ({"unused.sls": "x: test.nop"}, {}, set()),
+        ({"db.sls": "db:\n  test.nop:\n    - a: 1\n"}, {}, {"db1"}),
+        ({"lib.sls": "lib:\n  test.nop: []\n"}, {}, WEBS),
+        ({"motd": "good bye"}, {}, WEBS),
+        ({"web/init.sls": "ignored: test.nop"}, {}, set()),
+        ({"top.sls": "base:\n  '*':\n    - db\n"}, {}, set(MINIONS)),
+        ({}, {"hosts/web2.sls": "own: other\n"}, {"web2"}),
+    ],
+)
+def test_whom_a_push_concerns(footprints, states, pillar, concerned):
+    trees = files(STATES, **states), files(PILLAR, **pillar)
+    found = footprints.affected(*trees, MINIONS, "")
+    assert found == concerned
+    for name, minion in MINIONS.items():
+        if name not in found:
+            before = compile_minion(files(STATES), files(PILLAR), minion, Settings())
+            assert desired_of(compile_minion(*trees, minion, Settings())) == desired_of(before)
+
+
+def test_who_is_not_known_or_was_made_otherwise_is_concerned(footprints):
+    trees = files(STATES), files(PILLAR)
+    assert footprints.affected(*trees, [*MINIONS, "new"], "") == {"new"}
+    assert footprints.affected(*trees, MINIONS, "other settings") == set(MINIONS)
+
+
+def test_what_is_compiled_anew_stands_on_the_new_trees(footprints):
+    kept, trees = Kept(), (files(STATES, motd="good bye"), files(PILLAR))
+    footprints.note(answers(kept, *trees), "")
+    assert footprints.affected(*trees, MINIONS, "") == set()
+    assert footprints.affected(files(STATES), files(PILLAR), MINIONS, "") == WEBS
+    footprints.forget()
+    assert footprints.affected(*trees, MINIONS, "") == set(MINIONS)
+
+
+def test_a_document_packed_by_class_is_the_document_packed_at_once():
+    drift = {"interval": 5.0, "splay": 1.0}
+    request = Request(files=files(STATES), pillar=files(PILLAR), minions=tuple(MINIONS.values()), drift=drift)
+    kept = Kept()
+    for each in [*answer(request, kept), *answer(request, kept)]:
+        fresh = compile_minion(request.files, request.pillar, MINIONS[each.minion_id], Settings())
+        assert each.document == msgspec.msgpack.encode(desired_of(fresh, drift=drift).as_document())
+
+
+async def test_workers_stream_answers_and_hold_back_what_is_held():
+    compiler = ProcessCompiler(workers=2)
+    try:
+        request = Request(files=files(STATES), pillar=files(PILLAR), minions=tuple(MINIONS.values()))
+        found = {each.minion_id: each async for batch in compiler.stream(request) for each in batch}
+        assert found.keys() == MINIONS.keys()
+        assert [each.minion_id for each in await compiler.compile(request)] == list(MINIONS)
+        held = {name: each.digest for name, each in found.items() if name != "db1"}
+        request = Request(files=request.files, pillar=request.pillar, minions=request.minions, held=held)
+        again = await compiler.compile(request)
+        assert [each.minion_id for each in again if each.document] == ["db1"]
+        assert {each.minion_id: each.digest for each in again} == {name: each.digest for name, each in found.items()}
+    finally:
+        compiler.close()
+
+
+async def test_who_stops_listening_stops_nobody():
+    compiler = ProcessCompiler(workers=1)
+    minions = tuple(Minion(id=f"web{number}", grains={"id": f"web{number}"}) for number in range(400))
+    pillar = files(PILLAR, **{f"hosts/{each.id}.sls": "own: 1\n" for each in minions})
+    request = Request(files=files(STATES), pillar=pillar, minions=minions)
+    try:
+        stream = compiler.stream(request)
+        await anext(stream)
+        await stream.aclose()
+        assert len(await compiler.compile(request)) == len(minions)
+    finally:
+        compiler.close()
+
+
+POOL = {
+    "top.sls": ["base:\n  '*':\n    - a\n  'web*':\n    - b.*\n", "base:\n  '*':\n    - a\n    - c\n", None],
+    "a.sls": [
+        "{% from 'lib/m.jinja' import one %}\na{{ one }}: {test.nop: []}\n",
+        "include: [.c]\na: {test.nop: []}\n",
+        "a: {test.nop: [{own: {{ pillar.get('own', 0) }}}]}\n",
+        "{% import_yaml 'data.yaml' as data %}\na: {test.nop: [{own: {{ data }}}]}\n",
+        "{% import 'm.jinja' as m ignore missing %}\na: {test.nop: []}\n",
+        "{% include ['first.txt', 'second.txt'] %}\n",
+        "#!py\ndef run():\n    return {'a': {'test.nop': [{'own': __pillar__.get('own')}]}}\n",
+        "{% for path in salt['cp.list_master'](prefix='b') %}\n{{ path }}: {test.nop: []}\n{% endfor %}\n",
+    ],
+    "c.sls": ["c: {file.managed: [{name: /c}, {source: 'salt://data.yaml'}]}\n", "c: [", None],
+    "c/init.sls": ["c2: {test.nop: []}\n", None],
+    "b/one.sls": ["b1: {test.nop: []}\n", None],
+    "b/two.sls": ["b2: {file.managed: [{source: ['salt://first.txt', 'salt://second.txt']}]}\n", None],
+    "lib/m.jinja": ["{% set one = 1 %}", "{% include 'second.txt' %}{% set one = 2 %}", None],
+    "m.jinja": ["{% set x = 1 %}", None],
+    "data.yaml": ["{x: 1}", "{x: 2}", None],
+    "first.txt": ["first: {test.nop: []}\n", None],
+    "second.txt": ["second: {test.nop: []}\n", "", None],
+}
+PILLAR_POOL = {
+    "top.sls": ["base:\n  '*':\n    - common\n    - {{ grains.id }}\n", "base:\n  'web*': [common]\n", None],
+    "common.sls": ["own: 0\n", "include: [more]\nown: 1\n", None],
+    "more.sls": ["more: 1\n", "own: 7\n", None],
+    **{name: [f"own: {name}\n", f"own: {name}x\n", None] for name in ("web1.sls", "db1.sls")},
+}
+EDITS = st.lists(
+    st.tuples(
+        st.dictionaries(st.sampled_from(sorted(POOL)), st.integers(0, 9), max_size=3),
+        st.dictionaries(st.sampled_from(sorted(PILLAR_POOL)), st.integers(0, 9), max_size=2),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+def edited(pool: dict[str, list[str | None]], chosen: dict[str, int]) -> MemoryFiles:
+    texts = {path: texts[chosen.get(path, 0) % len(texts)] for path, texts in pool.items()}
+    return MemoryFiles({"base": {path: text.encode() for path, text in texts.items() if text is not None}})
+
+
+@given(edits=EDITS)
+@settings(deadline=None, max_examples=150)
+def test_after_random_edits_documents_are_those_of_a_full_compile(edits):
+    footprints, kept, documents = Footprints(), Kept(), {}
+    states, pillars = {}, {}
+    for state_edit, pillar_edit in [({}, {}), *edits]:
+        states, pillars = {**states, **state_edit}, {**pillars, **pillar_edit}
+        trees = {"files": edited(POOL, states), "pillar": edited(PILLAR_POOL, pillars)}
+        concerned = footprints.affected(trees["files"], trees["pillar"], MINIONS, "")
+        asked = tuple(minion for name, minion in MINIONS.items() if name in concerned)
+        found = list(answer(Request(**trees, minions=asked), kept))
+        footprints.note(found, "")
+        documents |= {each.minion_id: (each.digest, each.errors) for each in found}
+        fresh = answer(Request(**trees, minions=tuple(MINIONS.values())), Kept())
+        assert documents == {each.minion_id: (each.digest, each.errors) for each in fresh}
+
+
+def test_who_stands_on_an_external_pillar_is_concerned_by_every_push(tmp_path):
+    (tmp_path / "hosts" / "web1").mkdir(parents=True)
+    (tmp_path / "hosts" / "web1" / "own").write_text("1")
+    language = {"ext_pillar": ({"file_tree": {"root_dir": str(tmp_path)}},)}
+    trees = {"files": files(STATES), "pillar": files(PILLAR)}
+    footprints = Footprints()
+    footprints.note(answer(Request(**trees, minions=tuple(MINIONS.values()), language=language), Kept()), "")
+    assert footprints.affected(trees["files"], trees["pillar"], MINIONS, "") == set(MINIONS)

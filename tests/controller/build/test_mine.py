@@ -1,0 +1,133 @@
+"""The mine against a real store: shapes as Salt's, who may have what, what is refused, and who is told of a change."""
+
+import pytest
+
+from controller.sessions.sessions import Keyring
+from controller.build.mine import MOST_FUNCTIONS, MineRefused, Mines
+from controller.store import Store
+from highstate.types import Minion
+from highstate.ports import question
+from wire.messages import FactAnswer, MineEntry, Question
+
+GRAINS = {"web1": {"role": "web"}, "web2": {"role": "web"}, "db1": {"role": "db"}}
+PILLAR = {"web1": {"tier": "gold"}, "web2": {"tier": "tin"}}
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
+        for at, (minion, grains) in enumerate(GRAINS.items()):
+            store.seen(minion, 1.0, grains=grains)
+            key = f"{at}" * 40
+            store.request_key(key, minion, 1.0)
+            store.set_key_state(minion, "accepted", 1.0)
+        yield store
+
+
+@pytest.fixture
+def mines(store):
+    mines = Mines(store=store, pillar_of=lambda minion: PILLAR.get(minion, {}), nodegroups={"webs": "web*"})
+    for minion in GRAINS:
+        mines.put(minion, {"addr": MineEntry(value=[minion]), "os": MineEntry(value={"n": 1})})
+    return mines
+
+
+def asked(*args, **kwargs):
+    return Question(fun="mine.get", asked=question(args, kwargs))
+
+
+def get(mines, *args, asker="db1", **kwargs):
+    answer = mines.hear(asked(*args, **kwargs), Minion(id=asker, grains=GRAINS.get(asker, {}))).answer
+    assert not answer.error, answer.error
+    return answer.value
+
+
+def test_the_shapes_are_salts(mines):
+    assert get(mines, "web1", "addr") == {"web1": ["web1"]}
+    assert get(mines, "web1", ["addr"]) == {"addr": {"web1": ["web1"]}}
+    assert get(mines, "web1", "addr,os") == {"addr": {"web1": ["web1"]}, "os": {"web1": {"n": 1}}}
+    assert get(mines, "*", "none") == {}
+    assert sorted(get(mines, "*", "addr", exclude_minion=True)) == ["web1", "web2"]
+
+
+@pytest.mark.parametrize(
+    ("target", "kind", "found"),
+    [
+        ("web*", "glob", ["web1", "web2"]),
+        ("web1,db1", "list", ["db1", "web1"]),
+        (["web1"], "list", ["web1"]),
+        ("web[12]", "pcre", ["web1", "web2"]),
+        ("role:web", "grain", ["web1", "web2"]),
+        ("tier:gold", "pillar", ["web1"]),
+        ("tier:g*", "pillar", []),
+        ("tier:g.*", "pillar_pcre", []),
+        ("I@tier:g* or J@tier:t.*", "compound", []),
+        ("I@tier:gold or db1", "compound", ["db1", "web1"]),
+        ("webs", "nodegroup", ["web1", "web2"]),
+        ("(", "pcre", []),
+    ],
+)
+def test_targets_and_pillar_is_never_a_pattern(mines, target, kind, found):
+    assert sorted(get(mines, target, "addr", kind)) == found
+
+
+def test_who_may_have_it_is_said_by_whose_it_is(mines):
+    mines.put("web1", {"addr": MineEntry(value=1, allow="role:web", allow_type="grain")})
+    assert sorted(get(mines, "*", "addr", asker="web2")) == ["db1", "web1", "web2"]
+    assert sorted(get(mines, "*", "addr", asker="db1")) == ["db1", "web2"]
+    assert "web1" not in mines.hear(asked("*", "addr"), None).answer.value
+
+
+def test_a_key_that_is_not_accepted_any_more_counts_for_nothing(mines, store):
+    keyring = Keyring()
+    mines.keys_version = lambda: keyring.version
+    assert "web1" in get(mines, "*", "addr")
+    store.set_key_state("web1", "rejected", 2.0)
+    keyring.replace(store.keys())
+    assert "web1" not in get(mines, "*", "addr")
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        {f"f{at}": MineEntry() for at in range(MOST_FUNCTIONS + 1)},
+        {"big": MineEntry(value="x" * 70_000)},
+        {f"f{at}": MineEntry(value="x" * 60_000) for at in range(20)},
+        {"": MineEntry()},
+        {"x" * 300: MineEntry()},
+        {"f": MineEntry(allow="*", allow_type="nope")},
+    ],
+)
+def test_what_is_too_much_leaves_what_was_there(mines, entries):
+    with pytest.raises(MineRefused):
+        mines.put("web1", entries)
+    assert get(mines, "web1", "addr") == {"web1": ["web1"]}
+
+
+@pytest.mark.parametrize("arguments", [(), ("*",), ("*", "f", "nope"), ("*", "f", "glob", True, 5)])
+def test_arguments_that_cannot_be_are_an_error(mines, arguments):
+    assert "mine.get" in mines.hear(asked(*arguments), None).answer.error
+
+
+def test_only_those_are_told_for_whom_an_answer_changed(mines, store):
+    for minion, target in (("db1", "web*"), ("web1", "db*")):
+        said = mines.hear(asked(target, "addr"), Minion(id=minion))
+        mines.stands_on(minion, {asked(target, "addr"): said.mark}, 1.0)
+    assert mines.settle() == []
+    mines.put("web2", {"addr": MineEntry(value="new")})
+    assert mines.settle() == ["db1"]
+    mines.put("web2", {"addr": MineEntry(value="new"), "more": MineEntry()})
+    assert mines.settle() == ["db1"], "until it is compiled"
+    said = mines.hear(asked("web*", "addr"), Minion(id="db1"))
+    mines.stands_on("db1", {asked("web*", "addr"): said.mark}, 1.0)
+    assert mines.settle() == []
+    assert store.facts(["db1"])["db1"][0].answer == FactAnswer(value=said.mark)
+    store.seen("web3", 1.0, grains={"role": "web"})
+    mines.changed()
+    assert mines.settle() == []
+
+
+def test_a_forgotten_minion_takes_its_mine_with_it(mines, store):
+    store.delete_minion("web1")
+    assert store.mines(["addr"])["addr"].keys() == {"web2", "db1"}
+    assert store.put_mine("web1", {"addr": MineEntry()}) == set()

@@ -1,0 +1,417 @@
+"""The command line as processes, against an API that answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+RUN = [sys.executable, "-c", "from controller.cli import main; main()"]
+
+
+def test_help_lists_verbs_and_loads_nothing_else(saltern_process):
+    done = saltern_process("--help")
+    assert done.code == 0
+    for verb in ("status", "preview", "key", "call"):
+        assert verb in done.out
+    probe = (
+        "import sys; from controller.cli.main import run; run(['--help']); print(sorted(sys.modules), file=sys.stderr)"
+    )
+    shown = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stderr
+    for heavy in (
+        "httpx",
+        "rich",
+        "yaml",
+        "msgspec",
+        "asyncio",
+        "sqlalchemy",
+        "litestar",
+        "zmq",
+        "controller.config.settings",
+    ):
+        assert f"'{heavy}'" not in shown, heavy
+
+
+def test_every_verb_has_help(saltern):
+    from controller.cli.main import VERBS
+
+    for verb in VERBS:
+        done = saltern(verb, "--help")
+        assert done.code == 0, done
+        assert "Usage: saltern " + verb in done.out
+
+
+def test_a_mistyped_verb_is_understood(saltern):
+    done = saltern("stauts")
+    assert done.code == 64
+    assert "did you mean status" in done.err
+    assert saltern("status", "--nope").code == 64
+
+
+def test_no_controller_says_how_to_start_one(saltern, config_dir):
+    done = saltern("status")
+    assert done.code == 3
+    assert done.out == ""
+    assert f"saltern controller -c {config_dir}" in done.err
+
+
+def test_a_socket_without_a_listener_is_told_apart(saltern, tmp_path):
+    folder = tmp_path / "root/run/saltern"
+    folder.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(folder / "controller.sock"))
+    done = saltern("status")
+    assert done.code == 3
+    assert "nobody listens" in done.err
+
+
+def test_a_configuration_with_faults_is_shown_with_lines(saltern, config_dir):
+    with (config_dir / "controller").open("a") as file:
+        file.write("intrface: 1.2.3.4\n")
+    done = saltern("status")
+    assert done.code == 64
+    assert f"{config_dir}/controller:3: there is no option 'intrface'; did you mean interface?" in done.err
+    assert saltern("controller", "--check").code == 64
+
+
+def test_git_options_are_checked_before_anything_starts(saltern, config_dir):
+    with (config_dir / "controller").open("a") as file:
+        file.write("gitfs_remotes:\n  - ext::sh -c whoami\n")
+    done = saltern("controller", "--check")
+    assert done.code == 64
+    assert f"{config_dir}/controller:3: " in done.err
+
+
+def test_status_is_a_table_that_awk_can_read(saltern, served):
+    done = saltern("status")
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[0].split()[:3] == ["MINION", "SYNC", "HEALTH"]
+    assert lines[1].split()[:3] == ["db1", "OutOfSync", "Degraded"]
+    assert "\x1b" not in done.out
+    assert "remote states: connection refused" in done.err
+
+
+def test_status_as_documents(saltern, served):
+    view = json.loads(saltern("status", "--out", "json").out)
+    assert [minion["id"] for minion in view["minions"]] == ["db1", "web1", "web2"]
+    assert yaml.safe_load(saltern("status", "web*", "--out", "yaml").out)["minions"][0]["id"] == "web1"
+
+
+def test_exit_codes_are_those_of_the_process(saltern_process, served):
+    assert saltern_process("sync", "zz*").code == 5
+    assert saltern_process("sync", "--test").code == 2
+    assert json.loads(saltern_process("status", "--out", "json").out)["minions"]
+
+
+def test_no_minion_matches(saltern, served):
+    for arguments in (("status", "zz*"), ("run", "zz*", "test.ping"), ("sync", "zz*"), ("pause", "zz*")):
+        done = saltern(*arguments)
+        assert done.code == 5, done
+        assert "no minion matches" in done.err
+
+
+def test_run_passes_arguments_as_salt_does(saltern, served):
+    words = ["1", "true", "a: b", "[1, 2]", "{x: 1}", "k=v", "n=3", "--", "-l"]
+    done = saltern("run", "--out", "json", "web1", "test.arg", *words)
+    assert done.code == 0, done
+    told = json.loads(done.out)["web1"]
+    assert told["args"] == [1, True, "a: b", [1, 2], {"x": 1}, "-l"]
+    assert told["kwargs"] == {"k": "v", "n": 3}
+
+
+def test_run_tells_who_did_not_answer(saltern, served):
+    done = saltern("run", "-L", "web1,web2", "test.ping")
+    assert done.code == 1
+    assert "web1:\n    fun:\n        test.ping" in done.out
+    assert "web2:\n    not connected" in done.out
+    assert saltern("run", "-L", "web1,web2", "--hide-timeout", "test.ping").code == 0
+    txt = saltern("run", "-E", "web.*", "test.ping")
+    assert txt.code == 64
+    assert "pcre targets are not understood" in txt.err
+
+
+def test_a_stream_that_breaks_fails_the_verb(saltern, served, desk):
+    desk.broken_stream = True
+    done = saltern("run", "web1", "test.ping")
+    assert done.code == 1
+    assert "it broke in the middle" in done.err
+
+
+def test_values_of_minions_do_not_steer_the_terminal(saltern, served):
+    done = saltern("run", "web1", "test.arg", "a\x1b]0;title\x07b")
+    assert "\x1b" not in done.out
+    assert "\\x1b]0;title\\x07" in done.out
+    assert "\x1b" not in saltern("status").out
+
+
+def test_key_verbs(saltern, served, desk):
+    listed = saltern("key", "list")
+    assert "aa:02" in listed.out
+    assert "2 keys to be accepted" in listed.err
+    done = saltern("key", "accept", "*")
+    assert (done.code, done.out) == (0, "accepted web1\n"), "a glob leaves conflicts alone"
+    assert saltern("key", "accept", "*").code == 5
+    conflict = saltern("key", "accept", "aa:03")
+    assert conflict.code == 1
+    assert "another key is accepted for 'db1'" in conflict.err
+    assert saltern("key", "reject", "web1", "-y").out == "rejected web1\n"
+    assert json.loads(saltern("key", "finger", "web1", "--out", "json").out) == {
+        "aa:02": {"id": "web1", "state": "rejected"}
+    }
+    assert saltern("key", "controller").out == "P" * 40 + "\n"
+    assert saltern("key", "delete", "web1", "-y").out == "deleted web1\n"
+    assert set(desk.key_views) == {"aa:01", "aa:03"}
+
+
+def test_a_folder_before_or_after_the_verb_counts(saltern, served, config_dir, tmp_path):
+    nowhere = str(tmp_path / "nowhere")
+    assert saltern("key", "-c", nowhere, "list").code == 3
+    assert saltern("key", "list", "-c", nowhere).code == 3
+    assert saltern("key", "-c", nowhere, "list", "-c", str(config_dir)).code == 0
+    assert json.loads(saltern("key", "--out", "json", "list").out)
+    assert saltern("key", "-L", "list").code == 64
+
+
+def test_salt_keys_options(saltern, served):
+    assert saltern("key", "-L").out == saltern("key").out
+    assert saltern("key", "-A", "-y").out == "accepted web1\n"
+    assert saltern("key", "-r", "web1").out == "rejected web1\n"
+    assert "aa:02" in saltern("key", "-f", "web1").out
+    assert "aa:01" in saltern("key", "-F").out
+    assert saltern("key", "-d", "web1", "-y").out == "deleted web1\n"
+
+
+def test_diff_history_and_show(saltern, served):
+    done = saltern("diff")
+    assert "web1: abc -> def" in done.out
+    assert "~ file.managed motd" in done.out
+    assert "drifted" in done.out
+    assert saltern("diff", "--exit-code").code == 2
+    assert saltern("diff", "db1", "--exit-code").code == 0
+    assert json.loads(saltern("diff", "--out", "json").out)[0]["changes"][0]["fields"][0]["new"] == 2
+    history = saltern("history", "web1", "-n", "2").out.splitlines()
+    assert len(history) == 3
+    assert "run-0" in history[1]
+    shown = saltern("show", "run-1")
+    assert "file.managed motd (/etc/motd)" in shown.out
+    assert "quiet" in shown.out
+    assert "quiet" not in saltern("show", "run-1", "--changes").out
+    missing = saltern("show", "run-9/../x")
+    assert missing.code == 1
+    assert "there is no run" in missing.err
+
+
+WARNING = "web.sls:3: the last one alone counts"
+
+
+def test_warnings_of_a_compile_are_shown(saltern, served):
+    assert WARNING in saltern("status", "-v").out
+    assert WARNING not in saltern("status").out
+    assert json.loads(saltern("status", "web1", "--out", "json").out)["minions"][0]["warnings"] == [WARNING]
+    assert f"warning: {WARNING}" in saltern("diff").out
+    assert json.loads(saltern("diff", "--out", "json").out)[0]["warnings"] == [WARNING]
+    words = ("preview", "--base", "main", "--head", "warned")
+    assert f"new warnings\n{WARNING}" in saltern(*words).out
+    assert json.loads(saltern(*words, "--out", "json").out)["warned"][0]["warnings"] == [WARNING]
+    assert f"new warnings\n```\n{WARNING}\n```" in saltern(*words, "--out", "markdown").out
+
+
+def test_what_a_minion_stands_on(saltern, served):
+    shown = saltern("show", "web1").out
+    assert "minion:    web1" in shown
+    assert f"warning: {WARNING}" in shown
+    [asked] = [line for line in shown.splitlines() if line.startswith("cmd.which")]
+    assert '[["nginx"], {}]' in asked
+    assert "1970" in asked
+    view = json.loads(saltern("show", "web1", "--out", "json").out)
+    assert [(one["name"], one["at"]) for one in view["volatile"]] == [
+        ("cmd.which", 1_000.0),
+        ("ext_pillar.http_json", 2_000.0),
+    ]
+    assert saltern("show", "nobody").code == 1
+
+
+def test_sync_pause_and_resume(saltern, served, desk):
+    done = saltern("sync", "web1", "--whole")
+    assert done.code == 0
+    assert "web1: changed  whole" in done.out
+    assert saltern("sync", "--test").code == 2
+    assert set(json.loads(saltern("sync", "--out", "json").out)) == {"db1", "web1", "web2"}
+    assert saltern("pause", "web*").out == "paused web1\npaused web2\n"
+    assert desk.paused == {"web1", "web2"}
+    assert saltern("resume", "web2").out == "resumed web2\n"
+
+
+@pytest.mark.parametrize(("head", "code"), [("feature", 2), ("same", 0), ("broken", 4)])
+def test_preview_exit_codes(saltern, served, head, code):
+    done = saltern("preview", "--base", "main", "--head", head, "--exit-code")
+    assert done.code == code, done
+    assert saltern("preview", "--base", "main", "--head", head).code == 0
+
+
+def test_preview_shapes(saltern, served):
+    text = saltern("preview", "--base", "main", "--head", "feature", "--target", "web*")
+    assert "web1, web2\n+ file.managed motd" in text.out
+    assert "web1 (test=True): pending  1 would change" in text.out
+    view = json.loads(saltern("preview", "--base", "main", "--head", "feature", "--out", "json").out)
+    assert view["summary"]["changed"] == 3
+    markdown = saltern("preview", "--base", "main", "--head", "feature", "--out", "markdown").out
+    assert "````diff\n+ file.managed motd" in markdown, "a plan with a fence in it must stay inside its own"
+    assert "Nothing would change." in saltern("preview", "--base", "a", "--head", "same", "--out", "markdown").out
+    unknown = saltern("preview", "--base", "main", "--head", "nope")
+    assert unknown.code == 1
+    assert "did you mean 'note'?" in unknown.err
+
+
+def test_events_end_after_a_count(saltern, served):
+    done = saltern("events", "-n", "3", "--out", "json", "*/run")
+    assert [json.loads(line)["data"]["n"] for line in done.out.splitlines()] == [1, 3, 5]
+
+
+def test_ctrl_c_is_clean(served, config_dir):
+    command = [*RUN, "events", "-c", str(config_dir)]
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell that runs the tests in the background has them ignore it, and so all that they start.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        assert process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err.strip() == "interrupted"
+
+
+def test_a_closed_pipe_is_no_error(served, config_dir):
+    with subprocess.Popen(
+        [*RUN, "events", "-c", str(config_dir)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(30) == 0
+
+
+def test_a_controller_that_stops_ends_its_listeners(desk, config_dir, serve_desk):
+    from controller.config.settings import load_settings
+
+    with serve_desk(desk, load_settings(config_dir)):
+        process = subprocess.Popen(
+            [*RUN, "events", "-c", str(config_dir)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert process.stdout.readline()
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 3
+    assert "stopped answering" in err
+
+
+def on_terminal(*arguments: str, **env: str) -> str:
+    parent, child = pty.openpty()
+    process = subprocess.Popen(
+        [*RUN, *arguments], stdout=child, stdin=child, stderr=child, env={**os.environ, "TERM": "xterm", **env}
+    )
+    os.close(child)
+    shown = b""
+    while True:
+        try:
+            part = os.read(parent, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        shown += part
+    os.close(parent)
+    assert process.wait(30) == 0
+    return shown.decode()
+
+
+def test_colours_are_for_terminals_that_want_them(served, config_dir):
+    assert "\x1b[32m" in on_terminal("status", "-c", str(config_dir))
+    assert "\x1b[3" not in on_terminal("status", "-c", str(config_dir), NO_COLOR="1")
+
+
+def test_how_far_runs_are_is_shown_on_a_terminal_only(saltern, served, config_dir):
+    for verb in (["run", "web1", "state.apply"], ["run", "web1", "state.apply", "--out", "json"]):
+        shown = on_terminal(*verb, "-c", str(config_dir))
+        assert "web1: 3/8 nginx (pkg.installed)  4 s" in shown
+        assert shown.index("3/8") < shown.rindex("\r\x1b[K") < shown.rindex("state.apply")
+    assert "3/8" not in saltern("run", "web1", "state.apply").out
+
+
+def test_call_runs_on_this_machine(saltern_process, tmp_path):
+    done = saltern_process("call", "--local", "-c", str(tmp_path), "--out", "json", "test.ping")
+    assert (done.code, json.loads(done.out)) == (0, {"local": True}), done
+    assert saltern_process("call", "--local", "-c", str(tmp_path), "test.pin").code == 1
+
+
+def test_call_loads_neither_controller_nor_loop():
+    probe = "import sys; import controller.cli.verbs.call; print(sorted(sys.modules))"
+    shown = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout
+    for heavy in (
+        "httpx",
+        "rich",
+        "yaml",
+        "asyncio",
+        "sqlalchemy",
+        "zmq",
+        "controller.config.settings",
+        "jinja2",
+        "psutil",
+    ):
+        assert f"'{heavy}'" not in shown, heavy
+
+
+def test_completion(saltern_process):
+    done = saltern_process(
+        "", env={"_SALTERN_COMPLETE": "bash_complete", "COMP_WORDS": "saltern st", "COMP_CWORD": "1"}
+    )
+    assert "status" in done.out
+
+
+def test_compile_needs_no_controller(saltern, tmp_path):
+    states, pillar = tmp_path / "states", tmp_path / "pillar"
+    states.mkdir()
+    pillar.mkdir()
+    (states / "top.sls").write_text("base:\n  'web*':\n    - motd\n")
+    (states / "motd.sls").write_text("/etc/motd:\n  file.managed:\n    - contents: {{ pillar.text }} {{ grains.os }}\n")
+    (pillar / "top.sls").write_text("base:\n  '*':\n    - text\n")
+    (pillar / "text.sls").write_text("text: hello\n")
+    grains = tmp_path / "grains.yaml"
+    grains.write_text("os: Debian\n")
+    roots = ["--file-root", str(states), "--pillar-root", f"base={pillar}", "--id", "web1"]
+    done = saltern("compile", *roots, "--grains", str(grains), "--out", "json")
+    assert done.code == 0, done
+    assert json.loads(done.out)[0]["contents"] == "hello Debian"
+    assert yaml.safe_load(saltern("compile", *roots, "--grains", str(grains), "--show", "top").out) == {
+        "base": ["motd"]
+    }
+    assert yaml.safe_load(saltern("compile", *roots, "--show", "pillar", "--grains", str(grains)).out) == {
+        "text": "hello"
+    }
+    broken = saltern("compile", *roots)
+    assert broken.code == 4
+    assert "motd.sls:3" in broken.err
+    assert saltern("compile").code == 64
+    assert saltern("compile", "--file-root", str(tmp_path / "none")).code == 64
+
+
+def test_a_controller_that_cannot_start_says_why(saltern_process, served, config_dir):
+    config = config_dir / "controller"
+    other = config.read_text().replace("http_port", "# http_port") + "publish_port: 1\nret_port: 2\nhttp_port: 0\n"
+    config.write_text(other + "store_url: nonsense\n")
+    done = saltern_process("controller")
+    assert done.code == 1
+    assert "the controller cannot run" in done.err
+    assert "store_url" in done.err
+    assert "Traceback" not in done.err

@@ -1,0 +1,94 @@
+"""What is remembered of secrets, and where it is taken out."""
+
+import pytest
+
+from controller.build.compile_worker import CompiledMinion
+from controller.observe.redactor import Masks
+from controller.store import Store
+from controller.store.secrets import MOST
+from highstate.types import Pos, Problem, Stage
+from wire.messages import RunProgress, RunResult
+
+OLD, NEW = "correct-horse-1", "battery-staple-2"
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(f"sqlite:///{tmp_path}/store.sqlite") as store:
+        for minion in ("web1", "web2"):
+            store.seen(minion, 1.0, grains={})
+        yield store
+
+
+def test_secrets_of_earlier_documents_are_remembered(store):
+    masks = Masks(store, "key")
+    masks.learn({"web1": [OLD], "web2": []})
+    first = masks.of("web1").text(f"{OLD} {NEW}")
+    masks.learn({"web1": [NEW]})
+    assert masks.of("web1").text(OLD) == first.split(" b")[0]
+    assert NEW not in masks.of("web1").text(NEW)
+    assert masks.of("web2").text(OLD) == OLD
+    later = Masks(store, "key")
+    assert later.of("web1").text(f"{OLD} {NEW}") == masks.of("web1").text(f"{OLD} {NEW}")
+    assert Masks(store, "other").of("web1").text(OLD) != later.of("web1").text(OLD)
+
+
+def test_those_of_a_preview_leave_nothing_in_the_store(store):
+    masks = Masks(store, "key")
+    masks.lend("web1", [NEW])
+    masks.lend("web1", [OLD])
+    shown = masks.of("web1").text(f"{OLD} {NEW}")
+    assert OLD not in shown
+    assert NEW not in shown
+    assert store.secrets_of("web1") == frozenset()
+
+
+def test_the_store_keeps_a_bounded_number_and_forgets_with_the_minion(store):
+    store.put_secrets({"web1": [f"secret {number}" for number in range(MOST)]})
+    assert store.put_secrets({"web1": [NEW], "web2": [NEW], "unknown": [NEW]}) == ["web1", "web2"]
+    assert store.put_secrets({"web1": [NEW]}) == []
+    assert len(store.secrets_of("web1")) == MOST
+    assert NEW in store.secrets_of("web1")
+    store.delete_minion("web1")
+    assert store.secrets_of("web1") == frozenset()
+    assert store.secrets_of("web2") == {NEW}
+
+
+def test_all_of_a_result_is_masked(store):
+    masks = Masks(store, "key")
+    masks.learn({"web1": [OLD]})
+    states = {
+        f"cmd_|-x_|-echo {OLD}_|-run": {"changes": {"stdout": [OLD.encode(), OLD]}, "comment": OLD, "result": True}
+    }
+    result = RunResult(
+        run_id="1",
+        kind="apply",
+        generation=1,
+        digest="d",
+        outcome="failed",
+        states=states,
+        value={OLD: [OLD]},
+        error=f"no {OLD}",
+        events=((f"a/{OLD}", {"x": OLD}),),
+    )
+    masked = masks.result("web1", result)
+    assert OLD not in repr(masked)
+    assert masked.outcome == "failed"
+    assert repr(masked).count("<secret ") == 9
+    assert masks.result("web2", result) == result
+    said = RunProgress(run_id="1", done=1, total=2, key=f"x {OLD}")
+    assert OLD not in masks.progress("web1", said).key
+
+
+def test_errors_are_masked_with_what_they_show(store):
+    masks = Masks(store, "key")
+    masks.learn({"web1": [OLD]})
+    problem = Problem(
+        message=f"no {OLD}", pos=Pos(file="a.sls", stage=Stage.RENDER), excerpt=f"  | {OLD}", hint=f"near {OLD}"
+    )
+    answer = CompiledMinion(minion_id="web1", errors=(problem,), warnings=(problem,))
+    masked = masks.compiled(answer)
+    assert OLD not in repr(masked)
+    assert str(masked.errors[0]).count("<secret ") == 3
+    fine = CompiledMinion(minion_id="web1")
+    assert masks.compiled(fine) is fine

@@ -1,0 +1,170 @@
+"""The decision table of one minion, case by case, and laws that hold for every view."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.reconcile.decision import (
+    Abandon,
+    Apply,
+    Drift,
+    Health,
+    LastRun,
+    Offer,
+    OpenRun,
+    Remediate,
+    Resend,
+    Sync,
+    View,
+    WakeAt,
+    backoff,
+    health_of,
+    reconcile,
+    sync_of,
+)
+from controller.reconcile.policy import DriftPolicy, Policy
+
+NOW = 1000.0
+AUTO = Policy()
+REMEDIATE = Policy(drift=DriftPolicy(mode="remediate"))
+SYNCED = View(connected=True, paused=False, broken=False, generation=2, desired="b", held="b", offered=0, applied="b")
+PUSHED = replace(SYNCED, held="a", applied="a")
+RUN = OpenRun(run_id="r1", digest="b", sent=True, asked_at=NOW - 10)
+BAD = LastRun(digest="b", good=False, finished_at=NOW - 10, failures=1)
+DRIFT = Drift(run_id="d1", found_at=NOW, chunks=2, remediations=0, remediated_at=0.0)
+
+
+@pytest.mark.parametrize(
+    ("view", "policy", "expected"),
+    [
+        pytest.param(SYNCED, AUTO, [], id="synced: nothing"),
+        pytest.param(PUSHED, AUTO, [Offer(), Apply(whole=False)], id="a push: send and apply what changed"),
+        pytest.param(replace(PUSHED, offered=2), AUTO, [Apply(whole=False)], id="sent already"),
+        pytest.param(replace(PUSHED, applied=""), AUTO, [Offer(), Apply(whole=True)], id="the first time: everything"),
+        pytest.param(PUSHED, Policy(push="whole"), [Offer(), Apply(whole=True)], id="policy asks for everything"),
+        pytest.param(PUSHED, Policy(apply="manual"), [Offer()], id="manual: sent, not applied"),
+        pytest.param(replace(PUSHED, paused=True), AUTO, [Offer()], id="paused: sent, not applied"),
+        pytest.param(replace(PUSHED, connected=False), AUTO, [], id="away"),
+        pytest.param(replace(PUSHED, generation=0, desired=""), AUTO, [], id="nothing compiled"),
+        pytest.param(replace(SYNCED, held=""), AUTO, [Offer()], id="a wiped disk gets the document back"),
+        pytest.param(
+            replace(PUSHED, broken=True),
+            AUTO,
+            [Offer(), Apply(whole=False)],
+            id="broken: still brought to the last good",
+        ),
+        pytest.param(replace(SYNCED, open_run=RUN), AUTO, [WakeAt(NOW - 10 + 3600)], id="in progress"),
+        pytest.param(
+            replace(SYNCED, held="a", open_run=replace(RUN, sent=False)),
+            AUTO,
+            [Offer(), Resend("r1"), WakeAt(NOW - 10 + 3600)],
+            id="after a restart: asked again, with its document",
+        ),
+        pytest.param(
+            replace(PUSHED, open_run=replace(RUN, digest="a", sent=False)),
+            AUTO,
+            [Resend("r1"), WakeAt(NOW - 10 + 3600)],
+            id="a run of an older document ends first, and keeps that document",
+        ),
+        pytest.param(
+            replace(SYNCED, open_run=replace(RUN, asked_at=NOW - 3600)),
+            AUTO,
+            [Abandon("r1")],
+            id="no result for too long",
+        ),
+        pytest.param(replace(PUSHED, last_run=BAD), AUTO, [Offer(), WakeAt(NOW - 10 + 30)], id="failed: later"),
+        pytest.param(
+            replace(PUSHED, last_run=replace(BAD, finished_at=NOW - 31)),
+            AUTO,
+            [Offer(), Apply(whole=True)],
+            id="failed: after the back-off everything is looked at",
+        ),
+        pytest.param(
+            replace(SYNCED, last_run=replace(BAD, digest="x")),
+            AUTO,
+            [Apply(whole=True)],
+            id="reverted after a failure: what it may have reached is undone",
+        ),
+        pytest.param(replace(SYNCED, drift=DRIFT), AUTO, [], id="drift is reported"),
+        pytest.param(replace(SYNCED, drift=DRIFT), REMEDIATE, [Remediate("d1")], id="drift is healed"),
+        pytest.param(replace(SYNCED, drift=DRIFT, paused=True), REMEDIATE, [], id="not while paused"),
+        pytest.param(
+            replace(SYNCED, drift=replace(DRIFT, remediations=3, remediated_at=NOW - 1)),
+            REMEDIATE,
+            [WakeAt(NOW - 1 + 120)],
+            id="drift that comes back again and again is healed less often",
+        ),
+    ],
+)
+def test_decision(view, policy, expected):
+    assert reconcile(view, policy, NOW) == expected
+
+
+@pytest.mark.parametrize(
+    ("view", "sync", "health"),
+    [
+        (SYNCED, Sync.SYNCED, Health.HEALTHY),
+        (PUSHED, Sync.OUT_OF_SYNC, Health.HEALTHY),
+        (replace(PUSHED, broken=True), Sync.OUT_OF_SYNC, Health.DEGRADED),
+        (replace(SYNCED, broken=True), Sync.OUT_OF_SYNC, Health.DEGRADED),
+        (replace(SYNCED, open_run=RUN), Sync.PROGRESSING, Health.HEALTHY),
+        (replace(SYNCED, paused=True), Sync.PAUSED, Health.HEALTHY),
+        (replace(SYNCED, generation=0), Sync.UNKNOWN, Health.HEALTHY),
+        (replace(PUSHED, last_run=BAD), Sync.OUT_OF_SYNC, Health.FAILED),
+        (replace(SYNCED, drift=DRIFT), Sync.SYNCED, Health.DRIFTED),
+        (replace(SYNCED, connected=False), Sync.SYNCED, Health.UNREACHABLE),
+        (replace(SYNCED, connected=False, open_run=RUN), Sync.SYNCED, Health.UNREACHABLE),
+    ],
+)
+def test_sync_and_health(view, sync, health):
+    assert (sync_of(view), health_of(view)) == (sync, health)
+
+
+VIEWS = st.builds(
+    View,
+    connected=st.booleans(),
+    paused=st.booleans(),
+    broken=st.booleans(),
+    generation=st.integers(0, 3),
+    desired=st.sampled_from("abc"),
+    held=st.sampled_from("abc"),
+    offered=st.integers(0, 3),
+    applied=st.sampled_from(["", "a", "b", "c"]),
+    open_run=st.none()
+    | st.builds(
+        OpenRun, run_id=st.just("r"), digest=st.sampled_from("abc"), sent=st.booleans(), asked_at=st.floats(0, 2000)
+    ),
+    last_run=st.none()
+    | st.builds(
+        LastRun,
+        digest=st.sampled_from("abc"),
+        good=st.booleans(),
+        finished_at=st.floats(0, 2000),
+        failures=st.integers(1, 40),
+    ),
+    drift=st.none() | st.just(DRIFT),
+)
+
+
+@given(VIEWS, st.sampled_from([AUTO, REMEDIATE, Policy(apply="manual"), Policy(push="whole")]))
+def test_at_most_one_run_and_none_for_the_absent_or_paused(view, policy):
+    instructions = reconcile(view, policy, NOW)
+    started = [each for each in instructions if isinstance(each, Apply | Remediate)]
+    assert len(started) <= 1
+    if started:
+        assert view.connected
+        assert not view.paused
+        assert view.open_run is None
+    if not view.connected:
+        assert instructions == []
+
+
+@given(VIEWS)
+def test_a_broken_view_is_never_synced(view):
+    assert sync_of(replace(view, broken=True)) is not Sync.SYNCED
+
+
+def test_backoff_doubles_to_an_hour():
+    assert [backoff(count) for count in (1, 2, 3, 8, 50)] == [30, 60, 120, 3600, 3600]

@@ -1,0 +1,95 @@
+"""Plans: what is shown, and what has to run."""
+
+from controller.observe.plan_text import headline, plan_text
+from controller.reconcile.plan import Kind, plan
+from highstate.desired import Desired, chunk_keys
+from highstate.types import Chunk
+
+
+def chunk(identifier, *, state="file", fun="managed", name=None, order=0, sls="web", **arguments):
+    return Chunk(
+        state=state, fun=fun, id=identifier, name=name or identifier, sls=sls, order=order, arguments=arguments
+    )
+
+
+def desired(*chunks, contents=None):
+    keyed = chunk_keys(chunks)
+    named = {key: (contents or {}).get(each.id, "") for key, each in keyed.items()}
+    return Desired(chunks=keyed, contents={key: value for key, value in named.items() if value})
+
+
+def kinds(result):
+    return {change.chunk.id: change.kind for change in result.changes}
+
+
+def ran(result, document):
+    return [document.chunks[key].id for key in result.run]
+
+
+def test_everything_is_new_for_a_new_minion():
+    new = desired(chunk("a"), chunk("b"))
+    result = plan(None, new)
+    assert kinds(result) == {"a": Kind.ADDED, "b": Kind.ADDED}
+    assert ran(result, new) == ["a", "b"]
+
+
+def test_nothing_changes():
+    old = desired(chunk("a", order=10000, mode="0644"))
+    assert plan(old, desired(chunk("a", order=10007, mode="0644", sls="elsewhere"))).empty
+
+
+def test_a_field_a_function_and_a_removal():
+    old = desired(chunk("a", mode="0644"), chunk("s", state="service", fun="running"), chunk("gone"))
+    new = desired(chunk("a", mode="0600", user="root"), chunk("s", state="service", fun="dead"))
+    result = plan(old, new)
+    assert kinds(result) == {"a": Kind.CHANGED, "s": Kind.CHANGED, "gone": Kind.REMOVED}
+    fields = {(each.name, each.old, each.new) for each in result.changes[0].fields}
+    assert fields == {("mode", "0644", "0600"), ("user", None, "root")}
+    assert ran(result, new) == ["a", "s"]
+    assert headline(result) == "2 changed, 1 removed"
+
+
+def test_values_that_are_equal_to_python_but_not_to_people():
+    assert not plan(desired(chunk("a", x=None)), desired(chunk("a"))).empty
+
+
+def test_content_alone():
+    old, new = desired(chunk("a"), contents={"a": "1"}), desired(chunk("a"), contents={"a": "2"})
+    assert kinds(plan(old, new)) == {"a": Kind.CONTENT}
+
+
+def test_watchers_are_triggered_again_and_requirements_come_along():
+    service = chunk("nginx", state="service", fun="running", watch=[{"file": "conf"}], require=[{"pkg": "nginx-pkg"}])
+    package = chunk("nginx-pkg", state="pkg", fun="installed")
+    listener = chunk("reload", state="cmd", fun="run", onchanges=[{"service": "nginx"}])
+    other = chunk("other", require=[{"file": "conf"}])
+    old = desired(package, chunk("conf", contents="1"), service, listener, other)
+    new = desired(package, chunk("conf", contents="2"), service, listener, other)
+    result = plan(old, new)
+    assert kinds(result) == {"conf": Kind.CHANGED, "nginx": Kind.RETRIGGERED, "reload": Kind.RETRIGGERED}
+    assert ran(result, new) == ["nginx-pkg", "conf", "nginx", "reload"]
+
+
+def test_sls_requisites_reach_every_chunk_of_it():
+    common = [chunk("a", sls="common"), chunk("b", sls="common")]
+    old = desired(*common, chunk("x", contents="1", require=[{"sls": "common"}]))
+    new = desired(*common, chunk("x", contents="2", require=[{"sls": "common"}]))
+    assert ran(plan(old, new), new) == ["a", "b", "x"]
+
+
+def test_cycles_of_listeners_end():
+    first = chunk("a", listen=[{"file": "b"}])
+    second = chunk("b", listen=[{"file": "a"}])
+    result = plan(desired(chunk("a"), second), desired(first, second))
+    assert kinds(result) == {"a": Kind.CHANGED, "b": Kind.RETRIGGERED}
+
+
+def test_text_shows_signs_and_multiline_values_as_a_diff():
+    old = desired(chunk("a", contents="one\ntwo\n"), chunk("gone"))
+    new = desired(chunk("a", contents="one\nthree\n"), chunk("more"))
+    text = plan_text(plan(old, new))
+    assert "~ a (file.managed)" in text
+    assert "-two" in text
+    assert "+three" in text
+    assert "+ more (file.managed)" in text
+    assert "- gone (file.managed)  no longer managed" in text

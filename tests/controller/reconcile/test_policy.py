@@ -1,0 +1,71 @@
+"""saltern.yaml: what it means, and that an error in it never becomes a default."""
+
+import pytest
+
+from controller.reconcile.policy import DriftPolicy, Policy, PolicyInvalid, parse_seconds, read_policy
+from highstate.files import MemoryFiles
+
+
+def tree(text):
+    return MemoryFiles({"base": {"saltern.yaml": text.encode()}})
+
+
+def test_defaults_without_a_file():
+    assert read_policy(MemoryFiles({"base": {}})) == Policy()
+    assert read_policy(tree("")) == Policy()
+
+
+def test_all_keys():
+    text = "apply: manual\npush: whole\ndrift: {mode: remediate, interval: 2h, splay: 90}\n"
+    drift = DriftPolicy(mode="remediate", interval=7200.0, splay=90.0)
+    assert read_policy(tree(text)) == Policy(apply="manual", push="whole", drift=drift)
+
+
+def test_an_interval_of_nothing_is_no_schedule():
+    assert read_policy(tree("drift: {interval: 0}")).drift.schedule() == {}
+
+
+def test_a_cron_expression_takes_the_place_of_the_interval():
+    schedule = read_policy(tree("drift: {cron: '0 4 * * *', splay: 5m}")).drift.schedule()
+    assert schedule == {"cron": "0 4 * * *", "splay": 300.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("drift: {cron: '61 4 * * *'}", "cron '61 4 * * *'", ""),
+        ("drift: {interval: 0.1}", "interval must be", ""),
+        ("aply: manual", "aply", "did you mean `apply`?"),
+        ("apply: maybe", "Invalid enum value 'maybe'", ""),
+        ("drift: {intervall: 5}", "intervall", "did you mean `interval`?"),
+        ("drift: {interval: soon}", "'soon' is no time", ""),
+        ("drift: {interval: -5}", "-5 is no time", ""),
+        ("- a\n- b", "Expected `object`", "write a mapping"),
+        ("apply: [", "no YAML", ""),
+    ],
+)
+def test_errors_say_what_and_how(text, message, hint):
+    with pytest.raises(PolicyInvalid) as caught:
+        read_policy(tree(text))
+    problem = caught.value.problem
+    assert message in problem.message
+    assert hint in problem.hint
+    assert problem.pos.file == "saltern.yaml"
+
+
+def test_yaml_errors_show_the_line():
+    with pytest.raises(PolicyInvalid) as caught:
+        read_policy(tree("push: changed\napply: 'auto\n"))
+    assert caught.value.problem.pos.line >= 2
+    assert "^" in caught.value.problem.excerpt
+
+
+@pytest.mark.parametrize(("text", "seconds"), [(90, 90), ("90", 90), ("1.5m", 90), ("2h", 7200), ("1d", 86400), (0, 0)])
+def test_seconds(text, seconds):
+    assert parse_seconds(text) == seconds
+
+
+@pytest.mark.parametrize("text", [True, None, "", "5 weeks", [], -1])
+def test_no_seconds(text):
+    with pytest.raises(ValueError):
+        parse_seconds(text)

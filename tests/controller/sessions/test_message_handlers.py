@@ -1,0 +1,370 @@
+"""What minions say, against a real store: once is once, nobody speaks for another, and nothing hostile gets in."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+import zmq
+
+from controller.build.fact_queries import LiveFacts
+from controller.build.mine import Mines
+from controller.observe.metrics import Metrics
+from controller.observe.redactor import Masks
+from controller.sessions.file_server import TreeFiles
+from controller.sessions.message_handlers import Inbox
+from controller.sessions.sessions import Fleet, Keyring
+from controller.store import DesiredRecord, RunRecord, Store
+from reactors.bus import Bus
+from wire.messages import (
+    Alive,
+    Bye,
+    FactAnswer,
+    FactAnswers,
+    FindFile,
+    GetBlob,
+    GetMine,
+    Hello,
+    KeyRequest,
+    KeyState,
+    Mine,
+    MineEntry,
+    MineFound,
+    Question,
+    ResultAck,
+    RunProgress,
+    RunResult,
+    Welcome,
+)
+from wire.server.types import Gone, Incoming
+
+KEY = zmq.curve_keypair()[0].decode()
+DIGEST = "a" * 64
+RUNNING = {"file_|-a_|-a_|-managed": {"result": True, "changes": {"diff": "x"}, "comment": ""}}
+
+
+class Outbox:
+    """Where messages to minions end."""
+
+    def __init__(self):
+        self.sent = []
+
+    def send(self, key, message):
+        self.sent.append((key, message))
+
+    def kinds(self):
+        return [type(message).__name__ for _, message in self.sent]
+
+
+class Woken:
+    """The loop, as far as the inbox tells it anything."""
+
+    def __init__(self):
+        self.woken, self.ended_runs = [], []
+
+    def wake(self, minions):
+        self.woken += minions
+
+    def ended(self, run, outcome):
+        self.ended_runs.append((run.run_id, outcome))
+
+
+@pytest.fixture
+def rig(tmp_path):
+    with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
+        server, loop, recompiled, fleet = Outbox(), Woken(), [], Fleet()
+        metrics = Metrics(lambda: 1.0)
+        facts = LiveFacts(
+            store=store,
+            fleet=fleet,
+            server=server,
+            metrics=metrics,
+            clock=lambda: 1.0,
+            askable=lambda: ("cmd.run",),
+            ready=recompiled.append,
+        )
+        inbox = Inbox(
+            store=store,
+            fleet=fleet,
+            keyring=Keyring(),
+            server=server,
+            loop=loop,
+            bus=Bus(lambda: 1.0),
+            metrics=metrics,
+            files=TreeFiles(),
+            facts=facts,
+            mines=Mines(store=store, pillar_of=lambda minion: {}),
+            masks=Masks(store, "key"),
+            clock=lambda: 1.0,
+            epoch="epoch",
+            alive_interval=15.0,
+            auto_accept=False,
+            keep_runs=5,
+            recompile=recompiled.append,
+            live_revision=lambda: "r1",
+        )
+        yield SimpleNamespace(inbox=inbox, store=store, server=server, loop=loop, recompiled=recompiled, facts=facts)
+
+
+def say(rig, message, minion="web1", key=KEY):
+    rig.inbox.deliver([Incoming(key=key, id=minion, message=message)])
+
+
+def result(run_id="1", **more):
+    fields = {"kind": "apply", "generation": 1, "digest": DIGEST, "outcome": "changed", "states": RUNNING}
+    return RunResult(run_id=run_id, **{**fields, **more})
+
+
+def with_run(rig, minion="web1", run_id="1"):
+    rig.store.seen(minion, 1.0, grains={"id": minion})
+    rig.store.put_compiled([DesiredRecord(minion=minion, generation=1, revision="r1", digest=DIGEST, document=b"\x80")])
+    rig.store.create_run(RunRecord(run_id=run_id, minion=minion, kind="apply", created=1.0, digest=DIGEST))
+
+
+def test_a_stranger_gets_no_more_than_where_its_key_stands(rig):
+    say(rig, KeyRequest(id="web1"), minion=None)
+    assert rig.server.sent == [(KEY, KeyState(state="pending"))]
+    say(rig, Hello(id="web1", grains={}), minion=None)
+    assert len(rig.server.sent) == 1
+
+
+def test_hello_connects_and_asks_for_a_compile(rig):
+    say(rig, Hello(id="web1", grains={"os": "Debian"}, held="no digest\n" * 100, session="s" * 1000))
+    assert rig.server.sent == [(KEY, Welcome(epoch="epoch", alive_interval=15.0))]
+    assert rig.recompiled == ["web1"]
+    record = rig.store.minion("web1")
+    assert (record.grains, record.held, len(record.session)) == ({"os": "Debian"}, "", 64)
+
+
+def test_who_is_compiled_already_is_not_compiled_again(rig):
+    with_run(rig)
+    rig.store.seen("web1", 1.0, grains={"id": "web1"})
+    say(rig, Hello(id="web1", grains={"id": "web1"}))
+    assert rig.recompiled == []
+    assert rig.loop.woken == ["web1"]
+
+
+def test_a_message_from_before_our_start_is_answered_with_a_welcome(rig):
+    say(rig, Alive(held=DIGEST))
+    assert rig.server.kinds() == ["Welcome"]
+
+
+def test_a_result_counts_once_and_is_acknowledged_each_time(rig):
+    with_run(rig)
+    say(rig, Hello(id="web1", grains={}))
+    for _ in range(3):
+        say(rig, result())
+    assert rig.loop.ended_runs == [("1", "changed")]
+    assert rig.server.sent[1:] == [(KEY, ResultAck(run_id="1"))] * 3
+    run = rig.store.run("1")
+    assert (run.state, run.outcome, run.changes, run.failed) == ("finished", "changed", 1, 0)
+    assert rig.store.run_result("1")["states"] == RUNNING
+
+
+def test_nobody_reports_a_run_of_another(rig):
+    with_run(rig, minion="db1")
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, result())
+    assert rig.loop.ended_runs == []
+    assert rig.store.run("1").state == "requested"
+    say(rig, result(run_id="nobody asked"))
+    assert rig.store.run("nobody asked") is None
+
+
+@pytest.mark.parametrize("run_id", ["drift-" + "x" * 300, "drift-\n", "other", "drift-", "drift-../../x/"])
+def test_a_drift_report_needs_a_decent_id(rig, run_id):
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, result(run_id=run_id, kind="drift"))
+    assert rig.store.runs() == []
+
+
+@pytest.mark.parametrize(("kind", "stored"), [("call", True), ("drift", False), ("apply", False)])
+def test_calls_of_a_minions_schedule_are_stored(rig, kind, stored):
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, result(run_id="scheduled-web1-1", kind=kind, outcome="ok", value={"a": 1}))
+    run = rig.store.run("scheduled-web1-1")
+    assert (run is not None) == stored
+    if run is not None:
+        assert (run.kind, run.cause, run.outcome, run.test) == ("call", "schedule", "ok", False)
+
+
+def test_drift_reports_are_kept_within_bounds(rig):
+    say(rig, Hello(id="web1", grains={}))
+    rig.store.seen("web1", 1.0)
+    for number in range(20):
+        say(rig, result(run_id=f"drift-web1-{number}", kind="drift", outcome="pending"))
+    kept = rig.store.runs(minion="web1")
+    assert len(kept) <= 7
+    assert kept[0].run_id == "drift-web1-19"
+
+
+def test_a_waiter_gets_the_result(rig):
+    async def wait():
+        with_run(rig)
+        say(rig, Hello(id="web1", grains={}))
+        future = rig.inbox.waiters["1"] = asyncio.get_running_loop().create_future()
+        say(rig, result())
+        return await future
+
+    assert asyncio.run(wait()).outcome == "changed"
+
+
+def test_who_goes_is_gone(rig):
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, Bye())
+    assert rig.inbox.fleet.link("web1") is None
+    say(rig, Hello(id="web1", grains={}))
+    rig.inbox.deliver([Gone(key=KEY)])
+    assert rig.inbox.fleet.link("web1") is None
+    say(rig, Hello(id="web1", grains={}))
+    rig.inbox.silence(since=0.5)
+    assert rig.inbox.fleet.link("web1") is not None
+    rig.inbox.silence(since=2.0)
+    assert rig.inbox.fleet.link("web1") is None
+
+
+def test_files_without_a_tree_are_not_found(rig):
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, FindFile(request=7, path="../../etc/shadow"))
+    say(rig, GetBlob(request=8, oid="0" * 40))
+    (_, found), (_, blob) = rig.server.sent[1:]
+    assert (found.request, found.oid) == (7, "")
+    assert (blob.request, blob.total) == (8, -1)
+
+
+def test_one_message_that_breaks_us_costs_no_other(rig):
+    say(rig, Hello(id="web1", grains={}))
+    broken = Incoming(key=KEY, id="web1", message=result(states={"x": {}}))
+    with_run(rig)
+    good = Incoming(key=KEY, id="web1", message=result())
+    rig.inbox.deliver([broken, good])
+    assert rig.store.run("1").state == "finished"
+
+
+QUESTION = Question(fun="cmd.which", asked='[["sh"], {}]')
+
+
+async def ask(rig, minion="web1"):
+    say(rig, Hello(id=minion, grains={}), minion)
+    assert rig.facts.ask(minion, [QUESTION])
+    rig.recompiled.clear()
+    return next(message for _, message in rig.server.sent if type(message).__name__ == "AskFacts")
+
+
+async def test_an_answer_is_kept_and_has_the_minion_compiled_again(rig):
+    asked = await ask(rig)
+    assert (asked.questions, asked.allowed) == ((QUESTION,), ("cmd.run",))
+    say(rig, FactAnswers(request=asked.request, answers=(FactAnswer(value="/bin/sh"),)))
+    assert rig.recompiled == ["web1"]
+    assert rig.facts.recorded(["web1"]) == {"web1": {QUESTION: FactAnswer(value="/bin/sh")}}
+    say(rig, FactAnswers(request=asked.request, answers=(FactAnswer(value="/late"),)))
+    assert rig.facts.recorded(["web1"])["web1"][QUESTION].value == "/bin/sh", "an answer counts once"
+
+
+async def test_nobody_answers_for_another_and_nothing_unasked_is_kept(rig):
+    asked = await ask(rig)
+    other = zmq.curve_keypair()[0].decode()
+    say(rig, Hello(id="web2", grains={}), "web2", other)
+    rig.recompiled.clear()
+    say(rig, FactAnswers(request=asked.request, answers=(FactAnswer(value="/evil"),)), "web2", other)
+    say(rig, FactAnswers(request=77, answers=(FactAnswer(value="/evil"),)))
+    assert rig.facts.recorded(["web1", "web2"]) == {}
+    assert rig.recompiled == []
+    rig.facts._open[asked.request].timer.cancel()
+
+
+async def test_a_mine_is_kept_as_its_senders_and_one_that_is_too_large_is_not(rig):
+    say(rig, Hello(id="web1", grains={}))
+    other = zmq.curve_keypair()[0].decode()
+    say(rig, Hello(id="web2", grains={}), "web2", other)
+    say(rig, Mine(entries={"addr": MineEntry(value="10.0.0.1")}))
+    say(rig, Mine(entries={"addr": MineEntry(value="10.0.0.2")}), "web2", other)
+    assert {name: each.value for name, each in rig.store.mines(["addr"])["addr"].items()} == {
+        "web1": "10.0.0.1",
+        "web2": "10.0.0.2",
+    }
+    say(rig, Mine(entries={"addr": MineEntry(value="x" * 100_000)}))
+    say(rig, Mine(entries={"addr": MineEntry(value=nested(60))}))
+    assert rig.store.mines(["addr"])["addr"]["web1"].value == "10.0.0.1"
+    say(rig, GetMine(request=7, asked="no json"))
+    say(rig, GetMine(request=8, asked='[["*", "addr"], {}]'))
+    found = [message for _, message in rig.server.sent if isinstance(message, MineFound)]
+    assert (found[0].request, bool(found[0].answer.error)) == (7, True)
+    assert found[1].answer.value == {}, "of minions whose key is not accepted nobody hears"
+
+
+def nested(depth):
+    return [nested(depth - 1)] if depth else []
+
+
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        ((), "gave no answer"),
+        ((FactAnswer(value="x" * 70_000),), "gave more than"),
+        ((FactAnswer(value=nested(60)),), "nested more than"),
+    ],
+)
+async def test_what_is_no_answer_becomes_an_error(rig, answers, why):
+    asked = await ask(rig)
+    say(rig, FactAnswers(request=asked.request, answers=answers))
+    (found,) = rig.facts.recorded(["web1"])["web1"].values()
+    assert why in found.error
+    assert found.value is None
+
+
+async def test_who_does_not_answer_in_time_is_compiled_with_what_is_known(rig):
+    rig.facts.patience = -2.0  # at once
+    asked = await ask(rig)
+    while not rig.recompiled:
+        await asyncio.sleep(0)
+    assert "did not answer" in rig.facts.recorded(["web1"])["web1"][QUESTION].error
+    rig.store.put_facts("web1", {QUESTION: FactAnswer(value="/bin/sh")}, 1.0)
+    assert rig.facts.ask_again(["web1"], always=False) == {"web1"}
+    while len(rig.facts._open) > 0:
+        await asyncio.sleep(0)
+    assert rig.facts.recorded(["web1"])["web1"][QUESTION].value == "/bin/sh", "the last answer stays"
+    assert asked.timeout == -2.0
+
+
+async def test_questions_that_follow_from_answers_come_to_an_end(rig):
+    say(rig, Hello(id="web1", grains={}))
+    assert [rig.facts.ask("web1", [QUESTION]) for _ in range(60)].count(True) == 50
+    for asked in rig.facts._open.values():
+        asked.timer.cancel()
+
+
+def test_progress_is_passed_on_of_own_runs_alone(rig):
+    with_run(rig)
+    with_run(rig, minion="db1", run_id="2")
+    say(rig, Hello(id="web1", grains={}))
+    heard = []
+    rig.inbox.watchers["1"] = heard.append
+    with rig.inbox.bus.subscribe("salt/job/*/prog/*") as seen:
+        said = RunProgress(run_id="1", done=12, total=40, key="pkg_|-nginx_|-nginx_|-installed", seconds=3.5)
+        say(rig, said)
+        say(rig, said)  # too soon after the first
+        say(rig, RunProgress(run_id="2", done=1, total=2, key="x"))
+        say(rig, RunProgress(run_id="nowhere", done=1, total=2, key="x"))
+        say(rig, RunProgress(run_id="drift-web1-1", done=1, total=2, key="x"))
+        events = list(seen._queue)
+    assert [event.tag for event in events] == ["salt/job/1/prog/web1/12", "salt/job/drift-web1-1/prog/web1/1"]
+    assert events[0].data["text"] == "12/40 nginx (pkg.installed)"
+    assert heard == [said]
+    link = rig.inbox.fleet.link("web1")
+    say(rig, result("1"))
+    assert list(link.progress) == ["drift-web1-1"]
+    say(rig, said)  # late: the run is over
+    assert list(link.progress) == ["drift-web1-1"]
+    for number in range(100):
+        say(rig, RunProgress(run_id=f"drift-{number}", done=1, total=2, key="x"))
+    assert len(link.progress) == 16
+
+
+def test_what_a_minion_still_has_to_do_is_in_its_status(rig):
+    with_run(rig)
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, Alive(held=DIGEST, owed=("service_|-nginx_|-nginx_|-running",)))
+    link = rig.inbox.fleet.link("web1")
+    assert (link.owed, link.held) == (("service_|-nginx_|-nginx_|-running",), DIGEST)
+    say(rig, Alive(held=DIGEST))
+    assert link.owed == ()

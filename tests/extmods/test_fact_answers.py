@@ -1,0 +1,114 @@
+"""Which functions a machine answers to templates, and what its answers may be; the agent's part with real children."""
+
+from __future__ import annotations
+
+import select
+import time
+
+import pytest
+
+from extmods.fact_answers import LOOKERS, answer, may_ask
+from minion.agent.fact_queries import MOST_CHILDREN, FactAnswerer
+from minion.execution import Context, Modules
+from minion.processes import fork
+from wire.messages import AskFacts, FactAnswer, Question
+
+WHICH = Question(fun="cmd.which", asked='[["sh"], {}]')
+
+
+def functions(tmp_path):
+    return Modules(Context(minion_id="web1", cachedir=str(tmp_path)))
+
+
+def test_functions_that_change_something_are_not_among_those_that_look():
+    for fun in ("cmd.run", "cmd.shell", "file.remove", "file.write", "file.read", "state.apply", "service.restart"):
+        assert fun not in LOOKERS
+        assert not may_ask(fun)
+    assert may_ask("cmd.run", ["cmd.run"])
+    assert may_ask("postgres.version", ["postgres.*"])
+
+
+@pytest.mark.parametrize(
+    ("fun", "asked", "error"),
+    [
+        ("cmd.run", '[["touch MARK"], {}]', "not among the functions"),
+        ("test.fib", "[[], {}]", "not among"),
+        ("cmd.which", "[[], {}]", "failed there: Passed invalid arguments"),
+        ("cmd.which", "no json", "failed there"),
+        ("timezone.get_zonecode", '[["x", "y", "z"], {}]', "failed there"),
+    ],
+)
+def test_what_is_not_answered(tmp_path, fun, asked, error):
+    mark = tmp_path / "mark"
+    given = answer(Question(fun=fun, asked=asked.replace("MARK", str(mark))), (), functions(tmp_path))
+    assert error in given.error
+    assert not mark.exists()
+
+
+class Strange:
+    """Functions that give what no template can have."""
+
+    def call(self, fun, args=(), kwargs=None):
+        return {"cmd.which": object(), "file.stats": "x" * 100_000, "sys.list_functions": 2**70}[fun]
+
+
+def test_answers_are_plain_data_of_a_bounded_size(tmp_path):
+    assert answer(WHICH, (), functions(tmp_path)).value.endswith("/sh")
+    for fun, why in (("cmd.which", "no plain data"), ("file.stats", "more than"), ("sys.list_functions", "no plain")):
+        given = answer(Question(fun=fun, asked="[[], {}]"), (), Strange())
+        assert why in given.error
+        assert given.value is None
+
+
+class Agent:
+    """The loop of an agent, as far as questions go."""
+
+    def __init__(self, make_answer):
+        self.sent = []
+        self.answerer = FactAnswerer(self.send, lambda work: fork(work, umask=0o077), make_answer)
+
+    def send(self, message):
+        self.sent.append(message)
+        return True
+
+    def run(self):
+        while self.answerer.readers():
+            wait = max(0.0, self.answerer.next_deadline() - time.monotonic())
+            for fd in select.select(self.answerer.readers(), [], [], min(wait, 1.0))[0]:
+                self.answerer.receive(fd)
+            self.answerer.expire(time.monotonic())
+
+
+def ask(request, *funs, timeout=30.0):
+    return AskFacts(request=request, questions=tuple(Question(fun=fun, asked="") for fun in funs), timeout=timeout)
+
+
+def test_a_child_answers_all_questions_in_order():
+    agent = Agent(lambda: lambda question, allowed: FactAnswer(value=question.fun))
+    agent.answerer.accept(ask(1, "a", "b"), time.monotonic())
+    agent.run()
+    (sent,) = agent.sent
+    assert (sent.request, [one.value for one in sent.answers]) == (1, ["a", "b"])
+
+
+def test_who_takes_too_long_is_ended_and_the_rest_counts():
+    def slow(question, allowed):
+        while question.fun == "slow":
+            time.sleep(60)
+        return FactAnswer(value=question.fun)
+
+    agent = Agent(lambda: slow)
+    agent.answerer.accept(ask(1, "quick", "slow", "after", timeout=0.5), time.monotonic())
+    agent.run()
+    assert agent.sent[0].answers[0].value == "quick"
+    assert ["did not answer" in one.error for one in agent.sent[0].answers] == [False, True, True]
+
+
+def test_too_much_at_once_is_refused():
+    agent = Agent(lambda: lambda question, allowed: FactAnswer(value=1))
+    for request in range(MOST_CHILDREN + 1):
+        agent.answerer.accept(ask(request, "a"), time.monotonic())
+    assert "too much" in agent.sent[0].answers[0].error
+    agent.run()
+    agent.answerer.accept(ask(9, *["a"] * 501), time.monotonic())
+    assert "too much" in agent.sent[-1].answers[0].error

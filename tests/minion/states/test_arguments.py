@@ -1,0 +1,74 @@
+"""Arguments of states against Salt's own, as tools/oracle/arguments.py recorded them from its modules.
+
+Each argument is taken and used, or known to mean nothing here, or refused: none is swallowed.
+"""
+
+import ast
+import importlib
+import inspect
+import json
+import textwrap
+
+import pytest
+
+from minion.engine.arguments import IGNORED, REFUSED, UNSUPPORTED
+from minion.engine.registry import find, names
+from tools.oracle.arguments import RECORDED
+
+SALT = json.loads(RECORDED.read_text())
+_OF_THE_ENGINE = {"name", "sfun", "require"}
+"""What every state takes."""
+_PASSED_ON = {
+    "cmd.wait": "cmd.run", "cmd.watch": "cmd.run", "cmd.wait_script": "cmd.script", "event.wait": "event.send",
+}  # fmt: skip
+"""Functions whose arguments wait for a watch: those of the function that it calls."""
+_NO_STATES = ("mod_watch", "mod_init", "mod_aggregate", "mod_beacon", "pip_has_exceptions_mod",
+              "pip_has_internal_exceptions_mod", "purge_pip")  # fmt: skip
+
+
+def _taken(full):
+    function = find(*full.split("."), "s")
+    return {*function.parameters, *function.ignored, *function.refused, *_OF_THE_ENGINE}
+
+
+def _used(call):
+    tree = ast.parse(textwrap.dedent(inspect.getsource(call)))
+    loaded = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    everything = {
+        node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    return None if "locals" in everything else loaded
+
+
+@pytest.mark.parametrize("full", [name for name in names() if name in SALT])
+def test_each_argument_of_salts_is_known(full):
+    wanted = set(SALT[full]["arguments"])
+    assert wanted <= _taken(full) | (_taken(_PASSED_ON[full]) if full in _PASSED_ON else set())
+
+
+def test_each_function_of_salts_modules_is_there_or_says_what_to_do_instead():
+    states = {full for full in SALT if full.partition(".")[2] not in _NO_STATES}
+    assert states - set(names()) <= set(UNSUPPORTED)
+    assert not set(names()) & set(UNSUPPORTED)
+
+
+@pytest.mark.parametrize("full", names())
+def test_each_argument_that_is_taken_is_used(full):
+    function = find(*full.split("."), "s")
+    used = _used(function.call)
+    later = getattr(importlib.import_module(function.call.__module__), "mod_watch", None)
+    of_the_watch = set(inspect.signature(later).parameters) if later else set()
+    given = {name for name, one in function.parameters.items() if one.kind is not one.VAR_KEYWORD}
+    assert used is None or given - {"functions"} <= used | of_the_watch
+
+
+def test_only_functions_whose_arguments_are_passed_on_take_any():
+    free = {full for full in names() if find(*full.split("."), "s").takes_anything and full in SALT}
+    assert {full for full in free if not SALT[full]["more"]} <= set(_PASSED_ON)
+
+
+@pytest.mark.parametrize("full", sorted({*IGNORED, *REFUSED}))
+def test_what_is_ignored_or_refused_is_not_taken_as_well(full):
+    function = find(*full.split("."), "s")
+    assert not {*function.ignored, *function.refused} & set(function.parameters)
+    assert not set(function.ignored) & set(function.refused)

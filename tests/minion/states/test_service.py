@@ -1,0 +1,148 @@
+"""The service state on a real init script, made for the test."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from highstate.files import MemoryFiles
+from highstate.types import Chunk, StateResult
+from minion.engine.engine import StateEngine
+from minion.machine.machine import LocalMachine
+
+NAME = "saltern-test-service"
+pytestmark = [
+    pytest.mark.skipif(
+        os.geteuid() != 0 or Path("/run/systemd/system").exists() or not Path("/usr/sbin/update-rc.d").exists(),
+        reason="makes an init script: needs root, and a machine that systemd does not run",
+    ),
+]
+SCRIPT = """#!/bin/sh
+### BEGIN INIT INFO
+# Provides:          {name}
+# Required-Start:
+# Required-Stop:
+# Default-Start:     2 3 4 5
+# Default-Stop:      0 1 6
+# Short-Description: A service of the tests
+### END INIT INFO
+cd {folder} || exit 1
+echo "$1" >> log
+case "$1" in
+  start) [ ! -e broken ] || {{ echo "it is broken" >&2; exit 1; }}
+         [ -e dies ] && exit 0
+         sleep 600 & echo $! > pid ;;
+  stop) [ ! -e pid ] || kill "$(cat pid)"; rm -f pid ;;
+  restart) "$0" stop; "$0" start ;;
+  reload) ;;
+  status) [ -e pid ] && kill -0 "$(cat pid)" 2>/dev/null || exit 3 ;;
+  *) exit 2 ;;
+esac
+"""
+
+
+def _run(fun: str, name: str = NAME, *, test: bool = False, watched: bool = False, **arguments: Any) -> StateResult:
+    machine = LocalMachine(sources_port=MemoryFiles({}))
+    chunk = Chunk(state="service", fun=fun, id=name, name=name, sls="web", arguments=arguments)
+    engine = StateEngine(machine, test=test)
+    prepared = engine.plan(chunk, arguments, watched=watched)
+    assert prepared is not None
+    return engine.act(prepared)
+
+
+def _said(result: StateResult) -> tuple[bool | None, str, dict[str, Any]]:
+    return result.result, result.comment, dict(result.changes)
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Path]:
+    """Where the service has its log; files `broken` and `dies` there make it so."""
+    script = Path("/etc/init.d") / NAME
+    script.write_text(SCRIPT.format(name=NAME, folder=tmp_path))
+    script.chmod(0o755)
+    machine = LocalMachine(sources_port=MemoryFiles({}))
+    yield tmp_path
+    machine.run(["service", NAME, "stop"])
+    machine.run(["update-rc.d", "-f", NAME, "remove"])
+    script.unlink()
+
+
+@pytest.mark.e2e
+def test_a_service_is_started_and_stopped(service: Path) -> None:
+    assert _said(_run("running", test=True)) == (None, f"Service {NAME} is set to start", {NAME: True})
+    assert _said(_run("running")) == (True, f"Started service {NAME}", {NAME: True})
+    assert _said(_run("running")) == (True, f"The service {NAME} is already running", {})
+    assert _said(_run("dead", test=True)) == (None, f"Service {NAME} is set to be killed", {NAME: False})
+    assert _said(_run("dead")) == (True, f"Service {NAME} was killed", {NAME: False})
+    assert _said(_run("dead")) == (True, f"The service {NAME} is already dead", {})
+
+
+@pytest.mark.e2e
+def test_a_service_is_enabled_and_disabled(service: Path) -> None:
+    started = _run("running", enable=True)
+    assert _said(started) == (True, f"Service {NAME} has been enabled, and is running", {NAME: True})
+    assert list(Path("/etc/rc2.d").glob(f"S??{NAME}"))
+    assert _said(_run("enabled"))[1] == f"Service {NAME} is already enabled, and is in the desired state"
+    assert _said(_run("disabled", test=True)) == (None, f"Service {NAME} set to be disabled", {NAME: True})
+    disabled = _run("disabled")
+    assert _said(disabled) == (True, f"Service {NAME} has been disabled, and is in the desired state", {NAME: True})
+    assert not list(Path("/etc/rc2.d").glob(f"S??{NAME}"))
+    assert _run("running", enable=True).comment == f"Service {NAME} has been enabled, and is in the desired state"
+    killed = _run("dead", enable=False)
+    assert killed.comment == f"Service {NAME} has been disabled, and is dead"
+
+
+@pytest.mark.e2e
+def test_a_watching_service_restarts_reloads_or_starts(service: Path) -> None:
+    log = service / "log"
+    assert _said(_run("running", test=True, watched=True)) == (None, "Service is set to be started", {NAME: True})
+    assert _said(_run("running", watched=True)) == (True, "Service started", {NAME: True})
+    assert _said(_run("running", watched=True)) == (True, "Service restarted", {NAME: True})
+    assert "restart" in log.read_text().split()
+    log.unlink()
+    assert _said(_run("running", watched=True, reload=True, enable=True)) == (True, "Service reloaded", {NAME: True})
+    assert {"reload"} <= set(log.read_text().split()) <= {"reload", "status"}
+    assert _said(_run("dead", watched=True)) == (True, "Service stopped", {NAME: True})
+    assert _said(_run("dead", watched=True)) == (True, "Service is already stopped", {})
+    assert _run("enabled", watched=True).comment == "Unable to trigger watch for service.enabled"
+
+
+@pytest.mark.e2e
+def test_a_service_that_does_not_start_says_why(service: Path) -> None:
+    (service / "broken").touch()
+    result = _run("running")
+    assert result.result is False
+    assert result.comment == f"Service {NAME} failed to start: exit code 1\nit is broken"
+    assert _run("running", watched=True).comment == "Failed to start the service: exit code 1\nit is broken"
+    (service / "broken").unlink()
+    (service / "dies").touch()
+    died = _run("running")
+    assert (died.result, dict(died.changes)) == (False, {})
+    assert died.comment == f"Service {NAME} failed to start: the command to start it succeeded"
+
+
+@pytest.mark.e2e
+def test_a_process_can_stand_for_the_service(service: Path) -> None:
+    assert _run("running", sig="no process has this in its command line 8e1").result is False
+    assert _run("running", sig="pytest").comment == f"The service {NAME} is already running"
+
+
+def test_a_service_that_is_not_there() -> None:
+    missing = "no-such-service"
+    unavailable = f"The named service {missing} is not available"
+    foreseen = _run("running", missing, test=True)
+    assert foreseen.result is None
+    assert foreseen.comment == (
+        f"Service {missing} not present; if created in this state run, it would have been started"
+    )
+    for fun, result in (("running", False), ("enabled", False), ("dead", True), ("disabled", True)):
+        assert _said(_run(fun, missing)) == (result, unavailable, {})
+
+
+def test_bad_arguments_say_what_is_expected() -> None:
+    assert "Invalid service name" in _run("running", "../../bin/sh").comment
+    assert 'uses non-existent option "enabled"' in _run("running", enabled=True).comment
+    for delay in ("soon", -1, 1e9, "nan"):
+        assert "init_delay" in _run("running", init_delay=delay).comment

@@ -1,0 +1,303 @@
+"""What peers that mean well get from the server."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from typing import Any
+
+import pytest
+import zmq
+
+from wire.address import Bind
+from wire.errors import CannotBind, MalformedMessage
+from wire.keys import KeyPair
+from wire.messages import (
+    MAX_TO_MINION,
+    Alive,
+    Beat,
+    Blob,
+    Bye,
+    Hello,
+    KeyRequest,
+    KeyState,
+    Refused,
+    ResultAck,
+    RunStarted,
+    Welcome,
+    encode,
+)
+from wire.server.server import Server
+from wire.server.types import Gone, Identity, Incoming, Refusal
+
+WELCOME = Welcome(epoch="e1", alive_interval=15.0)
+
+
+def _until(condition: Any) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_an_accepted_minion_is_heard_and_answered(controller: Any) -> None:
+    web = controller.peer("web1")
+    web.send(Hello(id="web1", grains={"os": "Debian"}))
+    heard = controller.wait(Incoming)
+    assert (heard.id, heard.key) == ("web1", web.keys.public)
+    assert heard.message == Hello(id="web1", grains={"os": "Debian"})
+    controller.server.send(web.keys.public, WELCOME)
+    assert web.wait(Welcome) == WELCOME
+    controller.wait_count("out.welcome")  # it is counted after it is sent
+    counts = controller.server.counts()
+    assert (counts["in.hello"], counts["out.welcome"], counts["peers"]) == (1, 1, 1)
+    assert counts["bytes_in"] > 0
+    assert counts["bytes_out"] > 0
+
+
+def test_a_key_asks_and_is_accepted(controller: Any) -> None:
+    web = controller.peer()
+    web.send(KeyRequest(id="web1"))
+    asked = controller.wait(Incoming)
+    assert (asked.id, asked.message) == (None, KeyRequest(id="web1"))
+    controller.server.send(web.keys.public, KeyState(state="pending"))
+    assert web.wait(KeyState).state == "pending"
+    controller.know(web.keys, "web1")
+    controller.server.send(web.keys.public, KeyState(state="accepted"))
+    assert web.wait(KeyState).state == "accepted"
+    web.send(Hello(id="web1", grains={}))
+    assert controller.wait(Incoming).id == "web1"
+
+
+def test_messages_of_one_minion_keep_their_order(controller: Any) -> None:
+    web = controller.peer("web1")
+    for number in range(500):
+        web.send(RunStarted(run_id=str(number)))
+    heard = [controller.wait(Incoming).message.run_id for _ in range(500)]
+    assert heard == [str(number) for number in range(500)]
+
+
+def test_each_minion_gets_what_is_meant_for_it(controller: Any) -> None:
+    peers = [controller.peer(f"web{number}") for number in range(5)]
+    for number, peer in enumerate(peers):
+        peer.send(Hello(id=f"web{number}", grains={}))
+    for _ in peers:
+        heard = controller.wait(Incoming)
+        controller.server.send(heard.key, ResultAck(run_id=heard.id))
+    for number, peer in enumerate(peers):
+        assert peer.wait(ResultAck).run_id == f"web{number}"
+
+
+def test_beats_reach_everyone_that_was_welcomed(controller: Any) -> None:
+    peers = [controller.peer(f"web{number}") for number in range(3)]
+    for number, peer in enumerate(peers):
+        peer.send(Hello(id=f"web{number}", grains={}))
+        controller.wait(Incoming)
+        controller.server.send(peer.keys.public, WELCOME)
+        peer.wait(Welcome)
+        peer.connection.receive(0)
+    controller.wait_count("subscribers", 3)
+    controller.server.publish(Beat(epoch="e1", serial=1, time=1.0))
+    for peer in peers:
+        assert peer.wait(Beat).serial == 1
+
+
+def test_a_message_for_a_key_that_is_not_there_comes_back_as_gone(controller: Any) -> None:
+    controller.server.send("unknown", WELCOME)
+    assert controller.wait(Gone) == Gone(key="unknown")
+    assert controller.server.counts()["refused.unroutable"] == 1
+
+
+def test_a_minion_that_leaves_is_gone_at_once(controller: Any) -> None:
+    web = controller.peer("web1")
+    web.send(Hello(id="web1", grains={}))
+    controller.wait(Incoming)
+    web.send(Bye())
+    controller.wait(Incoming)
+    web.connection.reconnect()
+    assert controller.wait(Gone).key == web.keys.public
+    assert "connection-dropped" not in controller.server.counts()
+
+
+def test_a_connection_that_breaks_off_is_counted(controller: Any) -> None:
+    web = controller.peer("web1")
+    web.send(Hello(id="web1", grains={}))
+    controller.wait(Incoming)
+    web.connection.reconnect()
+    controller.wait(Gone, key=web.keys.public)
+    assert controller.wait_count("connection-dropped") == 1
+
+
+def test_a_key_that_is_rejected_while_connected_gets_nothing_more(controller: Any) -> None:
+    web = controller.peer("web1")
+    web.send(Hello(id="web1", grains={}))
+    controller.wait(Incoming)
+    controller.server.send(web.keys.public, WELCOME)
+    web.wait(Welcome)
+    web.connection.receive(0)
+    controller.wait_count("subscribers")
+    controller.know(web.keys, "web1", "rejected")
+
+    controller.server.send(web.keys.public, Blob(request=1, oid="a", offset=0, total=6, data=b"secret"))
+    assert controller.wait(Refusal).reason == "not-accepted"
+    controller.server.publish(Beat(epoch="e1", serial=1, time=1.0))
+    web.send(Alive())
+    assert controller.wait(Refusal).reason == "not-accepted"
+    assert web.wait(Refused).message == "your key is not accepted"
+    _until(lambda: controller.server.counts()["subscribers"] == 0)
+    controller.server.publish(Beat(epoch="e1", serial=2, time=1.0))
+    controller.server.send(web.keys.public, KeyState(state="rejected"))
+    found = web.seen
+    while not any(isinstance(item, KeyState) for item in found):
+        found += web.connection.receive(0.5)[0]
+    assert not any(isinstance(item, Beat | Blob) for item in found)
+
+
+def test_a_disconnected_key_may_come_again_and_is_judged_anew(controller: Any) -> None:
+    web = controller.peer("web1")
+    web.send(Hello(id="web1", grains={}))
+    controller.wait(Incoming)
+    controller.know(web.keys, "web1", "rejected")
+    controller.server.disconnect(web.keys.public)
+    controller.wait(Gone, key=web.keys.public)
+    while not controller.server.counts().get("refused.not-accepted"):
+        web.connection.send(Alive())
+        web.connection.receive(0.02)
+    assert controller.wait(Refusal).reason == "not-accepted"
+
+
+def test_a_peer_that_does_not_read_is_disconnected_and_the_others_are_served(controller_with: Any) -> None:
+    controller = controller_with(queue_out=4)
+    slow, quick = controller.raw(keys := _known(controller, "slow")), controller.peer("quick")
+    slow.rcvhwm = 1
+    slow.send(_hello("slow"))
+    controller.wait(Incoming)
+    quick.send(Hello(id="quick", grains={}))
+    controller.wait(Incoming)
+    chunk = Blob(request=1, oid="a", offset=0, total=1, data=bytes(1024 * 1024))
+    for _ in range(200):
+        controller.server.send(keys.public, chunk)
+    assert controller.wait(Refusal, reason="overflow").key == keys.public
+    assert controller.wait(Gone).key == keys.public
+    controller.server.send(quick.keys.public, WELCOME)
+    assert quick.wait(Welcome) == WELCOME
+
+
+def test_two_connections_of_one_key_are_not_served_at_once(controller: Any) -> None:
+    first = controller.peer("web1")
+    first.send(Hello(id="web1", grains={}))
+    controller.wait(Incoming)
+    second = controller.raw(first.keys)
+    second.send(_hello("web1"))
+    assert controller.wait(Refusal).reason == "superseded"
+    assert controller.wait(Incoming).id == "web1"
+    first.wait(object)
+    controller.server.send(first.keys.public, WELCOME)
+    assert second.recv()
+
+
+def test_a_held_server_reads_nothing_until_it_is_resumed(controller: Any) -> None:
+    web = controller.peer("web1")
+    web.send(Hello(id="web1", grains={}))
+    controller.wait(Incoming)
+    controller.server.hold()
+    controller.server.send(web.keys.public, WELCOME)  # whatever comes after this turn of the loop is held
+    web.wait(Welcome)
+    web.send(Alive())
+    controller.server.send(web.keys.public, WELCOME)
+    web.wait(Welcome)
+    assert controller.delivered == []
+    controller.server.resume()
+    assert controller.wait(Incoming).message == Alive()
+
+
+def test_a_registry_that_fails_costs_one_frame_and_not_the_thread(controller_with: Any, caplog: Any) -> None:
+    controller = controller_with()
+    web = controller.peer("web1")
+    web.send(Hello(id="web1", grains={}))
+    controller.wait(Incoming)
+    identities, controller.identities = controller.identities, None
+    web.send(Alive())
+    controller.wait_count("errors")
+    controller.identities = identities
+    web.send(Alive(held="x"))
+    assert controller.wait(Incoming).message == Alive(held="x")
+    assert "goes on after an error" in caplog.text
+
+
+def test_a_port_that_is_taken_is_said_by_name() -> None:
+    class Nobody:
+        def identity(self, key: str) -> Identity | None:
+            return None
+
+    public, secret = (key.decode() for key in zmq.curve_keypair())
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        bind = Bind(publish_port=0, request_port=port)
+        server = Server(bind, KeyPair(public=public, secret=secret), Nobody(), lambda _: None)
+        with pytest.raises(CannotBind, match=f"127.0.0.1:{port}: Address already in use"):
+            server.start()
+        server.stop()
+
+
+def test_a_message_that_no_minion_would_read_is_not_sent(controller: Any) -> None:
+    blob = Blob(request=1, oid="a", offset=0, total=1, data=bytes(MAX_TO_MINION))
+    with pytest.raises(MalformedMessage, match="is the most"):
+        controller.server.send("any", blob)
+
+
+def test_two_hundred_minions_ask_and_are_answered(controller: Any) -> None:
+    peers = [controller.peer(f"m{number}") for number in range(200)]
+    waiting = list(peers)
+    while waiting:
+        for peer in waiting:
+            peer.seen += peer.connection.receive(0)[0]
+        ready = [peer for peer in waiting if peer.connection.connected]
+        for peer in ready:
+            peer.send(Hello(id=controller.identities[peer.keys.public].id, grains={}))
+        waiting = [peer for peer in waiting if peer not in ready]
+    for _ in peers:
+        heard = controller.wait(Incoming)
+        controller.server.send(heard.key, ResultAck(run_id=heard.id))
+    for number, peer in enumerate(peers):
+        assert peer.wait(ResultAck).run_id == f"m{number}"
+    assert controller.server.counts()["peers"] == 200
+
+
+def test_connections_that_come_and_go_leave_nothing_behind(controller: Any) -> None:
+    web = controller.peer("web1")
+
+    def round_trip() -> None:
+        web.send(Hello(id="web1", grains={}))
+        controller.wait(Incoming)
+        controller.server.send(web.keys.public, WELCOME)
+        web.wait(Welcome)
+        web.connection.receive(0)
+
+    def descriptors() -> int:
+        return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+
+    for _ in range(3):
+        round_trip()
+        web.connection.reconnect()
+        web.connection.receive(0)
+    _until(lambda: controller.server.counts()["connections"] <= 1)
+    before = descriptors()
+    for _ in range(40):
+        round_trip()
+        web.connection.reconnect()
+        web.connection.receive(0)
+    _until(lambda: controller.server.counts()["connections"] <= 1 and controller.server.counts()["peers"] <= 1)
+    _until(lambda: descriptors() <= before + 6)
+
+
+def _known(controller: Any, minion_id: str) -> Any:
+    peer = controller.peer(minion_id)
+    return peer.keys
+
+
+def _hello(minion_id: str) -> bytes:
+    return encode(Hello(id=minion_id, grains={}))

@@ -1,0 +1,1 @@
+"""What developers run: benchmarks, comparisons with Salt, fuzzing, generated documents. Not installed."""

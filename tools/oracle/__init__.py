@@ -1,0 +1,1 @@
+"""Comparisons with real Salt, in a virtualenv of its own: `make oracle`, and what records goldens."""

@@ -1,0 +1,1 @@
+"""Random trees for the comparison with Salt."""

@@ -1,0 +1,1 @@
+"""Runs of states by real Salt and by us, in one shape."""

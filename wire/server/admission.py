@@ -1,0 +1,56 @@
+"""What of a peer's frame is let through: pure checks, one frame at a time.
+
+Called by `wire.server.server`. Knows no socket; the key has been authenticated by then, and nothing in the frame is
+believed about who sent it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from wire.errors import MalformedMessage
+from wire.keys import valid_minion_id
+from wire.messages import MAX_TO_CONTROLLER, PROTOCOL, Hello, KeyRequest, ToController, decode_to_controller
+from wire.server.types import Bounds, Identity, Incoming, Refusal, RefusalReason
+
+ANSWERS: Final[dict[RefusalReason, str]] = {
+    "malformed": "the message cannot be read",
+    "too-large": "the message is too large",
+    "protocol": f"this controller speaks protocol {PROTOCOL}: upgrade the minion",
+    "bad-id": "no minion can have this id: letters, digits and _ . - @ : are allowed",
+    "id-mismatch": "this is not the id of your key",
+    "not-accepted": "your key is not accepted",
+    "overflow": "the controller has too many peers that are not accepted; try again later",
+}
+"""What the sender is told. It must teach an unaccepted key nothing that it does not know."""
+
+
+def admit(frame: bytes | memoryview, *, key: str, identity: Identity | None, bounds: Bounds) -> Incoming | Refusal:
+    """The message in the frame, if the owner of the key may send it."""
+    accepted = identity.id if identity is not None and identity.state == "accepted" else None
+    known = identity.id if identity is not None else None
+    # The size is looked at first: reading a large frame is work that a stranger must not cause.
+    limit = MAX_TO_CONTROLLER if accepted is not None else bounds.unaccepted_bytes
+    if len(frame) > limit:
+        return Refusal(reason="too-large", key=key, id=known, detail=f"{len(frame)} bytes, and {limit} is the most")
+    try:
+        message = decode_to_controller(frame)
+    except MalformedMessage as error:
+        return Refusal(reason="malformed", key=key, id=known, detail=str(error)[:200])
+    return _check(message, key=key, known=known, accepted=accepted)
+
+
+def _check(message: ToController, *, key: str, known: str | None, accepted: str | None) -> Incoming | Refusal:
+    if accepted is None and not isinstance(message, KeyRequest):
+        kind = type(message).__name__
+        return Refusal(reason="not-accepted", key=key, id=known, detail=f"sent {kind} before its key was accepted")
+    if isinstance(message, KeyRequest | Hello):
+        if message.protocol < PROTOCOL:
+            detail = f"speaks protocol {message.protocol}, and {PROTOCOL} is the least"
+            return Refusal(reason="protocol", key=key, id=known, detail=detail)
+        if not valid_minion_id(message.id):
+            return Refusal(reason="bad-id", key=key, id=known, detail=f"calls itself {message.id[:80]!r}")
+        if known is not None and message.id != known:
+            detail = f"calls itself {message.id!r}, and its key is {known!r}'s"
+            return Refusal(reason="id-mismatch", key=key, id=known, detail=detail)
+    return Incoming(key=key, id=accepted, message=message)

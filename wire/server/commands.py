@@ -1,0 +1,37 @@
+"""What other threads ask of the server's own: orders in its queue.
+
+Made by the public methods of `wire.server.server.Server`, carried out by its thread. Hold no behaviour.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Send:
+    """A packed message for one peer."""
+
+    key: str
+    frame: bytes
+    kind: str
+    to_anyone: bool
+    """May go to a key that is not accepted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publish:
+    """A packed beat for everyone."""
+
+    frame: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disconnect:
+    """The connections of a key are to be ended."""
+
+    key: str
+
+
+Order: TypeAlias = Send | Publish | Disconnect
