@@ -1,7 +1,7 @@
 """Jobs for real Salt and for us, and whether both say the same. Used by `tools/oracle/__main__.py` and tests/oracle.
 
-`Salt` is the process of `tools/oracle/salt_process.py` in the virtualenv that has Salt; `ours` compiles the same job here.
-Trees are folders, which this reads and writes, below the scratch folder that the caller names.
+`Salt` is the process of `tools/oracle/salt_process.py` in the virtualenv that has Salt; `ours` compiles the same job
+here. Trees are folders, which this reads and writes, below the scratch folder that the caller names.
 """
 
 from __future__ import annotations
