@@ -23,27 +23,27 @@ from controller.adapters.sdb import Profiles
 from controller.api import serve
 from controller.api.service import ControllerService
 from controller.build.builder import Builder
-from controller.build.compile_pool import ProcessCompiler
+from controller.build.compile_pool import CompilePool
 from controller.build.compile_ports import plugins_of, ports_of
-from controller.build.fact_queries import LiveFacts
-from controller.build.mine import Mines
+from controller.build.fact_queries import FactQueries
+from controller.build.mine import MineStore
 from controller.build.runners import Runners
-from controller.build.sandbox_policy import walls_of
-from controller.build.source_reconciler import Revisions
+from controller.build.sandbox_policy import sandbox_policy_of
+from controller.build.source_reconciler import SourceReconciler
 from controller.build.sources import open_source
-from controller.config.settings import Settings
-from controller.jids import RunIds
+from controller.config.settings import ControllerSettings
+from controller.jids import Jids
 from controller.observe.metrics import Metrics
-from controller.observe.redactor import Masks
+from controller.observe.redactor import Redactor
 from controller.preview.preview import Previews
 from controller.reconcile.documents import Documents
-from controller.reconcile.reconciler import Loop
+from controller.reconcile.reconciler import Reconciler
 from controller.reconcile.status import Status
-from controller.sessions.backpressure import Intake
-from controller.sessions.file_server import TreeFiles
-from controller.sessions.jobs import Calls
-from controller.sessions.message_handlers import Inbox
-from controller.sessions.sessions import Fleet, Keyring
+from controller.sessions.backpressure import Backpressure
+from controller.sessions.file_server import FileServer
+from controller.sessions.jobs import Jobs
+from controller.sessions.message_handlers import MessageHandlers
+from controller.sessions.sessions import KeyRegistry, Sessions
 from controller.sessions.targets import Targets
 from controller.store import Store
 from gitfs.changes import Changes
@@ -51,7 +51,7 @@ from gitfs.source import Source
 from reactors.bus import Bus
 from wire.address import Bind
 from wire.keys import load_or_create
-from wire.messages import Beat
+from wire.messages import Heartbeat
 from wire.server.server import Server
 
 log = structlog.get_logger("saltern.controller")
@@ -60,7 +60,7 @@ HOUSEKEEPING_SECONDS = 1.0
 PRUNE_SECONDS = 600.0
 
 
-def main(settings: Settings) -> NoReturn:
+def main(settings: ControllerSettings) -> NoReturn:
     """Run a controller until SIGTERM or SIGINT. Ends the process; raises when it could not be started."""
     os.umask(0o077)
     _configure_log(settings.log_level)
@@ -81,7 +81,7 @@ def _configure_log(level: str) -> None:
     )
 
 
-async def _run(settings: Settings) -> NoReturn:
+async def _run(settings: ControllerSettings) -> NoReturn:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -107,14 +107,14 @@ class Running:
 
 
 @contextlib.asynccontextmanager
-async def controller(settings: Settings) -> AsyncIterator[Running]:
+async def controller(settings: ControllerSettings) -> AsyncIterator[Running]:
     """Start everything; take it down at the end."""
     async with contextlib.AsyncExitStack() as stack:
         store = stack.enter_context(Store(settings.store_url))
         source = stack.enter_context(open_source(settings))
         changes = Changes(source.remotes, roots=source.roots)
-        compiler = ProcessCompiler(
-            workers=settings.compile_workers, timeout=settings.compile_timeout, walls=walls_of(settings)
+        compiler = CompilePool(
+            workers=settings.compile_workers, timeout=settings.compile_timeout, walls=sandbox_policy_of(settings)
         )
         stack.callback(compiler.close)
         parts = _wire_up(settings, store, source, changes, compiler)
@@ -141,29 +141,31 @@ async def controller(settings: Settings) -> AsyncIterator[Running]:
 class _Parts:
     service: ControllerService
     server: Server
-    loop: Loop
-    inbox: Inbox
-    facts: LiveFacts
-    mines: Mines
+    loop: Reconciler
+    inbox: MessageHandlers
+    facts: FactQueries
+    mines: MineStore
     runners: Runners
-    revisions: Revisions
+    revisions: SourceReconciler
     metrics: Metrics
     epoch: str
 
 
-def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes, compiler: ProcessCompiler) -> _Parts:
+def _wire_up(
+    settings: ControllerSettings, store: Store, source: Source, changes: Changes, compiler: CompilePool
+) -> _Parts:
     clock: Callable[[], float] = time.time
     epoch = uuid.uuid4().hex
     keypair = load_or_create(settings.pki_dir / "controller.key")
-    metrics, bus, fleet, files = Metrics(clock), Bus(clock), Fleet(), TreeFiles()
-    masks = Masks(store, keypair.secret)
-    keyring, documents, ids = Keyring(store.keys()), Documents(store), RunIds(clock)
+    metrics, bus, fleet, files = Metrics(clock), Bus(clock), Sessions(), FileServer()
+    masks = Redactor(store, keypair.secret)
+    keyring, documents, ids = KeyRegistry(store.keys()), Documents(store), Jids(clock)
     running = asyncio.get_running_loop()
 
-    intake = Intake(running, lambda batch: inbox.deliver(batch))
+    intake = Backpressure(running, lambda batch: inbox.deliver(batch))
     bind = Bind(host=settings.interface, publish_port=settings.publish_port, request_port=settings.ret_port)
     intake.server = server = Server(bind, keypair, keyring, intake.put)
-    loop = Loop(
+    loop = Reconciler(
         store=store,
         fleet=fleet,
         server=server,
@@ -174,7 +176,7 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         clock=clock,
         run_timeout=settings.run_timeout,
     )
-    facts = LiveFacts(
+    facts = FactQueries(
         store=store,
         fleet=fleet,
         server=server,
@@ -184,7 +186,7 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         ready=lambda minion: revisions.due(minion),
     )
     targets = Targets(store=store, documents=documents, nodegroups=dict(settings.language.get("nodegroups", {})))
-    mines = Mines(
+    mines = MineStore(
         store=store,
         pillar_of=targets.pillar_of,
         nodegroups=targets.nodegroups,
@@ -210,7 +212,7 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         masks=masks,
         refresh_seconds=settings.pillar_cache_ttl,
     )
-    revisions = Revisions(
+    revisions = SourceReconciler(
         source=source,
         builder=builder,
         store=store,
@@ -223,7 +225,7 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         ports=settings.ports,
         check_rate=settings.compile_check_rate,
     )
-    inbox = Inbox(
+    inbox = MessageHandlers(
         store=store,
         fleet=fleet,
         keyring=keyring,
@@ -243,7 +245,7 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
         recompile=revisions.stale,
         live_revision=lambda: revisions.live_digest,
     )
-    calls = Calls(
+    calls = Jobs(
         store=store,
         fleet=fleet,
         server=server,
@@ -292,17 +294,17 @@ def _wire_up(settings: Settings, store: Store, source: Source, changes: Changes,
     )
 
 
-async def _beat(parts: _Parts, settings: Settings) -> None:
+async def _beat(parts: _Parts, settings: ControllerSettings) -> None:
     """Tell everyone that we are here; a new epoch makes them say hello again."""
     serial = 0
     while True:
         serial += 1
-        parts.server.publish(Beat(epoch=parts.epoch, serial=serial, time=time.time()))
+        parts.server.publish(Heartbeat(epoch=parts.epoch, serial=serial, time=time.time()))
         # The first beats come quickly: after a restart minions reconnect within about a second.
         await asyncio.sleep(1.0 if serial < 10 else settings.alive_interval)
 
 
-async def _keep_house(parts: _Parts, store: Store, settings: Settings) -> None:
+async def _keep_house(parts: _Parts, store: Store, settings: ControllerSettings) -> None:
     """Notice silent minions; forget old runs now and then."""
     pruned = time.monotonic()
     while True:

@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Callable
 
 
-class RunIds:
+class Jids:
     """Rising ids; two in the same microsecond differ.
 
     Args:

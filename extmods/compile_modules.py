@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from highstate.ports import Fact, Facts, Ports, SourceFailed
+from highstate.ports import CompilePorts, Fact, Facts, SourceFailed
 from highstate.types import Files, Minion, Value
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Tree:
 
 
 @dataclass(slots=True, kw_only=True)
-class Programs:
+class CompileModules:
     """The modules of a tree for one compile; `highstate.ports.Renderers` is a part of it."""
 
     tree: Tree
@@ -78,7 +78,7 @@ class Programs:
     """What `__opts__` holds: the options of the compile, with those that say what may be run."""
     _plugins: dict[str, Plugins] = field(default_factory=dict)
 
-    def over(self, ports: Ports) -> Ports:
+    def over(self, ports: CompilePorts) -> CompilePorts:
         """The ports, and behind them what the tree brings."""
         # Without any facts, to have some would be to say that more than runners can be asked for.
         asks = ports.facts is not None or "runners" in self.tree.modules("base").index()
@@ -157,7 +157,7 @@ class _Behind(Mapping[str, Any]):
     """Sources by name: those that there are, and behind them those of the tree, which is asked for no other."""
 
     ahead: Mapping[str, Any]
-    programs: Programs
+    programs: CompileModules
     kind: Literal["pillar", "tops"]
 
     def __getitem__(self, name: str) -> Any:
@@ -175,7 +175,7 @@ class _WithRunners:
     """`Facts`, and runners of the tree that nobody else has."""
 
     facts: Facts | None
-    programs: Programs
+    programs: CompileModules
 
     def answer(self, fun: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Fact | None:
         """See `Facts`."""

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from wire.messages import FactAnswer, Question
+from wire.messages import FactAnswer, FactQuery
 
 MOST_BYTES = 64 * 1024
 """Of one answer, packed."""
@@ -57,14 +57,14 @@ def may_ask(fun: str, allowed: Iterable[str] = ()) -> bool:
     return fun in LOOKERS or any(fnmatch.fnmatchcase(fun, pattern) for pattern in allowed)
 
 
-class Functions(Protocol):
+class FunctionCaller(Protocol):
     """The execution functions of a machine (`minion.execution.Modules`)."""
 
     def call(self, fun: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Any:
         """The function's value; what it raises is raised."""
 
 
-def answer(question: Question, allowed: Sequence[str], functions: Functions) -> FactAnswer:
+def answer(question: FactQuery, allowed: Sequence[str], functions: FunctionCaller) -> FactAnswer:
     """What a function gives now, as plain data, or why it gives nothing."""
     if not may_ask(question.fun, allowed):
         return FactAnswer(error="is not among the functions that the minion answers")

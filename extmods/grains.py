@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from extmods.loader import UserModules
-from extmods.store import Store
+from extmods.store import ModuleStore
 
 log = logging.getLogger(__name__)
 
 
-def user_grains(store: Store, minion_id: str, grains: Mapping[str, Any], opts: Mapping[str, Any]) -> dict[str, Any]:
+def user_grains(
+    store: ModuleStore, minion_id: str, grains: Mapping[str, Any], opts: Mapping[str, Any]
+) -> dict[str, Any]:
     """What the public functions of all `_grains` modules return; later modules, by name, win."""
     if not store.index().get("grains"):
         return {}

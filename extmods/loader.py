@@ -19,8 +19,8 @@ from functools import cached_property
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from extmods.salt_compat.finder import install_face
-from extmods.store import Store
+from extmods.salt_compat.finder import install_finder
+from extmods.store import ModuleStore
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Loaded:
 class UserModules:
     """All user modules of this minion; a kind is loaded when it is first asked for."""
 
-    store: Store
+    store: ModuleStore
     dunders: Dunders
     failures: dict[str, str] = field(default_factory=dict)
     """`kind.name` -> why it cannot be used."""
@@ -78,7 +78,7 @@ class UserModules:
             return {}
         with self.lock:
             if kind not in self._kinds:
-                install_face()
+                install_finder()
                 self._kinds[kind] = {}
                 for file, oid in sorted(self.store.index().get(kind, {}).items()):
                     one = self._load(kind, file, oid)

@@ -23,7 +23,7 @@ _MOST_DEPTH = 100
 _NOBODY = Minion(id="", grains={})
 
 
-class Sources(Protocol):
+class ModuleSources(Protocol):
     """Where modules come from, by content (`store.Store` is one too)."""
 
     def index(self) -> Mapping[str, Mapping[str, str]]:
@@ -37,7 +37,7 @@ class Sources(Protocol):
 class Plugins:
     """The modules of a store. One is called at a time: the minion at hand stands in their namespaces."""
 
-    store: Sources
+    store: ModuleSources
     opts: Mapping[str, Any] = field(default_factory=dict)
     """What `__opts__` holds besides the minion's id, grains and pillar."""
     minion: Minion = _NOBODY

@@ -27,7 +27,7 @@ Index = dict[str, dict[str, str]]
 _FILE = re.compile(r"(\w[\w-]*)(?:\.py|/__init__\.py)", re.ASCII)
 
 
-class Store:
+class ModuleStore:
     """The modules that were synced last."""
 
     def __init__(self, cachedir: str, opts: Mapping[str, Any] | None = None) -> None:

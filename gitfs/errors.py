@@ -1,7 +1,7 @@
 """What can go wrong between a git remote and a tree of files.
 
 GitfsError
-├── BadSettings     a remote that cannot be used as it is written; says where and what to write
+├── BadRemoteSettings     a remote that cannot be used as it is written; says where and what to write
 ├── FetchFailed     a remote gave nothing usable; what was accepted before stays
 ├── UnknownRef      no mirror has such a branch, tag or commit
 ├── DamagedMirror   an object that was accepted cannot be read any more; the next fetch builds the mirror anew
@@ -18,7 +18,7 @@ class GitfsError(Exception):
     """Base of this room's errors."""
 
 
-class BadSettings(GitfsError):
+class BadRemoteSettings(GitfsError):
     """A remote in the configuration that cannot be used as it is written."""
 
 

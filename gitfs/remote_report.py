@@ -23,7 +23,7 @@ from gitfs.source import Trees
 from gitfs.transport.callbacks import Callbacks, failures
 from gitfs.transport.https_proxy import way_to
 from gitfs.tree import objects
-from gitfs.tree.saltenvs import Place, environments, own_saltenvs
+from gitfs.tree.saltenvs import SaltenvSource, environments, own_saltenvs
 from gitfs.tree.snapshot import GitLayer, Snapshot
 
 _MOST_LOOKED_INTO = 20
@@ -84,7 +84,7 @@ def last_fetch(mirror: Mirror) -> float | None:
         return None
 
 
-def _left_out(mirror: Mirror, settings: RemoteSettings, place: Place) -> dict[str, str]:
+def _left_out(mirror: Mirror, settings: RemoteSettings, place: SaltenvSource) -> dict[str, str]:
     layer = GitLayer.of(mirror.path, settings.name, place.commit, place.root, place.mountpoint)
     return dict(Snapshot(environments={"base": (layer,)}).left_out())
 

@@ -23,15 +23,15 @@ from types import TracebackType
 from gitfs.config.live_policy import LivePolicy
 from gitfs.config.settings import GIT, ROOTS, Ignored, RemoteSettings, check_ref
 from gitfs.config.urls import canonical
-from gitfs.errors import BadSettings, FetchFailed, UnknownRef
+from gitfs.errors import BadRemoteSettings, FetchFailed, UnknownRef
 from gitfs.mirror.lfs import Lfs
 from gitfs.mirror.maintenance import Upkeep
 from gitfs.mirror.mirror import Fetched, Mirror
 from gitfs.mirror.ref_updates import Completion
 from gitfs.mirror.submodules import Submodules
 from gitfs.tree import objects
-from gitfs.tree.overlays import Overlays, Shown
-from gitfs.tree.saltenvs import Place, Refs, commit_ids, pinned_refs
+from gitfs.tree.overlays import Overlays, ResolvedOverlay
+from gitfs.tree.saltenvs import Refs, SaltenvSource, commit_ids, pinned_refs
 from gitfs.tree.snapshot import GitLayer, Layer, Snapshot
 
 Roots = Mapping[str, Sequence[str | Path]]
@@ -236,7 +236,7 @@ class Source:
         """
         try:
             check_ref(ref, "ref")
-        except BadSettings:
+        except BadRemoteSettings:
             raise UnknownRef(ref, why=f"{ref!r} cannot be the name of a branch, tag or commit") from None
         return self._trees(ref)
 
@@ -284,7 +284,7 @@ class Source:
         ref: str | None,
         asked: Mapping[str, str],
         places: dict[str, RemoteRevision],
-    ) -> Shown:
+    ) -> ResolvedOverlay:
         """What a tree shows; adds where the base of each of its remotes stands to `places`."""
         keys = [_repository_key(settings) for settings in overlays.settings]
         own = [refs[key] for key in keys]
@@ -310,7 +310,7 @@ class Source:
                     raise
         return found
 
-    def _layers(self, settings: RemoteSettings, place: Place) -> list[Layer]:
+    def _layers(self, settings: RemoteSettings, place: SaltenvSource) -> list[Layer]:
         key = _repository_key(settings)
         mirror = self._mirrors[key].path
         own = GitLayer.of(mirror, settings.name, place.commit, place.root, place.mountpoint, lfs=settings.lfs)
@@ -358,7 +358,7 @@ def _by_repository(all_settings: Sequence[RemoteSettings]) -> dict[str, list[Rem
     urls: dict[str, str] = {}
     for settings in all_settings:
         if urls.setdefault(settings.name, settings.url) != settings.url:
-            raise BadSettings(f"two remotes are named {settings.name!r}; give one of them another `name`")
+            raise BadRemoteSettings(f"two remotes are named {settings.name!r}; give one of them another `name`")
         groups.setdefault(_repository_key(settings), []).append(settings)
     return groups
 

@@ -18,7 +18,7 @@ from highstate.bounded_regex import SlowPattern
 from highstate.compile.positions import source_excerpt
 from highstate.memo.tracked import Recorder
 from highstate.patterns import is_part
-from highstate.render import Context, RenderFailed, problems, render_template
+from highstate.render import RenderContext, RenderFailed, problems, render_template
 from highstate.salt_urls import split_salt_url
 from highstate.traverse import traverse
 from highstate.types import Chunk, Content, Files, Pos, Problem, Stage, Value
@@ -27,14 +27,14 @@ _MISSING = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class ContentSource:
     """A `salt://` URL: a path in the tree, and the environment that it is looked up in."""
 
     path: str
     saltenv: str
 
     @classmethod
-    def parse(cls, url: Value, saltenv: str) -> Source | None:
+    def parse(cls, url: Value, saltenv: str) -> ContentSource | None:
         """None when it is no `salt://` URL. `?saltenv=` names another environment than the chunk's."""
         if not isinstance(url, str) or not url.startswith("salt://"):
             return None
@@ -61,7 +61,7 @@ class _Parts:
 
 
 def contents_of(
-    chunks: Sequence[Chunk], contexts: Mapping[str, Context]
+    chunks: Sequence[Chunk], contexts: Mapping[str, RenderContext]
 ) -> tuple[dict[str, Content], tuple[Problem, ...]]:
     """Chunk tag -> content for the chunks that have any, and what is wrong with their sources.
 
@@ -78,7 +78,7 @@ def contents_of(
     return contents, tuple(dict.fromkeys(found))
 
 
-def content_of(chunk: Chunk, contexts: Mapping[str, Context], found: list[Problem]) -> Content | None:
+def content_of(chunk: Chunk, contexts: Mapping[str, RenderContext], found: list[Problem]) -> Content | None:
     """The content of a chunk, None when it has none; what is wrong with its sources is added to `found`."""
     if chunk.saltenv not in contexts:
         return None
@@ -90,7 +90,7 @@ def content_of(chunk: Chunk, contexts: Mapping[str, Context], found: list[Proble
 class _Reader:
     """Reads what one chunk uses."""
 
-    def __init__(self, chunk: Chunk, contexts: Mapping[str, Context], found: list[Problem]) -> None:
+    def __init__(self, chunk: Chunk, contexts: Mapping[str, RenderContext], found: list[Problem]) -> None:
         self.chunk = chunk
         self.contexts = contexts
         self.context = contexts[chunk.saltenv]
@@ -131,14 +131,14 @@ class _Reader:
         urls = sources if isinstance(sources, list) else [sources]
         urls = [next(iter(url), None) if isinstance(url, dict) else url for url in urls]
         for url in urls:
-            source = Source.parse(url, self.chunk.saltenv)
+            source = ContentSource.parse(url, self.chunk.saltenv)
             if source is None:
                 if url is not None:
                     return
             elif source.saltenv in self.contexts and self.files.oid(source.path, source.saltenv) is not None:
                 self._file(source, template, url)
                 return
-        missing = [source for url in urls if (source := Source.parse(url, self.chunk.saltenv))]
+        missing = [source for url in urls if (source := ContentSource.parse(url, self.chunk.saltenv))]
         if missing:
             self._problem(
                 f"{self._label()}: the source {' or '.join(map(str, missing))} is not in the tree",
@@ -146,7 +146,7 @@ class _Reader:
             )
 
     def _recurse(self) -> None:
-        source = Source.parse(self.arguments.get("source"), self.chunk.saltenv)
+        source = ContentSource.parse(self.arguments.get("source"), self.chunk.saltenv)
         if source is None:
             return
         wanted, unwanted = self.arguments.get("include_pat"), self.arguments.get("exclude_pat")
@@ -171,12 +171,12 @@ class _Reader:
     def _mentioned(self) -> None:
         """Any other state: whatever files its arguments name by a salt:// URL."""
         for url in _urls(self.arguments):
-            source = Source.parse(url, self.chunk.saltenv)
+            source = ContentSource.parse(url, self.chunk.saltenv)
             if source is not None:
                 for path in self.files.list(source.path, source.saltenv):
                     self._plain(replace(source, path=path))
 
-    def _file(self, source: Source, template: Value, url: str, name: str = "") -> None:
+    def _file(self, source: ContentSource, template: Value, url: str, name: str = "") -> None:
         """`name` is where the file goes, when that is not the chunk's name."""
         self._keeps_mode(source)
         if template == "jinja":
@@ -186,7 +186,7 @@ class _Reader:
         if template:
             self._whole_minion()
 
-    def _keeps_mode(self, source: Source) -> None:
+    def _keeps_mode(self, source: ContentSource) -> None:
         """`mode: keep` (`file_mode` of file.recurse): the mode in the tree is part of what the chunk writes."""
         if "keep" not in (self.arguments.get("mode"), self.arguments.get("file_mode")):
             return
@@ -195,14 +195,14 @@ class _Reader:
             self.parts.modes[source.saltenv, source.path] = mode
             self.parts.digest.append(f"mode {mode:o}")
 
-    def _plain(self, source: Source) -> None:
+    def _plain(self, source: ContentSource) -> None:
         oid = self.files.oid(source.path, source.saltenv)
         if oid is None:
             return
         self.parts.files[source.saltenv, source.path] = oid
         self.parts.digest.append(f"file {oid}")
 
-    def _rendered(self, source: Source, url: str, name: str) -> None:
+    def _rendered(self, source: ContentSource, url: str, name: str) -> None:
         context, variables = self.contexts[source.saltenv], self._variables(url, name)
         try:
             rendered = render_template(source.path, context, extra=variables)
@@ -223,7 +223,7 @@ class _Reader:
             self.parts.volatile.extend(rendered.facts)
             self.parts.digest.append("text " + rendered.text)
 
-    def _not_known_here(self, source: Source, context: Context, variables: Mapping[str, Value]) -> None:
+    def _not_known_here(self, source: ContentSource, context: RenderContext, variables: Mapping[str, Value]) -> None:
         """The files that the render read before it came to the function of the live machine."""
         self._plain(source)
         reads = Recorder(context.sources)
@@ -232,7 +232,7 @@ class _Reader:
         for kind, *where in reads.reads:
             if kind == "file":
                 saltenv, path = where
-                self._plain(Source(path=path, saltenv=saltenv))
+                self._plain(ContentSource(path=path, saltenv=saltenv))
 
     def _variables(self, url: str, name: str) -> dict[str, Value]:
         """What a file template sees besides the usual: Salt's own names, then `defaults`, then `context`."""
@@ -273,7 +273,7 @@ class _Reader:
         if self.context.reads is not None:
             self.context.reads.record(("value", root, path))
 
-    def _near(self, source: Source) -> str:
+    def _near(self, source: ContentSource) -> str:
         names = self.files.list("", source.saltenv)
         hint = problems.near(source.path, names)
         others = [env for env in self.files.saltenvs() if env != source.saltenv and self.files.oid(source.path, env)]

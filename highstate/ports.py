@@ -90,7 +90,7 @@ class Renderers(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ports:
+class CompilePorts:
     """All ports of a compile; the adapters must be the same ones for all that share a memo."""
 
     facts: Facts | None = None
@@ -103,7 +103,7 @@ class Ports:
     renderers: Renderers | None = None
 
 
-NO_PORTS = Ports()
+NO_PORTS = CompilePorts()
 
 
 def question(args: Sequence[Value], kwargs: Mapping[str, Value]) -> str:

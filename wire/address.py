@@ -34,7 +34,7 @@ class Bind:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ports:
+class PortPair:
     """The ports that are really bound."""
 
     publish: int

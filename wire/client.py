@@ -26,10 +26,10 @@ from wire.keys import KeyPair
 from wire.messages import (
     MAX_TO_CONTROLLER,
     MAX_TO_MINION,
-    Beat,
+    Heartbeat,
+    HelloAck,
     ToController,
     ToMinion,
-    Welcome,
     decode_to_minion,
     encode,
 )
@@ -281,15 +281,15 @@ class Connection:
         found: list[ToMinion] = []
         for frames in _waiting(self._dealer):
             message = self._read(frames)
-            if message is None or isinstance(message, Beat):
+            if message is None or isinstance(message, Heartbeat):
                 self._counts["malformed"] += message is not None
                 continue
-            if isinstance(message, Welcome):
+            if isinstance(message, HelloAck):
                 self._subscribe()
             found.append(message)
         for frames in _waiting(self._subscriber):
             message = self._read(frames)
-            if isinstance(message, Beat):
+            if isinstance(message, Heartbeat):
                 found.extend([message] if self._is_fresh(message) else [])
             else:
                 self._counts["malformed"] += message is not None
@@ -305,7 +305,7 @@ class Connection:
         self._counts["malformed"] += 1
         return None
 
-    def _is_fresh(self, beat: Beat) -> bool:
+    def _is_fresh(self, beat: Heartbeat) -> bool:
         """Whether the beat is newer than all others of its epoch."""
         if beat.serial <= self._serials.get(beat.epoch, -1):
             self._counts["stale-beats"] += 1

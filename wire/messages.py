@@ -62,8 +62,8 @@ class Grains(_Message, tag="grains", frozen=True, kw_only=True):
     grains: dict[str, Any]
 
 
-class Alive(_Message, tag="alive", frozen=True, kw_only=True):
-    """Sent at the interval that `Welcome` asks for."""
+class KeepAlive(_Message, tag="alive", frozen=True, kw_only=True):
+    """Sent at the interval that `HelloAck` asks for."""
 
     held: str = ""
     running: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class Held(_Message, tag="held", frozen=True, kw_only=True):
     digest: str
 
 
-class NeedWhole(_Message, tag="need-whole", frozen=True, kw_only=True):
+class ResyncRequired(_Message, tag="need-whole", frozen=True, kw_only=True):
     """The patch did not fit what is held (`held`): send the whole document."""
 
     generation: int
@@ -160,7 +160,7 @@ class FactAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FactAnswers(_Message, tag="fact-answers", frozen=True, kw_only=True):
-    """Answer to `AskFacts`: one for each question, in their order."""
+    """Answer to `FactRequest`: one for each question, in their order."""
 
     request: int
     answers: tuple[FactAnswer, ...]
@@ -176,7 +176,7 @@ class MineEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Mine(_Message, tag="mine", frozen=True, kw_only=True):
-    """All that the minion has for others, by name: sent when it changes, and after `Welcome`."""
+    """All that the minion has for others, by name: sent when it changes, and after `HelloAck`."""
 
     entries: dict[str, MineEntry]
 
@@ -186,7 +186,7 @@ class GetMine(_Message, tag="get-mine", frozen=True, kw_only=True):
 
     request: int
     asked: str
-    """Arguments of `mine.get` as in `Question.asked`."""
+    """Arguments of `mine.get` as in `FactQuery.asked`."""
 
 
 class Bye(_Message, tag="bye", frozen=True, kw_only=True):
@@ -203,7 +203,7 @@ class KeyState(_Message, tag="key-state", frozen=True, kw_only=True):
     message: str = ""
 
 
-class Welcome(_Message, tag="welcome", frozen=True, kw_only=True):
+class HelloAck(_Message, tag="welcome", frozen=True, kw_only=True):
     """Answer to `Hello`."""
 
     epoch: str
@@ -218,7 +218,7 @@ class Refused(_Message, tag="refused", frozen=True, kw_only=True):
     message: str
 
 
-class Desire(_Message, tag="desire", frozen=True, kw_only=True):
+class DesiredUpdate(_Message, tag="desire", frozen=True, kw_only=True):
     """New desired state: `patch` turns the document with digest `base` into the one with digest `digest`.
 
     An empty `base` means that `patch` carries the whole document.
@@ -245,7 +245,7 @@ class Run(_Message, tag="run", frozen=True, kw_only=True):
 
 
 class Preview(_Message, tag="preview", frozen=True, kw_only=True):
-    """Like `Desire` and `Run` with test=True in one, for a document that is never stored."""
+    """Like `DesiredUpdate` and `Run` with test=True in one, for a document that is never stored."""
 
     run_id: str
     base: str
@@ -265,7 +265,7 @@ class Call(_Message, tag="call", frozen=True, kw_only=True):
     """Seconds until the worker is ended; 0: none."""
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True, order=True):
+class FactQuery(msgspec.Struct, frozen=True, kw_only=True, order=True):
     """A call of a function that only looks."""
 
     fun: str
@@ -273,11 +273,11 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, order=True):
     """JSON: a list of the positional arguments and a mapping of the named ones (`highstate.ports.question`)."""
 
 
-class AskFacts(_Message, tag="ask-facts", frozen=True, kw_only=True):
+class FactRequest(_Message, tag="ask-facts", frozen=True, kw_only=True):
     """Asks what templates have to know of the machine. Nothing is kept of it on the minion. Answer: `FactAnswers`."""
 
     request: int
-    questions: tuple[Question, ...]
+    questions: tuple[FactQuery, ...]
     allowed: tuple[str, ...] = ()
     """Functions (globs) that policy allows beside those that are known to look only."""
     timeout: float = 10.0
@@ -329,7 +329,7 @@ class MineFound(_Message, tag="mine-found", frozen=True, kw_only=True):
 # --- controller -> everyone with an accepted key, on 4505 -----------------------------------------------------------
 
 
-class Beat(_Message, tag="beat", frozen=True, kw_only=True):
+class Heartbeat(_Message, tag="beat", frozen=True, kw_only=True):
     """The controller is there. A new epoch asks every minion for a new `Hello`. Nothing secret goes here."""
 
     epoch: str
@@ -343,9 +343,9 @@ ToController: TypeAlias = (
     KeyRequest
     | Hello
     | Grains
-    | Alive
+    | KeepAlive
     | Held
-    | NeedWhole
+    | ResyncRequired
     | RunStarted
     | RunProgress
     | RunResult
@@ -359,19 +359,19 @@ ToController: TypeAlias = (
 )
 ToMinion: TypeAlias = (
     KeyState
-    | Welcome
+    | HelloAck
     | Refused
-    | Desire
+    | DesiredUpdate
     | Run
     | Preview
     | Call
-    | AskFacts
+    | FactRequest
     | ResultAck
     | FileFound
     | FileList
     | Blob
     | MineFound
-    | Beat
+    | Heartbeat
 )
 
 

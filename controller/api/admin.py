@@ -1,7 +1,7 @@
 """The API of people who may use this controller: everything that the command line does, on a unix socket.
 
 Who can open the socket may do everything; the permissions of its file are the authorisation. Questions go to the
-`Service` unchanged.
+`ControllerApi` unchanged.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from controller.api.requests import (
     SyncQuestion,
     TargetQuestion,
 )
-from controller.api.schema import FetchView, Service, ServiceError, StatusView, Target
+from controller.api.schema import ControllerApi, FetchView, ServiceError, StatusView, TargetExpression
 
-AnyRequest: TypeAlias = Request[Any, Any, State]
+AdminRequest: TypeAlias = Request[Any, Any, State]
 _Query = TypeVar("_Query", bound=msgspec.Struct)
 
 _LARGEST = 16 * 1024 * 1024
 
 
-def admin_app(service: Service) -> Litestar:
+def admin_app(service: ControllerApi) -> Litestar:
     """The application for the socket."""
     return Litestar(
         route_handlers=[
@@ -75,22 +75,22 @@ async def health() -> str:
 
 
 @get("/status")
-async def status(request: AnyRequest) -> Response[bytes]:
+async def status(request: AdminRequest) -> Response[bytes]:
     """`saltern status`."""
     service, query = _service(request), _query(request, StatusQuery)
-    target = None if query.expression is None else Target(kind=query.kind, expression=query.expression)
+    target = None if query.expression is None else TargetExpression(kind=query.kind, expression=query.expression)
     minions = tuple(service.status(target))
     return encoding.answer(StatusView(minions=minions, remotes=tuple(service.remotes())))
 
 
 @get("/remotes")
-async def remotes(request: AnyRequest) -> Response[bytes]:
+async def remotes(request: AdminRequest) -> Response[bytes]:
     """`saltern remote list`."""
     return encoding.answer(_service(request).remotes())
 
 
 @post("/remotes/fetch", status_code=202)
-async def fetch_remotes(request: AnyRequest) -> Response[bytes]:
+async def fetch_remotes(request: AdminRequest) -> Response[bytes]:
     """`saltern remote fetch`."""
     data, service = await _body(request, RemotesQuestion), _service(request)
     count = 0
@@ -103,65 +103,65 @@ async def fetch_remotes(request: AnyRequest) -> Response[bytes]:
 
 
 @get("/keys")
-async def keys(request: AnyRequest) -> Response[bytes]:
+async def keys(request: AdminRequest) -> Response[bytes]:
     """`saltern key list`."""
     return encoding.answer(_service(request).keys())
 
 
 @get("/keys/controller")
-async def controller_key(request: AnyRequest) -> Response[bytes]:
+async def controller_key(request: AdminRequest) -> Response[bytes]:
     """`saltern key controller`."""
     return encoding.answer(_service(request).controller_key())
 
 
 @post("/keys/accept", status_code=200)
-async def accept(request: AnyRequest) -> Response[bytes]:
+async def accept(request: AdminRequest) -> Response[bytes]:
     """`saltern key accept`."""
     data = await _body(request, KeysQuestion)
     return encoding.answer(_service(request).accept(data.names))
 
 
 @post("/keys/reject", status_code=200)
-async def reject(request: AnyRequest) -> Response[bytes]:
+async def reject(request: AdminRequest) -> Response[bytes]:
     """`saltern key reject`."""
     data = await _body(request, KeysQuestion)
     return encoding.answer(_service(request).reject(data.names))
 
 
 @post("/keys/delete", status_code=200)
-async def delete(request: AnyRequest) -> Response[bytes]:
+async def delete(request: AdminRequest) -> Response[bytes]:
     """`saltern key delete`."""
     data = await _body(request, KeysQuestion)
     return encoding.answer(_service(request).delete(data.names))
 
 
 @get("/diff")
-async def diff(request: AnyRequest) -> Response[bytes]:
+async def diff(request: AdminRequest) -> Response[bytes]:
     """`saltern diff`."""
     return encoding.answer(_service(request).diff(_query(request, DiffQuery).minion))
 
 
 @get("/history")
-async def history(request: AnyRequest) -> Response[bytes]:
+async def history(request: AdminRequest) -> Response[bytes]:
     """`saltern history`."""
     query = _query(request, HistoryQuery)
     return encoding.answer(_service(request).history(query.minion, query.limit))
 
 
 @get("/compile")
-async def compile_detail(request: AnyRequest) -> Response[bytes]:
+async def compile_detail(request: AdminRequest) -> Response[bytes]:
     """`saltern show`, of a minion."""
     return encoding.answer(_service(request).compile_detail(_query(request, CompileQuery).minion))
 
 
 @get("/run")
-async def run_detail(request: AnyRequest) -> Response[bytes]:
+async def run_detail(request: AdminRequest) -> Response[bytes]:
     """`saltern show`."""
     return encoding.answer(_service(request).run_detail(_query(request, RunQuery).id))
 
 
 @post("/call", status_code=200)
-async def call(request: AnyRequest) -> Stream:
+async def call(request: AdminRequest) -> Stream:
     """`saltern run`."""
     data = await _body(request, CallQuestion)
     returns = _service(request).call(
@@ -171,7 +171,7 @@ async def call(request: AnyRequest) -> Stream:
 
 
 @post("/sync", status_code=200)
-async def sync(request: AnyRequest) -> Stream:
+async def sync(request: AdminRequest) -> Stream:
     """`saltern sync`."""
     data = await _body(request, SyncQuestion)
     returns = _service(request).sync(data.target, whole=data.whole, test=data.test, progress=data.progress)
@@ -179,44 +179,44 @@ async def sync(request: AnyRequest) -> Stream:
 
 
 @post("/pause", status_code=200)
-async def pause(request: AnyRequest) -> Response[bytes]:
+async def pause(request: AdminRequest) -> Response[bytes]:
     """`saltern pause`."""
     data = await _body(request, TargetQuestion)
     return encoding.answer(await _service(request).pause(data.target))
 
 
 @post("/resume", status_code=200)
-async def resume(request: AnyRequest) -> Response[bytes]:
+async def resume(request: AdminRequest) -> Response[bytes]:
     """`saltern resume`."""
     data = await _body(request, TargetQuestion)
     return encoding.answer(await _service(request).resume(data.target))
 
 
 @post("/preview", status_code=200)
-async def preview(request: AnyRequest) -> Stream:
+async def preview(request: AdminRequest) -> Stream:
     """`saltern preview`."""
     data = await _body(request, PreviewQuestion)
     return await encoding.stream(_service(request).preview(data.base, data.head, data.target, live=data.live))
 
 
 @get("/events")
-async def events(request: AnyRequest) -> Stream:
+async def events(request: AdminRequest) -> Stream:
     """`saltern events`."""
     return await encoding.open_stream(_service(request).events())
 
 
-def _service(request: AnyRequest) -> Service:
-    return cast(Service, request.app.state.service)
+def _service(request: AdminRequest) -> ControllerApi:
+    return cast(ControllerApi, request.app.state.service)
 
 
-def _query(request: AnyRequest, of: type[_Query]) -> _Query:
+def _query(request: AdminRequest, of: type[_Query]) -> _Query:
     try:
         return msgspec.convert(dict(request.query_params), of, strict=False)
     except msgspec.ValidationError as error:
         raise ServiceError("bad-request", str(error)) from None
 
 
-async def _body(request: AnyRequest, of: type[_Query]) -> _Query:
+async def _body(request: AdminRequest, of: type[_Query]) -> _Query:
     try:
         return msgspec.json.decode(await request.body(), type=of)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

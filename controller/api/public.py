@@ -14,16 +14,16 @@ from litestar.datastructures import State
 from litestar.exceptions import HTTPException
 
 from controller.api import encoding, webhooks
-from controller.api.schema import Service, ServiceError
+from controller.api.schema import ControllerApi, ServiceError
 from controller.observe.metrics import CONTENT_TYPE, Metrics
 
-AnyRequest: TypeAlias = Request[Any, Any, State]
+PublicRequest: TypeAlias = Request[Any, Any, State]
 
 LARGEST_HOOK = 1024 * 1024
 """Bytes; forges cut theirs long before."""
 
 
-def public_app(service: Service, metrics: Metrics, hook_secret: str) -> Litestar:
+def public_app(service: ControllerApi, metrics: Metrics, hook_secret: str) -> Litestar:
     """The application for http_host:http_port."""
     return Litestar(
         route_handlers=[health, exposition, hook],
@@ -50,13 +50,13 @@ async def health() -> str:
 
 
 @get("/metrics")
-async def exposition(request: AnyRequest) -> Response[bytes]:
+async def exposition(request: PublicRequest) -> Response[bytes]:
     """For Prometheus."""
     return Response(_metrics(request).exposition(), media_type=CONTENT_TYPE)
 
 
 @post("/hook", status_code=202)
-async def hook(request: AnyRequest) -> Response[bytes]:
+async def hook(request: PublicRequest) -> Response[bytes]:
     """Somebody pushed. Answers how many remotes are fetched for it."""
     body = await request.body()
     try:
@@ -71,12 +71,12 @@ async def hook(request: AnyRequest) -> Response[bytes]:
         _metrics(request).hooked("duplicate" if delivery in deliveries else "ping")
         return encoding.answer({"remotes": 0}, 202)
     _metrics(request).hooked("accepted")
-    count = await _fetch(cast(Service, request.app.state.service), request.query_params.get("remote"), payload)
+    count = await _fetch(cast(ControllerApi, request.app.state.service), request.query_params.get("remote"), payload)
     deliveries.add(delivery)
     return encoding.answer({"remotes": count}, 202)
 
 
-async def _fetch(service: Service, named: object, payload: object) -> int:
+async def _fetch(service: ControllerApi, named: object, payload: object) -> int:
     """Have the remote fetched that the best hint means, and all of them when no hint means any."""
     for hint in (*([str(named)] if named else []), *webhooks.hints(payload)):
         if count := await service.hook(hint):
@@ -84,7 +84,7 @@ async def _fetch(service: Service, named: object, payload: object) -> int:
     return await service.hook(None)
 
 
-def _admit(secret: bytes, request: AnyRequest, body: bytes) -> None:
+def _admit(secret: bytes, request: PublicRequest, body: bytes) -> None:
     """ServiceError unless the caller knows the secret, or none is set and it calls from this machine."""
     if not secret:
         if not _is_local(request):
@@ -100,7 +100,7 @@ def _admit(secret: bytes, request: AnyRequest, body: bytes) -> None:
         )
 
 
-def _is_local(request: AnyRequest) -> bool:
+def _is_local(request: PublicRequest) -> bool:
     """A reverse proxy on this machine makes everyone look local, so what it forwards does not count as such."""
     if any(name in request.headers for name in ("x-forwarded-for", "forwarded", "x-real-ip")):
         return False
@@ -110,5 +110,5 @@ def _is_local(request: AnyRequest) -> bool:
         return False
 
 
-def _metrics(request: AnyRequest) -> Metrics:
+def _metrics(request: PublicRequest) -> Metrics:
     return cast(Metrics, request.app.state.metrics)

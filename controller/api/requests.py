@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from controller.api.schema import Target, TargetKind
+from controller.api.schema import TargetExpression, TargetKind
 
 
 class _Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -28,13 +28,13 @@ class RemotesQuestion(_Question, frozen=True, kw_only=True):
 class TargetQuestion(_Question, frozen=True, kw_only=True):
     """Pause or resume these minions."""
 
-    target: Target
+    target: TargetExpression
 
 
 class CallQuestion(_Question, frozen=True, kw_only=True):
     """`saltern run`."""
 
-    target: Target
+    target: TargetExpression
     fun: str
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = {}
@@ -47,7 +47,7 @@ class CallQuestion(_Question, frozen=True, kw_only=True):
 class SyncQuestion(_Question, frozen=True, kw_only=True):
     """`saltern sync`."""
 
-    target: Target
+    target: TargetExpression
     whole: bool = False
     test: bool = False
     progress: bool = False
@@ -59,7 +59,7 @@ class PreviewQuestion(_Question, frozen=True, kw_only=True):
 
     base: str
     head: str
-    target: Target | None = None
+    target: TargetExpression | None = None
     live: bool = True
 
 

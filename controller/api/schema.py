@@ -1,7 +1,7 @@
 """What the controller answers to people: the types of the API, and the port through which the API asks.
 
-`controller.api.service` implements `Service`; `controller.api` serves it as JSON; `controller.cli` reads the same types
-back. Nothing here decides or looks anything up. Times are seconds since the epoch, None where it never happened.
+`controller.api.service` implements `ControllerApi`; `controller.api` serves it as JSON; `controller.cli` reads the same
+types back. Nothing here decides or looks anything up. Times are seconds since the epoch, None where it never happened.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
-Sync: TypeAlias = Literal["Synced", "OutOfSync", "Progressing", "Paused", "Unknown"]
-Health: TypeAlias = Literal["Healthy", "Degraded", "Drifted", "Failed", "Unreachable"]
+SyncName: TypeAlias = Literal["Synced", "OutOfSync", "Progressing", "Paused", "Unknown"]
+HealthName: TypeAlias = Literal["Healthy", "Degraded", "Drifted", "Failed", "Unreachable"]
 TargetKind: TypeAlias = Literal[
     "glob", "list", "pcre", "grain", "grain_pcre", "pillar", "pillar_exact", "compound", "nodegroup", "ipcidr"
 ]
@@ -23,7 +23,7 @@ ErrorKind: TypeAlias = Literal["bad-request", "no-target", "not-found", "conflic
 
 
 class ServiceError(Exception):
-    """Raised by a `Service` for what the asker can understand; becomes a JSON error and an exit code."""
+    """Raised by a `ControllerApi` for what the asker can understand; becomes a JSON error and an exit code."""
 
     def __init__(self, kind: ErrorKind, message: str, *, hint: str = "", problems: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -54,7 +54,7 @@ class ErrorView(_Item, tag="error", frozen=True, kw_only=True):
 # --- questions ------------------------------------------------------------------------------------------------------
 
 
-class Target(_View, frozen=True, kw_only=True):
+class TargetExpression(_View, frozen=True, kw_only=True):
     """Which minions, in Salt's words."""
 
     kind: TargetKind = "glob"
@@ -68,8 +68,8 @@ class MinionStatus(_View, frozen=True, kw_only=True):
     """Where one minion stands."""
 
     id: str
-    sync: Sync
-    health: Health
+    sync: SyncName
+    health: HealthName
     connected: bool
     attempted_revision: str = ""
     """Label of the revision that was last compiled for it."""
@@ -170,7 +170,7 @@ class ControllerKey(_View, frozen=True, kw_only=True):
 # --- differences and runs -------------------------------------------------------------------------------------------
 
 
-class FieldChange(_View, frozen=True, kw_only=True):
+class FieldDiff(_View, frozen=True, kw_only=True):
     """One argument of a chunk, old and new; None where it is not there."""
 
     field: str
@@ -178,12 +178,12 @@ class FieldChange(_View, frozen=True, kw_only=True):
     new: Any = None
 
 
-class ChunkChange(_View, frozen=True, kw_only=True):
+class ChunkDiff(_View, frozen=True, kw_only=True):
     """What a plan does with one chunk."""
 
     key: str
     action: Literal["added", "changed", "removed", "retriggered"]
-    fields: tuple[FieldChange, ...] = ()
+    fields: tuple[FieldDiff, ...] = ()
     content: tuple[str, ...] = ()
     """Content differences, one text for each file that the chunk manages."""
     by: tuple[str, ...] = ()
@@ -210,7 +210,7 @@ class MinionDiff(_View, frozen=True, kw_only=True):
     """Label of the attempted one."""
     text: str = ""
     """The plan, ready to print; empty when nothing is pending."""
-    changes: tuple[ChunkChange, ...] = ()
+    changes: tuple[ChunkDiff, ...] = ()
     drift: tuple[DriftView, ...] = ()
     drift_at: float | None = None
     errors: tuple[str, ...] = ()
@@ -314,7 +314,7 @@ class PreviewClass(_Item, tag="class", frozen=True, kw_only=True):
 
     minions: tuple[str, ...]
     text: str
-    changes: tuple[ChunkChange, ...] = ()
+    changes: tuple[ChunkDiff, ...] = ()
 
 
 class PreviewBroken(_Item, tag="broken", frozen=True, kw_only=True):
@@ -380,13 +380,13 @@ StreamItem: TypeAlias = CallReturn | CallProgress | SyncReturn | PreviewEvent | 
 # --- the port -------------------------------------------------------------------------------------------------------
 
 
-class Service(Protocol):
+class ControllerApi(Protocol):
     """The controller, as far as people may ask it. Called on its own event loop; every method may raise ServiceError.
 
     A target that matches no minion is a ServiceError of kind `no-target`.
     """
 
-    def status(self, target: Target | None) -> Sequence[MinionStatus]:
+    def status(self, target: TargetExpression | None) -> Sequence[MinionStatus]:
         """All minions that the target names (None: all), sorted by id."""
 
     def remotes(self) -> Sequence[RemoteStatus]:
@@ -421,7 +421,7 @@ class Service(Protocol):
 
     def call(
         self,
-        target: Target,
+        target: TargetExpression,
         fun: str,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
@@ -432,17 +432,19 @@ class Service(Protocol):
         """Run a function on minions; one return a minion, as they come, and with `progress` how far they are."""
 
     def sync(
-        self, target: Target, *, whole: bool, test: bool, progress: bool
+        self, target: TargetExpression, *, whole: bool, test: bool, progress: bool
     ) -> AsyncIterator[SyncReturn | CallProgress]:
         """Apply what is pending now (`whole`: the whole highstate; `test`: only say what would change)."""
 
-    async def pause(self, target: Target) -> Sequence[str]:
+    async def pause(self, target: TargetExpression) -> Sequence[str]:
         """Apply nothing more on these minions; their ids."""
 
-    async def resume(self, target: Target) -> Sequence[str]:
+    async def resume(self, target: TargetExpression) -> Sequence[str]:
         """The opposite of pause."""
 
-    def preview(self, base: str, head: str, target: Target | None, *, live: bool) -> AsyncIterator[PreviewEvent]:
+    def preview(
+        self, base: str, head: str, target: TargetExpression | None, *, live: bool
+    ) -> AsyncIterator[PreviewEvent]:
         """What moving from one ref to another would change; `live` also asks the connected minions (test=True)."""
 
     def events(self) -> AsyncIterator[EventView]:

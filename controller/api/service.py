@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.api import schema
-from controller.api.schema import ServiceError, Target
-from controller.build.source_reconciler import Revisions
+from controller.api.schema import ServiceError, TargetExpression
+from controller.build.source_reconciler import SourceReconciler
 from controller.observe.plan_text import count_states, run_summary
 from controller.preview.preview import Previews
-from controller.reconcile.reconciler import Loop
+from controller.reconcile.reconciler import Reconciler
 from controller.reconcile.status import Status
-from controller.sessions.jobs import Calls, progress_view
-from controller.sessions.sessions import Fleet, Keyring
+from controller.sessions.jobs import Jobs, progress_view
+from controller.sessions.sessions import KeyRegistry, Sessions
 from controller.sessions.targets import Targets
-from controller.store import KeyConflict, KeyRecord, KeyState, Store
+from controller.store import KeyConflict, KeyRecord, KeyStatus, Store
 from gitfs.changes import Changes
 from gitfs.config.urls import redact
 from gitfs.source import Source
@@ -39,24 +39,24 @@ class ControllerService:
     """The controller, as far as people may ask it (`views.Service` says what each method does)."""
 
     store: Store
-    fleet: Fleet
-    keyring: Keyring
+    fleet: Sessions
+    keyring: KeyRegistry
     server: Server
     keypair: KeyPair
     source: Source
     changes: Changes
-    revisions: Revisions
-    loop: Loop
+    revisions: SourceReconciler
+    loop: Reconciler
     state: Status
     targets: Targets
-    calls: Calls
+    calls: Jobs
     previews: Previews
     bus: Bus
     clock: Callable[[], float]
 
     # --- status ---
 
-    def status(self, target: Target | None) -> Sequence[schema.MinionStatus]:
+    def status(self, target: TargetExpression | None) -> Sequence[schema.MinionStatus]:
         """See `views.Service`."""
         return self.state.minions(None if target is None else self.targets.select(target))
 
@@ -128,7 +128,7 @@ class ControllerService:
         self._keys_changed(found, "delete")
         return [_key_view(record) for record in found]
 
-    def _named(self, names: Sequence[str], *states: KeyState) -> list[KeyRecord]:
+    def _named(self, names: Sequence[str], *states: KeyStatus) -> list[KeyRecord]:
         """Keys in these states by id, glob or fingerprint; ServiceError for a name that means none."""
         records = self.store.keys()
         found: dict[str, KeyRecord] = {}
@@ -139,7 +139,7 @@ class ControllerService:
             found |= {each.public_key: each for each in hits if each.state in states}
         return list(found.values())
 
-    def _set_key(self, record: KeyRecord, state: KeyState) -> schema.KeyView:
+    def _set_key(self, record: KeyRecord, state: KeyStatus) -> schema.KeyView:
         try:
             changed = self.store.set_key_state(record.fingerprint, state, self.clock())
         except KeyConflict as error:
@@ -159,7 +159,7 @@ class ControllerService:
 
     async def call(
         self,
-        target: Target,
+        target: TargetExpression,
         fun: str,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
@@ -173,7 +173,7 @@ class ControllerService:
             yield item
 
     async def sync(
-        self, target: Target, *, whole: bool, test: bool, progress: bool
+        self, target: TargetExpression, *, whole: bool, test: bool, progress: bool
     ) -> AsyncIterator[schema.SyncReturn | schema.CallProgress]:
         """See `views.Service`."""
         asked = {}
@@ -196,15 +196,15 @@ class ControllerService:
             else:
                 yield _sync_return(minion, run_id, news)
 
-    async def pause(self, target: Target) -> Sequence[str]:
+    async def pause(self, target: TargetExpression) -> Sequence[str]:
         """See `views.Service`."""
         return self._set_paused(target, paused=True)
 
-    async def resume(self, target: Target) -> Sequence[str]:
+    async def resume(self, target: TargetExpression) -> Sequence[str]:
         """See `views.Service`."""
         return self._set_paused(target, paused=False)
 
-    def _set_paused(self, target: Target, *, paused: bool) -> list[str]:
+    def _set_paused(self, target: TargetExpression, *, paused: bool) -> list[str]:
         minions = self.targets.select(target)
         self.store.set_paused(minions, paused)
         for minion in minions:
@@ -213,10 +213,10 @@ class ControllerService:
         return minions
 
     async def preview(
-        self, base: str, head: str, target: Target | None, *, live: bool
+        self, base: str, head: str, target: TargetExpression | None, *, live: bool
     ) -> AsyncIterator[schema.PreviewEvent]:
         """See `views.Service`."""
-        minions = self.targets.select(target or Target())
+        minions = self.targets.select(target or TargetExpression())
         async for event in self.previews.preview(base, head, minions, live=live):
             yield event
 

@@ -17,8 +17,8 @@ from litestar import Litestar
 from controller.api.admin import admin_app
 from controller.api.deadline import DeadlineProtocol
 from controller.api.public import public_app
-from controller.api.schema import Service
-from controller.config.settings import Settings
+from controller.api.schema import ControllerApi
+from controller.config.settings import ControllerSettings
 from controller.observe.metrics import Metrics
 
 _BACKLOG = 128
@@ -39,7 +39,7 @@ class Listening:
 
 
 @contextlib.asynccontextmanager
-async def serve(service: Service, settings: Settings, metrics: Metrics) -> AsyncIterator[Listening]:
+async def serve(service: ControllerApi, settings: ControllerSettings, metrics: Metrics) -> AsyncIterator[Listening]:
     """Serve both APIs while the body runs. CannotListen when a socket is taken or not permitted."""
     async with contextlib.AsyncExitStack() as stack:
         admin = stack.enter_context(_unix_socket(settings.socket))

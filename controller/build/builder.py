@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from controller.build.compile_worker import CompiledMinion, Request
-from controller.build.compile_pool import Compiler
+from controller.build.compile_worker import CompiledMinion, CompileRequest
+from controller.build.compile_pool import CompilePort
 from controller.build.dependency_index import Footprints
-from controller.build.fact_queries import LiveFacts
-from controller.observe.redactor import Masks
+from controller.build.fact_queries import FactQueries
+from controller.observe.redactor import Redactor
 from controller.observe.metrics import Metrics
-from controller.build.mine import Mines
+from controller.build.mine import MineStore
 from controller.store import DesiredRecord, Store
 from gitfs.source import Revision
 from highstate.types import Minion
@@ -35,22 +35,22 @@ RETRY_SECONDS = 60.0
 class Builder:
     """Compiles minions and keeps what came out."""
 
-    compiler: Compiler
+    compiler: CompilePort
     store: Store
     bus: Bus
     metrics: Metrics
     clock: Callable[[], float]
     wake: Callable[[Iterable[str]], None]
-    facts: LiveFacts
-    mines: Mines
-    masks: Masks
+    facts: FactQueries
+    mines: MineStore
+    masks: Redactor
     refresh_seconds: float = 0.0
     """Until a document is made again that stands on more than trees: external pillars, secrets, programs. 0: never."""
     footprints: Footprints = field(default_factory=Footprints)
     _expires: dict[str, float] = field(default_factory=dict)
     """When these documents are to be made again."""
 
-    async def build(self, request: Request, revision: Revision, due: Collection[str]) -> None:
+    async def build(self, request: CompileRequest, revision: Revision, due: Collection[str]) -> None:
         """Bring all minions of a request to its revision: compile those that it concerns and those that are `due`."""
         ids = [minion.id for minion in request.minions]
         concerned = await asyncio.to_thread(
@@ -66,7 +66,7 @@ class Builder:
         self.footprints.keep(set(ids))
         self._expires = {minion: at for minion, at in self._expires.items() if minion in set(ids)}
 
-    async def compile(self, request: Request, revision: Revision) -> None:
+    async def compile(self, request: CompileRequest, revision: Revision) -> None:
         """Compile all minions of a request. What is stored already when an error ends this stays stored."""
         if not request.minions:
             return
@@ -153,7 +153,7 @@ class Builder:
         )
 
 
-def shaping_of(request: Request) -> Hashable:
+def shaping_of(request: CompileRequest) -> Hashable:
     """All that shapes the documents of a request besides files, grains and facts."""
     return (
         repr(request.language),
@@ -163,5 +163,5 @@ def shaping_of(request: Request) -> Hashable:
     )
 
 
-def _those(request: Request, ids: Collection[str]) -> tuple[Minion, ...]:
+def _those(request: CompileRequest, ids: Collection[str]) -> tuple[Minion, ...]:
     return tuple(minion for minion in request.minions if minion.id in ids)

@@ -24,9 +24,9 @@ import msgspec
 import structlog
 
 from controller.build.compile_ports import ports_of
-from controller.build.compile_worker import CompiledMinion, Request
-from controller.build.sandbox import Walls
-from controller.build.compile_rpc import Broker, Know, PortCall
+from controller.build.compile_worker import CompiledMinion, CompileRequest
+from controller.build.sandbox import SandboxPolicy
+from controller.build.compile_rpc import RpcServer, FleetQuery, PortCall
 from highstate.types import Minion, Pos, Problem, Stage
 
 log = structlog.get_logger()
@@ -37,20 +37,20 @@ _START = 60.0
 _DECODER = msgspec.msgpack.Decoder(CompiledMinion | PortCall)
 
 
-class Compiler(Protocol):
+class CompilePort(Protocol):
     """Compiles the minions of a request; every minion gets exactly one answer."""
 
-    async def compile(self, request: Request) -> list[CompiledMinion]:
+    async def compile(self, request: CompileRequest) -> list[CompiledMinion]:
         """Answers in the order of `request.minions`."""
 
-    def stream(self, request: Request) -> AsyncGenerator[list[CompiledMinion], None]:
+    def stream(self, request: CompileRequest) -> AsyncGenerator[list[CompiledMinion], None]:
         """Answers in batches as they come, in no order: a fleet's documents need not be held all at once."""
 
     def close(self) -> None:
         """End its processes."""
 
 
-class ProcessCompiler:
+class CompilePool:
     """`workers` processes; minions are dealt to them by class, so that a memo sees its like again.
 
     Args:
@@ -59,10 +59,10 @@ class ProcessCompiler:
         walls: what the processes may do; None: all that their user may.
     """
 
-    know: Know | None = None
+    know: FleetQuery | None = None
     """Answers what compiles ask of the fleet; called from the threads of the processes."""
 
-    def __init__(self, *, workers: int = 1, timeout: float = 60.0, walls: Walls | None = None) -> None:
+    def __init__(self, *, workers: int = 1, timeout: float = 60.0, walls: SandboxPolicy | None = None) -> None:
         self._workers = [_Worker(timeout, walls) for _ in range(workers)]
         self._locks = [asyncio.Lock() for _ in range(workers)]
         self._running: set[asyncio.Task[None]] = set()
@@ -74,13 +74,13 @@ class ProcessCompiler:
         """Process ids of the workers that run."""
         return tuple(pid for worker in self._workers if (pid := worker.pid))
 
-    async def compile(self, request: Request) -> list[CompiledMinion]:
-        """See `Compiler`."""
+    async def compile(self, request: CompileRequest) -> list[CompiledMinion]:
+        """See `CompilePort`."""
         by_id = {answer.minion_id: answer async for batch in self.stream(request) for answer in batch}
         return [by_id[minion.id] for minion in request.minions]
 
-    async def stream(self, request: Request) -> AsyncGenerator[list[CompiledMinion], None]:
-        """See `Compiler`."""
+    async def stream(self, request: CompileRequest) -> AsyncGenerator[list[CompiledMinion], None]:
+        """See `CompilePort`."""
         shares = self._shares(request.minions)
         batches: asyncio.Queue[list[CompiledMinion] | None] = asyncio.Queue(maxsize=4 * len(self._workers))
         listened = threading.Event()
@@ -110,7 +110,7 @@ class ProcessCompiler:
     async def _share(
         self,
         index: int,
-        request: Request,
+        request: CompileRequest,
         batches: asyncio.Queue[list[CompiledMinion] | None],
         listened: threading.Event,
     ) -> None:
@@ -150,7 +150,7 @@ def _class_key(minion: Minion) -> tuple[str, ...]:
 class _Worker:
     """One process, started when first needed and again after it was killed."""
 
-    def __init__(self, timeout: float, walls: Walls | None) -> None:
+    def __init__(self, timeout: float, walls: SandboxPolicy | None) -> None:
         self._timeout = timeout
         self._walls = walls
         self._process: subprocess.Popen[bytes] | None = None
@@ -159,10 +159,10 @@ class _Worker:
         self._ways: tuple[tuple[int, int], ...] = ()
         """The folders in the walls as the process found them: the kernel knows them by these numbers."""
 
-    def compile(self, request: Request, put: Callable[[list[CompiledMinion]], None], know: Know | None = None) -> None:
+    def compile(self, request: CompileRequest, put: Callable[[list[CompiledMinion]], None], know: FleetQuery | None = None) -> None:
         """Puts answers for all minions, in batches; one that hangs or breaks the process gets an error."""
         answers = _Answers(put)
-        broker = Broker(ports_of(request.ports), request.language, request.minions, know)
+        broker = RpcServer(ports_of(request.ports), request.language, request.minions, know)
         request = replace(request, ports={}, offer=broker.offer, language=broker.sealed)
         suspect = ""
         while len(answers) < len(request.minions):
@@ -185,14 +185,14 @@ class _Worker:
         """Process id; 0 when it does not run."""
         return self._process.pid if self._process is not None else 0
 
-    def _stream(self, request: Request, answers: _Answers, broker: Broker) -> None:
+    def _stream(self, request: CompileRequest, answers: _Answers, broker: RpcServer) -> None:
         """Adds to `answers` as they come, so that what arrived before a hang is kept."""
         connection = self._running()
         connection.send_bytes(pickle.dumps(request))
         for _ in request.minions:
             answers.append(self._next(connection, broker))
 
-    def _next(self, connection: Connection, broker: Broker) -> CompiledMinion:
+    def _next(self, connection: Connection, broker: RpcServer) -> CompiledMinion:
         """The next minion's answer; what is asked before is answered, within the same time."""
         until = time.monotonic() + self._timeout
         while connection.poll(max(0.0, until - time.monotonic())):

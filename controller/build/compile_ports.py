@@ -15,7 +15,7 @@ import yaml
 
 from controller.adapters.external_pillars import CommandSource, FileTree, HttpSource
 from controller.adapters.tops import ExtNodes
-from highstate.ports import PillarSource, Ports, TopSource
+from highstate.ports import PillarSource, CompilePorts, TopSource
 from highstate.render.yaml_loader import load_yaml
 from highstate.types import Value
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from extmods.plugins import Plugins
 
 
-def ports_of(options: Mapping[str, Any]) -> Ports:
+def ports_of(options: Mapping[str, Any]) -> CompilePorts:
     """Ports for `gpg_keydir`, `vault` and every kind of `ext_pillar`. Equal options give the same ports."""
     return _made(json.dumps(options, sort_keys=True, default=str))[0]
 
@@ -34,7 +34,7 @@ def plugins_of(options: Mapping[str, Any]) -> Plugins | None:
 
 
 @cache
-def _made(options: str) -> tuple[Ports, Plugins | None]:
+def _made(options: str) -> tuple[CompilePorts, Plugins | None]:
     given: dict[str, Any] = json.loads(options)
     keyring = vault = None
     if given.get("gpg_keydir"):
@@ -55,12 +55,12 @@ def _made(options: str) -> tuple[Ports, Plugins | None]:
     tops: dict[str, TopSource] = {"ext_nodes": ExtNodes()}
     folders = [Path(folder) for folder in (given.get("extension_modules"), *(given.get("module_dirs") or ())) if folder]
     if not folders:
-        return Ports(decrypt=keyring, secrets=vault, pillar_sources=sources, top_sources=tops), None
+        return CompilePorts(decrypt=keyring, secrets=vault, pillar_sources=sources, top_sources=tops), None
     from controller.adapters.admin_modules import FolderStore, with_pillars, with_tops
     from extmods.plugins import Plugins
 
     plugins = Plugins(store=FolderStore(folders), opts=given.get("configuration") or given)
-    with_plugins = Ports(
+    with_plugins = CompilePorts(
         decrypt=keyring,
         secrets=vault,
         pillar_sources=with_pillars(sources, plugins),

@@ -1,7 +1,7 @@
 """What a compile asks of the world, asked across the wall: the process that renders has no keys, programs or network.
 
-`compile_worker` makes ports of an `Offer` (`ports_over`); each use of one becomes a `PortCall` to the controller, whose
-`compiler` has `Broker` answer it. The worker is not trusted: it names a minion of its request and an entry of the
+`compile_worker` makes ports of an `Capabilities` (`ports_over`); each use of one becomes a `PortCall` to the controller, whose
+`compiler` has `RpcServer` answer it. The worker is not trusted: it names a minion of its request and an entry of the
 configuration by number, never a command or an address. Arguments with passwords stay with the controller (`sealed`).
 """
 
@@ -16,9 +16,9 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from controller.build.recorded_facts import Heard
-from highstate.ports import Decrypt, DecryptFailed, PillarSource, Ports, SecretFailed, Secrets, SourceFailed, TopSource
+from highstate.ports import Decrypt, DecryptFailed, PillarSource, CompilePorts, SecretFailed, Secrets, SourceFailed, TopSource
 from highstate.types import Minion, Value
-from wire.messages import FactAnswer, Question
+from wire.messages import FactAnswer, FactQuery
 
 _KEPT = 4096
 
@@ -43,7 +43,7 @@ class PortAnswer(NamedTuple):
     error: str = ""
 
 
-class Offer(NamedTuple):
+class Capabilities(NamedTuple):
     """Which ports there are."""
 
     decrypt: bool = False
@@ -54,17 +54,17 @@ class Offer(NamedTuple):
     """Whether questions about the fleet are answered."""
 
 
-NO_OFFER = Offer()
+NO_OFFER = Capabilities()
 
-Ask = Callable[[PortCall], PortAnswer]
-Know = Callable[[Question, Minion], Heard]
+RpcClient = Callable[[PortCall], PortAnswer]
+FleetQuery = Callable[[FactQuery, Minion], Heard]
 
 
 @dataclass(frozen=True, slots=True)
 class _RemoteKeyring:
     """`Decrypt`; the same message is met for each minion, so plain texts are kept."""
 
-    ask: Ask
+    ask: RpcClient
     known: dict[str, str]
 
     def decrypt(self, ciphertext: str) -> str:
@@ -81,7 +81,7 @@ class _RemoteKeyring:
 class _RemoteVault:
     """`Secrets`; the controller knows how long an answer holds."""
 
-    ask: Ask
+    ask: RpcClient
 
     def read_secret(self, path: str, minion: Minion) -> Mapping[str, Value]:
         call = PortCall(port="read_secret", text=path, minion_id=minion.id)
@@ -97,7 +97,7 @@ class _RemoteVault:
 
 @dataclass(frozen=True, slots=True)
 class _RemotePillar:
-    ask: Ask
+    ask: RpcClient
 
     def pillar(self, minion: Minion, pillar: Mapping[str, Value], arguments: Value) -> Mapping[str, Value]:
         so_far = json.dumps(pillar, default=str, skipkeys=True)
@@ -108,7 +108,7 @@ class _RemotePillar:
 
 @dataclass(frozen=True, slots=True)
 class _RemoteTops:
-    ask: Ask
+    ask: RpcClient
 
     def tops(self, minion: Minion, arguments: Value) -> Mapping[str, list[str]]:
         call = PortCall(port="tops", minion_id=minion.id, entry=arguments)
@@ -116,10 +116,10 @@ class _RemoteTops:
         return found
 
 
-def fleet_over(ask: Ask, minion_id: str, known: dict[Question, Heard]) -> Callable[[Question], Heard]:
+def fleet_over(ask: RpcClient, minion_id: str, known: dict[FactQuery, Heard]) -> Callable[[FactQuery], Heard]:
     """What a compile hears of the fleet. `known`: what all minions of a request hear, kept between them."""
 
-    def hear(question: Question) -> Heard:
+    def hear(question: FactQuery) -> Heard:
         if question in known:
             return known[question]
         said = ask(PortCall(port="know", fun=question.fun, text=question.asked, minion_id=minion_id))
@@ -133,13 +133,13 @@ def fleet_over(ask: Ask, minion_id: str, known: dict[Question, Heard]) -> Callab
     return hear
 
 
-def ports_over(ask: Ask, offer: Offer) -> Ports:
+def ports_over(ask: RpcClient, offer: Capabilities) -> CompilePorts:
     """Ports whose every use is a question. One set serves a process for as long as the offer is the same."""
     pillar: PillarSource = _RemotePillar(ask)
     tops: TopSource = _RemoteTops(ask)
     keyring: Decrypt | None = _RemoteKeyring(ask, {}) if offer.decrypt else None
     vault: Secrets | None = _RemoteVault(ask) if offer.secrets else None
-    return Ports(
+    return CompilePorts(
         decrypt=keyring,
         secrets=vault,
         pillar_sources=dict.fromkeys(offer.pillar_sources, pillar),
@@ -153,7 +153,7 @@ def _value(answer: PortAnswer, failed: type[Exception]) -> Any:
     return answer.value
 
 
-class Broker:
+class RpcServer:
     """Answers the questions of one request, with the controller's own ports.
 
     Args:
@@ -164,7 +164,7 @@ class Broker:
     """
 
     def __init__(
-        self, ports: Ports, language: Mapping[str, Any], minions: Sequence[Minion], know: Know | None = None
+        self, ports: CompilePorts, language: Mapping[str, Any], minions: Sequence[Minion], know: FleetQuery | None = None
     ) -> None:
         self._ports = ports
         self._know = know
@@ -173,7 +173,7 @@ class Broker:
         tops, self._top_entries = _numbered([language.get("master_tops") or {}], ports.top_sources)
         self.sealed = {**language, "ext_pillar": tuple(external), "master_tops": tops[0]}
         """`language` with numbers in the place of what the ports take: passwords, commands, addresses."""
-        self.offer = Offer(
+        self.offer = Capabilities(
             decrypt=ports.decrypt is not None,
             secrets=ports.secrets is not None,
             pillar_sources=tuple(ports.pillar_sources),
@@ -215,7 +215,7 @@ class Broker:
             return ports.decrypt.decrypt(call.text)
         minion = self._minions[call.minion_id]
         if call.port == "know" and self._know is not None:
-            return self._know(Question(fun=call.fun, asked=call.text), minion)
+            return self._know(FactQuery(fun=call.fun, asked=call.text), minion)
         if call.port == "read_secret" and ports.secrets is not None:
             return dict(ports.secrets.read_secret(call.text, minion))
         if call.port == "list_secrets" and ports.secrets is not None:

@@ -23,18 +23,18 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from controller.build.sandbox import Unconfined, Walls, confine
+from controller.build.sandbox import Unconfined, SandboxPolicy, confine
 from controller.build.recorded_facts import Heard, MinionFacts
 from controller.build.document_encoder import Packer
-from controller.build.compile_rpc import NO_OFFER, Ask, Offer, PortAnswer, PortCall, fleet_over, ports_over
-from highstate.compile import Settings, compile_minion
+from controller.build.compile_rpc import NO_OFFER, RpcClient, Capabilities, PortAnswer, PortCall, fleet_over, ports_over
+from highstate.compile import CompileOptions, compile_minion
 from highstate.gc_policy import collect_new, collect_seldom
 from highstate.memo.memo import Memo
-from highstate.ports import NO_PORTS, Ports
+from highstate.ports import NO_PORTS, CompilePorts
 from highstate.types import Compiled, Files, Minion, Pos, Problem, Stage
-from extmods.compile_modules import Programs, Tree
+from extmods.compile_modules import CompileModules, Tree
 from wire import patch
-from wire.messages import FactAnswer, Question
+from wire.messages import FactAnswer, FactQuery
 
 _ENCODER = msgspec.msgpack.Encoder()
 _SMALL = 20
@@ -47,7 +47,7 @@ MOST_MEMORY = 8 * 1024**3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class CompileRequest:
     """Compile these minions of one revision."""
 
     files: Files
@@ -59,12 +59,12 @@ class Request:
     """Drift schedule to put into the documents."""
     ports: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Options that the ports of a compile are made of: keys and vaults. They stay with the controller."""
-    offer: Offer = NO_OFFER
+    offer: Capabilities = NO_OFFER
     """What the controller answers of it; filled in by `compiler`."""
     held: Mapping[str, str] = field(default_factory=dict)
     """Minion -> digest of the document that the controller holds: an equal one is not sent again."""
 
-    facts: Mapping[str, Mapping[Question, FactAnswer]] = field(default_factory=dict, repr=False)
+    facts: Mapping[str, Mapping[FactQuery, FactAnswer]] = field(default_factory=dict, repr=False)
     """Minion -> what functions of its machine gave when they were asked last."""
     askable: tuple[str, ...] = ()
     """Functions (globs) that policy allows to ask beside those that only look."""
@@ -90,15 +90,15 @@ class CompiledMinion(msgspec.Struct, frozen=True, kw_only=True, tag="compiled"):
     minion_id: str
     document: bytes = b""
     """msgpack of `Desired.as_document()`."""
-    """Empty where the controller holds it (`Request.held`)."""
+    """Empty where the controller holds it (`CompileRequest.held`)."""
     digest: str = ""
     reads: tuple[bytes, ...] = ()
     """Files that the answer stands on, in parts that minions share: each a packed list of `FileRead`. Empty: more."""
-    facts: tuple[Question, ...] = ()
+    facts: tuple[FactQuery, ...] = ()
     """Recorded answers that it stands on."""
-    heard: tuple[tuple[Question, str], ...] = ()
+    heard: tuple[tuple[FactQuery, str], ...] = ()
     """What the controller told of the fleet: questions, and marks of the answers."""
-    unanswered: tuple[Question, ...] = ()
+    unanswered: tuple[FactQuery, ...] = ()
     """What templates asked of the machine in vain. With errors: it may compile once this is answered."""
     checked: bool = False
     """Whether it was compiled without the memo too, and this is what came out there."""
@@ -125,13 +125,13 @@ class Kept:
     memo: Memo = field(default_factory=Memo)
     packer: Packer = field(default_factory=Packer)
     reads: dict[frozenset[tuple[str, ...]], bytes] = field(default_factory=dict)
-    ports: Ports = NO_PORTS
-    ask: Ask | None = None
-    fleet: dict[Question, Heard] = field(default_factory=dict)
+    ports: CompilePorts = NO_PORTS
+    ask: RpcClient | None = None
+    fleet: dict[FactQuery, Heard] = field(default_factory=dict)
     """What all minions of this request hear of the fleet."""
-    _offer: Offer = NO_OFFER
+    _offer: Capabilities = NO_OFFER
 
-    def use(self, offer: Offer, ask: Ask) -> None:
+    def use(self, offer: Capabilities, ask: RpcClient) -> None:
         """Ports for what is offered; the same ones as long as that is the same, because the memo asks for it."""
         self.ask = ask
         if offer != self._offer:
@@ -149,12 +149,12 @@ class Kept:
         return found
 
 
-def answer(request: Request, kept: Kept, ask: Ask | None = None) -> Iterator[CompiledMinion]:
+def answer(request: CompileRequest, kept: Kept, ask: RpcClient | None = None) -> Iterator[CompiledMinion]:
     """Compile each minion of the request, in order. `ask` carries the questions of its ports to the controller."""
     if ask is not None:
         kept.use(request.offer, ask)
     kept.fleet.clear()
-    settings = Settings(**request.language)
+    settings = CompileOptions(**request.language)
     tree = Tree(request.files)
     checks = 1
     for minion in request.minions:
@@ -174,14 +174,14 @@ def _checked(found: CompiledMinion, fresh: CompiledMinion, kept: Kept) -> Compil
 
 
 def _compiled(
-    request: Request, settings: Settings, tree: Tree, minion: Minion, kept: Kept, *, fresh: bool = False
+    request: CompileRequest, settings: CompileOptions, tree: Tree, minion: Minion, kept: Kept, *, fresh: bool = False
 ) -> CompiledMinion:
     started = time.perf_counter()
     hear = fleet_over(kept.ask, minion.id, kept.fleet) if kept.ask is not None and request.offer.fleet else None
     facts = MinionFacts(request.facts.get(minion.id, {}), request.askable, hear)
     memo = None if fresh else kept.memo
     try:
-        programs = Programs(tree=tree, minion=minion, opts=settings.opts)
+        programs = CompileModules(tree=tree, minion=minion, opts=settings.opts)
         ports = programs.over(replace(kept.ports, facts=facts))
         compiled = compile_minion(request.files, request.pillar, minion, settings, memo, ports)
     except OSError as error:  # the tree went away under us; it is compiled again as soon as it is fetched
@@ -194,7 +194,7 @@ def _compiled(
     )
 
 
-def _packed(compiled: Compiled, request: Request, kept: Kept, started: float) -> CompiledMinion:
+def _packed(compiled: Compiled, request: CompileRequest, kept: Kept, started: float) -> CompiledMinion:
     document, errors = b"", compiled.errors
     if compiled.ok:
         try:
@@ -232,7 +232,7 @@ def _unpackable(error: Exception) -> Problem:
     )
 
 
-def main(descriptor: int, walls: Walls | None) -> None:
+def main(descriptor: int, walls: SandboxPolicy | None) -> None:
     """Serve requests from the socket with this file descriptor until the controller closes it.
 
     Sends first what keeps it from being confined by `walls`, or nothing.
@@ -260,7 +260,7 @@ def main(descriptor: int, walls: Walls | None) -> None:
             collect_new()
 
 
-def _confined(walls: Walls | None) -> str:
+def _confined(walls: SandboxPolicy | None) -> str:
     """Build the walls; why they cannot be built."""
     if walls is None:
         return ""
@@ -282,4 +282,4 @@ def _forget_configuration_of_git() -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), msgspec.json.decode(sys.argv[2], type=Walls | None))
+    main(int(sys.argv[1]), msgspec.json.decode(sys.argv[2], type=SandboxPolicy | None))

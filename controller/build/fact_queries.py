@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from controller.sessions.sessions import Fleet
+from controller.sessions.sessions import Sessions
 from controller.observe.metrics import Metrics
 from controller.store import Store
 from highstate.functions.live import OF_THE_FLEET
 from minion.agent.fact_queries import MOST_QUESTIONS
 from extmods.fact_answers import bounded
 from wire.server.server import Server
-from wire.messages import AskFacts, FactAnswer, FactAnswers, Question
+from wire.messages import FactRequest, FactAnswer, FactAnswers, FactQuery
 
 log = structlog.get_logger("saltern.facts")
 
@@ -35,18 +35,18 @@ MOST_ROUNDS = 50
 @dataclass(frozen=True, slots=True)
 class _Asked:
     minion: str
-    questions: tuple[Question, ...]
+    questions: tuple[FactQuery, ...]
     always: bool
     """Whether the minion is compiled again although no answer is new."""
     timer: asyncio.TimerHandle
 
 
 @dataclass(slots=True, kw_only=True)
-class LiveFacts:
+class FactQueries:
     """Questions to minions, and their answers. `ready` is told whom to compile again."""
 
     store: Store
-    fleet: Fleet
+    fleet: Sessions
     server: Server
     metrics: Metrics
     clock: Callable[[], float]
@@ -60,12 +60,12 @@ class LiveFacts:
     asked_at: dict[str, float] = field(default_factory=dict)
     """When each minion was asked last, of those that have been."""
 
-    def recorded(self, minions: Collection[str]) -> dict[str, dict[Question, FactAnswer]]:
+    def recorded(self, minions: Collection[str]) -> dict[str, dict[FactQuery, FactAnswer]]:
         """What is known of these minions."""
         found = self.store.facts(minions)
         return {minion: {each.question: each.answer for each in records} for minion, records in found.items()}
 
-    def ask(self, minion: str, questions: Sequence[Question]) -> bool:
+    def ask(self, minion: str, questions: Sequence[FactQuery]) -> bool:
         """Ask what a compile was left with; False when that is not possible now."""
         known = self.store.facts([minion]).get(minion, [])
         if self._rounds[minion] >= MOST_ROUNDS or len(known) + len(questions) > MOST_QUESTIONS:
@@ -90,7 +90,7 @@ class LiveFacts:
         due = [minion for minion, at in self.asked_at.items() if interval > 0 and now - at >= interval]
         self.ask_again(due, always=False)
 
-    def used(self, minion: str, questions: Collection[Question], known: Mapping[Question, FactAnswer]) -> None:
+    def used(self, minion: str, questions: Collection[FactQuery], known: Mapping[FactQuery, FactAnswer]) -> None:
         """A document stands on these answers; forget the others that were recorded."""
         self._rounds.pop(minion, None)
         gone = [question for question in known if question not in questions]
@@ -108,7 +108,7 @@ class LiveFacts:
         answers += [FactAnswer(error="gave no answer")] * (len(asked.questions) - len(answers))
         self._keep(message.request, dict(zip(asked.questions, answers, strict=True)))
 
-    def _send(self, minion: str, questions: Sequence[Question], *, always: bool) -> bool:
+    def _send(self, minion: str, questions: Sequence[FactQuery], *, always: bool) -> bool:
         link = self.fleet.link(minion)
         if link is None:
             return False
@@ -118,7 +118,7 @@ class LiveFacts:
         timer = asyncio.get_running_loop().call_later(self.patience + 2.0, self._late, request)
         self._open[request] = _Asked(minion, tuple(questions), always, timer)
         self.metrics.sent("AskFacts")
-        message = AskFacts(request=request, questions=tuple(questions), allowed=self.askable(), timeout=self.patience)
+        message = FactRequest(request=request, questions=tuple(questions), allowed=self.askable(), timeout=self.patience)
         self.server.send(link.key, message)
         return True
 
@@ -130,7 +130,7 @@ class LiveFacts:
         silent = FactAnswer(error=f"did not answer within {self.patience:g} s")
         self._keep(request, {question: known.get(question, silent) for question in asked.questions})
 
-    def _keep(self, request: int, answers: Mapping[Question, FactAnswer]) -> None:
+    def _keep(self, request: int, answers: Mapping[FactQuery, FactAnswer]) -> None:
         asked = self._open.pop(request)
         minion, now = asked.minion, self.clock()
         known = self.recorded([minion]).get(minion, {})
@@ -142,7 +142,7 @@ class LiveFacts:
             self.ready(minion)
 
 
-def _kept(question: Question, answer: FactAnswer) -> bool:
+def _kept(question: FactQuery, answer: FactAnswer) -> bool:
     """Whether the minion is not asked again: what was drawn by lot would be another each time, and of the fleet the
     controller knows itself.
     """

@@ -21,9 +21,9 @@ from controller.store import Store
 from highstate.types import Minion
 from highstate.targeting.match import match_minion
 from highstate.functions.live import OF_THE_FLEET
-from highstate.targeting.match import Kind, broken_regex
+from highstate.targeting.match import MatcherKind, broken_regex
 from extmods.fact_answers import bounded
-from wire.messages import FactAnswer, MineEntry, Question
+from wire.messages import FactAnswer, MineEntry, FactQuery
 
 MOST_FUNCTIONS = 200
 """Of one minion."""
@@ -35,7 +35,7 @@ MOST_ANSWERED = 8 * 1024 * 1024
 """Bytes of one answer."""
 
 GET = "mine.get"
-_KINDS = frozenset(get_args(Kind))
+_KINDS = frozenset(get_args(MatcherKind))
 
 
 class MineRefused(ValueError):
@@ -81,7 +81,7 @@ def _mine_get(tgt: Any, fun: Any, tgt_type: str = "glob", exclude_minion: bool =
 
 
 @dataclass(slots=True, kw_only=True)
-class Mines:
+class MineStore:
     """All mines. Safe to be asked from any thread."""
 
     store: Store
@@ -115,7 +115,7 @@ class Mines:
     def _version(self) -> tuple[int, int]:
         return self._changes, self.keys_version()
 
-    def hear(self, question: Question, asker: Minion | None) -> Heard:
+    def hear(self, question: FactQuery, asker: Minion | None) -> Heard:
         """What `mine.get` gives. `asker`: the minion that it is for; None: nobody, who is allowed the least."""
         try:
             query = Query.parse(question.asked)
@@ -147,12 +147,12 @@ class Mines:
             return FactAnswer(error=f"mine.get finds more than {MOST_ANSWERED} bytes: ask for less")
         return FactAnswer(value=value)
 
-    def stands_on(self, minion: str, marks: Mapping[Question, str], now: float) -> None:
+    def stands_on(self, minion: str, marks: Mapping[FactQuery, str], now: float) -> None:
         """A compile of this minion used answers with these marks."""
         self.store.put_facts(minion, {question: FactAnswer(value=mark) for question, mark in marks.items()}, now)
         self._settled = None  # one of them may have changed while it was compiled
 
-    def settle(self, hear: Callable[[Question, Minion], Heard] | None = None) -> list[str]:
+    def settle(self, hear: Callable[[FactQuery, Minion], Heard] | None = None) -> list[str]:
         """Minions for which an answer is another one than when they were compiled; `hear` gives answers, else this."""
         version = self._version()
         if self._settled == version:

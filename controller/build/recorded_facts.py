@@ -13,7 +13,7 @@ from highstate.functions.live import OF_THE_FLEET
 from highstate.ports import Fact, question
 from highstate.types import Value
 from extmods.fact_answers import may_ask
-from wire.messages import FactAnswer, Question
+from wire.messages import FactAnswer, FactQuery
 
 MOST_ASKED = 8192
 """Characters of the arguments of one question."""
@@ -40,22 +40,22 @@ class MinionFacts:
 
     def __init__(
         self,
-        known: Mapping[Question, FactAnswer],
+        known: Mapping[FactQuery, FactAnswer],
         allowed: Sequence[str],
-        hear: Callable[[Question], Heard] | None = None,
+        hear: Callable[[FactQuery], Heard] | None = None,
     ) -> None:
         """`hear`: what the controller says to a question about the fleet (`OF_THE_FLEET`)."""
         self._known = known
         self._allowed = allowed
         self._hear = hear
-        self.heard: dict[Question, str] = {}
+        self.heard: dict[FactQuery, str] = {}
         """What the controller was asked, and the marks of its answers."""
-        self.used: dict[Question, None] = {}
-        self.unanswered: dict[Question, None] = {}
+        self.used: dict[FactQuery, None] = {}
+        self.unanswered: dict[FactQuery, None] = {}
 
     def answer(self, fun: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Fact:
         """See `Facts`."""
-        asked = Question(fun=fun, asked=question(args, kwargs))
+        asked = FactQuery(fun=fun, asked=question(args, kwargs))
         if fun in OF_THE_FLEET and self._hear is not None:
             return self._of_the_fleet(asked, self._hear)
         if not may_ask(fun, self._allowed):
@@ -70,7 +70,7 @@ class MinionFacts:
         self.used[asked] = None
         return Fact(value=found.value, error=found.error)
 
-    def _of_the_fleet(self, asked: Question, hear: Callable[[Question], Heard]) -> Fact:
+    def _of_the_fleet(self, asked: FactQuery, hear: Callable[[FactQuery], Heard]) -> Fact:
         if len(asked.asked) > MOST_ASKED or len(self.heard) >= MOST_HEARD:
             return Fact(error=f"is asked with more than {MOST_ASKED} bytes, or more than {MOST_HEARD} times")
         said = hear(asked)

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from controller.sessions.sessions import Fleet
-from controller.build.mine import GET, Mines, heard
+from controller.sessions.sessions import Sessions
+from controller.build.mine import GET, MineStore, heard
 from controller.build.recorded_facts import Heard
 from controller.adapters.sdb import Profiles
 from controller.store import Store
@@ -22,7 +22,7 @@ from highstate.targeting.match import match_minion
 from highstate.targeting.match import parse_target
 from highstate.ports import SecretFailed, SourceFailed, question
 from extmods.compile_modules import runner_call
-from wire.messages import FactAnswer, Question
+from wire.messages import FactAnswer, FactQuery
 
 if TYPE_CHECKING:
     from extmods.plugins import Plugins
@@ -43,12 +43,12 @@ class Runners:
     """Answers questions about the fleet (`OF_THE_FLEET`)."""
 
     store: Store
-    fleet: Fleet
-    mines: Mines
+    fleet: Sessions
+    mines: MineStore
     plugins: Callable[[], Plugins | None]
     profiles: Profiles
 
-    def hear(self, asked: Question, minion: Minion) -> Heard:
+    def hear(self, asked: FactQuery, minion: Minion) -> Heard:
         """The answer to one question of a compile for a minion."""
         if asked.fun == GET:
             return self.mines.hear(asked, minion)
@@ -66,7 +66,7 @@ class Runners:
     def _built_in(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Heard:
         if name == GET:
             # For the master, as in Salt: what is kept from some is kept from it.
-            said = self.mines.hear(Question(fun=GET, asked=question(args, kwargs)), None)
+            said = self.mines.hear(FactQuery(fun=GET, asked=question(args, kwargs)), None)
             return said if not said.answer.error else Heard(answer=said.answer, mark="")
         function = {
             "cache.grains": self._grains,
@@ -81,7 +81,7 @@ class Runners:
             raise RunnerFailed(f"{name}: {error}") from None
         return heard(FactAnswer(value=function(*args, **kwargs)), shared=True)
 
-    def _secret(self, asked: Question) -> Heard:
+    def _secret(self, asked: FactQuery) -> Heard:
         """`sdb.get`; who changes it is not known, so that it is looked up at each compile."""
         (uri, *_), _ = json.loads(asked.asked)
         return Heard(answer=FactAnswer(value=_plain(self.profiles.get(str(uri)))), mark="")

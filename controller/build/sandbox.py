@@ -56,7 +56,7 @@ class Unconfined(Exception):
     """The walls cannot be built here; the text says why. Nothing was changed but what cannot be taken back."""
 
 
-class Walls(msgspec.Struct, frozen=True, kw_only=True):
+class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What the process may still do. Python's own modules and the system's libraries can always be read."""
 
     readable: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class Walls(msgspec.Struct, frozen=True, kw_only=True):
     """Connect by TCP, and look names up."""
 
 
-def confine(walls: Walls) -> None:
+def confine(walls: SandboxPolicy) -> None:
     """Build the walls around this process. They hold for its children and cannot be taken down.
 
     Raises:
@@ -87,7 +87,7 @@ def confine(walls: Walls) -> None:
         _filter_sockets(libc, [AF_INET, AF_INET6, _AF_NETLINK] if walls.network else [])
 
 
-def _restrict(libc: ctypes.CDLL, abi: int, walls: Walls) -> None:
+def _restrict(libc: ctypes.CDLL, abi: int, walls: SandboxPolicy) -> None:
     rights = _FILES_BY_ABI[max(known for known in _FILES_BY_ABI if known <= abi)]
     tcp = _TCP if abi >= _TCP_ABI and not walls.network else 0
     scopes = _SCOPES if abi >= _SCOPES_ABI else 0

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from controller.build.sandbox import Walls
-from controller.config.settings import Settings
+from controller.build.sandbox import SandboxPolicy
+from controller.config.settings import ControllerSettings
 
 
-def walls_of(settings: Settings) -> Walls | None:
+def sandbox_policy_of(settings: ControllerSettings) -> SandboxPolicy | None:
     """The walls; None where `compile_confinement` is off."""
     if not settings.compile_confinement:
         return None
     roots = (settings.git.get(name) or {} for name in ("file_roots", "pillar_roots"))
     trees = [str(settings.cachedir / "gitfs"), *(folder for root in roots for folder in _folders(root.values()))]
-    return Walls(
+    return SandboxPolicy(
         readable=(*trees, *(grant for grant in settings.compile_grants if grant.startswith("/"))),
         programs="programs" in settings.compile_grants,
         network="network" in settings.compile_grants,

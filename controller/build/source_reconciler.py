@@ -15,13 +15,13 @@ from typing import Any
 import structlog
 
 from controller.build.builder import Builder
-from controller.build.compile_worker import Request
+from controller.build.compile_worker import CompileRequest
 from controller.build.fetches import PATIENCE, Fetches
-from controller.reconcile.reconciler import Loop
+from controller.reconcile.reconciler import Reconciler
 from controller.observe.metrics import Metrics
 from controller.reconcile.policy import Policy, PolicyInvalid, read_policy
 from controller.store import MinionRecord, RevisionRecord, Store, StoreError
-from controller.sessions.file_server import TreeFiles
+from controller.sessions.file_server import FileServer
 from gitfs.changes import Changes
 from gitfs.mirror.mirror import Fetched
 from gitfs.errors import FetchFailed, GitfsError
@@ -39,23 +39,23 @@ RETRY_SECONDS = 5.0
 
 
 @dataclass(slots=True, kw_only=True)
-class Revisions:
+class SourceReconciler:
     """The live trees of a controller and what was compiled from them."""
 
     source: Source
     builder: Builder
     store: Store
-    loop: Loop
-    files: TreeFiles
+    loop: Reconciler
+    files: FileServer
     bus: Bus
     metrics: Metrics
     clock: Callable[[], float]
     language: Mapping[str, Any]
     """Fields of `highstate.Settings`."""
     ports: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """See `Request.ports`."""
+    """See `CompileRequest.ports`."""
     check_rate: float = 0.0
-    """See `Request.check_rate`."""
+    """See `CompileRequest.check_rate`."""
     trees: Trees | None = None
     error: str = ""
     """Why the newest revision is not live, when its policy cannot be read."""
@@ -226,11 +226,11 @@ class Revisions:
         task = asyncio.get_running_loop().create_task(self._take_live_or_retry())
         task.add_done_callback(_log_failure)
 
-    def request(self, trees: Trees, minions: Iterable[MinionRecord], more: Mapping[str, Any] | None = None) -> Request:
+    def request(self, trees: Trees, minions: Iterable[MinionRecord], more: Mapping[str, Any] | None = None) -> CompileRequest:
         """What to ask of the compiler for these minions; `more` are options of the language for this request alone."""
         opts = {**self.language.get("opts", {}), **(more or {})}
         minions = tuple(minions)
-        return Request(
+        return CompileRequest(
             files=trees.files,
             pillar=trees.pillar,
             minions=tuple(Minion(id=each.id, grains=each.grains) for each in minions),

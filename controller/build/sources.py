@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from controller.config.settings import Settings
+from controller.config.settings import ControllerSettings
 from gitfs.config.settings import RemoteSettings
 from gitfs.source import Source
 from gitfs.config.remotes import backends, file_remotes, ignored_files, pillar_includes, pillar_remotes
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from controller.adapters.secrets.vault import Vault
 
 
-def open_source(settings: Settings) -> Source:
+def open_source(settings: ControllerSettings) -> Source:
     """The source over the mirrors in `cachedir`; nothing is fetched by opening it.
 
     Takes the variables that its secrets stand in out of the environment.
@@ -40,7 +40,7 @@ def open_source(settings: Settings) -> Source:
     )
 
 
-def _named(settings: Settings, option: str) -> list[str]:
+def _named(settings: ControllerSettings, option: str) -> list[str]:
     return [str(name)] if (name := settings.language.get(option)) else []
 
 

@@ -55,15 +55,15 @@ def roots_of(given: Sequence[str]) -> dict[str, list[str]]:
 
 def git_layers(given: Sequence[str], mirrors: Path) -> list[tuple[str, GitLayer]]:
     """The trees of git remotes, fetched into `mirrors`."""
-    from controller.offline.trees import BadTree, GitTree, fetch_layers
+    from controller.offline.trees import GitTree, TreeUnavailable, fetch_layers
 
     try:
         trees = [GitTree.parse(text) for text in given]
-    except BadTree as error:
+    except TreeUnavailable as error:
         raise click.UsageError(str(error)) from None
     try:
         return fetch_layers(trees, mirrors)
-    except BadTree as error:
+    except TreeUnavailable as error:
         raise Failure(str(error), FAILED) from None
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from controller.cli.failure import USAGE, Failure
-from controller.config.settings import BadSettings, Settings, check_git, load_settings
+from controller.config.settings import BadControllerSettings, ControllerSettings, check_git, load_settings
 
 
-def settings_of(config_dir: Path, *, whole: bool = False) -> Settings:
+def settings_of(config_dir: Path, *, whole: bool = False) -> ControllerSettings:
     """The configuration (`whole`: what gitfs reads, too), or a Failure that shows every fault in it."""
     try:
         settings = load_settings(config_dir)
         if whole:
             check_git(settings)
-    except BadSettings as error:
+    except BadControllerSettings as error:
         faults = [str(fault) for fault in error.faults]
         raise Failure("the configuration cannot be used", USAGE, problems=faults) from None
     return settings

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-Reader: TypeAlias = Callable[[Any], Any]
+OptionReader: TypeAlias = Callable[[Any], Any]
 
 LOG_LEVELS = ("all", "garbage", "trace", "debug", "info", "warning", "error", "critical", "quiet")
 """Salt's names."""
@@ -125,7 +125,7 @@ def log_level(value: Any) -> str:
     return {"all": "debug", "garbage": "debug", "trace": "debug", "quiet": "critical"}.get(value, str(value))
 
 
-def one_of(*choices: str) -> Reader:
+def one_of(*choices: str) -> OptionReader:
     """A reader for one of these words."""
 
     def read(value: Any) -> str:

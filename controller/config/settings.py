@@ -1,7 +1,7 @@
 """The controller's configuration: `DIR/controller`, then `DIR/controller.d/*.conf` in order, with Salt's option names.
 
-Read once by the CLI into a frozen `Settings`. Everything wrong is reported at once, each with its file and line; an
-option that nobody knows is an error, because a typing error must not leave a default in force. The `gitfs_*`,
+Read once by the CLI into a frozen `ControllerSettings`. Everything wrong is reported at once, each with its file and
+line; an option that nobody knows is an error, because a typing error must not leave a default in force. The `gitfs_*`,
 `git_pillar_*` and `ext_pillar` options are handed on unread to `gitfs`, which knows them (`check_git`).
 """
 
@@ -19,7 +19,7 @@ from controller.config.files import Entry, Fault, read_files
 DEFAULT_CONFIG_DIR = Path("/etc/saltern")
 
 
-class BadSettings(Exception):
+class BadControllerSettings(Exception):
     """The configuration cannot be used; one line for each fault, with its file and line."""
 
     def __init__(self, faults: list[Fault]) -> None:
@@ -28,7 +28,7 @@ class BadSettings(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ControllerSettings:
     """How this controller is set up. Paths are absolute, `root_dir` already in them; times are seconds."""
 
     config_dir: Path = DEFAULT_CONFIG_DIR
@@ -84,8 +84,8 @@ class Settings:
         return self.sock_dir / "controller.sock"
 
 
-def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR) -> Settings:
-    """What the files in `config_dir` say; the defaults when there are none. Raises BadSettings with all faults."""
+def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR) -> ControllerSettings:
+    """What the files in `config_dir` say; the defaults when there are none. BadControllerSettings has all faults."""
     config_dir = config_dir.absolute()
     entries, faults = read_files(config_dir / "controller", config_dir / "controller.d")
     values: dict[str, Any] = {}
@@ -114,9 +114,9 @@ def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR) -> Settings:
         ports["configuration"] = {key: entry.value for key, entry in entries.items()}  # plugins see it all, as in Salt
     faults += _contradictions(values, entries)
     if faults:
-        raise BadSettings(faults)
+        raise BadControllerSettings(faults)
     places = {key: entry.place for key, entry in entries.items()}
-    return Settings(
+    return ControllerSettings(
         config_dir=config_dir,
         git=git,
         language=_language(language),
@@ -141,10 +141,10 @@ def _language(given: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, "opts": opts} if opts else fields
 
 
-def check_git(settings: Settings) -> None:
-    """Have gitfs read its options, so that what is wrong with them is known before anything starts. BadSettings."""
+def check_git(settings: ControllerSettings) -> None:
+    """Have gitfs read its options, so that what is wrong with them is known at once. Raises BadControllerSettings."""
     from gitfs.config.remotes import backends, file_remotes, ignored_files, pillar_remotes
-    from gitfs.errors import BadSettings as BadGit
+    from gitfs.errors import BadRemoteSettings
 
     faults = []
     readers: tuple[tuple[Callable[[Mapping[str, Any]], object], str], ...] = (
@@ -156,17 +156,17 @@ def check_git(settings: Settings) -> None:
     for parse, key in readers:
         try:
             parse(settings.git)
-        except BadGit as error:
+        except BadRemoteSettings as error:
             named = [name for name in settings.places if name in str(error)]
             place = settings.places.get(max(named, key=len, default=key), str(settings.config_dir / "controller"))
             faults.append(Fault(place, str(error)))
     if faults:
-        raise BadSettings(faults)
+        raise BadControllerSettings(faults)
 
 
 def _located(values: dict[str, Any]) -> dict[str, Any]:
     """Put `root_dir` before every path that was not given below it already."""
-    defaults = Settings()
+    defaults = ControllerSettings()
     root = values.setdefault("root_dir", defaults.root_dir)
     for name in ("pki_dir", "cachedir", "sock_dir"):
         path = values.get(name, getattr(defaults, name))
@@ -178,7 +178,7 @@ def _located(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _contradictions(values: Mapping[str, Any], entries: Mapping[str, Entry]) -> list[Fault]:
-    defaults = Settings()
+    defaults = ControllerSettings()
 
     def value(key: str) -> Any:
         return values.get(key, getattr(defaults, key))
@@ -214,7 +214,7 @@ def _near(key: str) -> str:
     return f"did you mean {close[0]}?" if close else "remove it"
 
 
-_OWN: dict[str, read.Reader] = {
+_OWN: dict[str, read.OptionReader] = {
     "interface": read.address,
     "publish_port": read.port,
     "ret_port": read.port,
@@ -240,14 +240,14 @@ _OWN: dict[str, read.Reader] = {
     "preview_py_renderer": read.flag,
     "keep_runs": read.count,
 }
-_GIT: dict[str, read.Reader] = {
+_GIT: dict[str, read.OptionReader] = {
     "gitfs_remotes": read.sequence,
     "ext_pillar": read.sequence,
     "file_roots": read.roots,
     "pillar_roots": read.roots,
 }
 _GIT_PREFIXES = ("gitfs_", "git_pillar_", "fileserver_backend", "file_ignore_glob", "file_ignore_regex")
-_LANGUAGE: dict[str, read.Reader] = {
+_LANGUAGE: dict[str, read.OptionReader] = {
     "top_file_merging_strategy": read.one_of("merge", "same", "merge_all"),
     "default_top": read.text,
     "env_order": read.names,
@@ -273,7 +273,7 @@ _LANGUAGE: dict[str, read.Reader] = {
     "renderer_whitelist": read.names,
     "renderer_blacklist": read.names,
 }
-_PORTS: dict[str, read.Reader] = {
+_PORTS: dict[str, read.OptionReader] = {
     "gpg_keydir": read.folder,
     "vault": read.vault,
     "extension_modules": read.folder,

@@ -15,7 +15,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from controller.api.schema import Health, Sync
+from controller.api.schema import HealthName, SyncName
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
@@ -29,8 +29,8 @@ class MinionSample:
     """One minion at the time of a scrape."""
 
     id: str
-    sync: Sync
-    health: Health
+    sync: SyncName
+    health: HealthName
     connected: bool = False
     drifted: int = 0
     """Chunks that the last drift check found changed."""

@@ -9,29 +9,29 @@ from dataclasses import replace
 from typing import Any, Literal, assert_never
 
 from controller.api import schema
-from controller.reconcile.plan import ChunkChange, FieldChange, Kind, Plan
+from controller.reconcile.plan import ChangeKind, ChunkChange, FieldChange, PushPlan
 from highstate.redaction import NOTHING_SECRET, Redaction
 from wire.messages import RunProgress
 
 _SIGNS = {
-    Kind.ADDED: "+",
-    Kind.CHANGED: "~",
-    Kind.CONTENT: "~",
-    Kind.REMOVED: "-",
-    Kind.RETRIGGERED: "!",
+    ChangeKind.ADDED: "+",
+    ChangeKind.CHANGED: "~",
+    ChangeKind.CONTENT: "~",
+    ChangeKind.REMOVED: "-",
+    ChangeKind.RETRIGGERED: "!",
 }
 
 
-def plan_text(plan: Plan, redaction: Redaction = NOTHING_SECRET) -> str:
+def plan_text(plan: PushPlan, redaction: Redaction = NOTHING_SECRET) -> str:
     """A plan in lines: `+` added, `~` changed, `-` no longer managed, `!` re-triggered."""
     return redaction.text("\n".join(line for change in plan.changes for line in _change_lines(change, redaction)))
 
 
-def headline(plan: Plan) -> str:
+def headline(plan: PushPlan) -> str:
     """One line: how many chunks are touched, and how."""
     counts: dict[str, int] = {}
     for change in plan.changes:
-        word = "changed" if change.kind is Kind.CONTENT else change.kind.value
+        word = "changed" if change.kind is ChangeKind.CONTENT else change.kind.value
         counts[word] = counts.get(word, 0) + 1
     return ", ".join(f"{number} {word}" for word, number in counts.items()) or "nothing changes"
 
@@ -46,13 +46,13 @@ def _change_lines(change: ChunkChange, redaction: Redaction) -> Iterable[str]:
 
 def _remark(change: ChunkChange) -> str:
     match change.kind:
-        case Kind.CONTENT:
+        case ChangeKind.CONTENT:
             return "  content changes"
-        case Kind.REMOVED:
+        case ChangeKind.REMOVED:
             return "  no longer managed; left as it is on the machine"
-        case Kind.RETRIGGERED:
+        case ChangeKind.RETRIGGERED:
             return "  may be triggered by " + ", ".join(short(key) for key in change.because)
-        case Kind.ADDED | Kind.CHANGED:
+        case ChangeKind.ADDED | ChangeKind.CHANGED:
             return ""
         case _:
             assert_never(change.kind)
@@ -78,32 +78,32 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
 
 
-def change_views(plan: Plan, redaction: Redaction = NOTHING_SECRET) -> tuple[schema.ChunkChange, ...]:
+def change_views(plan: PushPlan, redaction: Redaction = NOTHING_SECRET) -> tuple[schema.ChunkDiff, ...]:
     """The plan as the API gives it."""
     return tuple(
-        schema.ChunkChange(
+        schema.ChunkDiff(
             key=redaction.text(change.key),
             action=_action(change.kind),
             fields=tuple(
-                schema.FieldChange(field=each.name, old=redaction.value(each.old), new=redaction.value(each.new))
+                schema.FieldDiff(field=each.name, old=redaction.value(each.old), new=redaction.value(each.new))
                 for each in change.fields
             ),
-            content=("content changes",) if change.kind is Kind.CONTENT else (),
+            content=("content changes",) if change.kind is ChangeKind.CONTENT else (),
             by=tuple(map(redaction.text, change.because)),
         )
         for change in plan.changes
     )
 
 
-def _action(kind: Kind) -> Literal["added", "changed", "removed", "retriggered"]:
+def _action(kind: ChangeKind) -> Literal["added", "changed", "removed", "retriggered"]:
     match kind:
-        case Kind.ADDED:
+        case ChangeKind.ADDED:
             return "added"
-        case Kind.CHANGED | Kind.CONTENT:
+        case ChangeKind.CHANGED | ChangeKind.CONTENT:
             return "changed"
-        case Kind.REMOVED:
+        case ChangeKind.REMOVED:
             return "removed"
-        case Kind.RETRIGGERED:
+        case ChangeKind.RETRIGGERED:
             return "retriggered"
         case _:
             assert_never(kind)

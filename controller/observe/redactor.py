@@ -25,7 +25,7 @@ _READY = 256
 """Minions whose masks are kept ready."""
 
 
-class Masks:
+class Redactor:
     """The secrets of each minion.
 
     Args:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from highstate.compile import Settings
+from highstate.compile import CompileOptions
 from highstate.types import Value
 
 Show = Literal["lowstate", "highstate", "pillar", "top", "sls", "reads"]
@@ -73,7 +73,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         given = self.file_roots if kind == "file" else self.pillar_roots
         return {env: [folders] if isinstance(folders, str) else folders for env, folders in given.items()}
 
-    def settings(self) -> Settings:
+    def settings(self) -> CompileOptions:
         """The options that shape the compile; templates see all of `opts`. BadCase for a value of another kind."""
         given = {name: _usual(name, value) for name, value in (self.opts or {}).items() if name in _PARSED}
         given = {name: value for name, value in given.items() if value is not None}
@@ -91,7 +91,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         }
         # What templates see comes from the fields above, so it is not given twice.
         rest = {name: value for name, value in (self.opts or {}).items() if name not in given}
-        return Settings(**tuples, opts=rest)
+        return CompileOptions(**tuples, opts=rest)
 
 
 def parse_case(data: Mapping[str, Value]) -> tuple[Case, list[str]]:
@@ -175,9 +175,9 @@ def _usual(name: str, value: Value) -> Value:
 
 def _checks() -> dict[str, Any]:
     """Option -> what its value must be, by the default that it has; those without one are names of environments."""
-    empty = Settings()
+    empty = CompileOptions()
     found: dict[str, Any] = {}
-    for field in fields(Settings):
+    for field in fields(CompileOptions):
         default = getattr(empty, field.name)
         if field.name != "opts":
             check = _is_text if default is None else _BY_DEFAULT.get(type(default), _is_list)

@@ -12,9 +12,9 @@ import msgspec
 
 from controller.offline.isolation import Isolated
 from controller.offline.trees import snapshot_of
-from extmods.compile_modules import Programs, Tree
-from highstate.compile import Settings
-from highstate.lint import Finding, KnownStates, Sample, Signature, Trees, lint_trees
+from extmods.compile_modules import CompileModules, Tree
+from highstate.compile import CompileOptions
+from highstate.lint import Finding, KnownStates, LintTrees, Sample, Signature, lint_trees
 from highstate.ports import NO_PORTS
 from highstate.types import Value
 from minion.engine import registry
@@ -28,7 +28,7 @@ class LintJob:
     pillar_roots: Mapping[str, Sequence[str]]
     pillar: Mapping[str, Value] = field(default_factory=dict)
     samples: tuple[Sample, ...]
-    settings: Settings
+    settings: CompileOptions
     disabled: frozenset[str] = frozenset()
 
 
@@ -43,7 +43,7 @@ def lint(job: LintJob, *, timeout: float, memory: int = 0) -> list[Finding]:
 
 
 def _findings(job: LintJob) -> tuple[Finding, ...]:
-    trees = Trees(
+    trees = LintTrees(
         files=snapshot_of(job.file_roots), pillar_files=snapshot_of(job.pillar_roots), pillar=dict(job.pillar)
     )
     tree = Tree(trees.files)
@@ -53,7 +53,7 @@ def _findings(job: LintJob) -> tuple[Finding, ...]:
         our_states(),
         settings=job.settings,
         disabled=job.disabled,
-        ports=lambda minion: Programs(tree=tree, minion=minion, opts=job.settings.opts).over(NO_PORTS),
+        ports=lambda minion: CompileModules(tree=tree, minion=minion, opts=job.settings.opts).over(NO_PORTS),
     )
 
 

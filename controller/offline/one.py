@@ -15,7 +15,7 @@ from controller.offline.results import Form, as_text, unicode_of
 from controller.offline.show import GitLayers, answer_case
 
 
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
+class CompileOutput(msgspec.Struct, frozen=True, kw_only=True):
     """What `saltern compile` prints."""
 
     text: str = ""
@@ -31,7 +31,7 @@ def show_one(
     memory: int = 0,
     git_files: GitLayers = (),
     git_pillar: GitLayers = (),
-) -> Shown:
+) -> CompileOutput:
     """Compile a case; errors of the tree and a compile that never ends are in the answer. Raises BadCase."""
     case.settings()  # what is wrong with the options is the caller's own mistake, and no error of the tree
 
@@ -40,20 +40,20 @@ def show_one(
 
     try:
         with Isolated(start, timeout=timeout, memory=memory) as isolated:
-            return msgspec.msgpack.decode(isolated.ask(b""), type=Shown)
+            return msgspec.msgpack.decode(isolated.ask(b""), type=CompileOutput)
     except Lost as lost:
-        return Shown(errors=[f"there is no result: {lost}"])
+        return CompileOutput(errors=[f"there is no result: {lost}"])
 
 
-def _shown(case: Case, form: Form, git_files: GitLayers, git_pillar: GitLayers) -> Shown:
+def _shown(case: Case, form: Form, git_files: GitLayers, git_pillar: GitLayers) -> CompileOutput:
     try:
         answer = answer_case(case, git_files=git_files, git_pillar=git_pillar)
         text = "" if answer.errors else as_text(answer.result, form)
     except BadCase as error:
-        return Shown(errors=[unicode_of(str(error))])
+        return CompileOutput(errors=[unicode_of(str(error))])
     except Exception as error:  # the border of this process: what breaks here is told as an error of the compile
-        return Shown(errors=[unicode_of(f"the compile failed: {type(error).__name__}: {str(error)[:2000]}")])
-    return Shown(
+        return CompileOutput(errors=[unicode_of(f"the compile failed: {type(error).__name__}: {str(error)[:2000]}")])
+    return CompileOutput(
         text=text,
         errors=[unicode_of(str(problem)) for problem in answer.errors],
         warnings=[unicode_of(str(one)) for one in (*answer.remarks, *answer.warnings)],

@@ -14,14 +14,14 @@ from typing import assert_never
 
 from controller.offline.cases import Case, Show
 from controller.offline.trees import missing_folders, snapshot_of
-from extmods.compile_modules import Programs, Tree
+from extmods.compile_modules import CompileModules, Tree
 from gitfs.errors import GitfsError
 from gitfs.tree.snapshot import GitLayer
-from highstate.compile.compiler import Bench
+from highstate.compile.compiler import Compilation
 from highstate.compile.verify import verify
 from highstate.memo.memo import Memo
 from highstate.memo.tracked import Read, Recorder
-from highstate.ports import NO_PORTS, Ports, RecordedFacts
+from highstate.ports import NO_PORTS, CompilePorts, RecordedFacts
 from highstate.targeting.top import TopResult
 from highstate.types import Minion, Pos, Problem, Stage, Value
 
@@ -69,20 +69,20 @@ def answer_case(
     minion = Minion(id=case.minion, grains={"id": case.minion, **(case.grains or {})})
     try:
         files = snapshot_of(roots, git_files)
-        bench = Bench(
+        bench = Compilation(
             files=files,
             pillar_files=snapshot_of(pillar_roots, git_pillar),
             minion=minion,
             settings=settings,
             memo=memo,
-            ports=Programs(tree=Tree(files), minion=minion, opts=settings.opts).over(_ports(case)),
+            ports=CompileModules(tree=Tree(files), minion=minion, opts=settings.opts).over(_ports(case)),
         )
         return _shown(bench, case, tuple(f"{folder} is no folder; it counts as empty" for folder in missing))
     except (GitfsError, OSError) as error:
         return Answer(errors=(_unreadable(f"the tree cannot be read: {error}"),))
 
 
-def _ports(case: Case) -> Ports:
+def _ports(case: Case) -> CompilePorts:
     """What the case may ask of the world: recorded facts, and what its options name."""
     ports = NO_PORTS
     if any((case.opts or {}).get(option) for option in _WORLD):
@@ -93,7 +93,7 @@ def _ports(case: Case) -> Ports:
     return replace(ports, facts=RecordedFacts(facts)) if facts else ports
 
 
-def _shown(bench: Bench, case: Case, remarks: tuple[str, ...]) -> Answer:
+def _shown(bench: Compilation, case: Case, remarks: tuple[str, ...]) -> Answer:
     pillar = bench.pillar(case.pillar)
     if pillar.errors:
         return Answer(errors=pillar.errors, remarks=remarks)
@@ -121,7 +121,7 @@ def _shown(bench: Bench, case: Case, remarks: tuple[str, ...]) -> Answer:
     return Answer(result=result, errors=errors, warnings=tuple(high.warnings), remarks=remarks)
 
 
-def _result(show: Show, low: list[dict[str, Value]], high: Mapping[str, Value], bench: Bench) -> Value:
+def _result(show: Show, low: list[dict[str, Value]], high: Mapping[str, Value], bench: Compilation) -> Value:
     match show:
         case "lowstate":
             return low
@@ -137,7 +137,7 @@ def _result(show: Show, low: list[dict[str, Value]], high: Mapping[str, Value], 
             assert_never(show)
 
 
-def _named(case: Case, bench: Bench) -> TopResult:
+def _named(case: Case, bench: Compilation) -> TopResult:
     saltenv = bench.settings.saltenv or "base"
     place = Pos(file="--sls", saltenv=saltenv, stage=Stage.TOP)
     return TopResult(matches={saltenv: case.names}, places={(saltenv, name): place for name in case.names})

@@ -19,7 +19,7 @@ from gitfs.tree.snapshot import GitLayer, Snapshot, directory_snapshot
 _ENVIRONMENT = re.compile(r"([A-Za-z0-9_.-]+)=(.+)", re.DOTALL)
 
 
-class BadTree(Exception):
+class TreeUnavailable(Exception):
     """A tree that cannot be had; the text says why."""
 
 
@@ -39,7 +39,9 @@ class GitTree:
         url, found, rest = address.rpartition("@")
         ref, _, root = rest.partition(":")
         if not found or not url or not ref:
-            raise BadTree(f"{text!r}: write [ENV=]URL@REF[:ROOT], as in https://example.org/states.git@main:salt")
+            raise TreeUnavailable(
+                f"{text!r}: write [ENV=]URL@REF[:ROOT], as in https://example.org/states.git@main:salt"
+            )
         return cls(saltenv=saltenv, url=url, ref=ref, root=root.strip("/"))
 
 
@@ -76,9 +78,9 @@ def fetch_layers(trees: Sequence[GitTree], mirrors: Path) -> list[tuple[str, Git
             commit = mirror.commit_of(tree.ref)
             layer = GitLayer.of(mirror.path, tree.url, commit, tree.root)
         except GitfsError as error:
-            raise BadTree(str(error)) from error
+            raise TreeUnavailable(str(error)) from error
         if not layer.tree:
-            raise BadTree(f"{tree.url}@{tree.ref} has no folder {tree.root!r}")
+            raise TreeUnavailable(f"{tree.url}@{tree.ref} has no folder {tree.root!r}")
         found.append((tree.saltenv, layer))
     return found
 

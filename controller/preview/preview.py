@@ -25,13 +25,13 @@ from controller.api.schema import (
     ServiceError,
 )
 from controller.build.compile_worker import CompiledMinion
-from controller.build.source_reconciler import Revisions
+from controller.build.source_reconciler import SourceReconciler
 from controller.observe.plan_text import change_views, count_states, plan_text, run_summary
-from controller.observe.redactor import Masks
+from controller.observe.redactor import Redactor
 from controller.reconcile.documents import Documents
-from controller.reconcile.plan import Plan, plan
-from controller.sessions.file_server import TreeFiles
-from controller.sessions.jobs import Calls
+from controller.reconcile.plan import PushPlan, plan
+from controller.sessions.file_server import FileServer
+from controller.sessions.jobs import Jobs
 from controller.store import MinionRecord, RunRecord
 from gitfs.errors import UnknownRef
 from gitfs.source import Source, Trees
@@ -48,7 +48,7 @@ class _Sides:
     """What both refs mean for the minions."""
 
     minions: list[str]
-    plans: dict[str, Plan] = field(default_factory=dict)
+    plans: dict[str, PushPlan] = field(default_factory=dict)
     """Of the minions for which something changes."""
     heads: dict[str, CompiledMinion] = field(default_factory=dict)
     broken: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -61,11 +61,11 @@ class Previews:
     """Makes previews."""
 
     source: Source
-    revisions: Revisions
+    revisions: SourceReconciler
     documents: Documents
-    calls: Calls
-    masks: Masks
-    files: TreeFiles
+    calls: Jobs
+    masks: Redactor
+    files: FileServer
     run_programs: bool
     """Whether `#!py` and `#!mako` of a head are run."""
 
@@ -112,7 +112,7 @@ class Previews:
             seconds=time.monotonic() - began,
         )
 
-    def _classes(self, plans: Mapping[str, Plan]) -> dict[str, list[str]]:
+    def _classes(self, plans: Mapping[str, PushPlan]) -> dict[str, list[str]]:
         """Minions by the text of their plan, the largest group first."""
         return _grouped({minion: plan_text(changes, self.masks.of(minion)) for minion, changes in plans.items()})
 

@@ -1,7 +1,7 @@
 """The decision: what is to be done for one minion now. Pure; `controller.reconcile.reconciler` carries it out.
 
-Level-triggered: the answer follows from the facts in `View` alone, whatever woke the loop, so that a crash at any
-point resumes by asking again. The order of the rules is the order of the text below.
+Level-triggered: the answer follows from the facts in `ObservedState` alone, whatever woke the loop, so that a crash at
+any point resumes by asking again. The order of the rules is the order of the text below.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class ObservedState:
     """All that the decision depends on."""
 
     connected: bool
@@ -93,7 +93,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class SendDesired:
     """Send the desired document as a patch."""
 
 
@@ -119,23 +119,23 @@ class Resend:
 
 
 @dataclass(frozen=True, slots=True)
-class Abandon:
+class TimeOutRun:
     """Close a run without a result: nothing was heard of it for too long. It counts as failed."""
 
     run_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class WakeAt:
+class RequeueAfter:
     """Nothing to do before this time (seconds since the epoch)."""
 
     time: float
 
 
-Instruction: TypeAlias = Offer | Apply | Remediate | Resend | Abandon | WakeAt
+Instruction: TypeAlias = SendDesired | Apply | Remediate | Resend | TimeOutRun | RequeueAfter
 
 
-def reconcile(view: View, policy: Policy, now: float, *, run_timeout: float = 3600.0) -> list[Instruction]:
+def reconcile(view: ObservedState, policy: Policy, now: float, *, run_timeout: float = 3600.0) -> list[Instruction]:
     """What to do for a minion.
 
     `run_timeout`: seconds after which a run without a result is given up.
@@ -147,22 +147,22 @@ def reconcile(view: View, policy: Policy, now: float, *, run_timeout: float = 36
     return _offer(view) + _next_run(view, policy, now)
 
 
-def _with_open_run(view: View, run: OpenRun, now: float, run_timeout: float) -> list[Instruction]:
+def _with_open_run(view: ObservedState, run: OpenRun, now: float, run_timeout: float) -> list[Instruction]:
     if now >= run.asked_at + run_timeout:
-        return [Abandon(run.run_id)]
+        return [TimeOutRun(run.run_id)]
     # One run at a time, and no newer document before its result is there: the minion may have to take it up again,
     # and what it did decides what the next run has to look at.
     resume: list[Instruction] = [] if run.sent else [Resend(run.run_id)]
     if run.digest == view.desired:
         resume = _offer(view) + resume
-    return [*resume, WakeAt(run.asked_at + run_timeout)]
+    return [*resume, RequeueAfter(run.asked_at + run_timeout)]
 
 
-def _offer(view: View) -> list[Instruction]:
-    return [Offer()] if view.held != view.desired and view.offered != view.generation else []
+def _offer(view: ObservedState) -> list[Instruction]:
+    return [SendDesired()] if view.held != view.desired and view.offered != view.generation else []
 
 
-def _next_run(view: View, policy: Policy, now: float) -> list[Instruction]:
+def _next_run(view: ObservedState, policy: Policy, now: float) -> list[Instruction]:
     if view.paused:
         return []
     if view.applied != view.desired:
@@ -175,14 +175,14 @@ def _next_run(view: View, policy: Policy, now: float) -> list[Instruction]:
     return []
 
 
-def _apply(view: View, policy: Policy, now: float) -> list[Instruction]:
+def _apply(view: ObservedState, policy: Policy, now: float) -> list[Instruction]:
     if policy.apply == "manual":
         return []  # `saltern sync` starts the run
     last = view.last_run
     if last is not None and not last.good and last.digest == view.desired:
         again = last.finished_at + backoff(last.failures)
         if now < again:
-            return [WakeAt(again)]
+            return [RequeueAfter(again)]
     # After a bad end nobody knows which chunks were reached, so everything is looked at.
     whole = policy.push == "whole" or not view.applied or (last is not None and not last.good)
     return [Apply(whole)]
@@ -190,7 +190,7 @@ def _apply(view: View, policy: Policy, now: float) -> list[Instruction]:
 
 def _remediate(drift: Drift, now: float) -> list[Instruction]:
     again = drift.remediated_at + (backoff(drift.remediations) if drift.remediations > 1 else 0.0)
-    return [WakeAt(again)] if now < again else [Remediate(drift.run_id)]
+    return [RequeueAfter(again)] if now < again else [Remediate(drift.run_id)]
 
 
 def backoff(failures: int) -> float:
@@ -198,7 +198,7 @@ def backoff(failures: int) -> float:
     return float(min(3600, 30 * 2 ** min(max(failures, 1) - 1, 10)))
 
 
-def sync_of(view: View) -> Sync:
+def sync_of(view: ObservedState) -> Sync:
     """The minion's sync status."""
     if view.paused:
         return Sync.PAUSED
@@ -211,7 +211,7 @@ def sync_of(view: View) -> Sync:
     return Sync.SYNCED if view.applied == view.desired else Sync.OUT_OF_SYNC
 
 
-def health_of(view: View) -> Health:
+def health_of(view: ObservedState) -> Health:
     """The minion's health; the worst that is known."""
     if not view.connected:
         return Health.UNREACHABLE

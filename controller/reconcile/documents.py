@@ -10,7 +10,7 @@ import msgspec
 from controller.store import Store
 from highstate.desired import Desired
 from wire import patch
-from wire.messages import Desire
+from wire.messages import DesiredUpdate
 
 
 class Documents:
@@ -46,11 +46,11 @@ class Documents:
             raise LookupError(f"no document {digest}")
         return Desired.from_document(document)
 
-    def desire(self, generation: int, digest: str, held: str) -> Desire:
+    def desire(self, generation: int, digest: str, held: str) -> DesiredUpdate:
         """The message that takes a minion from what it holds to a document of the store."""
         new, old = self.document(digest), self.document(held)
         if new is None:
             raise LookupError(f"no document {digest}")
         if old is None:
-            return Desire(generation=generation, base="", digest=digest, patch=["v", new])
-        return Desire(generation=generation, base=held, digest=digest, patch=patch.diff(old, new))
+            return DesiredUpdate(generation=generation, base="", digest=digest, patch=["v", new])
+        return DesiredUpdate(generation=generation, base=held, digest=digest, patch=patch.diff(old, new))

@@ -38,7 +38,7 @@ class _Link:
     target: str
 
 
-class Kind(enum.Enum):
+class ChangeKind(enum.Enum):
     """How a chunk is touched."""
 
     ADDED = "added"
@@ -61,7 +61,7 @@ class FieldChange:
 class ChunkChange:
     """One chunk that a push touches."""
 
-    kind: Kind
+    kind: ChangeKind
     key: str
     chunk: Chunk
     """The new one; the old one when removed."""
@@ -77,7 +77,7 @@ class ChunkChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class PushPlan:
     """The difference, in the order of the new document (removed chunks last), and what it takes to apply it."""
 
     changes: tuple[ChunkChange, ...] = ()
@@ -90,7 +90,7 @@ class Plan:
         return not self.changes
 
 
-def plan(old: Desired | None, new: Desired) -> Plan:
+def plan(old: Desired | None, new: Desired) -> PushPlan:
     """The difference between what was applied and what is desired.
 
     Args:
@@ -107,12 +107,12 @@ def plan(old: Desired | None, new: Desired) -> Plan:
     links = list(_links(new.chunks))
     changes |= _retriggered(changes, links, new.chunks)
     removed = [
-        ChunkChange(kind=Kind.REMOVED, key=key, chunk=old.chunks[key])
+        ChunkChange(kind=ChangeKind.REMOVED, key=key, chunk=old.chunks[key])
         for identity, key in before.items()
         if old and identity not in after
     ]
     shown = [changes[key] for key in new.chunks if key in changes]
-    return Plan(changes=(*shown, *removed), run=_closure(changes, links, new.chunks))
+    return PushPlan(changes=(*shown, *removed), run=_closure(changes, links, new.chunks))
 
 
 def _by_identity(chunks: Mapping[str, Chunk]) -> dict[tuple[str, str, str, int], str]:
@@ -129,12 +129,12 @@ def _by_identity(chunks: Mapping[str, Chunk]) -> dict[tuple[str, str, str, int],
 def _compare(old: Desired | None, old_key: str | None, new: Desired, key: str) -> ChunkChange | None:
     chunk = new.chunks[key]
     if old is None or old_key is None:
-        return ChunkChange(kind=Kind.ADDED, key=key, chunk=chunk)
+        return ChunkChange(kind=ChangeKind.ADDED, key=key, chunk=chunk)
     fields = _fields(old.chunks[old_key], chunk)
     if fields:
-        return ChunkChange(kind=Kind.CHANGED, key=key, chunk=chunk, fields=fields)
+        return ChunkChange(kind=ChangeKind.CHANGED, key=key, chunk=chunk, fields=fields)
     if old.contents.get(old_key) != new.contents.get(key):
-        return ChunkChange(kind=Kind.CONTENT, key=key, chunk=chunk)
+        return ChunkChange(kind=ChangeKind.CONTENT, key=key, chunk=chunk)
     return None
 
 
@@ -175,7 +175,7 @@ def _retriggered(
             if key not in changes and touched not in because.setdefault(key, []):
                 because[key].append(touched)
     return {
-        key: ChunkChange(kind=Kind.RETRIGGERED, key=key, chunk=chunks[key], because=tuple(causes))
+        key: ChunkChange(kind=ChangeKind.RETRIGGERED, key=key, chunk=chunks[key], because=tuple(causes))
         for key, causes in because.items()
     }
 

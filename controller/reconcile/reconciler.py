@@ -15,27 +15,27 @@ from typing import assert_never
 
 import structlog
 
-from controller.jids import RunIds
+from controller.jids import Jids
 from controller.observe.metrics import Metrics
 from controller.observe.plan_text import headline
 from controller.reconcile.decision import (
-    Abandon,
     Apply,
     Drift,
     Instruction,
     LastRun,
-    Offer,
+    ObservedState,
     OpenRun,
     Remediate,
+    RequeueAfter,
     Resend,
-    View,
-    WakeAt,
+    SendDesired,
+    TimeOutRun,
     reconcile,
 )
 from controller.reconcile.documents import Documents
 from controller.reconcile.plan import plan
 from controller.reconcile.policy import Policy
-from controller.sessions.sessions import Fleet, Link
+from controller.sessions.sessions import Session, Sessions
 from controller.store import AppliedRecord, DesiredRecord, RunRecord, StatusRow, Store, StoreError
 from reactors.bus import Bus
 from wire.messages import Run, RunKind, ToMinion
@@ -51,7 +51,7 @@ GOOD = frozenset({"ok", "changed"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class RunRequest:
     """A run to start, as far as whoever asks for it decides."""
 
     kind: RunKind
@@ -72,16 +72,16 @@ class _Streak:
 
 
 @dataclass(slots=True, kw_only=True)
-class Loop:
+class Reconciler:
     """The work queue of a controller and the hands that carry out instructions."""
 
     store: Store
-    fleet: Fleet
+    fleet: Sessions
     server: Server
     documents: Documents
     bus: Bus
     metrics: Metrics
-    ids: RunIds
+    ids: Jids
     clock: Callable[[], float]
     run_timeout: float
     policy: Policy = field(default_factory=Policy)
@@ -147,11 +147,11 @@ class Loop:
 
     # --- what is so ---
 
-    def view(self, row: StatusRow) -> View:
+    def view(self, row: StatusRow) -> ObservedState:
         """The facts about one minion."""
         minion, link = row.minion.id, self.fleet.link(row.minion.id)
         desired = row.desired
-        return View(
+        return ObservedState(
             connected=link is not None,
             paused=row.minion.paused,
             broken=bool(desired and desired.errors),
@@ -200,19 +200,19 @@ class Loop:
         if link is None:
             return  # it went away while its instructions were carried out; its next Hello wakes us
         match instruction:
-            case Offer():
+            case SendDesired():
                 self._offer(row, link)
             case Apply(whole=whole):
                 self._apply(row, link, whole)
             case Remediate(cause=cause):
                 streak = self._remediations.setdefault(minion, _Streak())
                 streak.count, streak.at = streak.count + 1, now
-                self.start(row, link, Order(kind="remediate", keys=None, cause=f"drift {cause}"))
+                self.start(row, link, RunRequest(kind="remediate", keys=None, cause=f"drift {cause}"))
             case Resend(run_id=run_id):
                 self._resend(run_id, link)
-            case Abandon(run_id=run_id):
+            case TimeOutRun(run_id=run_id):
                 self._abandon(run_id, now)
-            case WakeAt(time=time):
+            case RequeueAfter(time=time):
                 self._wake_at(minion, time)
             case _:
                 assert_never(instruction)
@@ -225,7 +225,7 @@ class Loop:
             self.metrics.run_ended(run.kind, "lost", now - run.created)
             self.ended(run, "lost")
 
-    def _offer(self, row: StatusRow, link: Link) -> None:
+    def _offer(self, row: StatusRow, link: Session) -> None:
         desired = row.desired
         if desired is None:
             return
@@ -233,22 +233,22 @@ class Loop:
         self._send(link, message)
         link.offered = desired.generation
 
-    def _apply(self, row: StatusRow, link: Link, whole: bool) -> None:
+    def _apply(self, row: StatusRow, link: Session, whole: bool) -> None:
         desired = row.desired
         if desired is None:
             return
         if whole or row.applied is None:
-            self.start(row, link, Order(kind="apply", keys=None, cause=f"revision {row.attempted_label}"))
+            self.start(row, link, RunRequest(kind="apply", keys=None, cause=f"revision {row.attempted_label}"))
             return
         changes = plan(self.documents.desired(row.applied.digest), self.documents.desired(desired.digest))
         if changes.run:
-            order = Order(kind="apply", keys=changes.run, cause=f"revision {row.attempted_label}")
+            order = RunRequest(kind="apply", keys=changes.run, cause=f"revision {row.attempted_label}")
             self.start(row, link, order, note=headline(changes))
             return
         # The document is new and nothing in it is to be run (a pillar key that no chunk uses, a removed chunk).
         self._applied(minion=row.minion.id, document=desired, outcome="ok", run_id="")
 
-    def sync(self, row: StatusRow, link: Link, *, whole: bool, test: bool) -> RunRecord | None:
+    def sync(self, row: StatusRow, link: Session, *, whole: bool, test: bool) -> RunRecord | None:
         """Start at once what a person asks for; None when nothing is pending. A test changes nothing.
 
         Args:
@@ -269,9 +269,11 @@ class Loop:
                 keys = plan(self.documents.desired(applied.digest), self.documents.desired(desired.digest)).run
         if link.held != desired.digest and link.offered != desired.generation:
             self._offer(row, link)
-        return self.start(row, link, Order(kind="preview" if test else "apply", keys=keys, cause="sync", test=test))
+        return self.start(
+            row, link, RunRequest(kind="preview" if test else "apply", keys=keys, cause="sync", test=test)
+        )
 
-    def start(self, row: StatusRow, link: Link, order: Order, *, note: str = "") -> RunRecord:
+    def start(self, row: StatusRow, link: Session, order: RunRequest, *, note: str = "") -> RunRecord:
         """Record a run of the desired document and ask the minion for it. The record comes first: a crash resumes."""
         desired = row.desired
         if desired is None:
@@ -301,12 +303,12 @@ class Loop:
         self._send_run(run, link)
         return run
 
-    def _resend(self, run_id: str, link: Link) -> None:
+    def _resend(self, run_id: str, link: Session) -> None:
         run = self.store.run(run_id)
         if run is not None:
             self._send_run(run, link)
 
-    def _send_run(self, run: RunRecord, link: Link) -> None:
+    def _send_run(self, run: RunRecord, link: Session) -> None:
         self._send(
             link,
             Run(
@@ -320,7 +322,7 @@ class Loop:
         )
         link.sent.add(run.run_id)
 
-    def _send(self, link: Link, message: ToMinion) -> None:
+    def _send(self, link: Session, message: ToMinion) -> None:
         self.metrics.sent(type(message).__name__)
         self.server.send(link.key, message)
 
@@ -362,7 +364,7 @@ class Loop:
             self.metrics.push_applied(max(0.0, self.clock() - known.first_seen))
 
 
-def _open_run(run: RunRecord | None, link: Link | None) -> OpenRun | None:
+def _open_run(run: RunRecord | None, link: Session | None) -> OpenRun | None:
     if run is None:
         return None
     return OpenRun(

@@ -13,12 +13,12 @@ from controller.api import schema
 from controller.api.schema import ServiceError
 from controller.observe.metrics import MinionSample
 from controller.observe.plan_text import change_views, plan_text, progress_text, short
-from controller.observe.redactor import Masks
-from controller.reconcile.decision import Health, Sync, View, health_of, sync_of
+from controller.observe.redactor import Redactor
+from controller.reconcile.decision import Health, ObservedState, Sync, health_of, sync_of
 from controller.reconcile.documents import Documents
-from controller.reconcile.plan import Plan, plan
-from controller.reconcile.reconciler import Loop
-from controller.sessions.sessions import Fleet
+from controller.reconcile.plan import PushPlan, plan
+from controller.reconcile.reconciler import Reconciler
+from controller.sessions.sessions import Sessions
 from controller.store import RunRecord, StatusRow, Store
 from highstate.types import Problem
 
@@ -28,10 +28,10 @@ class Status:
     """Answers about minions and runs."""
 
     store: Store
-    fleet: Fleet
-    loop: Loop
+    fleet: Sessions
+    loop: Reconciler
     documents: Documents
-    masks: Masks
+    masks: Redactor
 
     def minions(self, ids: Sequence[str] | None = None) -> list[schema.MinionStatus]:
         """One status a minion, sorted by id; None: all."""
@@ -129,7 +129,7 @@ class Status:
             volatile=tuple(reads),
         )
 
-    def pending(self, row: StatusRow) -> Plan | None:
+    def pending(self, row: StatusRow) -> PushPlan | None:
         """What stands between the applied and the desired document; None when nothing does."""
         if row.desired is None or not row.desired.generation:
             return None
@@ -197,7 +197,7 @@ def _owing(owed: Sequence[str]) -> str:
     return f"still to act on a change: {owed[0]}{more}" if owed else ""
 
 
-def _message(row: StatusRow, view: View, errors: Sequence[str]) -> str:
+def _message(row: StatusRow, view: ObservedState, errors: Sequence[str]) -> str:
     """The one thing to know."""
     if errors:
         more = f" (+{len(errors) - 1} more)" if len(errors) > 1 else ""

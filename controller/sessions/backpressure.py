@@ -19,7 +19,7 @@ LOW = 2_000
 """Deliveries that still wait when reading goes on."""
 
 
-class Intake:
+class Backpressure:
     """Gives batches to the loop.
 
     Args:

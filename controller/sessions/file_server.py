@@ -12,7 +12,7 @@ from gitfs.tree.snapshot import Snapshot
 from wire.messages import BLOB_CHUNK, Blob, FileFound, FileList, FindFile, GetBlob, ListFiles
 
 
-class TreeFiles:
+class FileServer:
     """The snapshots that minions may still ask about: the live one first, then the ones before and previews.
 
     Args:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, overload
 
 from controller.api.schema import CallProgress, CallReturn
-from controller.jids import RunIds
+from controller.jids import Jids
 from controller.observe.metrics import Metrics
 from controller.observe.plan_text import progress_text
-from controller.sessions.sessions import Fleet
+from controller.sessions.sessions import Sessions
 from controller.store import RunRecord, Store
 from wire.messages import Call, RunProgress, RunResult, ToMinion
 from wire.server.server import Server
@@ -31,13 +31,13 @@ DEADLINE = 3600.0
 
 
 @dataclass(slots=True, kw_only=True)
-class Calls:
+class Jobs:
     """Sends messages that ask for a result, and waits."""
 
     store: Store
-    fleet: Fleet
+    fleet: Sessions
     server: Server
-    ids: RunIds
+    ids: Jids
     metrics: Metrics
     clock: Callable[[], float]
     waiters: dict[str, asyncio.Future[RunResult]]

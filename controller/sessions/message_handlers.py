@@ -14,43 +14,43 @@ from typing import assert_never
 
 import structlog
 
-from controller.build.fact_queries import LiveFacts
-from controller.build.mine import GET, MineRefused, Mines
+from controller.build.fact_queries import FactQueries
+from controller.build.mine import GET, MineRefused, MineStore
 from controller.observe.metrics import Metrics
 from controller.observe.plan_text import count_states, progress_data, run_summary
-from controller.observe.redactor import Masks
-from controller.reconcile.reconciler import Loop
-from controller.sessions.file_server import TreeFiles
-from controller.sessions.sessions import Fleet, Keyring, Link, Progress
+from controller.observe.redactor import Redactor
+from controller.reconcile.reconciler import Reconciler
+from controller.sessions.file_server import FileServer
+from controller.sessions.sessions import KeyRegistry, Progress, Session, Sessions
 from controller.store import RunRecord, Store, StoreError
 from highstate.types import Minion
 from reactors.bus import Bus
 from wire.messages import (
     PROTOCOL,
-    Alive,
     Bye,
     FactAnswers,
+    FactQuery,
     FindFile,
     GetBlob,
     GetMine,
     Grains,
     Held,
     Hello,
+    HelloAck,
+    KeepAlive,
     KeyRequest,
     KeyState,
     ListFiles,
     Mine,
     MineEntry,
     MineFound,
-    NeedWhole,
-    Question,
     Refused,
     ResultAck,
+    ResyncRequired,
     RunProgress,
     RunResult,
     RunStarted,
     ToMinion,
-    Welcome,
 )
 from wire.server.server import Server
 from wire.server.types import Delivery, Gone, Incoming, Refusal
@@ -70,7 +70,7 @@ MOST_PROGRESS = 16
 
 
 @dataclass(slots=True, kw_only=True)
-class Inbox:
+class MessageHandlers:
     """Handles what comes from the wire.
 
     `recompile` is told of minions that have to be compiled anew, and must return at once; `live_revision` gives the
@@ -78,16 +78,16 @@ class Inbox:
     """
 
     store: Store
-    fleet: Fleet
-    keyring: Keyring
+    fleet: Sessions
+    keyring: KeyRegistry
     server: Server
-    loop: Loop
+    loop: Reconciler
     bus: Bus
     metrics: Metrics
-    files: TreeFiles
-    facts: LiveFacts
-    mines: Mines
-    masks: Masks
+    files: FileServer
+    facts: FactQueries
+    mines: MineStore
+    masks: Redactor
     clock: Callable[[], float]
     epoch: str
     alive_interval: float
@@ -138,14 +138,14 @@ class Inbox:
         link = self.fleet.link(incoming.id)
         if link is None or link.key != incoming.key:
             # From before our start: a new Hello says what it holds, then it goes on.
-            self._send(incoming.key, Welcome(epoch=self.epoch, alive_interval=self.alive_interval))
+            self._send(incoming.key, HelloAck(epoch=self.epoch, alive_interval=self.alive_interval))
             return
         link.seen = self.clock()
         self._from_link(link, message)
 
-    def _from_link(self, link: Link, message: object) -> None:
+    def _from_link(self, link: Session, message: object) -> None:
         match message:
-            case Alive(held=held, owed=owed):
+            case KeepAlive(held=held, owed=owed):
                 link.owed = owed
                 self._holds(link, _digest(held))
             case Held(digest=held):
@@ -155,7 +155,7 @@ class Inbox:
                 self.store.seen(link.minion, link.seen, grains=grains)
                 self.mines.changed()
                 self.recompile(link.minion)
-            case NeedWhole():
+            case ResyncRequired():
                 self._need_whole(link, message)
             case RunStarted(run_id=run_id):
                 self._started(link, run_id)
@@ -168,7 +168,7 @@ class Inbox:
             case Mine(entries=entries):
                 self._mine(link, entries)
             case GetMine(request=request, asked=asked):
-                said = self.mines.hear(Question(fun=GET, asked=asked), Minion(id=link.minion, grains=link.grains))
+                said = self.mines.hear(FactQuery(fun=GET, asked=asked), Minion(id=link.minion, grains=link.grains))
                 self._send(link.key, MineFound(request=request, answer=said.answer))
             case FindFile() | ListFiles() | GetBlob():
                 self._send(link.key, self.files.answer(message))
@@ -177,7 +177,7 @@ class Inbox:
             case _:
                 log.warning("a message of no use here", minion=link.minion, kind=type(message).__name__)
 
-    def _mine(self, link: Link, entries: dict[str, MineEntry]) -> None:
+    def _mine(self, link: Session, entries: dict[str, MineEntry]) -> None:
         try:
             self.mines.put(link.minion, entries)
         except MineRefused as error:
@@ -208,8 +208,8 @@ class Inbox:
         known = self.store.minion(minion)
         held, session = _digest(message.held), message.session[:64]
         self.store.seen(minion, now, grains=message.grains, session=session, held=held)
-        self.fleet.connect(Link(minion=minion, key=key, session=session, grains=message.grains, seen=now, held=held))
-        self._send(key, Welcome(epoch=self.epoch, alive_interval=self.alive_interval))
+        self.fleet.connect(Session(minion=minion, key=key, session=session, grains=message.grains, seen=now, held=held))
+        self._send(key, HelloAck(epoch=self.epoch, alive_interval=self.alive_interval))
         desired = self.store.desired(minion)
         # What did not compile may have lacked an answer of this very minion.
         compiled = desired is not None and desired.revision == self.live_revision() and not desired.errors
@@ -221,7 +221,7 @@ class Inbox:
             log.info("connected", minion=minion)
         self.loop.wake([minion])
 
-    def _gone(self, link: Link | None, why: str) -> None:
+    def _gone(self, link: Session | None, why: str) -> None:
         if link is not None:
             self.store.seen(link.minion, link.seen, held=link.held)
             self.bus.publish(f"saltern/minion/{link.minion}/gone", {"id": link.minion, "why": why})
@@ -232,13 +232,13 @@ class Inbox:
         for link in self.fleet.silent(since):
             self._gone(self.fleet.disconnect(link.minion), "silent")
 
-    def _holds(self, link: Link, held: str) -> None:
+    def _holds(self, link: Session, held: str) -> None:
         if link.held != held:
             link.held = held
             self.store.seen(link.minion, link.seen, held=held)
             self.loop.wake([link.minion])
 
-    def _need_whole(self, link: Link, message: NeedWhole) -> None:
+    def _need_whole(self, link: Session, message: ResyncRequired) -> None:
         link.held, link.offered = _digest(message.held), 0
         open_run = next(iter(self.store.open_runs(link.minion)), None)
         if open_run is not None:
@@ -254,12 +254,12 @@ class Inbox:
 
     # --- results ---
 
-    def _started(self, link: Link, run_id: str) -> None:
+    def _started(self, link: Session, run_id: str) -> None:
         run = self.store.run(run_id)
         if run is not None and run.minion == link.minion:
             self.store.start_run(run_id, link.seen)
 
-    def _progressed(self, link: Link, message: RunProgress) -> None:
+    def _progressed(self, link: Session, message: RunProgress) -> None:
         """Pass on how far a run is: of a minion's own runs, and no more often than a minion has reason to say it."""
         run_id = message.run_id
         if run_id in link.progress:
@@ -277,7 +277,7 @@ class Inbox:
             watcher(message)
         self.bus.publish(f"salt/job/{run_id}/prog/{link.minion}/{message.done}", progress_data(link.minion, message))
 
-    def _result(self, link: Link, result: RunResult) -> None:
+    def _result(self, link: Session, result: RunResult) -> None:
         run = self.store.run(result.run_id)
         own_id = {"drift": _DRIFT_ID, "call": _SCHEDULED_ID}.get(result.kind)
         if run is None and own_id is not None and own_id.fullmatch(result.run_id):
@@ -289,7 +289,7 @@ class Inbox:
             self._end(run, self.masks.result(link.minion, result))
         self._send(link.key, ResultAck(run_id=result.run_id))
 
-    def _own_run(self, link: Link, result: RunResult) -> RunRecord:
+    def _own_run(self, link: Session, result: RunResult) -> RunRecord:
         applied = self.store.applied(link.minion)
         run = RunRecord(
             run_id=result.run_id,

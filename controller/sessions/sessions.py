@@ -1,7 +1,7 @@
 """Who is there: the keys as the wire asks for them, and the connections of this epoch. In memory only.
 
 The store remembers minions for good; this forgets with the process, which is why a restart asks every minion for a
-new `Hello`. `Keyring` is read from the socket thread, everything else lives on the loop.
+new `Hello`. `KeyRegistry` is read from the socket thread, everything else lives on the loop.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from wire.messages import RunProgress
 from wire.server.types import Identity
 
 
-class Keyring:
+class KeyRegistry:
     """The `wire.Registry`: key -> who that is. Replaced whole on each change, so that readers need no lock."""
 
     def __init__(self, records: Iterable[KeyRecord] = ()) -> None:
@@ -44,7 +44,7 @@ class Progress:
 
 
 @dataclass(slots=True, kw_only=True)
-class Link:
+class Session:
     """A connected minion."""
 
     minion: str
@@ -65,33 +65,33 @@ class Link:
     """By run id."""
 
 
-class Fleet:
+class Sessions:
     """The links, by minion id and by key."""
 
     def __init__(self) -> None:
-        self._links: dict[str, Link] = {}
+        self._links: dict[str, Session] = {}
         self.version = 0
         """Another one whenever somebody comes or goes."""
         self._minion_of: dict[str, str] = {}
 
-    def __iter__(self) -> Iterator[Link]:
+    def __iter__(self) -> Iterator[Session]:
         return iter(tuple(self._links.values()))
 
     def __len__(self) -> int:
         return len(self._links)
 
-    def link(self, minion: str) -> Link | None:
+    def link(self, minion: str) -> Session | None:
         """The connection of a minion, None when it has none."""
         return self._links.get(minion)
 
-    def connect(self, link: Link) -> None:
+    def connect(self, link: Session) -> None:
         """A minion said Hello: this connection replaces the one before, and what was sent there may be lost."""
         self.disconnect(link.minion)
         self.version += 1
         self._links[link.minion] = link
         self._minion_of[link.key] = link.minion
 
-    def disconnect(self, minion: str) -> Link | None:
+    def disconnect(self, minion: str) -> Session | None:
         """Forget a connection; what it was, None when there was none."""
         link = self._links.pop(minion, None)
         if link is not None:
@@ -99,11 +99,11 @@ class Fleet:
             self._minion_of.pop(link.key, None)
         return link
 
-    def lost(self, key: str) -> Link | None:
+    def lost(self, key: str) -> Session | None:
         """The peer with this key is gone."""
         minion = self._minion_of.get(key)
         return self.disconnect(minion) if minion else None
 
-    def silent(self, since: float) -> list[Link]:
+    def silent(self, since: float) -> list[Session]:
         """Links of which nothing was heard since a time (seconds since the epoch)."""
         return [link for link in self._links.values() if link.seen < since]

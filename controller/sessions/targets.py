@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controller.api.schema import ServiceError, Target
+from controller.api.schema import ServiceError, TargetExpression
 from controller.reconcile.documents import Documents
 from controller.store import Store
 from highstate.targeting.match import BadTarget, match_minion, parse_target
@@ -22,7 +22,7 @@ class Targets:
     documents: Documents
     nodegroups: dict[str, str]
 
-    def select(self, target: Target) -> list[str]:
+    def select(self, target: TargetExpression) -> list[str]:
         """Ids of the accepted minions that match, sorted; ServiceError when that is nobody."""
         try:
             parse_target(target.expression, kind=target.kind, nodegroups=self.nodegroups)

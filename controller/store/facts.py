@@ -9,7 +9,7 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select
 
 from controller.store.records import FactRecord
 from controller.store.schema import facts, minions
-from wire.messages import FactAnswer, Question
+from wire.messages import FactAnswer, FactQuery
 
 _DECODER = msgspec.msgpack.Decoder(FactAnswer)
 
@@ -22,7 +22,7 @@ def of(connection: Connection, minion_ids: Collection[str] | None) -> dict[str, 
     found: dict[str, list[FactRecord]] = {}
     for row in connection.execute(query):
         if minion_ids is None or row.minion in minion_ids:
-            question = Question(fun=row.fun, asked=row.asked)
+            question = FactQuery(fun=row.fun, asked=row.asked)
             record = FactRecord(question=question, answer=_DECODER.decode(row.answer), at=row.at)
             found.setdefault(row.minion, []).append(record)
     return found
@@ -34,7 +34,7 @@ def of_function(connection: Connection, fun: str) -> list[tuple[str, FactRecord]
     return [
         (
             row.minion,
-            FactRecord(question=Question(fun=fun, asked=row.asked), answer=_DECODER.decode(row.answer), at=row.at),
+            FactRecord(question=FactQuery(fun=fun, asked=row.asked), answer=_DECODER.decode(row.answer), at=row.at),
         )
         for row in connection.execute(query)
     ]
@@ -50,7 +50,7 @@ def functions(connection: Connection, minion_ids: Collection[str] | None) -> dic
     return found
 
 
-def put(connection: Connection, minion_id: str, answers: Mapping[Question, FactAnswer], now: float) -> None:
+def put(connection: Connection, minion_id: str, answers: Mapping[FactQuery, FactAnswer], now: float) -> None:
     """Keep answers in the place of earlier ones; nothing of a minion that was forgotten meanwhile."""
     if connection.scalar(select(minions.c.id).where(minions.c.id == minion_id)) is None or not answers:
         return
@@ -68,7 +68,7 @@ def put(connection: Connection, minion_id: str, answers: Mapping[Question, FactA
     connection.execute(insert(facts), rows)
 
 
-def drop(connection: Connection, minion_id: str, questions: Sequence[Question]) -> None:
+def drop(connection: Connection, minion_id: str, questions: Sequence[FactQuery]) -> None:
     """Forget the answers to some questions."""
     if questions:
         gone = delete(facts).where(

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, and_, delete, exists, func, insert, or_,
 from sqlalchemy.exc import IntegrityError
 
 from controller.store.errors import KeyConflict, KeyUnknown, TooManyKeys
-from controller.store.records import KeyRecord, KeyState
+from controller.store.records import KeyRecord, KeyStatus
 from controller.store.schema import keys
 from wire.keys import fingerprint
 
@@ -57,7 +57,7 @@ def find(connection: Connection, name: str) -> list[KeyRecord]:
     return [_record(row) for row in connection.execute(_rows.where(named).order_by(keys.c.first_seen))]
 
 
-def set_state(connection: Connection, name: str, state: KeyState, now: float) -> KeyRecord:
+def set_state(connection: Connection, name: str, state: KeyStatus, now: float) -> KeyRecord:
     """Accept, reject or put back a key, named by id, fingerprint or public key."""
     record = _the_one(find(connection, name), name, state)
     change = update(keys).where(keys.c.public_key == record.public_key).values(state=state, changed=now)
@@ -82,7 +82,7 @@ def remove(connection: Connection, name: str) -> list[KeyRecord]:
     return found
 
 
-def _the_one(found: Sequence[KeyRecord], name: str, state: KeyState) -> KeyRecord:
+def _the_one(found: Sequence[KeyRecord], name: str, state: KeyStatus) -> KeyRecord:
     """An id may have several keys; then the one that this change is about must be clear."""
     if not found:
         raise KeyUnknown(f"there is no key of {name!r}")

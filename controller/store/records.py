@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from highstate.types import Problem
-from wire.messages import FactAnswer, Question, RunKind
+from wire.messages import FactAnswer, FactQuery, RunKind
 
-KeyState: TypeAlias = Literal["pending", "accepted", "rejected"]
+KeyStatus: TypeAlias = Literal["pending", "accepted", "rejected"]
 RunState: TypeAlias = Literal["requested", "started", "finished", "superseded"]
 
 
@@ -22,7 +22,7 @@ class KeyRecord:
 
     public_key: str
     id: str
-    state: KeyState
+    state: KeyStatus
     fingerprint: str
     first_seen: float
     changed: float
@@ -88,7 +88,7 @@ class DesiredRecord:
 class FactRecord:
     """What a function of the live machine gave when it was asked last."""
 
-    question: Question
+    question: FactQuery
     answer: FactAnswer
     at: float
 

@@ -19,14 +19,14 @@ from controller.store.records import (
     DesiredRecord,
     FactRecord,
     KeyRecord,
-    KeyState,
+    KeyStatus,
     MinionRecord,
     RevisionRecord,
     RunRecord,
     StatusRow,
 )
 from controller.store.schema import runs as run_table
-from wire.messages import FactAnswer, MineEntry, Question
+from wire.messages import FactAnswer, FactQuery, MineEntry
 
 
 class Store:
@@ -69,7 +69,7 @@ class Store:
         with self._database.transaction() as connection:
             return keys.every(connection)
 
-    def set_key_state(self, name: str, state: KeyState, now: float) -> KeyRecord:
+    def set_key_state(self, name: str, state: KeyStatus, now: float) -> KeyRecord:
         """Accept or reject a key by id, fingerprint or public key. KeyUnknown; KeyConflict when it is not clear."""
         with self._database.transaction() as connection:
             return keys.set_state(connection, name, state, now)
@@ -183,12 +183,12 @@ class Store:
         with self._database.transaction() as connection:
             return facts.functions(connection, minion_ids)
 
-    def put_facts(self, minion_id: str, answers: Mapping[Question, FactAnswer], now: float) -> None:
+    def put_facts(self, minion_id: str, answers: Mapping[FactQuery, FactAnswer], now: float) -> None:
         """Keep answers in the place of earlier ones."""
         with self._database.transaction() as connection:
             facts.put(connection, minion_id, answers, now)
 
-    def drop_facts(self, minion_id: str, questions: Sequence[Question]) -> None:
+    def drop_facts(self, minion_id: str, questions: Sequence[FactQuery]) -> None:
         """Forget answers."""
         with self._database.transaction() as connection:
             facts.drop(connection, minion_id, questions)

@@ -1,6 +1,6 @@
 """What user modules find when they import the common helpers of Salt, where Salt is not installed.
 
-`install_face` is called by the loader before the first user module. It puts a finder at the end of `sys.meta_path`:
+`install_finder` is called by the loader before the first user module. It puts a finder at the end of `sys.meta_path`:
 a Salt that is really there wins. What has no counterpart is an ImportError that says so.
 """
 
@@ -106,7 +106,7 @@ NAMES = tuple(sorted((*_PACKAGES, *_MODULES)))
 """What has something in it."""
 
 
-class _Face(MetaPathFinder, Loader):
+class _SaltFinder(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
@@ -171,7 +171,7 @@ def _missing_of(name: str) -> Callable[[str], Any]:
     return missing
 
 
-def install_face() -> None:
+def install_finder() -> None:
     """Have imports of `salt.*` answered here; once."""
-    if not any(isinstance(finder, _Face) for finder in sys.meta_path):
-        sys.meta_path.append(_Face())
+    if not any(isinstance(finder, _SaltFinder) for finder in sys.meta_path):
+        sys.meta_path.append(_SaltFinder())

@@ -13,7 +13,7 @@ from gitfs.config.live_policy import SignedBy
 from gitfs.config.settings import REF_TYPES
 from gitfs.transport.credentials import SecretFrom, parse_secret
 
-Reader: TypeAlias = Callable[[Any], Any]
+ValueReader: TypeAlias = Callable[[Any], Any]
 
 
 def text(value: Any) -> str:

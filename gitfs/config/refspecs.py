@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gitfs.errors import BadSettings
+from gitfs.errors import BadRemoteSettings
 
 DEFAULT = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
 PULL_REQUESTS = (
@@ -45,17 +45,17 @@ class Refspec:
 
 
 def parse_refspec(text: str, where: str) -> Refspec:
-    """The refspec that a configuration gives; BadSettings, beginning with `where`, when it has no meaning here."""
+    """The refspec of a configuration; BadRemoteSettings, beginning with `where`, when it has no meaning here."""
     source, colon, target = text.strip().removeprefix("+").partition(":")
     kind = next((prefix for prefix in _KINDS if target.startswith(prefix)), None)
     if not colon or kind is None or not source.startswith("refs/"):
-        raise BadSettings(
+        raise BadRemoteSettings(
             f"{where}: {text!r} must be like +refs/heads/*:refs/remotes/origin/* (a branch) or "
             "+refs/tags/*:refs/tags/* (a tag)"
         )
     name = target.removeprefix(kind)
     if source.count("*") > 1 or source.count("*") != name.count("*") or not _is_plain(source) or not _is_plain(name):
-        raise BadSettings(f"{where}: {text!r} needs one `*` on both sides, or none, and plain names around it")
+        raise BadRemoteSettings(f"{where}: {text!r} needs one `*` on both sides, or none, and plain names around it")
     return Refspec(source, _KINDS[kind] + name)
 
 

@@ -16,10 +16,10 @@ from typing import Any
 from gitfs.config import option_values as read
 from gitfs.config.live_policy import LivePolicy
 from gitfs.config.settings import GIT, ROOTS, Ignored, PerSaltenv, RemoteSettings, check_ref
-from gitfs.config.urls import Address, canonical, parse_url, redact
-from gitfs.errors import BadSettings
+from gitfs.config.urls import RemoteUrl, canonical, parse_url, redact
+from gitfs.errors import BadRemoteSettings
 
-_POLICY: dict[str, read.Reader] = {
+_POLICY: dict[str, read.ValueReader] = {
     "allow_rewind": read.flag,
     "minimum_age": read.seconds_or_none,
     "required_parents": read.count,
@@ -27,7 +27,7 @@ _POLICY: dict[str, read.Reader] = {
     "allowed_signers": read.file,
     "gpg_keyring": read.file,
 }
-_SHARED: dict[str, read.Reader] = {
+_SHARED: dict[str, read.ValueReader] = {
     "base": read.ref,
     "root": read.folder,
     "update_interval": read.seconds,
@@ -51,7 +51,7 @@ _SHARED: dict[str, read.Reader] = {
     "lfs": read.flag,
     **_POLICY,
 }
-_ONE_REMOTE: dict[str, read.Reader] = {"name": read.text, "all_saltenvs": read.text}
+_ONE_REMOTE: dict[str, read.ValueReader] = {"name": read.text, "all_saltenvs": read.text}
 _FILES_ALWAYS = {
     **_SHARED,
     "mountpoint": read.folder,
@@ -104,7 +104,7 @@ def pillar_includes(config: Mapping[str, Any]) -> bool:
     """`git_pillar_includes`: whether a pillar remote sees the files of the others."""
     value = config.get("git_pillar_includes", True)
     if not isinstance(value, bool):
-        raise BadSettings(f"git_pillar_includes must be true or false, not {value!r}")
+        raise BadRemoteSettings(f"git_pillar_includes must be true or false, not {value!r}")
     return value
 
 
@@ -115,7 +115,7 @@ def backends(config: Mapping[str, Any]) -> tuple[str, ...]:
     names = _parsed("fileserver_backend", read.names, config["fileserver_backend"])
     known = {"roots": ROOTS, "git": GIT, "gitfs": GIT}
     if unknown := [name for name in names if name not in known]:
-        raise BadSettings(f"fileserver_backend: there is no backend {unknown[0]!r} here, only gitfs and roots")
+        raise BadRemoteSettings(f"fileserver_backend: there is no backend {unknown[0]!r} here, only gitfs and roots")
     return tuple(dict.fromkeys(known[name] for name in names))
 
 
@@ -129,46 +129,46 @@ def ignored_files(config: Mapping[str, Any]) -> Ignored:
         try:
             re.compile(regex)
         except re.error as error:
-            raise BadSettings(f"file_ignore_regex: {regex!r} is no regular expression: {error}") from None
+            raise BadRemoteSettings(f"file_ignore_regex: {regex!r} is no regular expression: {error}") from None
     return Ignored(globs=found["file_ignore_glob"], regexes=found["file_ignore_regex"])
 
 
 def _pillar_remote(text: str, where: str, options: dict[str, Any]) -> RemoteSettings:
     words = text.split(None, 1)
     if len(words) not in (1, 2):
-        raise BadSettings(f"{where}: write `BRANCH URL` (or `__env__ URL`), not {redact(text)!r}")
+        raise BadRemoteSettings(f"{where}: write `BRANCH URL` (or `__env__ URL`), not {redact(text)!r}")
     default = options.pop("branch", "")
     branch, url = words if len(words) == 2 else (default, words[0])
     address = parse_url(url.strip(), where)
     saltenv = options.pop("env", None) or None
     if branch == "__env__":
         if saltenv:
-            raise BadSettings(f"{where}: `env` has no meaning with `__env__`, which gives each branch its own")
+            raise BadRemoteSettings(f"{where}: `env` has no meaning with `__env__`, which gives each branch its own")
         return _remote(address, where, options)
     if "all_saltenvs" in options:
-        raise BadSettings(f"{where}: `all_saltenvs` has a meaning with `__env__` only")
+        raise BadRemoteSettings(f"{where}: `all_saltenvs` has a meaning with `__env__` only")
     if not branch:
         return _remote(address, where, {**options, "only_base": True, "saltenv": saltenv})
     check_ref(branch, where)
     return _remote(address, where, {**options, "branch": branch, "saltenv": saltenv})
 
 
-def _remote(address: Address, where: str, options: dict[str, Any]) -> RemoteSettings:
+def _remote(address: RemoteUrl, where: str, options: dict[str, Any]) -> RemoteSettings:
     if address.scheme != "ssh":
         if address.user:
             options = {**options, "user": address.user}
         if address.password:
             options = {**options, "password": address.password}
     elif address.password:
-        raise BadSettings(f"{where}: ssh takes no password from a URL; use `privkey`, or an agent")
+        raise BadRemoteSettings(f"{where}: ssh takes no password from a URL; use `privkey`, or an agent")
     name = options.pop("name", "") or canonical(address.url)
     policy = LivePolicy(**{key: options.pop(key) for key in _POLICY if key in options})
     if policy.signed_by and not (policy.allowed_signers or policy.gpg_keyring):
-        raise BadSettings(f"{where}: `signed_by` needs keys: set `allowed_signers` (SSH) or `gpg_keyring` (GPG)")
+        raise BadRemoteSettings(f"{where}: `signed_by` needs keys: set `allowed_signers` (SSH) or `gpg_keyring` (GPG)")
     try:
         return RemoteSettings(name=name, url=address.url, policy=policy, **options)
-    except BadSettings as error:
-        raise BadSettings(f"{where}: {error}") from None
+    except BadRemoteSettings as error:
+        raise BadRemoteSettings(f"{where}: {error}") from None
 
 
 def _per_saltenv(value: Mapping[str, Any], where: str) -> tuple[PerSaltenv, ...]:
@@ -197,25 +197,25 @@ def _overlaid(everywhere: Sequence[PerSaltenv], own: Sequence[PerSaltenv]) -> tu
     return tuple(mapped.values())
 
 
-def _globals(config: Mapping[str, Any], prefix: str, options: Mapping[str, read.Reader]) -> dict[str, Any]:
+def _globals(config: Mapping[str, Any], prefix: str, options: Mapping[str, read.ValueReader]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in config.items():
         option = str(key).removeprefix(prefix)
         if not str(key).startswith(prefix) or key == "gitfs_remotes" or option in _WITHOUT_EFFECT:
             continue
         if option not in options:
-            raise BadSettings(_unknown(key, [prefix + name for name in options], option))
+            raise BadRemoteSettings(_unknown(key, [prefix + name for name in options], option))
         found[option] = _parsed(key, options[option], value)
     return found
 
 
-def _options(pairs: Mapping[str, Any], where: str, options: Mapping[str, read.Reader]) -> dict[str, Any]:
+def _options(pairs: Mapping[str, Any], where: str, options: Mapping[str, read.ValueReader]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs.items():
         if key in _WITHOUT_EFFECT:
             continue
         if key not in options:
-            raise BadSettings(f"{where}: {_unknown(str(key), list(options), str(key))}")
+            raise BadRemoteSettings(f"{where}: {_unknown(str(key), list(options), str(key))}")
         found[key] = _parsed(f"{where}: {key}", options[key], value)
     return found
 
@@ -224,11 +224,11 @@ def _without(options: Mapping[str, Any], names: Collection[str]) -> dict[str, An
     return {key: value for key, value in options.items() if key not in names}
 
 
-def _parsed(where: str, parse: read.Reader, value: Any) -> Any:
+def _parsed(where: str, parse: read.ValueReader, value: Any) -> Any:
     try:
         return parse(value)
     except ValueError as error:
-        raise BadSettings(f"{where} must be {error}, not a {type(value).__name__}") from None
+        raise BadRemoteSettings(f"{where} must be {error}, not a {type(value).__name__}") from None
 
 
 def _unknown(key: str, known: Sequence[str], option: str) -> str:
@@ -248,10 +248,10 @@ def _items(value: Any, where: str) -> Iterable[tuple[str, str, Mapping[str, Any]
         elif isinstance(entry, Mapping) and len(entry) == 1:
             text, options = next(iter(entry.items()))
             if options is None:
-                raise BadSettings(f"{place}: nothing stands below {redact(str(text))}; remove the colon after it")
+                raise BadRemoteSettings(f"{place}: nothing stands below {redact(str(text))}; remove the colon after it")
             yield place, str(text), _merged(options, f"{place} ({redact(str(text))})")
         else:
-            raise BadSettings(f"{place}: write a URL, or one URL with its options below it")
+            raise BadRemoteSettings(f"{place}: write a URL, or one URL with its options below it")
 
 
 def _merged(options: Any, where: str) -> dict[str, Any]:
@@ -259,7 +259,7 @@ def _merged(options: Any, where: str) -> dict[str, Any]:
     try:
         return read.merged(options)
     except ValueError as error:
-        raise BadSettings(f"{where}: {error}") from None
+        raise BadRemoteSettings(f"{where}: {error}") from None
 
 
 def _sequence(value: Any, where: str) -> Sequence[Any]:
@@ -267,7 +267,7 @@ def _sequence(value: Any, where: str) -> Sequence[Any]:
         return ()
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return value
-    raise BadSettings(f"{where} must be a list, not a {type(value).__name__}")
+    raise BadRemoteSettings(f"{where} must be a list, not a {type(value).__name__}")
 
 
 def _unique(remotes: Sequence[RemoteSettings], where: str) -> None:
@@ -275,4 +275,4 @@ def _unique(remotes: Sequence[RemoteSettings], where: str) -> None:
     urls: dict[str, str] = {}
     for remote in remotes:
         if urls.setdefault(remote.name, remote.url) != remote.url:
-            raise BadSettings(f"{where}: two remotes are named {remote.name!r}; give one of them another `name`")
+            raise BadRemoteSettings(f"{where}: two remotes are named {remote.name!r}; give one of them another `name`")

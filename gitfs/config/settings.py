@@ -13,7 +13,7 @@ from fnmatch import fnmatch
 from gitfs.config import refspecs
 from gitfs.config.live_policy import LivePolicy
 from gitfs.config.urls import parse_url
-from gitfs.errors import BadSettings
+from gitfs.errors import BadRemoteSettings
 from gitfs.transport.credentials import SecretFrom
 
 ROOTS = "roots"
@@ -100,19 +100,19 @@ class RemoteSettings:
         where = f"remote {self.name!r}"
         address = parse_url(self.url, where)
         if address.password:
-            raise BadSettings(f"{where}: the URL holds a password; set `user` and `password` instead")
+            raise BadRemoteSettings(f"{where}: the URL holds a password; set `user` and `password` instead")
         for option in ("base", "branch", "all_saltenvs", "fallback"):
             if ref := getattr(self, option):
                 check_ref(ref, f"{where}: {option}")
         if self.name == ROOTS or not self.name:
-            raise BadSettings(f"{where}: {self.name!r} cannot be a remote's name")
+            raise BadRemoteSettings(f"{where}: {self.name!r} cannot be a remote's name")
         if address.scheme == "http" and (self.user or self.password or self.token) and not self.insecure_auth:
             what = "a token" if self.token else "user and password"
-            raise BadSettings(f"{where}: {what} would be sent in the clear; use https, or `insecure_auth`")
+            raise BadRemoteSettings(f"{where}: {what} would be sent in the clear; use https, or `insecure_auth`")
         if self.token and (self.user or self.password):
-            raise BadSettings(f"{where}: a server is shown `token`, or `user` and `password`, and not both")
+            raise BadRemoteSettings(f"{where}: a server is shown `token`, or `user` and `password`, and not both")
         if self.ssl_key and not self.ssl_cert:
-            raise BadSettings(f"{where}: `ssl_key` is the key of a certificate; set `ssl_cert` too")
+            raise BadRemoteSettings(f"{where}: `ssl_key` is the key of a certificate; set `ssl_cert` too")
         for text in self.refspecs:
             refspecs.parse_refspec(text, f"{where}: refspecs")
         for expression in (*self.saltenv_whitelist, *self.saltenv_blacklist):
@@ -132,7 +132,7 @@ class Ignored:
 
 
 def check_ref(ref: str, where: str) -> str:
-    """`ref` itself when it can name a branch, a tag or a commit (git-check-ref-format); else BadSettings."""
+    """`ref` itself when it can name a branch, a tag or a commit (git-check-ref-format); else BadRemoteSettings."""
     bad = (
         not ref
         or ref.startswith(("-", "/", "."))
@@ -141,7 +141,7 @@ def check_ref(ref: str, where: str) -> str:
         or any(ord(char) <= 32 or ord(char) == 127 or char in "~^:?*[\\" for char in ref)
     )
     if bad:
-        raise BadSettings(f"{where}: {ref!r} cannot be the name of a branch, tag or commit")
+        raise BadRemoteSettings(f"{where}: {ref!r} cannot be the name of a branch, tag or commit")
     return ref
 
 
@@ -150,4 +150,6 @@ def _check_expression(expression: str, where: str) -> None:
         re.compile(expression)
     except re.error as error:
         if not any(char in expression for char in "*?["):
-            raise BadSettings(f"{where}: {expression!r} is neither a glob nor a regular expression: {error}") from None
+            raise BadRemoteSettings(
+                f"{where}: {expression!r} is neither a glob nor a regular expression: {error}"
+            ) from None

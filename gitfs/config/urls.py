@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from gitfs.errors import BadSettings
+from gitfs.errors import BadRemoteSettings
 
 SCHEMES = ("file", "https", "http", "ssh", "git")
 
@@ -21,7 +21,7 @@ _USERINFO = re.compile(r"(?<=://)[^/\s]*@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class RemoteUrl:
     """A checked URL. `url` carries no password, and no user either where a password would go with it."""
 
     url: str
@@ -30,38 +30,40 @@ class Address:
     password: str = ""
 
 
-def parse_url(text: str, where: str) -> Address:
-    """The address that `text` names; BadSettings, beginning with `where`, when it is not acceptable."""
+def parse_url(text: str, where: str) -> RemoteUrl:
+    """The address that `text` names; BadRemoteSettings, beginning with `where`, when it is not acceptable."""
     if _CONTROL.search(text):
-        raise BadSettings(f"{where}: the URL {redact(text)!r} holds a control character")
+        raise BadRemoteSettings(f"{where}: the URL {redact(text)!r} holds a control character")
     if not text or text.startswith("-") or "::" in text.split("/", 1)[0]:
-        raise BadSettings(f"{where}: {redact(text)!r} is no URL: git would read it as an option or a command")
+        raise BadRemoteSettings(f"{where}: {redact(text)!r} is no URL: git would read it as an option or a command")
     if "://" not in text:
         return _plain(text, where)
     parts = urlsplit(text)
     if parts.scheme not in SCHEMES:
-        raise BadSettings(f"{where}: scheme {parts.scheme!r} of {redact(text)!r} is none of {', '.join(SCHEMES)}")
+        raise BadRemoteSettings(f"{where}: scheme {parts.scheme!r} of {redact(text)!r} is none of {', '.join(SCHEMES)}")
     if parts.scheme != "file" and (not parts.hostname or parts.hostname.startswith("-")):
-        raise BadSettings(f"{where}: {redact(text)!r} names no host")
+        raise BadRemoteSettings(f"{where}: {redact(text)!r} names no host")
     if parts.path.startswith("/-"):
-        raise BadSettings(f"{where}: the path of {redact(text)!r} begins with a dash")
+        raise BadRemoteSettings(f"{where}: the path of {redact(text)!r} begins with a dash")
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     if user.startswith("-"):
-        raise BadSettings(f"{where}: the user in {redact(text)!r} begins with a dash")
+        raise BadRemoteSettings(f"{where}: the user in {redact(text)!r} begins with a dash")
     host = parts.netloc.rpartition("@")[2]
     if parts.scheme == "ssh" and user:
         host = f"{user}@{host}"
-    return Address(url=parts._replace(netloc=host).geturl(), scheme=parts.scheme, user=user, password=password)
+    return RemoteUrl(url=parts._replace(netloc=host).geturl(), scheme=parts.scheme, user=user, password=password)
 
 
-def _plain(text: str, where: str) -> Address:
+def _plain(text: str, where: str) -> RemoteUrl:
     """A local path, or git's short form of an ssh address (`user@host:path`)."""
     if text.startswith("/"):
-        return Address(url=text, scheme="file")
+        return RemoteUrl(url=text, scheme="file")
     match = _SCP_LIKE.match(text)
     if match is None or match["host"].startswith("-") or match["path"].startswith("-"):
-        raise BadSettings(f"{where}: {text!r} is no URL; a repository on this machine is written as an absolute path")
-    return Address(url=text, scheme="ssh", user=match["user"] or "")
+        raise BadRemoteSettings(
+            f"{where}: {text!r} is no URL; a repository on this machine is written as an absolute path"
+        )
+    return RemoteUrl(url=text, scheme="ssh", user=match["user"] or "")
 
 
 def canonical(url: str) -> str:

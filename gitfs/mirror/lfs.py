@@ -20,7 +20,7 @@ from pygit2.enums import FileMode
 from gitfs.config.settings import RemoteSettings
 from gitfs.config.urls import local_path
 from gitfs.mirror.lfs_index import drop_parts, keep_lfs_contents, lfs_contents, part_of
-from gitfs.transport.lfs_server import Directory, LfsFailed, Server, Source, Transfer
+from gitfs.transport.lfs_server import Directory, LfsFailed, LfsServer, LfsSource, Transfer
 from gitfs.tree.objects import declares_lfs_in
 
 LARGEST_POINTER = 1024
@@ -81,7 +81,7 @@ class Lfs:
         if not wanted:
             return
         where = local_path(self._settings.url)
-        server: Transfer = Server(self._settings) if where is None else Directory(where)
+        server: Transfer = LfsServer(self._settings) if where is None else Directory(where)
         fresh: dict[str, str] = {}
         drop_parts(repository.path, but=wanted)
         try:
@@ -91,7 +91,7 @@ class Lfs:
             keep_lfs_contents(Path(repository.path), {**lfs_contents(repository.path), **fresh})
 
 
-def _received(repository: pygit2.Repository, pointer: Pointer, source: Source) -> str:
+def _received(repository: pygit2.Repository, pointer: Pointer, source: LfsSource) -> str:
     """Blob id of a content. What had come when the connection or we ended is not fetched again."""
     part = part_of(repository.path, pointer.sha256)
     with part.open("ab") as file:

@@ -25,7 +25,16 @@ from gitfs.config.settings import RemoteSettings
 from gitfs.errors import DamagedMirror, FetchFailed, UnknownRef
 from gitfs.mirror.gc import expire
 from gitfs.mirror.mirror_store import Busy, Generations, report_damage
-from gitfs.mirror.ref_updates import FETCHED, LIVE, UNREADABLE, Acceptance, Completion, Refused, commit_at, refs_below
+from gitfs.mirror.ref_updates import (
+    FETCHED,
+    LIVE,
+    UNREADABLE,
+    Acceptance,
+    Completion,
+    RefRefused,
+    commit_at,
+    refs_below,
+)
 from gitfs.mirror.transfers import PINNED, Transfers
 from gitfs.transport.callbacks import failures
 from gitfs.tree.saltenvs import Refs, base_branch
@@ -43,7 +52,7 @@ class Fetched:
     """Whether a live branch or tag moved, came or went."""
     live: Mapping[str, str]
     """`heads/...` -> commit and `tags/...` -> id (of the tag's object, where it has one), as they are live now."""
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[RefRefused, ...] = ()
     rebuilt: bool = False
     """The mirror was damaged and has been made anew."""
 

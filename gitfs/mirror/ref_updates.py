@@ -41,7 +41,7 @@ class Completion(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
+class RefRefused:
     """A branch or tag that stays where it was, and why."""
 
     branch: str
@@ -72,7 +72,7 @@ class Acceptance:
 
     def accept(
         self, repository: pygit2.Repository, fetched: Mapping[str, str], before: Mapping[str, str]
-    ) -> tuple[dict[str, str], list[Refused]]:
+    ) -> tuple[dict[str, str], list[RefRefused]]:
         """Move the live refs; (what is live now, what was refused).
 
         Args:
@@ -81,10 +81,10 @@ class Acceptance:
             before: the same, as they are live.
         """
         after = dict(before)
-        refused: list[Refused] = []
+        refused: list[RefRefused] = []
         for name in sorted(before.keys() - fetched.keys()):
             if self._is_pinned(name, before):
-                refused.append(Refused(branch=_short(name), reason="it has vanished from the remote"))
+                refused.append(RefRefused(branch=_short(name), reason="it has vanished from the remote"))
             else:
                 repository.references.delete(LIVE + name)
                 del after[name]
@@ -97,7 +97,7 @@ class Acceptance:
             if reason is None:
                 after[name] = oid
             else:
-                refused.append(Refused(branch=_short(name), reason=reason))
+                refused.append(RefRefused(branch=_short(name), reason=reason))
         return after, sorted(refused, key=lambda each: each.branch)
 
     def inspects(self, repository: pygit2.Repository, oid: str) -> bool:

@@ -19,7 +19,7 @@ from gitfs.errors import BadTree, FetchFailed
 from gitfs.mirror.mirror import Mirror
 from gitfs.tree import objects
 from gitfs.tree.gitlinks import Gitlink, gitlinks
-from gitfs.tree.saltenvs import Place
+from gitfs.tree.saltenvs import SaltenvSource
 from gitfs.tree.snapshot import GitLayer
 
 MOST_DEPTH = 5
@@ -81,7 +81,7 @@ class Submodules:
                     if own.has(link.commit):
                         deeper.needed(own.path, [link.commit], found)
 
-    def layers(self, mirror: str, place: Place) -> list[GitLayer]:
+    def layers(self, mirror: str, place: SaltenvSource) -> list[GitLayer]:
         """What the submodules add to a place, nested ones too."""
         return [layer for link in self._links_of(mirror, place.commit) for layer in self._layers_of(link, place)]
 
@@ -90,7 +90,7 @@ class Submodules:
             self._links[commit] = objects.reading(mirror, lambda repository: gitlinks(repository, commit, self._parent))
         return self._links[commit]
 
-    def _layers_of(self, link: Gitlink, place: Place) -> list[GitLayer]:
+    def _layers_of(self, link: Gitlink, place: SaltenvSource) -> list[GitLayer]:
         shown = _seen_from(link.path, place)
         if shown is None or self._depth >= MOST_DEPTH:
             return []
@@ -110,7 +110,7 @@ class Submodules:
         return self._mirrors[settings.url]
 
 
-def _seen_from(path: str, place: Place) -> Place | None:
+def _seen_from(path: str, place: SaltenvSource) -> SaltenvSource | None:
     """The place with root and mountpoint as they are for a submodule at `path`; None when it is not seen there."""
     root = place.root
     if root == path or root.startswith(path + "/"):

@@ -16,7 +16,7 @@ from gitfs.config.urls import local_path
 from gitfs.mirror.local_remote import Nearby
 from gitfs.mirror.ref_updates import FETCHED
 from gitfs.mirror.refdb import move_ref
-from gitfs.transport.callbacks import Callbacks, Refusal, failures
+from gitfs.transport.callbacks import Callbacks, ConnectionRefused, failures
 from gitfs.transport.https_proxy import Way, way_to
 from gitfs.transport.promptness import prompt_connections
 
@@ -84,7 +84,7 @@ class Transfers:
             refs = {head.name: str(head.oid) for head in remote.list_heads(connect=False) if head.name}
             there = self._named(refs)
             if not any(name.startswith(("heads/", "tags/")) for name in there):
-                raise Refusal("the remote has no branch", retryable=True)
+                raise ConnectionRefused("the remote has no branch", retryable=True)
             _drop(repository, held.keys() - there.keys())
             news = there.items() - held.items()
             if news:

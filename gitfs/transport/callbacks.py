@@ -34,7 +34,7 @@ _SHALLOW = "invalid packet line"
 """What libgit2 says of a server's list of refs when it begins with the ends of a shallow history."""
 
 
-class Refusal(Exception):
+class ConnectionRefused(Exception):
     """A reason not to go on with a connection; `retryable` as in FetchFailed."""
 
     def __init__(self, reason: str, *, retryable: bool = False) -> None:
@@ -55,25 +55,27 @@ class Callbacks(pygit2.RemoteCallbacks):
         """What the server is shown. libgit2 asks again after a refusal, so a second question is the answer no."""
         if not _is_same_server(self._url, url):
             # Redirects are followed, and the question is then another server's.
-            raise Refusal(f"it redirects to {canonical(url)}, which is not shown the credentials; set that URL")
+            raise ConnectionRefused(
+                f"it redirects to {canonical(url)}, which is not shown the credentials; set that URL"
+            )
         user = self._settings.user or username_from_url
         if allowed_types & CredentialType.USERNAME:
             return pygit2.Username(user or "git")
         self._asked += 1
         if self._asked > 1:
-            raise Refusal("the remote refused the credentials; check user, password or key")
+            raise ConnectionRefused("the remote refused the credentials; check user, password or key")
         if allowed_types & CredentialType.SSH_KEY:
             return self._key(user or "git")
         if allowed_types & CredentialType.USERPASS_PLAINTEXT and user:
             return pygit2.UserPass(user, _revealed(self._settings.password))
-        raise Refusal("the remote asks for credentials; set `user` and `password` (https) or `privkey` (ssh)")
+        raise ConnectionRefused("the remote asks for credentials; set `user` and `password` (https) or `privkey` (ssh)")
 
     def _key(self, user: str) -> Any:
         settings = self._settings
         if not settings.privkey:
             return pygit2.KeypairFromAgent(user)
         if not Path(settings.privkey).is_file():
-            raise Refusal(f"there is no private key {settings.privkey}")
+            raise ConnectionRefused(f"there is no private key {settings.privkey}")
         public = settings.pubkey or None
         return pygit2.Keypair(user, public, settings.privkey, _revealed(settings.passphrase))
 
@@ -89,14 +91,14 @@ class Callbacks(pygit2.RemoteCallbacks):
             if self._settings.url.startswith("https:")
             else "its host key is not in ~/.ssh/known_hosts; add it there after comparing its fingerprint"
         )
-        raise Refusal(f"{host.decode(errors='replace')} was not recognised: {what}")
+        raise ConnectionRefused(f"{host.decode(errors='replace')} was not recognised: {what}")
 
 
 def _revealed(secret: str | SecretFrom) -> str:
     try:
         return reveal(secret)
     except LookupError as error:
-        raise Refusal(f"its credentials are not there: {error.args[0]}", retryable=True) from None
+        raise ConnectionRefused(f"its credentials are not there: {error.args[0]}", retryable=True) from None
 
 
 def _is_same_server(configured: str, asking: str) -> bool:
@@ -113,7 +115,7 @@ def failures(settings: RemoteSettings) -> Iterator[None]:
     """Turns whatever a transfer raises into FetchFailed."""
     try:
         yield
-    except Refusal as error:
+    except ConnectionRefused as error:
         raise FetchFailed(settings.name, str(error), retryable=error.retryable) from None
     except (pygit2.GitError, KeyError, ValueError, OSError) as error:
         # The cause is not chained: its text may hold what `_reason` takes out.

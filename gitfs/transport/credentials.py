@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-Kind: TypeAlias = Literal["file", "env", "credential", "vault"]
+CredentialKind: TypeAlias = Literal["file", "env", "credential", "vault"]
 AskVault: TypeAlias = Callable[[str, str], str]
 """The value of a key of a secret of the vault, as it is now: (path, key) -> value. LookupError when there is none."""
 
@@ -29,7 +29,7 @@ _withheld: dict[str, str] = {}
 class SecretFrom:
     """Where a secret stands."""
 
-    kind: Kind
+    kind: CredentialKind
     where: str
     ask: AskVault | None = field(default=None, repr=False, compare=False)
     """For `vault`."""
@@ -41,12 +41,12 @@ def parse_secret(value: Any) -> str | SecretFrom:
         return str(value)
     if isinstance(value, Mapping) and len(value) == 1:
         ((kind, where),) = value.items()
-        if kind in get_args(Kind) and isinstance(where, str) and _fits(kind, where):
+        if kind in get_args(CredentialKind) and isinstance(where, str) and _fits(kind, where):
             return SecretFrom(kind, where)
     raise ValueError(_WANTED)
 
 
-def _fits(kind: Kind, where: str) -> bool:
+def _fits(kind: CredentialKind, where: str) -> bool:
     match kind:
         case "file":
             return Path(where).is_absolute()

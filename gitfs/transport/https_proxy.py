@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from gitfs.config.settings import RemoteSettings
 from gitfs.config.urls import canonical, redact
-from gitfs.transport.callbacks import ANSWER_TIMEOUT, Refusal
+from gitfs.transport.callbacks import ANSWER_TIMEOUT, ConnectionRefused
 from gitfs.transport.credentials import reveal
 from gitfs.transport.tls import tls_context
 
@@ -58,7 +58,7 @@ def way_to(settings: RemoteSettings) -> Iterator[Way]:
     try:
         relay = _Relay(settings)
     except (OSError, LookupError) as error:
-        raise Refusal(str(error.args[0] if error.args else error)) from None
+        raise ConnectionRefused(str(error.args[0] if error.args else error)) from None
     thread = threading.Thread(target=relay.serve_forever, kwargs={"poll_interval": 0.01}, name="gitfs-relay")
     thread.start()
     try:
@@ -81,7 +81,7 @@ class _Relay(ThreadingHTTPServer):
         self.remote = settings.url.rstrip("/")
         self.path = f"/{secrets.token_urlsafe(32)}/{urlsplit(self.remote).path.rpartition('/')[2]}"
         self.token = reveal(settings.token)
-        self.fault: Refusal | None = None
+        self.fault: ConnectionRefused | None = None
         handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
         if self.remote.startswith("https:"):
             handlers.append(urllib.request.HTTPSHandler(context=tls_context(settings)))
@@ -141,9 +141,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _not_well(self, error: urllib.error.HTTPError) -> None:
         if 300 <= error.code < 400:
             where = canonical(error.headers.get("Location") or "")
-            self.server.fault = Refusal(f"it redirects to {where}, which is not followed; set that URL")
+            self.server.fault = ConnectionRefused(f"it redirects to {where}, which is not followed; set that URL")
         elif error.code in (401, 403) and self.server.token:
-            self.server.fault = Refusal("the remote refused the token")
+            self.server.fault = ConnectionRefused("the remote refused the token")
         headers = {name: value for name in _PASSED_BACK if (value := error.headers.get(name))}
         self._answer(error.code, headers)
 
@@ -178,20 +178,20 @@ class _Handler(BaseHTTPRequestHandler):
         return b"".join(parts)
 
 
-def _fault(settings: RemoteSettings, error: Exception) -> Refusal:
+def _fault(settings: RemoteSettings, error: Exception) -> ConnectionRefused:
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     host = urlsplit(settings.url).hostname
     if isinstance(reason, ssl.SSLCertVerificationError):
-        return Refusal(
+        return ConnectionRefused(
             f"{host} was not recognised: its certificate is not trusted ({reason.verify_message}); "
             "name your CA with `ssl_verify: /path/of/ca.pem`"
         )
     hint = "" if settings.ssl_cert else "; if it asks for a client certificate, set `ssl_cert` and `ssl_key`"
     if isinstance(reason, ssl.SSLError):
-        return Refusal(f"TLS with {host} failed: {reason.reason}{hint}", retryable=True)
+        return ConnectionRefused(f"TLS with {host} failed: {reason.reason}{hint}", retryable=True)
     if isinstance(reason, ConnectionError):  # what is left of TLS's own word when it has closed already
-        return Refusal(f"{host} closed or refused the connection: {_words(reason)}{hint}", retryable=True)
-    return Refusal(f"{host} cannot be reached: {_words(reason)}", retryable=True)
+        return ConnectionRefused(f"{host} closed or refused the connection: {_words(reason)}{hint}", retryable=True)
+    return ConnectionRefused(f"{host} cannot be reached: {_words(reason)}", retryable=True)
 
 
 def _words(reason: object) -> str:

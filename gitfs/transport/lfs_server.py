@@ -36,7 +36,7 @@ _BROKEN = (OSError, ValueError, http.client.HTTPException)
 _NO_LONGER = (401, 403, 410)
 """Answers to a download whose permission has run out since it was given."""
 
-Source: TypeAlias = Callable[[IO[bytes], int], None]
+LfsSource: TypeAlias = Callable[[IO[bytes], int], None]
 """Writes a content into a file until it has so many bytes and no more; goes on from where the file ends."""
 
 
@@ -55,7 +55,7 @@ class _Answered(LfsFailed):
 class Transfer(Protocol):
     """One place that contents come from."""
 
-    def sources(self, sizes: Mapping[str, int]) -> Mapping[str, Source]:
+    def sources(self, sizes: Mapping[str, int]) -> Mapping[str, LfsSource]:
         """SHA-256 -> where its content comes from, for each of these; raises LfsFailed."""
 
 
@@ -66,11 +66,11 @@ class Directory:
         inner = repository / ".git"
         self._objects = (inner if inner.is_dir() else repository) / "lfs" / "objects"
 
-    def sources(self, sizes: Mapping[str, int]) -> Mapping[str, Source]:
+    def sources(self, sizes: Mapping[str, int]) -> Mapping[str, LfsSource]:
         """See `Transfer`."""
         return {sha256: self._source(sha256) for sha256 in sizes}
 
-    def _source(self, sha256: str) -> Source:
+    def _source(self, sha256: str) -> LfsSource:
         path = self._objects / sha256[:2] / sha256[2:4] / sha256
 
         def copy(target: IO[bytes], size: int) -> None:
@@ -84,7 +84,7 @@ class Directory:
         return copy
 
 
-class Server:
+class LfsServer:
     """A server's batch API, beside the repository's own address."""
 
     def __init__(self, settings: RemoteSettings) -> None:
@@ -99,14 +99,14 @@ class Server:
             handlers.append(urllib.request.ProxyHandler({"http": settings.proxy, "https": settings.proxy}))
         self._opener = urllib.request.build_opener(*handlers)
 
-    def sources(self, sizes: Mapping[str, int]) -> Mapping[str, Source]:
+    def sources(self, sizes: Mapping[str, int]) -> Mapping[str, LfsSource]:
         """See `Transfer`."""
-        names, found = list(sizes), dict[str, Source]()
+        names, found = list(sizes), dict[str, LfsSource]()
         for start in range(0, len(names), BATCH):
             found |= self._batch({sha256: sizes[sha256] for sha256 in names[start : start + BATCH]})
         return found
 
-    def _batch(self, sizes: Mapping[str, int], *, again: bool = True) -> dict[str, Source]:
+    def _batch(self, sizes: Mapping[str, int], *, again: bool = True) -> dict[str, LfsSource]:
         question = {
             "operation": "download",
             "transfers": ["basic"],
@@ -121,7 +121,7 @@ class Server:
             raise LfsFailed(f"the server says nothing of object {missing[:12]}")
         return found
 
-    def _source(self, listed: Mapping[str, Any], *, again: bool) -> Source:
+    def _source(self, listed: Mapping[str, Any], *, again: bool) -> LfsSource:
         oid, error = str(listed["oid"]), listed.get("error")
         download = (listed.get("actions") or {}).get("download")
         if isinstance(error, Mapping) or not isinstance(download, Mapping):

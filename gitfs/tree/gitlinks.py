@@ -20,7 +20,7 @@ from gitfs.config import refspecs
 from gitfs.config.live_policy import LivePolicy
 from gitfs.config.settings import RemoteSettings
 from gitfs.config.urls import parse_url, same_server
-from gitfs.errors import BadSettings, BadTree
+from gitfs.errors import BadRemoteSettings, BadTree
 
 MOST_SUBMODULES = 200
 _LARGEST_FILE = 256 * 1024
@@ -93,7 +93,7 @@ def _settings_of(path: str, url: str, parent: RemoteSettings) -> RemoteSettings:
     where = f"submodule {path!r}"
     try:
         address = parse_url(_resolved(url, parent.url), where)
-    except BadSettings as error:
+    except BadRemoteSettings as error:
         raise BadTree(str(error)) from None
     if address.scheme == "file" and parse_url(parent.url, where).scheme != "file":
         raise BadTree(f"{where}: {url!r} lies on this machine, which a remote elsewhere may not name")

@@ -12,19 +12,19 @@ from pathlib import Path
 
 from gitfs.config.settings import Ignored, RemoteSettings
 from gitfs.tree.directory import scan
-from gitfs.tree.saltenvs import Place, Refs, commit_of, environments, own_saltenvs
+from gitfs.tree.saltenvs import Refs, SaltenvSource, commit_of, environments, own_saltenvs
 from gitfs.tree.snapshot import FOLDERS, Layer, Snapshot
 
-LayersOf = Callable[[RemoteSettings, Place], Sequence[Layer]]
+LayersOf = Callable[[RemoteSettings, SaltenvSource], Sequence[Layer]]
 _Local = Mapping[str, tuple[Layer, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ResolvedOverlay:
     """What a set of remotes and folders shows at one moment."""
 
     snapshot: Snapshot
-    places: tuple[Mapping[str, Place], ...]
+    places: tuple[Mapping[str, SaltenvSource], ...]
     """For each of the settings: saltenv -> what is shown there."""
     refs: tuple[Refs, ...]
     local: _Local = field(default_factory=dict)
@@ -68,9 +68,9 @@ class Overlays:
         self._ignored = ignored
         self._layers_of = layers_of
         self._asked = {"base", *asked} if any(each.fallback for each in all_settings) else set()
-        self._last: Shown | None = None
+        self._last: ResolvedOverlay | None = None
 
-    def live(self, refs: Sequence[Refs]) -> Shown:
+    def live(self, refs: Sequence[Refs]) -> ResolvedOverlay:
         """What these refs (for each of the settings) show; looks at what moved since the last call alone."""
         local = self._scanned()
         last = self._last  # taken once: another thread may be looking too
@@ -82,14 +82,14 @@ class Overlays:
         self._last = found
         return found
 
-    def at(self, refs: Sequence[Refs], base: Mapping[int, tuple[str, str]]) -> Shown:
+    def at(self, refs: Sequence[Refs], base: Mapping[int, tuple[str, str]]) -> ResolvedOverlay:
         """As `live`, with another (ref, commit) as the base of some settings, by their number."""
         return self._whole(refs, self._scanned(), base)
 
     def _scanned(self) -> _Local:
         return {env: tuple(scan(path) for path in paths) for env, paths in self._roots.items()}
 
-    def _whole(self, refs: Sequence[Refs], local: _Local, base: Mapping[int, tuple[str, str]]) -> Shown:
+    def _whole(self, refs: Sequence[Refs], local: _Local, base: Mapping[int, tuple[str, str]]) -> ResolvedOverlay:
         known = {*self._roots, *self._asked}
         for settings, own in zip(self.settings, refs, strict=True):
             known |= own_saltenvs(settings, own)
@@ -100,9 +100,11 @@ class Overlays:
         saltenvs = sorted({*local, *(env for each in places for env in each)})
         layers, owners = self._stacks(saltenvs, places, local)
         snapshot = Snapshot(environments=layers, ignored=self._ignored, owners=owners, includes=self._includes)
-        return Shown(snapshot=snapshot, places=tuple(places), refs=tuple(refs), local=local)
+        return ResolvedOverlay(snapshot=snapshot, places=tuple(places), refs=tuple(refs), local=local)
 
-    def _advanced(self, last: Shown, refs: Sequence[Refs], local: _Local, moved: Sequence[set[str]]) -> Shown:
+    def _advanced(
+        self, last: ResolvedOverlay, refs: Sequence[Refs], local: _Local, moved: Sequence[set[str]]
+    ) -> ResolvedOverlay:
         """The same environments as before, some of them with other layers."""
         changed = {env for env, layers in local.items() if layers != last.local[env]}
         places = list(last.places)
@@ -114,12 +116,12 @@ class Overlays:
                 places[number] = {**places[number], **fresh}
                 changed |= fresh.keys()
         layers, owners = self._stacks(changed, places, local)
-        return Shown(
+        return ResolvedOverlay(
             snapshot=last.snapshot.with_layers(layers, owners), places=tuple(places), refs=tuple(refs), local=local
         )
 
     def _stacks(
-        self, saltenvs: Iterable[str], places: Sequence[Mapping[str, Place]], local: _Local
+        self, saltenvs: Iterable[str], places: Sequence[Mapping[str, SaltenvSource]], local: _Local
     ) -> tuple[dict[str, tuple[Layer, ...]], dict[str, tuple[int, ...]]]:
         """The layers of each environment, and whose they are where trees are kept apart."""
         layers, owners = {}, {}
@@ -131,7 +133,7 @@ class Overlays:
         return layers, owners
 
     def _stack(
-        self, saltenv: str, places: Iterable[Mapping[str, Place]], local: _Local
+        self, saltenv: str, places: Iterable[Mapping[str, SaltenvSource]], local: _Local
     ) -> tuple[tuple[int, Layer], ...]:
         remote: list[tuple[int, Layer]] = []
         for number, (settings, shown) in enumerate(zip(self.settings, places, strict=True)):
@@ -141,7 +143,7 @@ class Overlays:
         return (*remote, *folders) if self._git_first else (*folders, *remote)
 
 
-def _replaced(place: Place, settings: RemoteSettings, refs: Refs) -> Place:
+def _replaced(place: SaltenvSource, settings: RemoteSettings, refs: Refs) -> SaltenvSource:
     return replace(place, commit=commit_of(settings, refs, place.ref) or place.commit)
 
 

@@ -30,7 +30,7 @@ class Refs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class SaltenvSource:
     """What a remote shows in one saltenv."""
 
     ref: str
@@ -82,7 +82,7 @@ def own_saltenvs(settings: RemoteSettings, refs: Refs) -> set[str]:
     return {env for env in found if is_exposed(env, settings.saltenv_whitelist, settings.saltenv_blacklist)}
 
 
-def environments(settings: RemoteSettings, refs: Refs, known: Iterable[str]) -> dict[str, Place]:
+def environments(settings: RemoteSettings, refs: Refs, known: Iterable[str]) -> dict[str, SaltenvSource]:
     """Saltenv -> what this remote shows in it.
 
     Args:
@@ -113,7 +113,7 @@ def _matches(saltenv: str, expression: str) -> bool:
         return False  # a glob that is no regular expression
 
 
-def _of_one_branch(settings: RemoteSettings, refs: Refs) -> dict[str, Place]:
+def _of_one_branch(settings: RemoteSettings, refs: Refs) -> dict[str, SaltenvSource]:
     """`BRANCH URL` of git_pillar: one environment."""
     name = _base(settings, refs) if settings.branch is None else settings.branch
     if name is None:
@@ -122,11 +122,11 @@ def _of_one_branch(settings: RemoteSettings, refs: Refs) -> dict[str, Place]:
     saltenv = settings.saltenv or ("base" if is_base else name)
     for ref in filter(None, (name, settings.fallback)):
         if commit := commit_of(settings, refs, ref):
-            return {saltenv: Place(ref=ref, commit=commit, root=settings.root, mountpoint=settings.mountpoint)}
+            return {saltenv: SaltenvSource(ref=ref, commit=commit, root=settings.root, mountpoint=settings.mountpoint)}
     return {}
 
 
-def _place(settings: RemoteSettings, refs: Refs, saltenv: str) -> Place | None:
+def _place(settings: RemoteSettings, refs: Refs, saltenv: str) -> SaltenvSource | None:
     if not is_exposed(saltenv, settings.saltenv_whitelist, settings.saltenv_blacklist):
         return None
     own = next((each for each in settings.saltenvs if each.saltenv == saltenv), None)
@@ -136,7 +136,7 @@ def _place(settings: RemoteSettings, refs: Refs, saltenv: str) -> Place | None:
         if name and commit:
             root = own.root if own and own.root is not None else settings.root
             mountpoint = own.mountpoint if own and own.mountpoint is not None else settings.mountpoint
-            return Place(ref=name, commit=commit, root=root, mountpoint=mountpoint)
+            return SaltenvSource(ref=name, commit=commit, root=root, mountpoint=mountpoint)
     return None
 
 

@@ -15,9 +15,9 @@ from dataclasses import replace
 from highstate.compile.declare import read_excludes, read_extends, read_states
 from highstate.compile.extend import without_duplicates
 from highstate.compile.high import Body, High, first_key, states_of
-from highstate.compile.positions import Place, Sheet, near, source_excerpt
+from highstate.compile.positions import SourceFile, SourceLocation, near, source_excerpt
 from highstate.data_limits import unbounded
-from highstate.render import Context, RenderFailed, render_sls
+from highstate.render import RenderContext, RenderFailed, render_sls
 from highstate.types import Files, Pos, Problem, Stage, Value
 
 Taken = Callable[[str, str, str, dict[Value, Value]], dict[Value, Value]]
@@ -35,7 +35,7 @@ _DEEPEST = 150
 
 def assemble(
     matches: Mapping[str, Sequence[str]],
-    contexts: Mapping[str, Context],
+    contexts: Mapping[str, RenderContext],
     files: Files,
     *,
     auto_order: bool = True,
@@ -87,7 +87,7 @@ def _candidates(sls: str) -> tuple[str, str]:
 class _Assembler:
     """The walk over the includes: what was rendered, and the running order number."""
 
-    def __init__(self, contexts: Mapping[str, Context], files: Files, auto_order: bool, taken: Taken) -> None:
+    def __init__(self, contexts: Mapping[str, RenderContext], files: Files, auto_order: bool, taken: Taken) -> None:
         self.taken = taken
         self.contexts = contexts
         self.files = files
@@ -132,8 +132,8 @@ class _Assembler:
             pos = replace(error.problem.pos, include_chain=through)
             self.high.problems.append(replace(error.problem, pos=pos))
             return {}
-        place = Place(
-            Sheet(
+        place = SourceLocation(
+            SourceFile(
                 file=path,
                 sls=sls,
                 saltenv=saltenv,
@@ -156,7 +156,7 @@ class _Assembler:
             return {}
         return self._declare(self.taken(saltenv, path, sls, rendered.data), place, (*chain, sls))
 
-    def _declare(self, data: dict[Value, Value], place: Place, chain: tuple[str, ...]) -> dict[str, Body]:
+    def _declare(self, data: dict[Value, Value], place: SourceLocation, chain: tuple[str, ...]) -> dict[str, Body]:
         includes = data.pop("include", [])
         if not isinstance(includes, list):
             self._problem(place, f"The include of SLS {place.sls!r} is not formed as a list", "include")
@@ -183,7 +183,7 @@ class _Assembler:
                 body["__sls_included_from__"] = [*body.get("__sls_included_from__", ()), chain[-1]]
         return bodies
 
-    def _include(self, entry: Value, place: Place, index: int) -> list[tuple[str, str]]:
+    def _include(self, entry: Value, place: SourceLocation, index: int) -> list[tuple[str, str]]:
         """(saltenv, SLS) of everything that one entry of an `include` means."""
         saltenv, sls = place.saltenv, entry
         if isinstance(entry, dict) and len(entry) == 1:
@@ -243,11 +243,11 @@ class _Assembler:
         self.high.problems.append(Problem(message=message, pos=whence, excerpt=shown, hint=hint))
         self.high.incomplete = True
 
-    def _problem(self, place: Place, message: str, *keys: Value, hint: str = "") -> None:
+    def _problem(self, place: SourceLocation, message: str, *keys: Value, hint: str = "") -> None:
         self.high.problems.append(place.problem(message, *keys, hint=hint))
 
 
-def _absolute(sls: str, place: Place) -> str | None:
+def _absolute(sls: str, place: SourceLocation) -> str | None:
     """A relative include as an absolute one: one dot is the package of the SLS, each more goes up."""
     match = re.fullmatch(r"(\.+)(.*)", sls, re.DOTALL)
     assert match  # noqa: S101 - the caller saw the leading dot

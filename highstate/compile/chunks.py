@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from highstate.compile.high import High
-from highstate.compile.positions import Place
+from highstate.compile.positions import SourceLocation
 from highstate.types import Chunk, Value
 
 
@@ -30,7 +30,7 @@ class Draft:
     name_order: int = 0
     """Position in `names`, from 1."""
     arguments: dict[str, Value]
-    place: Place
+    place: SourceLocation
 
     @property
     def tag(self) -> str:
@@ -61,7 +61,7 @@ def drafts_of(high: High) -> list[Draft]:
     ]
 
 
-def _drafts(body: dict[str, Value], id_: str, state: str, run: list[Value], place: Place) -> Iterator[Draft]:
+def _drafts(body: dict[str, Value], id_: str, state: str, run: list[Value], place: SourceLocation) -> Iterator[Draft]:
     low: dict[str, Value] = {"state": state, "name": id_}
     low |= {key: body[key] for key in ("__sls__", "__env__", "__sls_included_from__") if key in body}
     low["__id__"] = id_
@@ -104,7 +104,7 @@ def _named(entry: Value) -> dict[str, Value]:
     return changed
 
 
-def _draft(low: dict[str, Value], place: Place, name_order: int = 0) -> Draft:
+def _draft(low: dict[str, Value], place: SourceLocation, name_order: int = 0) -> Draft:
     """The draft of a chunk as Salt has it, which becomes its arguments."""
     take = low.pop
     return Draft(

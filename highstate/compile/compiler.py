@@ -13,18 +13,18 @@ from highstate.compile.extend import apply_exclude, reconcile
 from highstate.compile.high import High
 from highstate.compile.order import ordered
 from highstate.compile.requisites import requisites_in
-from highstate.compile.settings import Settings
+from highstate.compile.settings import CompileOptions
 from highstate.compile.verify import verify
 from highstate.content import contents_of
 from highstate.data_limits import unbounded
 from highstate.files import parts_of
 from highstate.memo.memo import Memo
-from highstate.memo.tracked import Read, ReadFiles, Recorder, Sources, digest_value
+from highstate.memo.tracked import Read, ReadFiles, ReadSources, Recorder, digest_value
 from highstate.pillar.external import Decryption, External
 from highstate.pillar.pillar import PillarResult, compile_pillar
-from highstate.ports import NO_PORTS, DecryptFailed, Ports, SecretFailed
+from highstate.ports import NO_PORTS, CompilePorts, DecryptFailed, SecretFailed
 from highstate.redaction import secret_texts
-from highstate.render import Context, shaping
+from highstate.render import RenderContext, shaping
 from highstate.targeting.external_tops import with_sources
 from highstate.targeting.top import TopResult, top_matches
 from highstate.traverse import merge
@@ -35,12 +35,14 @@ def compile_minion(
     files: Files,
     pillar_files: Files,
     minion: Minion,
-    settings: Settings,
+    settings: CompileOptions,
     memo: Memo | None = None,
-    ports: Ports = NO_PORTS,
+    ports: CompilePorts = NO_PORTS,
 ) -> Compiled:
     """The highstate of a minion: what the top file gives it, compiled."""
-    bench = Bench(files=files, pillar_files=pillar_files, minion=minion, settings=settings, memo=memo, ports=ports)
+    bench = Compilation(
+        files=files, pillar_files=pillar_files, minion=minion, settings=settings, memo=memo, ports=ports
+    )
     pillar = bench.pillar()
     if pillar.errors:
         return _with_reads(Compiled(minion_id=minion.id, errors=pillar.errors), bench)
@@ -55,15 +57,17 @@ def compile_sls(
     files: Files,
     pillar_files: Files,
     minion: Minion,
-    settings: Settings,
+    settings: CompileOptions,
     sls: Sequence[str],
     saltenv: str = "base",
     memo: Memo | None = None,
     pillar_override: Mapping[str, Value] | None = None,
-    ports: Ports = NO_PORTS,
+    ports: CompilePorts = NO_PORTS,
 ) -> Compiled:
     """The lowstate of the SLS named (`state.apply a,b`), whatever the top file says."""
-    bench = Bench(files=files, pillar_files=pillar_files, minion=minion, settings=settings, memo=memo, ports=ports)
+    bench = Compilation(
+        files=files, pillar_files=pillar_files, minion=minion, settings=settings, memo=memo, ports=ports
+    )
     pillar = bench.pillar(pillar_override)
     if pillar.errors:
         return Compiled(minion_id=minion.id, errors=pillar.errors)
@@ -72,7 +76,7 @@ def compile_sls(
     return _with_reads(bench.compile(given, pillar.pillar), bench)
 
 
-def _with_reads(compiled: Compiled, bench: Bench) -> Compiled:
+def _with_reads(compiled: Compiled, bench: Compilation) -> Compiled:
     """Named: what its pillar, its top file and its states stand on."""
     names = dict.fromkeys(name for recorder in bench.recorders.values() for name in recorder.volatile)
     kept: list[tuple[Recorder, Read]] = []
@@ -81,7 +85,7 @@ def _with_reads(compiled: Compiled, bench: Bench) -> Compiled:
     return replace(compiled, volatile=tuple(names), files=files, secrets=_secrets(bench, kept))
 
 
-def _secrets(bench: Bench, kept: Sequence[tuple[Recorder, Read]]) -> frozenset[str]:
+def _secrets(bench: Compilation, kept: Sequence[tuple[Recorder, Read]]) -> frozenset[str]:
     """All that came of a vault or of an encrypted message."""
     found = set(bench.decrypted)
     for recorder, read in kept:
@@ -90,7 +94,7 @@ def _secrets(bench: Bench, kept: Sequence[tuple[Recorder, Read]]) -> frozenset[s
     return frozenset(found)
 
 
-def _secrets_of(sources: Sources, read: Read) -> frozenset[str]:
+def _secrets_of(sources: ReadSources, read: Read) -> frozenset[str]:
     match read:
         case ("plain", ciphertext):
             return secret_texts(sources.plain(ciphertext))
@@ -132,17 +136,17 @@ def _file_reads(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
+class Compilation:
     """The inputs of one compile, and its stages one by one for those who show what each gives."""
 
     files: Files
     pillar_files: Files
     minion: Minion
-    settings: Settings
+    settings: CompileOptions
     memo: Memo | None = None
     recorders: dict[str, Recorder] = field(default_factory=dict)
     """Stage (`pillar`, `top`, `states`) -> what it read, of the stages that were done."""
-    ports: Ports = NO_PORTS
+    ports: CompilePorts = NO_PORTS
     decrypted: list[str] = field(default_factory=list)
     """Plain texts of `decrypt_pillar`."""
 
@@ -213,7 +217,7 @@ class Bench:
             pillar = self._merged(pillar, override)
         return PillarResult(pillar=pillar, errors=errors)
 
-    def _part_of_pillar(self, context: Context, override: Mapping[str, Value] | None) -> PillarResult:
+    def _part_of_pillar(self, context: RenderContext, override: Mapping[str, Value] | None) -> PillarResult:
         settings = self.settings
         return compile_pillar(
             context,
@@ -243,7 +247,7 @@ class Bench:
         first = settings.master_tops_first
         return with_sources(top, settings.master_tops, self.minion, self.ports, reads, first=first)
 
-    def _remembered_top(self, context: Context) -> TopResult:
+    def _remembered_top(self, context: RenderContext) -> TopResult:
         """What the top file gives a minion for which it reads the same."""
         assert self.memo is not None  # noqa: S101  (the caller looked)
         settings, reads = self.settings, self.recorders["top"]
@@ -264,7 +268,7 @@ class Bench:
             self.memo.store(key, reads.reads, top)
         return top
 
-    def _matched(self, context: Context) -> TopResult:
+    def _matched(self, context: RenderContext) -> TopResult:
         settings = self.settings
         return top_matches(
             context,
@@ -289,11 +293,11 @@ class Bench:
         """
         return lowstate_of(high, self.settings)
 
-    def _recorded(self, stage: str, context: Context) -> Context:
+    def _recorded(self, stage: str, context: RenderContext) -> RenderContext:
         self.recorders[stage] = Recorder(context.sources)
         return replace(context, reads=self.recorders[stage])
 
-    def context(self, files: Files, pillar: Mapping[str, Value], saltenv: str) -> Context:
+    def context(self, files: Files, pillar: Mapping[str, Value], saltenv: str) -> RenderContext:
         """What a render of these files is given."""
         settings = self.settings
         opts = {
@@ -306,7 +310,7 @@ class Bench:
             "pillarenv": settings.pillarenv,
             **settings.opts,
         }
-        return Context(
+        return RenderContext(
             minion=self.minion,
             files=files,
             saltenv=saltenv,
@@ -350,7 +354,7 @@ class Bench:
         compiled: Compiled,
         walk: shared_compile.Walk,
         top: TopResult,
-        contexts: Mapping[str, Context],
+        contexts: Mapping[str, RenderContext],
     ) -> None:
         """Make the plan of a class, now that it turned out to have more than one minion."""
         if known.plan is not None or known.hopeless:
@@ -364,7 +368,7 @@ class Bench:
         )
         known.hopeless = known.plan is None
 
-    def _contexts(self, pillar: Mapping[str, Value]) -> dict[str, Context]:
+    def _contexts(self, pillar: Mapping[str, Value]) -> dict[str, RenderContext]:
         """One for each saltenv, with one record of what all of them read."""
         contexts = {saltenv: self.context(self.files, pillar, saltenv) for saltenv in self.files.saltenvs()}
         if contexts:
@@ -375,12 +379,12 @@ class Bench:
         return contexts
 
     def _assembled(
-        self, top: TopResult, contexts: Mapping[str, Context], files: Files, taken: Taken | None = None
+        self, top: TopResult, contexts: Mapping[str, RenderContext], files: Files, taken: Taken | None = None
     ) -> High:
         order = self.settings.state_auto_order
         return assemble(top.matches, contexts, files, auto_order=order, places=top.places, taken=taken)
 
-    def _memo_key(self, top: TopResult, contexts: Mapping[str, Context]) -> tuple[Hashable, ...]:
+    def _memo_key(self, top: TopResult, contexts: Mapping[str, RenderContext]) -> tuple[Hashable, ...]:
         """What shapes the compile besides the minion's data, which is recorded as it is read."""
         settings = self.settings
         return (
@@ -395,7 +399,7 @@ class Bench:
     def _compile(
         self,
         top: TopResult,
-        contexts: Mapping[str, Context],
+        contexts: Mapping[str, RenderContext],
         pillar: Mapping[str, Value],
         walk: shared_compile.Walk | None = None,
     ) -> Compiled:
@@ -422,7 +426,7 @@ def _pillar_problem(what: str) -> Problem:
     return Problem(message=f"The pillar of this minion {what}", pos=Pos(file="top.sls", stage=Stage.PILLAR))
 
 
-def lowstate_of(high: High, settings: Settings) -> tuple[Chunk, ...]:
+def lowstate_of(high: High, settings: CompileOptions) -> tuple[Chunk, ...]:
     """High data -> chunks in running order; what is wrong with it goes to `high.problems`."""
     reconcile(high)
     verify(high)

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from highstate.compile.high import REQUISITE_ARGUMENTS, Body, Extend, High, first_key
-from highstate.compile.positions import Place
+from highstate.compile.positions import SourceLocation
 from highstate.types import Value
 
 
-def read_states(high: High, data: dict[Value, Value], place: Place) -> dict[str, Body]:
+def read_states(high: High, data: dict[Value, Value], place: SourceLocation) -> dict[str, Body]:
     """The bodies of an SLS by ID; `high.places` learns where each is."""
     bodies: dict[str, Body] = {}
     for id_, written in data.items():
-        own = Place(place.sheet, (id_,))
+        own = SourceLocation(place.sheet, (id_,))
         if not isinstance(id_, str):
             high.problems.append(
                 own.problem(
@@ -32,13 +32,13 @@ def read_states(high: High, data: dict[Value, Value], place: Place) -> dict[str,
     return bodies
 
 
-def read_extends(high: High, data: Value, place: Place) -> None:
+def read_extends(high: High, data: Value, place: SourceLocation) -> None:
     """Queue the entries of an `extend:`."""
     if not isinstance(data, dict):
         high.problems.append(place.problem(f"The extend of SLS {place.sls!r} is not a dictionary", "extend"))
         return
     for id_, written in data.items():
-        own = Place(place.sheet, ("extend", id_))
+        own = SourceLocation(place.sheet, ("extend", id_))
         if not isinstance(id_, str) or not isinstance(written, dict):
             high.problems.append(own.problem(f"The extension of {id_!r} in SLS {place.sls!r} is not a dictionary"))
             continue
@@ -48,7 +48,7 @@ def read_extends(high: High, data: Value, place: Place) -> None:
         high.extends.append(Extend(id=id_, body=body, place=own))
 
 
-def read_excludes(high: High, data: Value, place: Place) -> None:
+def read_excludes(high: High, data: Value, place: SourceLocation) -> None:
     """Queue the entries of an `exclude:`."""
     if not isinstance(data, list):
         high.problems.append(place.problem(f"The exclude of SLS {place.sls!r} is not formed as a list", "exclude"))
@@ -68,7 +68,7 @@ def read_excludes(high: High, data: Value, place: Place) -> None:
             )
 
 
-def _read_body(high: High, id_: str, written: Value, place: Place) -> Body | None:
+def _read_body(high: High, id_: str, written: Value, place: SourceLocation) -> Body | None:
     sls, saltenv = place.sls, place.saltenv
     if isinstance(written, str) and "." in written:
         state, function = written.split(".")[:2]
@@ -87,7 +87,7 @@ def _read_body(high: High, id_: str, written: Value, place: Place) -> Body | Non
 
 
 def _split(
-    high: High, id_: str, written: dict[Value, Value], place: Place, *, strict: bool
+    high: High, id_: str, written: dict[Value, Value], place: SourceLocation, *, strict: bool
 ) -> Iterator[tuple[str, Value]]:
     """The states of a body; those with a dotted key come after the others, as in Salt.
 
@@ -123,7 +123,7 @@ def _split(
     yield from later
 
 
-def _warn_of_repeats(high: High, written: str, run: list[Value], place: Place) -> None:
+def _warn_of_repeats(high: High, written: str, run: list[Value], place: SourceLocation) -> None:
     """A second `require` of one state replaces the first, as in Salt, which does not say so."""
     keys = [key for argument in run if (key := first_key(argument)) in REQUISITE_ARGUMENTS]
     if len(keys) == len(set(keys)):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from highstate.compile.positions import Place
+from highstate.compile.positions import SourceLocation
 from highstate.types import Problem, Value
 
 Body = dict[str, Value]
@@ -42,7 +42,7 @@ class Extend:
 
     id: str
     body: Body
-    place: Place
+    place: SourceLocation
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,13 +52,13 @@ class High:
     bodies: dict[str, Body] = field(default_factory=dict)
     extends: list[Extend] = field(default_factory=list)
     excludes: list[Value] = field(default_factory=list)
-    places: dict[str, Place] = field(default_factory=dict)
+    places: dict[str, SourceLocation] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     incomplete: bool = False
     """An SLS could not be rendered, so IDs that seem not to exist may well be in it."""
 
-    def place(self, id_: str) -> Place:
+    def place(self, id_: str) -> SourceLocation:
         """Where an ID was declared."""
         return self.places[id_]
 

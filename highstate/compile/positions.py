@@ -1,7 +1,7 @@
 """Where things were written: from an ID, a state or a requisite back to file, line and the text around it.
 
-Every stage of the compile that finds something wrong asks a `Place` for the `Problem`. It reads what the render
-stage recorded; it never parses.
+Every stage of the compile that finds something wrong asks a `SourceLocation` for the `Problem`. It reads what the
+render stage recorded; it never parses.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ITEMS = 200
 """So many items of a list are looked at for a key."""
 
 
-class Lines(Protocol):
+class LineIndex(Protocol):
     """What the render stage knows of lines (`highstate.render.LineMap`)."""
 
     def find(self, *keys: Value) -> int:
@@ -28,24 +28,24 @@ class Lines(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
+class SourceFile:
     """A rendered SLS file."""
 
     file: str
     sls: str
     saltenv: str
     include_chain: tuple[str, ...] = ()
-    lines: Lines | None = None
+    lines: LineIndex | None = None
     text: str = ""
     """The rendered text, for excerpts where the line of the template is not known."""
     files: Files | None = None
 
 
 @dataclass(slots=True)
-class Place:
+class SourceLocation:
     """A part of an SLS file: the whole, an ID in it, or an entry of its `extend`."""
 
-    sheet: Sheet
+    sheet: SourceFile
     keys: tuple[Value, ...] = ()
     """Path of mapping keys down to this part."""
     written: dict[str, str] = field(default_factory=dict)
@@ -84,9 +84,9 @@ class Place:
         shown = source_excerpt(sheet.files, pos) if sheet.files is not None else ""
         return Problem(message=message, pos=pos, excerpt=shown or _excerpt(sheet.text, pos.line), hint=hint)
 
-    def below(self, *keys: Value) -> Place:
+    def below(self, *keys: Value) -> SourceLocation:
         """The part of this one under a path of keys."""
-        return Place(self.sheet, (*self.keys, *(self._key(key) for key in keys)))
+        return SourceLocation(self.sheet, (*self.keys, *(self._key(key) for key in keys)))
 
     def _key(self, key: Value) -> Value:
         return self.written.get(key, key) if isinstance(key, str) else key
@@ -107,7 +107,7 @@ class Place:
         return lines.find(*path) if path else 0
 
 
-def _step(lines: Lines, path: tuple[Value, ...], key: Value) -> tuple[Value, ...]:
+def _step(lines: LineIndex, path: tuple[Value, ...], key: Value) -> tuple[Value, ...]:
     if lines.find(*path, key):
         return (*path, key)
     for index in range(_ITEMS):

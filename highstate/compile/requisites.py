@@ -10,7 +10,7 @@ from collections.abc import Collection, Hashable, Iterator
 
 from highstate.compile.extend import find_ids
 from highstate.compile.high import Body, Extend, High, first_key, states_of
-from highstate.compile.positions import Place, near
+from highstate.compile.positions import SourceLocation, near
 from highstate.types import Value
 
 _IN = frozenset(("require_in", "watch_in", "onfail_in", "onchanges_in", "prereq_in"))
@@ -46,7 +46,7 @@ class _Statement:
         self.key = key
 
     @property
-    def place(self) -> Place:
+    def place(self) -> SourceLocation:
         """Where it is written."""
         return self.high.place(self.id).below(self.state, self.key)
 

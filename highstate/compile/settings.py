@@ -9,7 +9,7 @@ from highstate.types import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class CompileOptions:
     """Names and defaults are Salt's (https://docs.saltproject.io/en/latest/ref/configuration/minion.html)."""
 
     top_file_merging_strategy: str = "merge"

@@ -1,8 +1,8 @@
 """Rendered SLS told apart into shape and values: two with one shape compile alike, whatever their values are.
 
 The shape of a declaration is all that a compile looks at: IDs, states, functions, names, order, requisites. Values of
-other arguments are only carried along; `holed` puts a `Hole` in the place of each, which notices when someone looks at
-it all the same. Used by `classes`, which makes one compile serve all minions of a class.
+other arguments are only carried along; `holed` puts a `Placeholder` in the place of each, which notices when someone
+looks at it all the same. Used by `classes`, which makes one compile serve all minions of a class.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Shape:
     values: Mapping[Value, tuple[Value, ...]]
 
 
-class Hole:
+class Placeholder:
     """Stands for the value `number` of an ID in an SLS of the compile."""
 
     __slots__ = ("looked", "number", "place", "value")
@@ -47,7 +47,7 @@ class Hole:
         if self is other:
             return True
         self.looked = True
-        return bool(self.value == (other.value if isinstance(other, Hole) else other))
+        return bool(self.value == (other.value if isinstance(other, Placeholder) else other))
 
     def __hash__(self) -> int:
         self.looked = True
@@ -79,10 +79,10 @@ def shape_of(data: Mapping[Value, Value]) -> Shape:
     return Shape(digest_value(digests), values)
 
 
-def holed(data: Mapping[Value, Value], step: int) -> tuple[dict[Value, Value], list[Hole]]:
+def holed(data: Mapping[Value, Value], step: int) -> tuple[dict[Value, Value], list[Placeholder]]:
     """The same data with holes for the values that `shape_of` leaves out."""
     made: dict[Value, Value] = {}
-    holes: list[Hole] = []
+    holes: list[Placeholder] = []
     for id_, written in data.items():
         if id_ in _WHOLE or not isinstance(written, dict):
             made[id_] = written
@@ -96,7 +96,7 @@ def holed(data: Mapping[Value, Value], step: int) -> tuple[dict[Value, Value], l
                 for index, argument in enumerate(run):
                     if _carried(argument):
                         [(key, value)] = argument.items()
-                        hole = Hole((step, id_), number, value)
+                        hole = Placeholder((step, id_), number, value)
                         holes.append(hole)
                         arguments[index] = {key: hole}
                         number += 1

@@ -18,12 +18,12 @@ from typing import Any
 
 from highstate.compile.assemble import NOTHING
 from highstate.compile.high import High
-from highstate.compile.shapes import Hole, holed, shape_of
+from highstate.compile.shapes import Placeholder, holed, shape_of
 from highstate.content import content_of
 from highstate.data_limits import unbounded
 from highstate.memo.memo import Memo
 from highstate.memo.tracked import Read, ReadFiles, Recorder
-from highstate.render import Context, RenderFailed, render_sls
+from highstate.render import RenderContext, RenderFailed, render_sls
 from highstate.types import Chunk, Compiled, Content, Problem, Value
 
 Place = tuple[int, Value]
@@ -35,7 +35,7 @@ Data = Mapping[Value, Value]
 class Class:
     """Minions of one class; `plan` is made by the second of them."""
 
-    plan: Plan | None = None
+    plan: SharedPlan | None = None
     hopeless: bool = False
     """Whether it turned out that values matter."""
 
@@ -49,13 +49,13 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class SharedPlan:
     """A compiled minion of the class, and where its values ended."""
 
     compiled: Compiled
     data: tuple[Data, ...]
     """Of each SLS, in order."""
-    holes: Mapping[int, Mapping[str, Hole]]
+    holes: Mapping[int, Mapping[str, Placeholder]]
     """Index of a chunk -> argument -> hole."""
     chunks: Mapping[Place, tuple[int, ...]]
     """Indexes of the chunks that have values of a place."""
@@ -108,7 +108,7 @@ _NOT_YET = b""
 class _Shapes:
     """Answers a memo's questions for shapes by rendering."""
 
-    def __init__(self, contexts: Mapping[str, Context], recorder: Recorder) -> None:
+    def __init__(self, contexts: Mapping[str, RenderContext], recorder: Recorder) -> None:
         self._contexts = contexts
         self._recorder = recorder
         self.data: list[Data] = []
@@ -128,7 +128,7 @@ class _Shapes:
 
 
 def find(
-    key: Hashable, memo: Memo, contexts: Mapping[str, Context], recorder: Recorder
+    key: Hashable, memo: Memo, contexts: Mapping[str, RenderContext], recorder: Recorder
 ) -> tuple[Class, Sequence[Data]] | None:
     """The class of a minion and its SLS, in order; None when nobody like it was compiled yet."""
     shapes = _Shapes(contexts, recorder)
@@ -151,8 +151,8 @@ def begin(key: Hashable, memo: Memo, walk: Walk) -> None:
 
 
 def planned(
-    compiled: Compiled, walk: Walk, contexts: Mapping[str, Context], assembled: Callable[..., High], lowered: Any
-) -> Plan | None:
+    compiled: Compiled, walk: Walk, contexts: Mapping[str, RenderContext], assembled: Callable[..., High], lowered: Any
+) -> SharedPlan | None:
     """The plan of the class of a minion that was compiled in full; None when there can be none.
 
     `assembled(taken)` makes its high data, `lowered(high)` chunks of that.
@@ -160,7 +160,7 @@ def planned(
     tags = {chunk.tag for chunk in compiled.lowstate}
     if not compiled.ok or len(tags) < len(compiled.lowstate):
         return None
-    holes: list[Hole] = []
+    holes: list[Placeholder] = []
     data: list[Data] = []
 
     def take(saltenv: str, path: str, sls: str, rendered: dict[Value, Value]) -> dict[Value, Value]:
@@ -182,7 +182,7 @@ def planned(
     with_holes = {
         id_: body for id_, body in shown.items() if isinstance(body, dict) and next(_holes_of(body), None) is not None
     }
-    return Plan(
+    return SharedPlan(
         compiled=replace(compiled, minion_id="", pillar={}),
         data=tuple(data),
         holes=in_chunks,
@@ -193,7 +193,9 @@ def planned(
     )
 
 
-def filled(plan: Plan, data: Sequence[Data], contexts: Mapping[str, Context], recorder: Recorder) -> Compiled | None:
+def filled(
+    plan: SharedPlan, data: Sequence[Data], contexts: Mapping[str, RenderContext], recorder: Recorder
+) -> Compiled | None:
     """The plan's minion with another one's values; None when that one has to be compiled in full."""
     fresh = _Fresh(plan, data)
     for step in fresh.steps:
@@ -230,7 +232,7 @@ def filled(plan: Plan, data: Sequence[Data], contexts: Mapping[str, Context], re
 class _Fresh:
     """Where a minion's SLS are others than the plan's."""
 
-    plan: Plan
+    plan: SharedPlan
     data: Sequence[Data]
     steps: list[int] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
@@ -243,13 +245,13 @@ class _Fresh:
                 self._values[step] = shape_of(now).values
                 self.places += [(step, id_) for id_, written in now.items() if written is not was[id_]]
 
-    def value(self, hole: Hole) -> Value:
+    def value(self, hole: Placeholder) -> Value:
         """What this minion has in a hole."""
         step, id_ = hole.place
         return self._values[step][id_][hole.number] if step in self._values else hole.value
 
 
-def _part(chunk: Chunk, contexts: Mapping[str, Context]) -> _Part:
+def _part(chunk: Chunk, contexts: Mapping[str, RenderContext]) -> _Part:
     reads = Recorder(next(iter(contexts.values())).sources)
     content = content_of(
         chunk, {env: context.recording(reads, ReadFiles(reads)) for env, context in contexts.items()}, []
@@ -258,7 +260,7 @@ def _part(chunk: Chunk, contexts: Mapping[str, Context]) -> _Part:
 
 
 def _filled(arguments: Mapping[str, Value]) -> dict[str, Value]:
-    return {key: value.value if isinstance(value, Hole) else value for key, value in arguments.items()}
+    return {key: value.value if isinstance(value, Placeholder) else value for key, value in arguments.items()}
 
 
 def _shown(body: Value, fresh: _Fresh | None = None) -> Value:
@@ -275,16 +277,16 @@ def _argument(argument: Value, fresh: _Fresh | None) -> Value:
     if not isinstance(argument, dict):
         return argument
     return {
-        key: (fresh.value(value) if fresh else value.value) if isinstance(value, Hole) else value
+        key: (fresh.value(value) if fresh else value.value) if isinstance(value, Placeholder) else value
         for key, value in argument.items()
     }
 
 
-def _holes_in(arguments: Mapping[str, Value]) -> dict[str, Hole]:
-    return {key: value for key, value in arguments.items() if isinstance(value, Hole)}
+def _holes_in(arguments: Mapping[str, Value]) -> dict[str, Placeholder]:
+    return {key: value for key, value in arguments.items() if isinstance(value, Placeholder)}
 
 
-def _holes_of(body: Mapping[Value, Value]) -> Iterator[Hole]:
+def _holes_of(body: Mapping[Value, Value]) -> Iterator[Placeholder]:
     for run in body.values():
         for argument in run if isinstance(run, list) else ():
             if isinstance(argument, dict):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 
 from highstate.compile.high import REQUISITE_ARGUMENTS, High, states_of
-from highstate.compile.positions import Place
+from highstate.compile.positions import SourceLocation
 from highstate.types import Problem, Value
 
 
@@ -54,7 +54,7 @@ def _right_requisites(argument: dict[Value, Value], requisites: Value) -> bool:
     return True
 
 
-def _state_problems(place: Place, id_: str, state: str, run: Value) -> Iterator[Problem]:
+def _state_problems(place: SourceLocation, id_: str, state: str, run: Value) -> Iterator[Problem]:
     where = f"in ID {id_!r} in SLS {place.sls!r}"
     if run is None:
         yield place.problem(
@@ -74,7 +74,7 @@ def _state_problems(place: Place, id_: str, state: str, run: Value) -> Iterator[
             yield from _argument_problems(place, state, argument, where)
 
 
-def _function_problems(place: Place, state: str, run: list[Value], where: str) -> Iterator[Problem]:
+def _function_problems(place: SourceLocation, state: str, run: list[Value], where: str) -> Iterator[Problem]:
     functions = [state.split(".", 1)[1]] if "." in state else []
     functions += [argument for argument in run if isinstance(argument, str)]
     for function in functions:
@@ -94,7 +94,9 @@ def _function_problems(place: Place, state: str, run: list[Value], where: str) -
         )
 
 
-def _argument_problems(place: Place, state: str, argument: dict[Value, Value], where: str) -> Iterator[Problem]:
+def _argument_problems(
+    place: SourceLocation, state: str, argument: dict[Value, Value], where: str
+) -> Iterator[Problem]:
     if not argument:
         yield place.problem(f"An argument of {state} {where} is an empty mapping", state)
         return
@@ -112,7 +114,7 @@ def _argument_problems(place: Place, state: str, argument: dict[Value, Value], w
         yield from _requisite_problems(place, (state, key, index), requisite, where)
 
 
-def _names_problems(place: Place, state: str, names: Value, where: str) -> Iterator[Problem]:
+def _names_problems(place: SourceLocation, state: str, names: Value, where: str) -> Iterator[Problem]:
     if not isinstance(names, list):
         yield place.problem(f"The names of {state} {where} need to be formed as a list", state, "names")
         return
@@ -132,7 +134,9 @@ def _is_argument_list(value: Value) -> bool:
     return isinstance(value, list) and all(isinstance(argument, dict) for argument in value)
 
 
-def _requisite_problems(place: Place, keys: tuple[str, str, int], requisite: Value, where: str) -> Iterator[Problem]:
+def _requisite_problems(
+    place: SourceLocation, keys: tuple[str, str, int], requisite: Value, where: str
+) -> Iterator[Problem]:
     if isinstance(requisite, str):
         return
     if not isinstance(requisite, dict) or len(requisite) != 1:

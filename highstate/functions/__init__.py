@@ -1,6 +1,6 @@
 """`salt[...]` of templates: Salt's execution functions that need nothing but the minion's data and the tree.
 
-A module here is a table of functions `f(call: Call, *arguments)`; `Call` is what they may see. Functions of the
+A module here is a table of functions `f(call: Call, *arguments)`; `FunctionCall` is what they may see. Functions of the
 live machine are not here: a caller with such a machine passes them as `Context.functions`.
 """
 
@@ -16,7 +16,7 @@ from highstate.memo.tracked import Recorder, fresh, plain
 from highstate.ports import Fact
 from highstate.types import Value
 
-__all__ = ["Call", "Catalog", "Function", "FunctionFailed", "Functions", "Module", "catalog_of"]
+__all__ = ["Catalog", "Function", "FunctionCall", "FunctionFailed", "Module", "TemplateFunctions", "catalog_of"]
 
 
 class FunctionFailed(Exception):
@@ -34,7 +34,7 @@ class NoFunction(FunctionFailed, KeyError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class FunctionCall:
     """What a function may see: recorded grains, pillar, opts and files of the render that calls it."""
 
     recorder: Recorder
@@ -84,7 +84,7 @@ def _why_live(name: str, fact: Fact | None = None) -> str:
 class Catalog:
     """The functions of one render: the built-in ones and the caller's."""
 
-    def __init__(self, call: Call, extra: Mapping[str, Function]) -> None:
+    def __init__(self, call: FunctionCall, extra: Mapping[str, Function]) -> None:
         self._call = call
         self._extra = extra
 
@@ -152,12 +152,12 @@ class Catalog:
         return call
 
 
-class Functions:
+class TemplateFunctions:
     """`salt` as templates use it: `salt['a.b'](...)`, `salt.a.b(...)`, `'a.b' in salt`."""
 
     __slots__ = ("_catalog",)
 
-    def __init__(self, call: Call, extra: Mapping[str, Function]) -> None:
+    def __init__(self, call: FunctionCall, extra: Mapping[str, Function]) -> None:
         self._catalog = Catalog(call, extra)
 
     def __getitem__(self, name: str) -> Function:
@@ -199,13 +199,13 @@ class Module:
         return function
 
 
-def catalog_of(functions: Functions | Module, name: str) -> tuple[Catalog, str]:
+def catalog_of(functions: TemplateFunctions | Module, name: str) -> tuple[Catalog, str]:
     """What stands behind `salt` or `salt.module`, and the full name of `name` in it."""
     full = f"{functions._module}.{name}" if isinstance(functions, Module) else name
     return functions._catalog, full
 
 
-def _bound(function: Function, call: Call) -> Function:
+def _bound(function: Function, call: FunctionCall) -> Function:
     def bound(*arguments: Any, **named: Any) -> Value:
         return function(call, *arguments, **named)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from highstate.functions import Call, FunctionFailed
+from highstate.functions import FunctionCall, FunctionFailed
 from highstate.memo.tracked import plain
 from highstate.types import Value
 
@@ -20,7 +20,7 @@ def _bytes(value: Value) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode()
 
 
-def _digest(call: Call, instr: Value, checksum: str = "md5") -> str:
+def _digest(call: FunctionCall, instr: Value, checksum: str = "md5") -> str:
     if checksum not in ("md5", "sha1", "sha224", "sha256", "sha384", "sha512"):
         raise FunctionFailed(f"hashutil.digest knows no checksum {checksum!r}")
     return hashlib.new(checksum, _bytes(instr), usedforsecurity=False).hexdigest()
@@ -30,7 +30,7 @@ def _hmac(text: Value, secret: Value) -> bytes:
     return hmac.new(_bytes(secret), _bytes(text), hashlib.sha256).digest()
 
 
-def _serialize(call: Call, serializer: str, obj: Value, **options: Any) -> str:
+def _serialize(call: FunctionCall, serializer: str, obj: Value, **options: Any) -> str:
     data = plain(obj)
     if serializer == "json":
         return json.dumps(data, **options)
@@ -40,14 +40,14 @@ def _serialize(call: Call, serializer: str, obj: Value, **options: Any) -> str:
     raise FunctionFailed(f"slsutil.serialize knows json and yaml, not {serializer!r}")
 
 
-def _deserialize(call: Call, serializer: str, stream_or_string: str, **options: Any) -> Value:
+def _deserialize(call: FunctionCall, serializer: str, stream_or_string: str, **options: Any) -> Value:
     if serializer not in ("json", "toml", "yaml", "yamlex"):
         raise FunctionFailed(f"slsutil.deserialize knows json, toml, yaml and yamlex, not {serializer!r}")
     return call.render(stream_or_string, serializer, {})
 
 
 def _renderer(
-    call: Call,
+    call: FunctionCall,
     path: str | None = None,
     string: str | None = None,
     default_renderer: str = "jinja|yaml",
@@ -68,7 +68,7 @@ def _renderer(
     return call.render(text, default_renderer, variables)
 
 
-def _boolstr(call: Call, value: Value, true: str = "true", false: str = "false") -> str:
+def _boolstr(call: FunctionCall, value: Value, true: str = "true", false: str = "false") -> str:
     return true if value else false
 
 

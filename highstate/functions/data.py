@@ -7,7 +7,7 @@ import fnmatch
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from highstate.functions import Call, FunctionFailed
+from highstate.functions import FunctionCall, FunctionFailed
 from highstate.memo.tracked import fresh, plain
 from highstate.traverse import join_lists, merge, traverse, update
 from highstate.types import Value
@@ -15,7 +15,7 @@ from highstate.types import Value
 _UNSET = object()
 
 
-def _check_pillarenv(call: Call, asked: Value) -> None:
+def _check_pillarenv(call: FunctionCall, asked: Value) -> None:
     """FunctionFailed where the pillar of another environment is asked for: the one at hand would be silently wrong."""
     if asked is None:
         return
@@ -25,7 +25,7 @@ def _check_pillarenv(call: Call, asked: Value) -> None:
 
 
 def _pillar_get(
-    call: Call,
+    call: FunctionCall,
     key: str,
     default: Value = _UNSET,
     merge: bool = False,
@@ -57,14 +57,14 @@ def _pillar_get(
 
 
 def _get(root: str) -> Callable[..., Value]:
-    def get(call: Call, key: str, default: Value = "", delimiter: str = ":", ordered: bool = True) -> Value:
+    def get(call: FunctionCall, key: str, default: Value = "", delimiter: str = ":", ordered: bool = True) -> Value:
         return plain(traverse(call.recorder.view(root), key, default, delimiter=delimiter))
 
     return get
 
 
 def _item(root: str) -> Callable[..., Value]:
-    def item(call: Call, *keys: str, default: Value = "", delimiter: str = ":", **ignored: Value) -> Value:
+    def item(call: FunctionCall, *keys: str, default: Value = "", delimiter: str = ":", **ignored: Value) -> Value:
         data = call.recorder.view(root)
         return {key: plain(traverse(data, key, default, delimiter=delimiter)) for key in keys}
 
@@ -72,7 +72,7 @@ def _item(root: str) -> Callable[..., Value]:
 
 
 def _items(root: str) -> Callable[..., Value]:
-    def items(call: Call, *keys: str, **options: Value) -> Value:
+    def items(call: FunctionCall, *keys: str, **options: Value) -> Value:
         if root == "pillar":
             _check_pillarenv(call, options.get("pillarenv"))
         if options.get("pillar"):
@@ -82,7 +82,7 @@ def _items(root: str) -> Callable[..., Value]:
     return items
 
 
-def _obfuscated(call: Call, *keys: str, **options: Value) -> Value:
+def _obfuscated(call: FunctionCall, *keys: str, **options: Value) -> Value:
     return _kinds(_items("pillar")(call, *keys, **options))
 
 
@@ -95,13 +95,13 @@ def _kinds(value: Value) -> Value:
     return f"<{type(value).__name__}>"
 
 
-def _pillar_raw(call: Call, key: str | None = None, unmask: bool | None = None) -> Value:
+def _pillar_raw(call: FunctionCall, key: str | None = None, unmask: bool | None = None) -> Value:
     pillar = call.recorder.view("pillar")
     return plain(pillar.get(key, {}) if key else pillar)
 
 
 def _keys(root: str) -> Callable[..., Value]:
-    def keys(call: Call, key: str, delimiter: str = ":", unmask: bool | None = None) -> Value:
+    def keys(call: FunctionCall, key: str, delimiter: str = ":", unmask: bool | None = None) -> Value:
         found = traverse(call.recorder.view(root), key, None, delimiter=delimiter)
         if found is None:
             raise FunctionFailed(f"{root} key not found: {key}")
@@ -113,18 +113,18 @@ def _keys(root: str) -> Callable[..., Value]:
 
 
 def _ls(root: str) -> Callable[..., Value]:
-    def names(call: Call, *ignored: Value, **options: Value) -> Value:
+    def names(call: FunctionCall, *ignored: Value, **options: Value) -> Value:
         found = list(call.recorder.view(root))
         return sorted(found) if root == "grains" else found
 
     return names
 
 
-def _has_value(call: Call, key: str) -> bool:
+def _has_value(call: FunctionCall, key: str) -> bool:
     return bool(plain(traverse(call.recorder.view("grains"), key, "")))
 
 
-def _equals(call: Call, key: str, value: Value) -> bool:
+def _equals(call: FunctionCall, key: str, value: Value) -> bool:
     return str(value) == str(plain(traverse(call.recorder.view("grains"), key, "")))
 
 
@@ -132,7 +132,7 @@ def _filter_by(root: str, lookup_name: str, default_lookup: str | None) -> Calla
     """`grains.filter_by` and `pillar.filter_by`: the entry whose key (a glob) matches a value of the minion."""
 
     def filter_by(
-        call: Call,
+        call: FunctionCall,
         lookup_dict: Mapping[Any, Value],
         lookup: str | None = default_lookup,
         merge: Mapping[str, Value] | None = None,
@@ -187,7 +187,7 @@ def _merged(chosen: Value, over: Value, root: str) -> Value:
 
 
 def _defaults_merge(
-    call: Call,
+    call: FunctionCall,
     dest: Value,
     src: Value,
     merge_lists: bool = False,
@@ -204,7 +204,7 @@ def _defaults_merge(
 
 
 def _defaults_update(
-    call: Call,
+    call: FunctionCall,
     dest: Value,
     defaults: Value,
     merge_lists: bool = True,
@@ -218,7 +218,7 @@ def _defaults_update(
     return nodes
 
 
-def _defaults_get(call: Call, key: str, default: Value = "") -> Value:
+def _defaults_get(call: FunctionCall, key: str, default: Value = "") -> Value:
     """A value of the formula's `defaults.yaml` or `defaults.json`, or of pillar where that has it."""
     formula, _, inner = key.partition(":")
     table: Value = None
@@ -234,7 +234,7 @@ def _defaults_get(call: Call, key: str, default: Value = "") -> Value:
 
 
 def _slsutil_merge(
-    call: Call,
+    call: FunctionCall,
     obj_a: Mapping[str, Value],
     obj_b: Mapping[str, Value],
     strategy: str = "smart",
@@ -245,7 +245,7 @@ def _slsutil_merge(
 
 
 def _slsutil_merge_all(
-    call: Call,
+    call: FunctionCall,
     lst: list[Mapping[str, Value]],
     strategy: str = "smart",
     renderer: str = "yaml",
@@ -258,7 +258,7 @@ def _slsutil_merge_all(
 
 
 def _slsutil_update(
-    call: Call, dest: Value, upd: Value, recursive_update: bool = True, merge_lists: bool = False
+    call: FunctionCall, dest: Value, upd: Value, recursive_update: bool = True, merge_lists: bool = False
 ) -> Value:
     if not recursive_update:
         dest.update(plain(upd))

@@ -6,38 +6,38 @@ import hashlib
 import posixpath
 from collections.abc import Callable, Mapping
 
-from highstate.functions import Call, FunctionFailed
+from highstate.functions import FunctionCall, FunctionFailed
 from highstate.salt_urls import split_salt_url
 from highstate.types import Value
 
 
-def _at(call: Call, url: str, saltenv: str | None) -> tuple[str, str]:
+def _at(call: FunctionCall, url: str, saltenv: str | None) -> tuple[str, str]:
     return split_salt_url(url, saltenv or call.saltenv)
 
 
-def _read(call: Call, path: str, saltenv: str | None) -> bytes | None:
+def _read(call: FunctionCall, path: str, saltenv: str | None) -> bytes | None:
     if path.startswith("/") or ("://" in path and not path.startswith("salt://")):
         raise FunctionFailed(f"{path} is no file of the tree (salt://...): it is not available on the controller")
     inner, env = _at(call, path, saltenv)
     return call.recorder.read_file(inner, env) if call.recorder.oid(inner, env) is not None else None
 
 
-def _get_file_str(call: Call, path: str, saltenv: str | None = None) -> Value:
+def _get_file_str(call: FunctionCall, path: str, saltenv: str | None = None) -> Value:
     data = _read(call, path, saltenv)
     return "" if data is None else data.decode(errors="replace")
 
 
-def _hash_file(call: Call, path: str, saltenv: str | None = None) -> Value:
+def _hash_file(call: FunctionCall, path: str, saltenv: str | None = None) -> Value:
     data = _read(call, path, saltenv)
     return {} if data is None else {"hash_type": "sha256", "hsum": hashlib.sha256(data).hexdigest()}
 
 
-def _list_master(call: Call, saltenv: str | None = None, prefix: str = "") -> list[str]:
+def _list_master(call: FunctionCall, saltenv: str | None = None, prefix: str = "") -> list[str]:
     found = call.recorder.list_files("", saltenv or call.saltenv)
     return [path for path in found if path.startswith(prefix.strip("/"))]
 
 
-def _list_master_dirs(call: Call, saltenv: str | None = None, prefix: str = "") -> list[str]:
+def _list_master_dirs(call: FunctionCall, saltenv: str | None = None, prefix: str = "") -> list[str]:
     folders: set[str] = set()
     for path in _list_master(call, saltenv, prefix):
         folder = posixpath.dirname(path)
@@ -47,23 +47,23 @@ def _list_master_dirs(call: Call, saltenv: str | None = None, prefix: str = "") 
     return sorted(folders)
 
 
-def _list_states(call: Call, saltenv: str | None = None) -> list[str]:
+def _list_states(call: FunctionCall, saltenv: str | None = None) -> list[str]:
     names = (path for path in _list_master(call, saltenv) if path.endswith(".sls"))
     dotted = (path.removesuffix(".sls").removesuffix("/init").replace("/", ".") for path in names)
     return sorted(dotted)
 
 
-def _file_exists(call: Call, path: str, saltenv: str | None = None) -> bool:
+def _file_exists(call: FunctionCall, path: str, saltenv: str | None = None) -> bool:
     inner, env = _at(call, path, saltenv)
     return call.recorder.oid(inner, env) is not None
 
 
-def _dir_exists(call: Call, path: str, saltenv: str | None = None) -> bool:
+def _dir_exists(call: FunctionCall, path: str, saltenv: str | None = None) -> bool:
     inner, env = _at(call, path, saltenv)
     return bool(call.recorder.list_files(inner, env)) and not _file_exists(call, path, saltenv)
 
 
-def _findup(call: Call, startpath: str, filenames: str | list[str], saltenv: str | None = None) -> str:
+def _findup(call: FunctionCall, startpath: str, filenames: str | list[str], saltenv: str | None = None) -> str:
     folder = startpath.strip("/")
     names = [filenames] if isinstance(filenames, str) else filenames
     while True:
@@ -76,7 +76,7 @@ def _findup(call: Call, startpath: str, filenames: str | list[str], saltenv: str
         folder = posixpath.dirname(folder)
 
 
-def _sls_exists(call: Call, mods: str | list[str], saltenv: str | None = None, **ignored: Value) -> bool:
+def _sls_exists(call: FunctionCall, mods: str | list[str], saltenv: str | None = None, **ignored: Value) -> bool:
     """Whether there are files for these SLS; Salt renders them besides, and calls a broken one missing."""
     names = mods.split(",") if isinstance(mods, str) else mods
     stems = [name.strip().replace(".", "/") for name in names]

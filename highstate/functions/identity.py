@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from highstate.functions import Call, FunctionFailed
+from highstate.functions import FunctionCall, FunctionFailed
 from highstate.memo.tracked import plain
-from highstate.targeting.match import KINDS, Kind, Subject, id_matches, match_subject
+from highstate.targeting.match import KINDS, MatcherKind, Subject, id_matches, match_subject
 from highstate.traverse import update
 from highstate.types import Value
 
@@ -18,7 +18,7 @@ from highstate.types import Value
 class _Named:
     """The minion under another id, as `minion_id=` asks for."""
 
-    call: Call
+    call: FunctionCall
     minion_id: str
 
     @property
@@ -33,24 +33,26 @@ class _Named:
         return id_matches(matcher, pattern, self.minion_id)
 
 
-def _matches(call: Call, expression: str, kind: str, minion_id: str | None = None, delimiter: str = ":") -> bool:
+def _matches(
+    call: FunctionCall, expression: str, kind: str, minion_id: str | None = None, delimiter: str = ":"
+) -> bool:
     if kind not in KINDS:
         raise FunctionFailed(f"there is no matcher {kind!r} (there are {', '.join(KINDS)})")
     subject: Subject = call.recorder if minion_id is None else _Named(call, str(minion_id))
     nodegroups = plain(call.opt("nodegroups", {}))
-    return match_subject(expression, subject, kind=cast(Kind, kind), nodegroups=nodegroups, delimiter=delimiter)
+    return match_subject(expression, subject, kind=cast(MatcherKind, kind), nodegroups=nodegroups, delimiter=delimiter)
 
 
-def _by_id(kind: Kind) -> Callable[..., bool]:
+def _by_id(kind: MatcherKind) -> Callable[..., bool]:
     return lambda call, tgt, minion_id=None: _matches(call, tgt, kind, minion_id)
 
 
-def _by_data(kind: Kind) -> Callable[..., bool]:
+def _by_data(kind: MatcherKind) -> Callable[..., bool]:
     return lambda call, tgt, delimiter=":": _matches(call, tgt, kind, None, delimiter)
 
 
 def _filter_by(
-    call: Call,
+    call: FunctionCall,
     lookup: Mapping[str, Value],
     tgt_type: str = "compound",
     minion_id: str | None = None,
@@ -71,7 +73,7 @@ def _filter_by(
 
 
 def _search_by(
-    call: Call, lookup: Mapping[str, list[str]], tgt_type: str = "compound", minion_id: str | None = None
+    call: FunctionCall, lookup: Mapping[str, list[str]], tgt_type: str = "compound", minion_id: str | None = None
 ) -> Value:
     found = [
         name
@@ -82,7 +84,7 @@ def _search_by(
     return found or None
 
 
-def _ifelse(call: Call, *arguments: Value, tgt_type: str = "compound", minion_id: str | None = None) -> Value:
+def _ifelse(call: FunctionCall, *arguments: Value, tgt_type: str = "compound", minion_id: str | None = None) -> Value:
     """Pairs of target and value; the last argument is the default."""
     if len(arguments) % 2 == 0:
         raise FunctionFailed("match.ifelse takes pairs of target and value, and a default at the end")
@@ -92,7 +94,7 @@ def _ifelse(call: Call, *arguments: Value, tgt_type: str = "compound", minion_id
     return arguments[-1]
 
 
-def _echo(call: Call, text: Value) -> Value:
+def _echo(call: FunctionCall, text: Value) -> Value:
     return text
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Iterable, Mapping
 
-from highstate.functions import Call
+from highstate.functions import FunctionCall
 from highstate.memo.tracked import plain
 from highstate.types import Value
 
 
-def _grain(call: Call, fun: str, name: str, *arguments: Value, **named: Value) -> Value:
+def _grain(call: FunctionCall, fun: str, name: str, *arguments: Value, **named: Value) -> Value:
     """The grain that holds the answer; without one the machine is asked."""
     grains = call.recorder.view("grains")
     if name in grains:
@@ -23,7 +23,7 @@ def _addresses(version: int, fun: str) -> Callable[..., Value]:
     grain, loopback = f"ip{version}_interfaces", "127.0.0.0/8" if version == 4 else "::1/128"
 
     def addresses(
-        call: Call,
+        call: FunctionCall,
         interface: str | None = None,
         include_loopback: bool = False,
         cidr: str | None = None,
@@ -53,25 +53,25 @@ def _inside(address: str, networks: Iterable[str]) -> bool:
     return any(own in ipaddress.ip_network(one, strict=False) for one in networks)
 
 
-def _in_subnet(call: Call, cidr: str | list[str], addr: str | list[str] | None = None) -> bool:
+def _in_subnet(call: FunctionCall, cidr: str | list[str], addr: str | list[str] | None = None) -> bool:
     networks = [cidr] if isinstance(cidr, str) else list(cidr)
     asked = _addresses(4, "network.ip_addrs")(call) if addr is None else addr
     return any(_inside(one, networks) for one in ([asked] if isinstance(asked, str) else asked))
 
 
-def _interface_ip(call: Call, iface: str) -> Value:
+def _interface_ip(call: FunctionCall, iface: str) -> Value:
     interfaces = _grain(call, "network.interface_ip", "ip4_interfaces", iface)
     if not isinstance(interfaces, Mapping):
         return interfaces
     return next(iter(interfaces.get(iface) or []), "")
 
 
-def _hw_addr(call: Call, iface: str) -> Value:
+def _hw_addr(call: FunctionCall, iface: str) -> Value:
     known = _grain(call, "network.hw_addr", "hwaddr_interfaces", iface)
     return known.get(iface, "") if isinstance(known, Mapping) else known
 
 
-def _calc_net(call: Call, ip_addr: str, netmask: str | None = None) -> str:
+def _calc_net(call: FunctionCall, ip_addr: str, netmask: str | None = None) -> str:
     return str(ipaddress.ip_network(f"{ip_addr}/{netmask}" if netmask else ip_addr, strict=False))
 
 

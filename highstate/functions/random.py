@@ -6,32 +6,32 @@ import hashlib
 import random
 from collections.abc import Callable, Mapping
 
-from highstate.functions import Call
+from highstate.functions import FunctionCall
 from highstate.render.filters_data import sample as drawn
 from highstate.types import Value
 
 
-def _seed(call: Call, range: int = 10, hash: Value = None) -> int:  # noqa: A002  (Salt's names)
+def _seed(call: FunctionCall, range: int = 10, hash: Value = None) -> int:  # noqa: A002  (Salt's names)
     """A number below `range`, the same for this minion each time."""
     chosen = call.opt("id") if hash is None else hash
     return random.Random(chosen).randrange(range)  # noqa: S311  (a fixed choice, no secret)
 
 
-def _rand_int(call: Call, start: int = 1, end: int = 10, seed: Value = None) -> Value:
+def _rand_int(call: FunctionCall, start: int = 1, end: int = 10, seed: Value = None) -> Value:
     if seed is None:
         return call.ask("random.rand_int", start, end)
     return random.Random(seed).randint(start, end)  # noqa: S311  (a fixed choice, no secret)
 
 
-def _sample(call: Call, value: list[Value], size: int, seed: Value = None) -> Value:
+def _sample(call: FunctionCall, value: list[Value], size: int, seed: Value = None) -> Value:
     return call.ask("random.sample", value, size) if seed is None else drawn(value, size, seed)
 
 
-def _shuffle(call: Call, value: list[Value], seed: Value = None) -> Value:
+def _shuffle(call: FunctionCall, value: list[Value], seed: Value = None) -> Value:
     return call.ask("random.shuffle", value) if seed is None else drawn(value, len(value), seed)
 
 
-def _hash(call: Call, value: Value, algorithm: str = "sha512") -> str:
+def _hash(call: FunctionCall, value: Value, algorithm: str = "sha512") -> str:
     data = value if isinstance(value, bytes) else str(value).encode()
     return hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
 

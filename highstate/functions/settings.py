@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from highstate.functions import Call
+from highstate.functions import FunctionCall
 from highstate.memo.tracked import plain
 from highstate.traverse import merge as merge_data
 from highstate.traverse import traverse
@@ -12,7 +12,7 @@ from highstate.types import Value
 
 
 def _config_get(
-    call: Call,
+    call: FunctionCall,
     key: str,
     default: Value = "",
     delimiter: str = ":",
@@ -37,28 +37,28 @@ def _config_get(
     return default if found is missing else plain(found)
 
 
-def _config_merged(call: Call, key: str, default: Value, delimiter: str, strategy: str) -> Value:
+def _config_merged(call: FunctionCall, key: str, default: Value, delimiter: str, strategy: str) -> Value:
     merged: dict[str, Value] = {}
     for root in ("pillar", "grains", "opts"):
         merged = merge_data(merged, plain(call.recorder.view(root)), strategy=strategy)
     return traverse(merged, key, default, delimiter=delimiter)
 
 
-def _config_option(call: Call, value: str, default: Value = "", **omit: bool) -> Value:
+def _config_option(call: FunctionCall, value: str, default: Value = "", **omit: bool) -> Value:
     return _config_get(call, value, default)
 
 
-def _log(call: Call, *arguments: Value, **named: Value) -> bool:
+def _log(call: FunctionCall, *arguments: Value, **named: Value) -> bool:
     """Logging from a template: a compile has no log; True, as Salt returns."""
     return True
 
 
-def _environ_get(call: Call, key: str, default: Value = "") -> Value:
+def _environ_get(call: FunctionCall, key: str, default: Value = "") -> Value:
     """A variable of the environment that the option `environ` lets templates see: by default none."""
     return plain(call.opt("environ", {})).get(key, default)
 
 
-def _environ_items(call: Call) -> Value:
+def _environ_items(call: FunctionCall) -> Value:
     return plain(call.opt("environ", {}))
 
 

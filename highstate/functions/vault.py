@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from highstate.functions import Call, FunctionFailed
+from highstate.functions import FunctionCall, FunctionFailed
 from highstate.memo.tracked import plain
 from highstate.ports import SecretFailed
 from highstate.types import Value
@@ -13,7 +13,7 @@ _UNSET = object()
 
 
 def _read_secret(
-    call: Call, path: str, key: str | None = None, metadata: bool = False, default: Value = _UNSET
+    call: FunctionCall, path: str, key: str | None = None, metadata: bool = False, default: Value = _UNSET
 ) -> Value:
     if call.recorder.sources.ports.secrets is None:
         return call.ask("vault.read_secret", path, *([] if key is None else [key]))
@@ -34,7 +34,7 @@ def _read_secret(
     raise FunctionFailed(f"vault.read_secret: the secret {path!r} has no key {key!r}")
 
 
-def _list_secrets(call: Call, path: str, default: Value = _UNSET) -> Value:
+def _list_secrets(call: FunctionCall, path: str, default: Value = _UNSET) -> Value:
     port = call.recorder.sources.ports.secrets
     if port is None:
         return call.ask("vault.list_secrets", path)
@@ -46,7 +46,7 @@ def _list_secrets(call: Call, path: str, default: Value = _UNSET) -> Value:
         raise FunctionFailed(f"vault.list_secrets {path!r}: {error}") from error
 
 
-def _sdb_get(call: Call, uri: str, **ignored: Value) -> Value:
+def _sdb_get(call: FunctionCall, uri: str, **ignored: Value) -> Value:
     """`sdb://profile/path/key` of a profile with the driver vault; others are the machine's. Not an address: itself."""
     if not isinstance(uri, str) or not uri.startswith("sdb://"):
         return uri

@@ -13,6 +13,6 @@ from __future__ import annotations
 from highstate.lint.findings import RULES, Finding, Severity
 from highstate.lint.names import KnownStates, Signature
 from highstate.lint.samples import SAMPLES, Sample
-from highstate.lint.trees import Trees, lint_trees
+from highstate.lint.trees import LintTrees, lint_trees
 
-__all__ = ["RULES", "SAMPLES", "Finding", "KnownStates", "Sample", "Severity", "Signature", "Trees", "lint_trees"]
+__all__ = ["RULES", "SAMPLES", "Finding", "KnownStates", "LintTrees", "Sample", "Severity", "Signature", "lint_trees"]

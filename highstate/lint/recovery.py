@@ -13,8 +13,8 @@ from collections.abc import Iterator
 
 import yaml
 
-from highstate.compile import Settings
-from highstate.compile.compiler import Bench
+from highstate.compile import CompileOptions
+from highstate.compile.compiler import Compilation
 from highstate.compile.high import High
 from highstate.files import MemoryFiles
 from highstate.render.steps import shebang
@@ -65,11 +65,11 @@ def _is_declared(entry: str) -> bool:
 
 
 def _high(text: str, sls: str, path: str, saltenv: str) -> High:
-    bench = Bench(
+    bench = Compilation(
         files=MemoryFiles({saltenv: {path: text.encode()}}),
         pillar_files=MemoryFiles({}),
         minion=Minion(id="sample"),
-        settings=Settings(),
+        settings=CompileOptions(),
     )
     place = Pos(file=path, saltenv=saltenv)
     return bench.high(TopResult(matches={saltenv: (sls,)}, places={(saltenv, sls): place}), {})

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator
 
 from highstate.compile.high import High
-from highstate.compile.positions import Place
+from highstate.compile.positions import SourceLocation
 from highstate.lint.findings import Finding
 from highstate.lint.names import FOR_ALL, KnownStates, Signature
 from highstate.types import Value
@@ -21,7 +21,9 @@ def check_states(high: High, known: KnownStates) -> Iterator[Finding]:
             yield from _check_function(place, state, functions[0], run, known)
 
 
-def _check_function(place: Place, state: str, function: str, run: list[Value], known: KnownStates) -> Iterator[Finding]:
+def _check_function(
+    place: SourceLocation, state: str, function: str, run: list[Value], known: KnownStates
+) -> Iterator[Finding]:
     name = f"{state}.{function}"
     ours, salts = known.ours.get(name), known.salts.get(name)
     if state in known.own_modules:
@@ -33,7 +35,7 @@ def _check_function(place: Place, state: str, function: str, run: list[Value], k
     yield from _check_arguments(place, state, name, run, ours, salts)
 
 
-def _unknown_function(place: Place, state: str, function: str, known: KnownStates) -> Finding:
+def _unknown_function(place: SourceLocation, state: str, function: str, known: KnownStates) -> Finding:
     name = f"{state}.{function}"
     if name in known.salts or (state not in known.modules and state in known.salt_modules):
         message = f"{name} is a state of Salt's that Saltern does not have"
@@ -43,7 +45,7 @@ def _unknown_function(place: Place, state: str, function: str, known: KnownState
 
 
 def _check_arguments(
-    place: Place, state: str, name: str, run: list[Value], ours: Signature | None, salts: Signature | None
+    place: SourceLocation, state: str, name: str, run: list[Value], ours: Signature | None, salts: Signature | None
 ) -> Iterator[Finding]:
     given = {key for argument in run if isinstance(argument, dict) for key in argument if isinstance(key, str)}
     first = ours or salts

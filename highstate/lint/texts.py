@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import jinja2
 from jinja2 import nodes
 
-from highstate.compile import Settings
+from highstate.compile import CompileOptions
 from highstate.lint.findings import Finding
 from highstate.lint.pillar_reads import PillarRead, pillar_reads
 from highstate.render import excerpt, jinja
@@ -20,7 +20,7 @@ TEMPLATES = (".sls", ".jinja", ".jinja2", ".j2")
 
 
 def check_text(
-    tree: str, saltenv: str, path: str, text: str, settings: Settings, pillars: Sequence[Mapping[str, Value]]
+    tree: str, saltenv: str, path: str, text: str, settings: CompileOptions, pillars: Sequence[Mapping[str, Value]]
 ) -> Iterator[Finding]:
     """Findings about one template. `pillars` are those of all samples: a key that all of them have is there."""
     first = shebang(text) if path.endswith(".sls") else ""

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from highstate.compile import Settings
-from highstate.compile.compiler import Bench
+from highstate.compile import CompileOptions
+from highstate.compile.compiler import Compilation
 from highstate.compile.high import High
 from highstate.lint.cycles import find_cycle
 from highstate.lint.excludes import Excluding
@@ -23,7 +23,7 @@ from highstate.lint.states import check_states
 from highstate.lint.texts import TEMPLATES, check_text
 from highstate.lint.tops import Uses, includes_of, linted_sls, matching
 from highstate.memo.memo import Memo
-from highstate.ports import NO_PORTS, Ports
+from highstate.ports import NO_PORTS, CompilePorts
 from highstate.render import RenderFailed, excerpt, render_sls
 from highstate.targeting.top import TopResult
 from highstate.types import Files, Minion, Pos, Problem, Stage, Value
@@ -33,7 +33,7 @@ _OWN_CHECKS = frozenset(("dangling-requisite",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trees:
+class LintTrees:
     """What is linted."""
 
     files: Files
@@ -43,16 +43,16 @@ class Trees:
 
 
 def lint_trees(
-    trees: Trees,
+    trees: LintTrees,
     samples: Sequence[Sample],
     known: KnownStates,
     *,
-    settings: Settings | None = None,
+    settings: CompileOptions | None = None,
     disabled: Collection[str] = (),
-    ports: Callable[[Minion], Ports] = lambda _: NO_PORTS,
+    ports: Callable[[Minion], CompilePorts] = lambda _: NO_PORTS,
 ) -> tuple[Finding, ...]:
     """All findings of a states tree and a pillar tree, each once, in the order of their places."""
-    work = _Work(trees=trees, known=_with_own(known, trees.files), settings=settings or Settings(), ports=ports)
+    work = _Work(trees=trees, known=_with_own(known, trees.files), settings=settings or CompileOptions(), ports=ports)
     findings: list[Finding] = []
     for sample in samples:
         findings.extend(replace(one, samples=(sample.name,)) for one in work.look(sample))
@@ -80,7 +80,7 @@ class _Work:
     """The trees while they are looked at, and what is gathered over all samples."""
 
     def __init__(
-        self, *, trees: Trees, known: KnownStates, settings: Settings, ports: Callable[[Minion], Ports]
+        self, *, trees: LintTrees, known: KnownStates, settings: CompileOptions, ports: Callable[[Minion], CompilePorts]
     ) -> None:
         self.trees = trees
         self.known = known
@@ -126,9 +126,9 @@ class _Work:
             for (saltenv, path), text in texts.items()
         }
 
-    def _bench(self, sample: Sample) -> Bench:
+    def _bench(self, sample: Sample) -> Compilation:
         minion = Minion(id=sample.minion_id, grains={"id": sample.minion_id, **sample.grains})
-        return Bench(
+        return Compilation(
             files=self.trees.files,
             pillar_files=self.trees.pillar_files,
             minion=minion,
@@ -196,7 +196,7 @@ class _Work:
             yield from self._look_at_one(bench, given, high, pillar, tree)
 
     def _look_at_one(
-        self, bench: Bench, given: TopResult, high: High, pillar: Mapping[str, Value], tree: Declared
+        self, bench: Compilation, given: TopResult, high: High, pillar: Mapping[str, Value], tree: Declared
     ) -> Iterator[Finding]:
         own = Declared()
         own.add(high, [sls for names in given.matches.values() for sls in names])
@@ -217,7 +217,7 @@ class _Work:
                 rule = rule_of(problem)
                 yield Finding.of(problem, "missing-file" if rule == "form" else rule)
 
-    def _look_together(self, bench: Bench, pillar: Mapping[str, Value]) -> Iterator[Finding]:
+    def _look_together(self, bench: Compilation, pillar: Mapping[str, Value]) -> Iterator[Finding]:
         """The highstate of the sample: what goes wrong only between SLS."""
         top = bench.top(pillar)
         for problem in top.errors:
@@ -229,7 +229,7 @@ class _Work:
                 yield Finding.of(problem, rule)
 
 
-def _low(bench: Bench, high: High) -> Iterator[Finding]:
+def _low(bench: Compilation, high: High) -> Iterator[Finding]:
     """Compile on, for what that finds; a circle is found where another mistake keeps the compile from looking, too."""
     cycle = find_cycle(high)
     bench.low(high)

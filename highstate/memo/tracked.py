@@ -1,7 +1,7 @@
 """Recorded reads: what a template, top file or pillar looked at, so that its result can be taken again.
 
-`Sources` are one minion's inputs; a `Recorder` notes each read of them with a digest of what was seen;
-a `View` is the mapping handed to templates in place of grains, pillar and opts. A view is no dict on purpose:
+`ReadSources` are one minion's inputs; a `Recorder` notes each read of them with a digest of what was seen;
+a `TrackedMapping` is the mapping handed to templates in place of grains, pillar and opts. A view is no dict on purpose:
 C code that takes a dict's insides (json, dict()) would read past the record. Used by render, pillar and top;
 nothing here decides what to do with the record: that is `memo`.
 """
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from highstate.ports import NO_PORTS, DecryptFailed, Fact, Ports, SecretFailed, question
+from highstate.ports import NO_PORTS, CompilePorts, DecryptFailed, Fact, SecretFailed, question
 from highstate.targeting.match import id_matches
 from highstate.types import Files, Minion, Value
 
@@ -35,14 +35,14 @@ _SCALARS = frozenset((str, int, float, bool, type(None)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
+class ReadSources:
     """All that a compile for one minion may read. The values must not change while this is in use."""
 
     minion_id: str
     roots: Mapping[str, Mapping[str, Value]]
     """"grains", "pillar" and "opts"."""
     files: Files
-    ports: Ports = NO_PORTS
+    ports: CompilePorts = NO_PORTS
     shaping: list[bytes] = field(default_factory=list, repr=False, compare=False)
     """Digest of the options that shape every render, once it is known."""
     _digests: dict[Read, bytes] = field(default_factory=dict, repr=False, compare=False)
@@ -140,12 +140,12 @@ class Recorder:
     the answers so far. `Memo` builds on it.
     """
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: ReadSources) -> None:
         self.sources = sources
         self.reads: dict[Read, bytes] = {}
         self.live: dict[str, None] = {}
         """Functions of the live machine that were called: the result holds for this moment alone."""
-        self._views: dict[str, View] = {}
+        self._views: dict[str, TrackedMapping] = {}
 
     def record(self, read: Read) -> bytes:
         """Note a read; returns its digest."""
@@ -160,10 +160,10 @@ class Recorder:
             self.reads.setdefault(read, digest)
         self.live.update(live or {})
 
-    def view(self, root: str) -> View:
+    def view(self, root: str) -> TrackedMapping:
         """The recording view of grains, pillar or opts; the same one each time."""
         if root not in self._views:
-            self._views[root] = View(self, root, (), self.sources.roots[root])
+            self._views[root] = TrackedMapping(self, root, (), self.sources.roots[root])
         return self._views[root]
 
     def matches_id(self, matcher: str, pattern: str) -> bool:
@@ -259,7 +259,7 @@ class ReadFiles:
         return self._recorder.list_files(prefix, saltenv)
 
 
-class View(MutableMapping[Any, Any]):
+class TrackedMapping(MutableMapping[Any, Any]):
     """A mapping of grains, pillar or opts that records what is read of it.
 
     Lists and sets are handed out as copies and recorded whole. When a template changes the view, or looks at
@@ -288,7 +288,7 @@ class View(MutableMapping[Any, Any]):
             raise KeyError(key)
         child: Any
         if isinstance(value, (dict, Mapping)):
-            child = View(self.__recorder, self.__root, path, value)
+            child = TrackedMapping(self.__recorder, self.__root, path, value)
         else:
             child = fresh(value) if isinstance(value, (list, set)) else value
         self.__children[key] = child
@@ -368,7 +368,7 @@ class View(MutableMapping[Any, Any]):
         return self.__root, self.__path
 
 
-def place_of(view: View) -> str:
+def place_of(view: TrackedMapping) -> str:
     """Where a view is, as people write it: `pillar['nginx']['sites']`."""
     root, path = view._place()
     return root + "".join(f"[{key!r}]" for key in path)
@@ -378,9 +378,9 @@ def plain(value: Value) -> Value:
     """`value` with all views in it turned to plain data (and so recorded whole)."""
     if type(value) in _SCALARS:
         return value
-    if type(value) is View:
+    if type(value) is TrackedMapping:
         return value._plain()
-    if isinstance(value, (dict, View)):
+    if isinstance(value, (dict, TrackedMapping)):
         return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [plain(inner) for inner in value]

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from highstate.ports import DecryptFailed, Ports, SourceFailed
+from highstate.ports import CompilePorts, DecryptFailed, SourceFailed
 from highstate.render.ciphertext import decrypted
 from highstate.render.problems import near
 from highstate.traverse import merge, traverse
@@ -35,7 +35,7 @@ class External:
     """A pillar being added to; what is wrong gathers in `errors`."""
 
     minion: Minion
-    ports: Ports
+    ports: CompilePorts
     strategy: str = "smart"
     merge_lists: bool = False
     errors: list[Problem] = field(default_factory=list)

@@ -15,7 +15,7 @@ from typing import Any
 from highstate.aggregation import Joinable, unmarked
 from highstate.data_limits import unbounded
 from highstate.memo.tracked import Recorder, digest_value
-from highstate.render import SHAPING, Context, RenderFailed, excerpt, near, render_sls
+from highstate.render import SHAPING, RenderContext, RenderFailed, excerpt, near, render_sls
 from highstate.render.lines import LineMap
 from highstate.targeting.match import Nodegroups
 from highstate.targeting.top import GLOB_MARKS, TopResult, sls_path, top_matches
@@ -34,7 +34,7 @@ class PillarResult:
 
 
 def compile_pillar(
-    context: Context,
+    context: RenderContext,
     *,
     strategy: str = "smart",
     merge_lists: bool = False,
@@ -99,7 +99,9 @@ class _Merging:
         return merge(old, new, strategy=self.strategy, merge_lists=self.merge_lists)
 
 
-def _render_all(context: Context, top: TopResult, merging: _Merging, override: Mapping[str, Value]) -> PillarResult:
+def _render_all(
+    context: RenderContext, top: TopResult, merging: _Merging, override: Mapping[str, Value]
+) -> PillarResult:
     pillar: dict[str, Value] = {}
     errors = list(top.errors)
     marked = False
@@ -128,7 +130,7 @@ def _render_all(context: Context, top: TopResult, merging: _Merging, override: M
 class _Tree:
     """The pillar SLS of one saltenv, each rendered once."""
 
-    context: Context
+    context: RenderContext
     merging: _Merging
     ignored: frozenset[str]
     errors: list[Problem]

@@ -6,15 +6,15 @@ of the minion's data and of the tree is recorded, and results are memoised by wh
 
 from __future__ import annotations
 
-from highstate.render.context import Context, Rendered, RenderedText, RenderFailed
+from highstate.render.context import RenderContext, Rendered, RenderedText, RenderFailed
 from highstate.render.lines import LineMap
 from highstate.render.pipeline import SHAPING, render_sls, render_template, shaping
 from highstate.render.problems import excerpt, near
 
 __all__ = [
     "SHAPING",
-    "Context",
     "LineMap",
+    "RenderContext",
     "RenderFailed",
     "Rendered",
     "RenderedText",

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from highstate.memo.memo import Memo
-from highstate.memo.tracked import Recorder, Sources
-from highstate.ports import NO_PORTS, Ports
+from highstate.memo.tracked import ReadSources, Recorder
+from highstate.ports import NO_PORTS, CompilePorts
 from highstate.render.lines import LineMap
 from highstate.types import Files, Minion, Problem, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class RenderContext:
     """Who and what a template is rendered for. Make one for each minion and saltenv: it keeps digests of its inputs."""
 
     minion: Minion
@@ -25,11 +25,11 @@ class Context:
     memo: Memo | None = None
     functions: Mapping[str, Callable[..., Value]] = field(default_factory=dict)
     """Further functions for `salt[...]`. What calls one holds for that moment alone: it is never memoised."""
-    ports: Ports = NO_PORTS
+    ports: CompilePorts = NO_PORTS
     """Facts, secrets, decryption: what a render may ask of the world."""
     reads: Recorder | None = None
     """Where given: all that is read is recorded here too (a pillar is made of many renders)."""
-    sources: Sources = field(init=False, repr=False, compare=False)
+    sources: ReadSources = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         opts = {
@@ -44,7 +44,7 @@ class Context:
             "grains": self.minion.grains,
             "pillar": self.pillar,
         }
-        sources = Sources(
+        sources = ReadSources(
             minion_id=self.minion.id,
             roots={"grains": self.minion.grains, "pillar": self.pillar, "opts": opts},
             files=self.files,
@@ -52,7 +52,7 @@ class Context:
         )
         object.__setattr__(self, "sources", sources)
 
-    def recording(self, reads: Recorder, files: Files | None = None) -> Context:
+    def recording(self, reads: Recorder, files: Files | None = None) -> RenderContext:
         """This one with a record of what is read; `files`, where given, are these same files, recorded too.
 
         The digests of its inputs that were made so far are kept.
@@ -61,7 +61,7 @@ class Context:
         object.__setattr__(made, "sources", self.sources)
         return made
 
-    def of_saltenv(self, saltenv: str) -> Context:
+    def of_saltenv(self, saltenv: str) -> RenderContext:
         """The same for another environment."""
         made = replace(self, saltenv=saltenv)
         object.__setattr__(made, "sources", self.sources)

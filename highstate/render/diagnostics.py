@@ -12,7 +12,7 @@ import yaml
 from highstate.functions import FunctionFailed
 from highstate.memo.tracked import Recorder
 from highstate.render import jinja
-from highstate.render.context import Context, RenderFailed
+from highstate.render.context import RenderContext, RenderFailed
 from highstate.render.lines import LineMap
 from highstate.render.problems import excerpt, near
 from highstate.render.undefined import MissingFunction, MissingName
@@ -30,7 +30,7 @@ ON_THE_MACHINE = (
 )
 
 
-def template_failed(error: Exception, path: str, context: Context, recorder: Recorder) -> RenderFailed:
+def template_failed(error: Exception, path: str, context: RenderContext, recorder: Recorder) -> RenderFailed:
     """A template raised: blame its innermost line, and name the way there."""
     places = jinja.places(error) or [(path, 0)]
     file, line = places[-1]
@@ -48,7 +48,7 @@ def template_failed(error: Exception, path: str, context: Context, recorder: Rec
     return RenderFailed(problem, live=live)
 
 
-def _near_import(error: Exception, message: str, context: Context, recorder: Recorder) -> str:
+def _near_import(error: Exception, message: str, context: RenderContext, recorder: Recorder) -> str:
     """What is near the template, or the name of one, that was to be imported and is not there."""
     if isinstance(error, jinja2.TemplateNotFound):
         path = (found[1] if (found := _MISSING_FILE.search(message)) else str(error.name)).lstrip("/")
@@ -75,7 +75,7 @@ def _column(source: str, line: int, error: Exception) -> int:
     return (found.start() if found else len(row) - len(row.lstrip())) + 1
 
 
-def _source(path: str, context: Context, recorder: Recorder) -> str:
+def _source(path: str, context: RenderContext, recorder: Recorder) -> str:
     try:
         return recorder.read_file(path, context.saltenv).decode("utf-8-sig", errors="replace")
     except FileNotFoundError:

@@ -29,7 +29,7 @@ import jinja2
 from jinja2.exceptions import TemplateRuntimeError
 
 from highstate import bounded_regex
-from highstate.memo.tracked import View, plain
+from highstate.memo.tracked import TrackedMapping, plain
 from highstate.render.filters_data import DATA_FILTERS
 from highstate.render.filters_net import NETWORK_FILTERS
 from highstate.render.filters_xml import xml
@@ -79,7 +79,9 @@ def matches(text: str, pattern: str, ignorecase: bool = False, multiline: bool =
 
 def method_call(obj: Any, name: str, *arguments: Any, **named: Any) -> Any:
     """`|method_call`: methods of data, as far as the sandbox lets templates call them."""
-    if name.startswith("_") or not isinstance(obj, str | bytes | list | dict | set | tuple | int | float | View):
+    if name.startswith("_") or not isinstance(
+        obj, str | bytes | list | dict | set | tuple | int | float | TrackedMapping
+    ):
         raise jinja2.exceptions.SecurityError(f"method {name!r} of {type(obj).__name__} may not be called")
     if name in ("format", "format_map"):
         raise jinja2.exceptions.SecurityError("use the format filter")
@@ -251,7 +253,7 @@ def _raise(message: Value) -> None:
 @jinja2.pass_context
 def show_full_context(context: jinja2.runtime.Context) -> dict[str, Value]:
     """All variables, those that are no plain values by the name of their kind."""
-    kinds = (str, int, float, bool, list, tuple, dict, View, type(None))
+    kinds = (str, int, float, bool, list, tuple, dict, TrackedMapping, type(None))
     return {
         name: plain(value) if isinstance(value, kinds) else f"<{type(value).__name__}>"
         for name, value in context.get_all().items()
@@ -267,7 +269,7 @@ _DISK = "looks at the machine's disk"
 FILTERS: Mapping[str, Callable[..., Value]] = {
     "to_bool": to_bool,
     "skip": lambda value: "",
-    "sequence": lambda value: value if isinstance(value, list | tuple | set | dict | View) else [value],
+    "sequence": lambda value: value if isinstance(value, list | tuple | set | dict | TrackedMapping) else [value],
     "quote": lambda text: shlex.quote(text),
     "regex_escape": lambda text: re.escape(text),
     "regex_search": regex_search,

@@ -9,7 +9,7 @@ from typing import Any
 
 from jinja2.exceptions import TemplateRuntimeError
 
-from highstate.memo.tracked import View
+from highstate.memo.tracked import TrackedMapping
 from highstate.types import Value
 
 
@@ -122,7 +122,7 @@ def _at_key(apply: Callable[[dict[Any, Any], Any, Value], None]) -> Callable[...
         *way, last = path.split(delimiter)
         inner: Any = data
         for key in way:
-            if not isinstance(inner.get(key), dict | View):
+            if not isinstance(inner.get(key), dict | TrackedMapping):
                 inner[key] = {}
             inner = inner[key]
         apply(inner, last, value)

@@ -23,7 +23,7 @@ from jinja2.utils import missing
 
 from highstate.memo.tracked import Recorder
 from highstate.render.filters import FILTERS, GLOBALS, TESTS
-from highstate.render.sandbox import Environment, Options
+from highstate.render.sandbox import Environment, EnvironmentOptions
 from highstate.render.serial import Printable
 from highstate.render.source_map import Places, Text, collect
 from highstate.render.tags import SerializerTags
@@ -42,7 +42,7 @@ _LENIENT = "lenient"
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledTemplate:
     """A template's code, and what is needed to place its output."""
 
     code: CodeType
@@ -51,12 +51,14 @@ class Compiled:
     places: Places = field(default_factory=Places)
 
 
-_environments: dict[Options, Environment] = {}
-_codes: OrderedDict[tuple[str, str, Options], Compiled] = OrderedDict()
+_environments: dict[EnvironmentOptions, Environment] = {}
+_codes: OrderedDict[tuple[str, str, EnvironmentOptions], CompiledTemplate] = OrderedDict()
 _lock = Lock()
 
 
-def environment_options(settings: Mapping[str, Value], source: str, *, lenient: bool = False) -> tuple[Options, str]:
+def environment_options(
+    settings: Mapping[str, Value], source: str, *, lenient: bool = False
+) -> tuple[EnvironmentOptions, str]:
     """The Jinja options for a template, and its source without the `#jinja2: {...}` line that may set some.
 
     `lenient`: what is undefined writes nothing, in place of an error (Salt's option `allow_undefined`).
@@ -79,7 +81,7 @@ def environment_options(settings: Mapping[str, Value], source: str, *, lenient: 
     return tuple(sorted(chosen.items())), source
 
 
-def environment(options: Options) -> Environment:
+def environment(options: EnvironmentOptions) -> Environment:
     """The environment with these options."""
     with _lock:
         found = _environments.get(options)
@@ -88,7 +90,7 @@ def environment(options: Options) -> Environment:
         return found
 
 
-def _make(options: Options) -> Environment:
+def _make(options: EnvironmentOptions) -> Environment:
     given = dict(options)
     made = Environment(
         extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols", SerializerTags],
@@ -112,7 +114,7 @@ def words(kind: str) -> Iterable[str]:
     return made.filters if kind == "filter" else made.tests
 
 
-def compile_template(base: Environment, oid: str, path: str, source: str) -> Compiled:
+def compile_template(base: Environment, oid: str, path: str, source: str) -> CompiledTemplate:
     """The code of a template, compiled once for each blob, path and set of options."""
     key = (oid, path, base.options)
     with _lock:
@@ -120,7 +122,7 @@ def compile_template(base: Environment, oid: str, path: str, source: str) -> Com
         if found is not None:
             _codes.move_to_end(key)
             return found
-    made = Compiled(base.compile(source, name=path, filename=path), source.endswith("\n"))
+    made = CompiledTemplate(base.compile(source, name=path, filename=path), source.endswith("\n"))
     with _lock:
         _codes[key] = made
         while len(_codes) > _CODE_CACHE_SIZE:
@@ -128,7 +130,7 @@ def compile_template(base: Environment, oid: str, path: str, source: str) -> Com
     return made
 
 
-def without_jinja(source: str, options: Options) -> Text | None:
+def without_jinja(source: str, options: EnvironmentOptions) -> Text | None:
     """What a template without a single tag writes: itself. None when it may have one."""
     if options or "{{" in source or "{%" in source or "{#" in source or "\r" in source:
         return None
@@ -137,7 +139,7 @@ def without_jinja(source: str, options: Options) -> Text | None:
     return Text(source, range(1, count + 1))
 
 
-def run(compiled: Compiled, fork: Environment, variables: Mapping[str, Value]) -> Text:
+def run(compiled: CompiledTemplate, fork: Environment, variables: Mapping[str, Value]) -> Text:
     """Render compiled code in a fork of its environment."""
     template = fork.template_class.from_code(fork, compiled.code, fork.globals, None)
     context = new_context(fork, template.name, template.blocks, dict(variables), False, fork.globals)

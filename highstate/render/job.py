@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from highstate.memo.tracked import Recorder
-from highstate.render.context import Context
+from highstate.render.context import RenderContext
 from highstate.render.lines import LineMap
 from highstate.render.source_map import Text
 from highstate.render.yaml_blocks import Blocks
@@ -13,11 +13,11 @@ from highstate.types import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class RenderJob:
     """A template of the tree and whom it is rendered for."""
 
     path: str
-    context: Context
+    context: RenderContext
     recorder: Recorder
     oid: str
     source: str

@@ -13,8 +13,8 @@ from typing import Any
 from highstate.aggregation import Joinable, unmarked
 from highstate.memo.tracked import Recorder, digest_value
 from highstate.render import jinja
-from highstate.render.context import Context, Rendered, RenderedText, RenderFailed
-from highstate.render.job import Job
+from highstate.render.context import RenderContext, Rendered, RenderedText, RenderFailed
+from highstate.render.job import RenderJob
 from highstate.render.lines import LineMap
 from highstate.render.renderers import run_jinja, run_steps, steps_for
 from highstate.render.steps import DEFAULT_PIPELINE, pipeline_of
@@ -46,7 +46,7 @@ class _Done:
 
 def render_sls(
     path: str,
-    context: Context,
+    context: RenderContext,
     *,
     sls: str,
     pillar_stage: bool = False,
@@ -57,7 +57,7 @@ def render_sls(
     `sls` is its dotted name, `extra` are further variables (the defaults of a pillar include).
     """
 
-    def render(job: Job) -> _Done:
+    def render(job: RenderJob) -> _Done:
         variables = {**_place_variables(path), "sls": sls, **(extra or {})}
         done = _render_data(job, variables)
         # Only pillars are joined with one another; elsewhere marks of yamlex have done their work.
@@ -70,7 +70,7 @@ def render_sls(
     return Rendered(data=done.data, text=done.text, template=path, lines=done.lines)
 
 
-def render_template(path: str, context: Context, *, extra: Mapping[str, Value] | None = None) -> RenderedText:
+def render_template(path: str, context: RenderContext, *, extra: Mapping[str, Value] | None = None) -> RenderedText:
     """A file of the tree rendered with Jinja (`file.managed` with `template: jinja`), and the files it stands on."""
     reads = Recorder(context.sources)
     if context.reads is not None:
@@ -87,17 +87,19 @@ def render_template(path: str, context: Context, *, extra: Mapping[str, Value] |
 
 
 def render_string(
-    text: str, pipeline: str, variables: Mapping[str, Value], context: Context, recorder: Recorder
+    text: str, pipeline: str, variables: Mapping[str, Value], context: RenderContext, recorder: Recorder
 ) -> Value:
     """Text given by a template (`slsutil.renderer`) through a pipeline, as part of that template's render."""
-    job = Job(path="<string>", context=context, recorder=recorder, oid=digest_value(text).hex(), source=text, sls=False)
+    job = RenderJob(
+        path="<string>", context=context, recorder=recorder, oid=digest_value(text).hex(), source=text, sls=False
+    )
     flow = run_steps(job, steps_for(replace(job, source=""), pipeline), {**_place_variables("<string>"), **variables})
     return flow.data if flow.loaded else flow.text.text
 
 
 def _memoised(
     path: str,
-    context: Context,
+    context: RenderContext,
     role: tuple[Hashable, ...],
     extra: Mapping[str, Value] | None,
     render: Any,
@@ -124,7 +126,9 @@ def _memoised(
     return done
 
 
-def _fresh(path: str, context: Context, recorder: Recorder, oid: str, role: tuple[Hashable, ...], render: Any) -> _Done:
+def _fresh(
+    path: str, context: RenderContext, recorder: Recorder, oid: str, role: tuple[Hashable, ...], render: Any
+) -> _Done:
     try:
         source = jinja.decode(recorder.read_file(path, context.saltenv))
     except UnicodeDecodeError as error:
@@ -133,7 +137,7 @@ def _fresh(path: str, context: Context, recorder: Recorder, oid: str, role: tupl
             pos=Pos(file=path, saltenv=context.saltenv, stage=Stage.RENDER),
         )
         return _Done(failed=RenderFailed(problem))
-    job = Job(path=path, context=context, recorder=recorder, oid=oid, source=source, sls=role[0] == "sls")
+    job = RenderJob(path=path, context=context, recorder=recorder, oid=oid, source=source, sls=role[0] == "sls")
     try:
         done: _Done = render(job)
     except RenderFailed as failed:
@@ -141,7 +145,7 @@ def _fresh(path: str, context: Context, recorder: Recorder, oid: str, role: tupl
     return done
 
 
-def shaping(context: Context) -> bytes:
+def shaping(context: RenderContext) -> bytes:
     """A digest of what shapes every render besides what it reads: part of the key of all that is remembered."""
     known = context.sources.shaping
     if not known:
@@ -150,7 +154,7 @@ def shaping(context: Context) -> bytes:
     return known[0]
 
 
-def _missing(path: str, context: Context) -> RenderFailed:
+def _missing(path: str, context: RenderContext) -> RenderFailed:
     pos = Pos(file=path, saltenv=context.saltenv, stage=Stage.RENDER)
     return RenderFailed(Problem(message=f"there is no file salt://{path} in saltenv {context.saltenv}", pos=pos))
 
@@ -169,7 +173,7 @@ def _place_variables(path: str) -> dict[str, Value]:
     }
 
 
-def _render_data(job: Job, variables: Mapping[str, Value]) -> _Done:
+def _render_data(job: RenderJob, variables: Mapping[str, Value]) -> _Done:
     context = job.context
     if not job.source.strip():
         return _Done(data={}, text=job.source, lines=LineMap(job.source, ()))
@@ -182,5 +186,5 @@ def _render_data(job: Job, variables: Mapping[str, Value]) -> _Done:
     return _Done(data=data, text=flow.text.text, lines=flow.lines)
 
 
-def _render_plain(job: Job, variables: Mapping[str, Value]) -> _Done:
+def _render_plain(job: RenderJob, variables: Mapping[str, Value]) -> _Done:
     return _Done(text=run_jinja(job, job.source, variables).text)

@@ -11,28 +11,28 @@ from typing import Any
 
 import yaml
 
-from highstate.functions import Call, Functions
+from highstate.functions import FunctionCall, TemplateFunctions
 from highstate.memo.tracked import plain
 from highstate.ports import DecryptFailed, SourceFailed
 from highstate.render import diagnostics, jinja, stateconf
 from highstate.render.ciphertext import decrypted
 from highstate.render.context import RenderFailed
-from highstate.render.job import Flow, Job, plain_text
+from highstate.render.job import Flow, RenderJob, plain_text
 from highstate.render.mako_template import run_mako
 from highstate.render.problems import excerpt
 from highstate.render.python_sls import PythonFailed, run_python
 from highstate.render.source_map import Text
-from highstate.render.steps import RENDERERS, Step, steps_named, without_shebang
+from highstate.render.steps import RENDERERS, PipelineStep, steps_named, without_shebang
 from highstate.render.yaml_blocks import Blocks
 from highstate.render.yaml_loader import load_shared, load_yaml
 from highstate.render.yamlex import load_yamlex
 from highstate.types import Pos, Problem, Stage, Value
 
 Variables = Mapping[str, Value]
-Renderer = Callable[[Job, Flow, str, Variables], Flow]
+Renderer = Callable[[RenderJob, Flow, str, Variables], Flow]
 
 
-def steps_for(job: Job, wanted: str) -> tuple[Step, ...]:
+def steps_for(job: RenderJob, wanted: str) -> tuple[PipelineStep, ...]:
     """The steps of a pipeline; RenderFailed where it names what there is not, or what may not be used."""
     context = job.context
 
@@ -44,7 +44,7 @@ def steps_for(job: Job, wanted: str) -> tuple[Step, ...]:
     return steps_named(wanted, job.source, path=job.path, saltenv=context.saltenv, opts=context.opts, own=own)
 
 
-def run_steps(job: Job, steps: tuple[Step, ...], variables: Variables, given: Flow | None = None) -> Flow:
+def run_steps(job: RenderJob, steps: tuple[PipelineStep, ...], variables: Variables, given: Flow | None = None) -> Flow:
     """The template, or what is given, through a pipeline."""
     flow = given or Flow(text=plain_text(job.source))
     for step in steps:
@@ -58,7 +58,7 @@ def run_steps(job: Job, steps: tuple[Step, ...], variables: Variables, given: Fl
     return flow
 
 
-def run_jinja(job: Job, text: str, variables: Variables) -> Text:
+def run_jinja(job: RenderJob, text: str, variables: Variables) -> Text:
     """The text as a Jinja template."""
     context, recorder = job.context, job.recorder
     chosen = _jinja_settings(context.opts, "jinja_sls_env" if job.sls else "jinja_env")
@@ -86,7 +86,7 @@ def _jinja_settings(opts: Mapping[str, Value], name: str) -> dict[str, Value]:
     return chosen
 
 
-def data_variables(job: Job) -> dict[str, Any]:
+def data_variables(job: RenderJob) -> dict[str, Any]:
     """What every template sees of its minion."""
     context, recorder = job.context, job.recorder
 
@@ -95,9 +95,9 @@ def data_variables(job: Job) -> dict[str, Any]:
 
         return render_string(text, pipeline, variables, context, recorder)
 
-    call = Call(recorder=recorder, saltenv=context.saltenv, render=render)
+    call = FunctionCall(recorder=recorder, saltenv=context.saltenv, render=render)
     return {
-        "salt": Functions(call, context.functions),
+        "salt": TemplateFunctions(call, context.functions),
         "grains": recorder.view("grains"),
         "pillar": recorder.view("pillar"),
         "opts": recorder.view("opts"),
@@ -106,11 +106,11 @@ def data_variables(job: Job) -> dict[str, Any]:
     }
 
 
-def _jinja(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
+def _jinja(job: RenderJob, flow: Flow, argument: str, variables: Variables) -> Flow:
     return Flow(text=run_jinja(job, flow.text.text, variables), data=flow.data, loaded=flow.loaded)
 
 
-def _mako(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
+def _mako(job: RenderJob, flow: Flow, argument: str, variables: Variables) -> Flow:
     everything = {**data_variables(job), **variables}
     job.recorder.live["#!mako"] = None
     try:
@@ -122,7 +122,7 @@ def _mako(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
     return replace(flow, text=Text(text, ()))
 
 
-def _py(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
+def _py(job: RenderJob, flow: Flow, argument: str, variables: Variables) -> Flow:
     job.recorder.live["#!py"] = None
     try:
         # The file itself, as in Salt: what a template before it made of the text does not count.
@@ -134,7 +134,7 @@ def _py(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
     return replace(flow, data=data, loaded=True)
 
 
-def _python_variables(job: Job) -> dict[str, Any]:
+def _python_variables(job: RenderJob) -> dict[str, Any]:
     """Plain data: Python asks `isinstance(x, dict)` where a template does not."""
     return {
         name: plain(value) if name in ("grains", "pillar", "opts") else value
@@ -142,7 +142,7 @@ def _python_variables(job: Job) -> dict[str, Any]:
     }
 
 
-def _own(job: Job, flow: Flow, step: Step, variables: Variables) -> Flow:
+def _own(job: RenderJob, flow: Flow, step: PipelineStep, variables: Variables) -> Flow:
     """A renderer of the tree. It gets text or data, and gives either."""
     there = job.context.ports.renderers
     assert there is not None  # noqa: S101  (`steps_for` has found it there)
@@ -165,7 +165,7 @@ def _own(job: Job, flow: Flow, step: Step, variables: Variables) -> Flow:
 class _Others(Mapping[str, Callable[..., Value]]):
     """`renderers` as a renderer of the tree is given them: by name, each called as Salt's are."""
 
-    job: Job
+    job: RenderJob
     variables: Variables
 
     def __getitem__(self, name: str) -> Callable[..., Value]:
@@ -192,15 +192,15 @@ class _Others(Mapping[str, Callable[..., Value]]):
         return len(RENDERERS)
 
 
-def _yaml(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
+def _yaml(job: RenderJob, flow: Flow, argument: str, variables: Variables) -> Flow:
     return _loaded_yaml(job, flow, load_shared if job.shared else lambda text: (load_yaml(text), None))
 
 
-def _yamlex(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
+def _yamlex(job: RenderJob, flow: Flow, argument: str, variables: Variables) -> Flow:
     return _loaded_yaml(job, flow, lambda text: (load_yamlex(text), None))
 
 
-def _loaded_yaml(job: Job, flow: Flow, load: Callable[[str], tuple[Value, Blocks | None]]) -> Flow:
+def _loaded_yaml(job: RenderJob, flow: Flow, load: Callable[[str], tuple[Value, Blocks | None]]) -> Flow:
     text = flow.text.text
     try:
         data, blocks = load(text)
@@ -209,7 +209,7 @@ def _loaded_yaml(job: Job, flow: Flow, load: Callable[[str], tuple[Value, Blocks
     return Flow(text=flow.text, data=data, loaded=True, blocks=blocks)
 
 
-def _json(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
+def _json(job: RenderJob, flow: Flow, argument: str, variables: Variables) -> Flow:
     text = without_shebang(flow.text.text)
     try:
         return replace(flow, data=json.loads(text) if text.strip() else None, loaded=True)
@@ -217,7 +217,7 @@ def _json(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
         raise diagnostics.json_failed(error, job.path, job.context.saltenv, flow.text.text, flow.lines) from error
 
 
-def _toml(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
+def _toml(job: RenderJob, flow: Flow, argument: str, variables: Variables) -> Flow:
     try:
         return replace(flow, data=_dates_as_text(tomllib.loads(flow.text.text)), loaded=True)
     except (ValueError, RecursionError) as error:
@@ -233,7 +233,7 @@ def _dates_as_text(value: Value) -> Value:
     return value.isoformat() if hasattr(value, "isoformat") else value
 
 
-def _gpg(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
+def _gpg(job: RenderJob, flow: Flow, argument: str, variables: Variables) -> Flow:
     try:
         if flow.loaded:
             return replace(flow, data=decrypted(flow.data, job.recorder.plain))
@@ -245,7 +245,7 @@ def _gpg(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
         raise _failed(job, f"a PGP message cannot be decrypted: {error}", 0) from error
 
 
-def _stateconf(job: Job, flow: Flow, argument: str, variables: Variables) -> Flow:
+def _stateconf(job: RenderJob, flow: Flow, argument: str, variables: Variables) -> Flow:
     sls = str(variables.get("sls", ""))
     try:
         options = stateconf.options_of(argument)
@@ -272,7 +272,7 @@ def _mapping(flow: Flow) -> dict[str, Value]:
     return data
 
 
-def _failed(job: Job, message: str, line: int, *, live: str = "") -> RenderFailed:
+def _failed(job: RenderJob, message: str, line: int, *, live: str = "") -> RenderFailed:
     pos = Pos(file=job.path, saltenv=job.context.saltenv, line=line, template_line=line, stage=Stage.RENDER)
     hint = diagnostics.ON_THE_MACHINE if live else ""
     return RenderFailed(Problem(message=message, pos=pos, excerpt=excerpt(job.source, line), hint=hint), live=live)

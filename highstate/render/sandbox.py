@@ -16,14 +16,14 @@ from jinja2.compiler import CodeGenerator, Frame
 from jinja2.runtime import LoopContext, Macro
 from jinja2.sandbox import SandboxedEnvironment
 
-from highstate.memo.tracked import View
+from highstate.memo.tracked import TrackedMapping
 from highstate.render.template_limits import MAX_PRODUCT, MAX_STEPS, TooMuch, check_call, check_operator
 from highstate.types import Value
 
-Options: TypeAlias = tuple[tuple[str, Any], ...]
+EnvironmentOptions: TypeAlias = tuple[tuple[str, Any], ...]
 """Environment options that differ from Jinja's own, sorted."""
 
-_NAMES = {kind: frozenset(dir(kind)) for kind in (dict, View)}
+_NAMES = {kind: frozenset(dir(kind)) for kind in (dict, TrackedMapping)}
 """Kinds of mappings -> what is no key of them in `mapping.name`."""
 _OF_LOOPS = frozenset(("index", "index0", "first", "last", "length", "revindex", "revindex0", "depth", "depth0"))
 _EMPTY: dict[Any, Any] = {}
@@ -68,7 +68,7 @@ class LineExact(CodeGenerator):
 class Environment(SandboxedEnvironment):
     """Salt's sandbox, with bounds on what `*`, `**`, `+` and `~` may make."""
 
-    options: Options = ()
+    options: EnvironmentOptions = ()
     steps: int = 0
     """Turns of loops and calls that this render has done."""
     code_generator_class = LineExact

@@ -13,7 +13,7 @@ from jinja2.environment import TemplateModule
 from jinja2.exceptions import TemplateRuntimeError
 from markupsafe import Markup
 
-from highstate.memo.tracked import View
+from highstate.memo.tracked import TrackedMapping
 from highstate.render.yaml_loader import load_yaml
 from highstate.types import Value
 
@@ -37,7 +37,7 @@ class Printable(dict[Any, Any]):
         """What `{{ value }}` prints: mappings in it become `Printable`."""
         if type(value) in _PRINTED_AS_THEY_ARE:
             return value
-        if isinstance(value, dict | View):
+        if isinstance(value, dict | TrackedMapping):
             return Printable((key, Printable.of(inner)) for key, inner in value.items())
         if type(value) in (list, tuple, set):
             return type(value)(Printable.of(inner) for inner in value)
@@ -56,7 +56,7 @@ def _checked(value: Value) -> Value:
     """Plain data; an undefined value anywhere in it raises, as it would when printed."""
     if isinstance(value, jinja2.Undefined):
         str(value)
-    if isinstance(value, View | dict):
+    if isinstance(value, TrackedMapping | dict):
         return {_checked(key): _checked(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return type(value)(_checked(inner) for inner in value) if type(value) in (list, tuple) else list(value)

@@ -32,7 +32,7 @@ class BadStateconf(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class StateconfOptions:
     """What stands after `#!stateconf`."""
 
     data: str = "yaml"
@@ -44,7 +44,7 @@ class Options:
     """-p: data comes in, from an earlier step of the pipeline."""
 
 
-def options_of(argument: str) -> Options:
+def options_of(argument: str) -> StateconfOptions:
     """Parse `-Gos yaml . jinja`; BadStateconf when it is something else."""
     words = argument.split()
     flags = set()
@@ -55,7 +55,7 @@ def options_of(argument: str) -> Options:
     data, dot, template = " ".join(words or ["yaml . jinja"]).partition(" . ")
     if not dot:
         raise BadStateconf("stateconf takes two renderers, written as: yaml . jinja")
-    return Options(
+    return StateconfOptions(
         data=data.split()[0],
         template=template.split()[0],
         no_goal="G" in flags,
@@ -65,7 +65,9 @@ def options_of(argument: str) -> Options:
     )
 
 
-def prepared(data: dict[str, Value], sls: str, options: Options, *, first_pass: bool = False) -> dict[str, Value]:
+def prepared(
+    data: dict[str, Value], sls: str, options: StateconfOptions, *, first_pass: bool = False
+) -> dict[str, Value]:
     """The SLS in Salt's usual form. `data` is changed. The first pass is only looked at for its variables."""
     _expand_short(data)
     _absolute_includes(data, sls)

@@ -24,7 +24,7 @@ _JOINED = {f"{data}_{text}": f"{text}|{data}" for data in ("yaml", "json", "yaml
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PipelineStep:
     """One renderer, and what stands after its name."""
 
     name: str
@@ -56,7 +56,7 @@ def steps_named(
     saltenv: str,
     opts: Mapping[str, Value],
     own: Callable[[str], bool],
-) -> tuple[Step, ...]:
+) -> tuple[PipelineStep, ...]:
     """The steps of a pipeline, which the first line of `source` asks for, if any does.
 
     RenderFailed when there are no such renderers. `opts` are those that allow renderers: `allow_py_renderer`,
@@ -72,9 +72,9 @@ def steps_named(
     return steps
 
 
-def _step(part: str) -> Step:
+def _step(part: str) -> PipelineStep:
     name, _, argument = part.strip().partition(" ")
-    return Step(name, argument.strip())
+    return PipelineStep(name, argument.strip())
 
 
 def _refused(name: str, opts: Mapping[str, Value], own: Callable[[str], bool]) -> tuple[str, str]:

@@ -9,8 +9,8 @@ import jinja2
 from jinja2.filters import do_default
 from jinja2.utils import missing
 
-from highstate.functions import FunctionFailed, Functions, Module, catalog_of
-from highstate.memo.tracked import View, place_of
+from highstate.functions import FunctionFailed, Module, TemplateFunctions, catalog_of
+from highstate.memo.tracked import TrackedMapping, place_of
 
 
 class MissingName(jinja2.UndefinedError):
@@ -37,14 +37,14 @@ class Missing(jinja2.StrictUndefined):
 
     def _error(self, message: str) -> jinja2.TemplateRuntimeError:
         obj, name = self._undefined_obj, str(self._undefined_name)
-        if isinstance(obj, Functions | Module):
+        if isinstance(obj, TemplateFunctions | Module):
             catalog, full = catalog_of(obj, name)
             function = MissingFunction(catalog.why_missing(full))
             function.name, function.known, function.live = full, tuple(catalog.names()), catalog.is_live(full)
             return function
         error = MissingName(message)
         error.name = name
-        if isinstance(obj, View):
+        if isinstance(obj, TrackedMapping):
             error = MissingName(f"{place_of(obj)} has no key {name!r}")
             error.name, error.known = name, tuple(map(str, obj))
         elif isinstance(obj, dict):
@@ -57,7 +57,7 @@ class Missing(jinja2.StrictUndefined):
 
 def is_defined(value: Any) -> bool:
     """Jinja's test; FunctionFailed where only the live machine could tell: a guess would choose a branch."""
-    if isinstance(value, Missing) and isinstance(value._undefined_obj, Functions | Module):
+    if isinstance(value, Missing) and isinstance(value._undefined_obj, TemplateFunctions | Module):
         catalog, full = catalog_of(value._undefined_obj, str(value._undefined_name))
         if catalog.is_live(full):
             raise FunctionFailed(catalog.why_missing(full), live=full)

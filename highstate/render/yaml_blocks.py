@@ -21,8 +21,8 @@ from yaml.resolver import Resolver
 from highstate.render.yaml_plain import read_plain
 from highstate.types import Value
 
-Lines: TypeAlias = "dict[str, Line] | list[Line] | None"
-Line: TypeAlias = "tuple[int, Lines]"
+BlockLines: TypeAlias = "dict[str, Line] | list[Line] | None"
+Line: TypeAlias = "tuple[int, BlockLines]"
 """Where a key or an item stands in its block (from 0), and what is below it."""
 
 _TAG = "tag:yaml.org,2002:"
@@ -237,7 +237,7 @@ def _line_of(root: yaml.MappingNode) -> Line:
     return key.start_mark.line, _lines(value)
 
 
-def _lines(node: yaml.Node) -> Lines:
+def _lines(node: yaml.Node) -> BlockLines:
     if isinstance(node, yaml.MappingNode):
         places: dict[str, Line] = {}
         for key, value in node.value:

@@ -5,30 +5,30 @@ which the caller brings; this package itself looks at nothing but its arguments.
 """
 
 from highstate.run.ports import (
-    Begun,
     Executor,
     Journal,
     MemoryJournal,
     MemoryTriggers,
     Prepared,
-    Surroundings,
+    RunHooks,
+    StartedTask,
     Task,
     Triggers,
     at_once,
 )
 from highstate.run.report import as_running, not_run, outcome
-from highstate.run.requisites import Status, judge
+from highstate.run.requisites import RequisiteStatus, judge
 from highstate.run.runner import run
 
 __all__ = [
-    "Begun",
     "Executor",
     "Journal",
     "MemoryJournal",
     "MemoryTriggers",
     "Prepared",
-    "Status",
-    "Surroundings",
+    "RequisiteStatus",
+    "RunHooks",
+    "StartedTask",
     "Task",
     "Triggers",
     "as_running",

@@ -69,7 +69,7 @@ Task = Callable[[], tuple[StateResult, float]]
 """Runs a chunk of `parallel: True`; the result and when it was there, in seconds since the epoch."""
 
 
-class Begun(Protocol):
+class StartedTask(Protocol):
     """A task that goes on in the background."""
 
     def ready(self) -> bool:
@@ -94,7 +94,7 @@ class AtOnce:
         return self.ended
 
 
-def at_once(task: Task) -> Begun:
+def at_once(task: Task) -> StartedTask:
     """Do it now."""
     return AtOnce(task())
 
@@ -108,10 +108,10 @@ def _unnoticed(key: str, done: int, total: int) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class RunHooks:
     """What a caller may bring to a run besides executor and journal."""
 
-    background: Callable[[Task], Begun] = at_once
+    background: Callable[[Task], StartedTask] = at_once
     """Begins a task."""
     most_parallel: int = 0
     """How many tasks go on at once (`state_max_parallel`); 0: all that may."""

@@ -35,7 +35,7 @@ def has_any(chunk: Chunk) -> bool:
     return not _KINDS.isdisjoint(chunk.arguments)
 
 
-class Status(enum.Enum):
+class RequisiteStatus(enum.Enum):
     """What a chunk's requisites say."""
 
     MET = "met"
@@ -59,7 +59,7 @@ def changed(result: StateResult) -> bool:
     return bool(result.changes) or result.result is None
 
 
-def judge(found: Mapping[str, Sequence[StateResult]]) -> Status:
+def judge(found: Mapping[str, Sequence[StateResult]]) -> RequisiteStatus:
     """The verdict over all requisites of a chunk: kind → results of the chunks that it names.
 
     For `prereq` the results are predictions: None where the chunk would change.
@@ -68,20 +68,20 @@ def judge(found: Mapping[str, Sequence[StateResult]]) -> Status:
     for kind, results in found.items():
         notes |= _notes(kind, results)
     if "fail" in notes:
-        return Status.FAIL
+        return RequisiteStatus.FAIL
     if "skip" in notes and notes & {"onchangesmet", "premet"}:
-        return Status.SKIPPED
+        return RequisiteStatus.SKIPPED
     if "skip" in notes and "change" in notes:
-        return Status.UNWATCHED
+        return RequisiteStatus.UNWATCHED
     if "pre" in notes:
-        return Status.MET if "premet" in notes else Status.PRE
+        return RequisiteStatus.MET if "premet" in notes else RequisiteStatus.PRE
     if "onfail" in notes and "onchangesmet" not in notes:
-        return Status.ONFAIL
+        return RequisiteStatus.ONFAIL
     if "onchanges" in notes and "onchangesmet" not in notes:
-        return Status.ONCHANGES
+        return RequisiteStatus.ONCHANGES
     if "change" in notes:
-        return Status.CHANGE
-    return Status.ONFAIL if "onfail" in notes else Status.MET
+        return RequisiteStatus.CHANGE
+    return RequisiteStatus.ONFAIL if "onfail" in notes else RequisiteStatus.MET
 
 
 def _notes(kind: str, results: Iterable[StateResult]) -> set[str]:

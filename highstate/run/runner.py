@@ -23,16 +23,16 @@ from datetime import datetime
 from highstate.run import aggregation
 from highstate.run.attempt import Attempts
 from highstate.run.graph import Graph, Named
-from highstate.run.ports import Begun, Executor, Journal, MemoryJournal, Surroundings
-from highstate.run.requisites import Status, changed, items, judge
+from highstate.run.ports import Executor, Journal, MemoryJournal, RunHooks, StartedTask
+from highstate.run.requisites import RequisiteStatus, changed, items, judge
 from highstate.run.triggers import listener_key, owed_after, triggered
 from highstate.types import Chunk, StateResult, Value
 
 _NOT_RUN = {
-    Status.PRE: "No changes detected",
-    Status.ONFAIL: "State was not run because onfail req did not change",
-    Status.ONCHANGES: "State was not run because none of the onchanges reqs changed",
-    Status.SKIPPED: "State was not run because requisites were skipped by another state",
+    RequisiteStatus.PRE: "No changes detected",
+    RequisiteStatus.ONFAIL: "State was not run because onfail req did not change",
+    RequisiteStatus.ONCHANGES: "State was not run because none of the onchanges reqs changed",
+    RequisiteStatus.SKIPPED: "State was not run because requisites were skipped by another state",
 }
 """Salt's comments."""
 _UNWATCHED = " mod_watch was not run because requisites were skipped by another state"
@@ -47,7 +47,7 @@ def run(
     journal: Journal | None = None,
     known: Mapping[str, StateResult] | None = None,
     failhard: bool = False,
-    around: Surroundings | None = None,
+    around: RunHooks | None = None,
 ) -> dict[str, StateResult]:
     """Run chunks (key → chunk, in order) and give the results by key, in the order in which they came.
 
@@ -63,7 +63,7 @@ def run(
         journal=journal or MemoryJournal(),
         known=dict(known or {}),
         failhard=failhard,
-        around=around or Surroundings(),
+        around=around or RunHooks(),
     ).all()
 
 
@@ -86,14 +86,14 @@ class _Run:
     journal: Journal
     known: Mapping[str, StateResult]
     failhard: bool
-    around: Surroundings
+    around: RunHooks
     graph: Graph = field(init=False)
     attempts: Attempts = field(init=False)
     results: dict[str, StateResult] = field(default_factory=dict)
     predictions: dict[str, StateResult] = field(default_factory=dict)
     in_progress: set[str] = field(default_factory=set)
     finished: Mapping[str, StateResult] = field(init=False)
-    pending: dict[str, Begun] = field(default_factory=dict)
+    pending: dict[str, StartedTask] = field(default_factory=dict)
     """Key → a chunk that runs beside the others."""
     numbers: dict[str, int] = field(default_factory=dict)
     """Key → place in the order in which chunks began."""
@@ -261,11 +261,11 @@ class _Run:
             return replace(prediction, changes={})
         status, failed = self.judged(found)
         failed += [other for other in followers if self.failed(other)]
-        if status is Status.FAIL or failed:
+        if status is RequisiteStatus.FAIL or failed:
             unchanged = prediction is not None and prediction.result is True and not prediction.changes
             return prediction if prediction is not None and unchanged else self.unmet(chunk, failed)
         status = self.with_owed(key, chunk, status)
-        if status is not Status.MET and status in _NOT_RUN:
+        if status is not RequisiteStatus.MET and status in _NOT_RUN:
             return _not_run(chunk, True, _NOT_RUN[status])
         self.begins(key)
         if not self.is_parallel(chunk):
@@ -279,23 +279,29 @@ class _Run:
     def begins(self, key: str) -> None:
         self.around.begins(key, len(self.results), len(self.chunks) - len(self.known))
 
-    def attempted(self, key: str, chunk: Chunk, status: Status) -> StateResult:
-        result = self.attempts.until_good(chunk, lambda: self.attempts.one(key, chunk, status is Status.CHANGE))
-        return replace(result, comment=result.comment + _UNWATCHED) if status is Status.UNWATCHED else result
+    def attempted(self, key: str, chunk: Chunk, status: RequisiteStatus) -> StateResult:
+        result = self.attempts.until_good(
+            chunk, lambda: self.attempts.one(key, chunk, status is RequisiteStatus.CHANGE)
+        )
+        return replace(result, comment=result.comment + _UNWATCHED) if status is RequisiteStatus.UNWATCHED else result
 
     def unmet(self, chunk: Chunk, failed: list[str]) -> StateResult:
         return _not_run(chunk, False, "One or more requisite failed: " + ", ".join(self.graph.names(failed)))
 
-    def with_owed(self, key: str, chunk: Chunk, status: Status) -> Status:
+    def with_owed(self, key: str, chunk: Chunk, status: RequisiteStatus) -> RequisiteStatus:
         """The verdict for a chunk that could not act on a change in an earlier run: it is to act now."""
-        if key not in self.owed or status not in (Status.MET, Status.ONCHANGES):
+        if key not in self.owed or status not in (RequisiteStatus.MET, RequisiteStatus.ONCHANGES):
             return status
-        return Status.CHANGE if any(chunk.arguments.get(kind) for kind in ("watch", "watch_any")) else Status.MET
+        return (
+            RequisiteStatus.CHANGE
+            if any(chunk.arguments.get(kind) for kind in ("watch", "watch_any"))
+            else RequisiteStatus.MET
+        )
 
-    def judged(self, found: Named) -> tuple[Status, list[str]]:
+    def judged(self, found: Named) -> tuple[RequisiteStatus, list[str]]:
         """The verdict, and the keys of the chunks that failed."""
         if not found:
-            return Status.MET, []
+            return RequisiteStatus.MET, []
         seen: dict[str, list[StateResult]] = {}
         endless: list[str] = []
         for kind, keys in found.items():
@@ -304,8 +310,8 @@ class _Run:
             if kind.startswith(("require", "watch")):
                 endless += [one for one, result in results if result is None]
         status = judge(seen)
-        if status is not Status.FAIL:
-            return (Status.FAIL, endless) if endless else (status, [])
+        if status is not RequisiteStatus.FAIL:
+            return (RequisiteStatus.FAIL, endless) if endless else (status, [])
         return status, [one for keys in found.values() for one in keys if self.failed(one)] + endless
 
     def failed(self, key: str) -> bool:
@@ -326,7 +332,11 @@ class _Run:
             self.finish(first)
         status, failed = self.judged(found)
         status = self.with_owed(key, chunk, status)
-        if status is Status.FAIL or status in (Status.ONFAIL, Status.ONCHANGES, Status.SKIPPED):
+        if status is RequisiteStatus.FAIL or status in (
+            RequisiteStatus.ONFAIL,
+            RequisiteStatus.ONCHANGES,
+            RequisiteStatus.SKIPPED,
+        ):
             # That is settled: what it waits for has run, and Salt has its result here already.
             comment = _NOT_RUN.get(status)
             result = self.unmet(chunk, failed) if comment is None else _not_run(chunk, True, comment)
@@ -335,7 +345,7 @@ class _Run:
                 self.record(key, result, self.clock())
         elif status not in _NOT_RUN:
             prepared = self.attempts.prepare(key, chunk)
-            self.predictions[key] = self.attempts.foreseen(key, prepared, status is Status.CHANGE)
+            self.predictions[key] = self.attempts.foreseen(key, prepared, status is RequisiteStatus.CHANGE)
         begun = self.attempts.begun
         if key in begun and self.predictions[key].result is True:
             self.predictions[key] = replace(self.predictions[key], result=None, changes=begun[key])
@@ -365,7 +375,7 @@ class _Run:
         found, missing = self.graph.named(key)
         if missing or any(self.of(one) is None for one in self.graph.before(found)):
             return False
-        return self.judged(found)[0] in (Status.MET, Status.CHANGE)
+        return self.judged(found)[0] in (RequisiteStatus.MET, RequisiteStatus.CHANGE)
 
     def listeners(self) -> None:
         """mod_watch of every chunk that listens to one that changed, once each, after everything else."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from highstate.memo.tracked import Recorder
-from highstate.ports import Ports, SourceFailed
+from highstate.ports import CompilePorts, SourceFailed
 from highstate.render.problems import near
 from highstate.targeting.top import TopResult
 from highstate.types import Minion, Pos, Problem, Stage, Value
@@ -20,7 +20,13 @@ _PLACE = Pos(file="master_tops", stage=Stage.TOP)
 
 
 def with_sources(
-    top: TopResult, entries: Mapping[str, Value], minion: Minion, ports: Ports, reads: Recorder, *, first: bool = False
+    top: TopResult,
+    entries: Mapping[str, Value],
+    minion: Minion,
+    ports: CompilePorts,
+    reads: Recorder,
+    *,
+    first: bool = False,
 ) -> TopResult:
     """The top files' result with what the sources of `master_tops` (name -> arguments) know of the minion.
 
@@ -44,7 +50,7 @@ def with_sources(
     return replace(top, matches=matches, places=places, errors=tuple(errors))
 
 
-def _asked(name: str, arguments: Value, minion: Minion, ports: Ports) -> Mapping[str, list[str]]:
+def _asked(name: str, arguments: Value, minion: Minion, ports: CompilePorts) -> Mapping[str, list[str]]:
     """Saltenv -> SLS of one source, checked."""
     source = ports.top_sources.get(name)
     if source is None:

@@ -17,7 +17,7 @@ from highstate import bounded_regex
 from highstate.traverse import traverse
 from highstate.types import Minion, Value
 
-Kind: TypeAlias = Literal[
+MatcherKind: TypeAlias = Literal[
     "compound",
     "glob",
     "list",
@@ -30,11 +30,11 @@ Kind: TypeAlias = Literal[
     "ipcidr",
     "nodegroup",
 ]
-KINDS: tuple[str, ...] = get_args(Kind)
+KINDS: tuple[str, ...] = get_args(MatcherKind)
 
 Nodegroups: TypeAlias = Mapping[str, str | Sequence[str]]
 
-_ENGINES: Mapping[str, Kind] = {
+_ENGINES: Mapping[str, MatcherKind] = {
     "G": "grain",
     "P": "grain_pcre",
     "I": "pillar",
@@ -86,7 +86,7 @@ def match_minion(
     minion: Minion,
     pillar: Mapping[str, Value] | None = None,
     *,
-    kind: Kind = "compound",
+    kind: MatcherKind = "compound",
     nodegroups: Nodegroups | None = None,
     exact_pillar: bool = False,
 ) -> bool:
@@ -102,7 +102,7 @@ def match_subject(
     expression: str,
     subject: Subject,
     *,
-    kind: Kind = "compound",
+    kind: MatcherKind = "compound",
     nodegroups: Nodegroups | None = None,
     delimiter: str = ":",
     exact_pillar: bool = False,
@@ -140,7 +140,7 @@ def id_matches(matcher: str, pattern: Value, minion_id: str) -> bool:
             return minion_id in names
 
 
-def parse_target(expression: str, *, kind: Kind = "compound", nodegroups: Nodegroups | None = None) -> str:
+def parse_target(expression: str, *, kind: MatcherKind = "compound", nodegroups: Nodegroups | None = None) -> str:
     """`expression` as it is, or BadTarget saying what is wrong with it: for expressions that people type."""
     if not expression.strip():
         raise BadTarget("the target is empty: give a minion id, a glob like 'web*' or a compound expression")
@@ -160,7 +160,7 @@ def parse_target(expression: str, *, kind: Kind = "compound", nodegroups: Nodegr
     return expression
 
 
-def broken_regex(expression: str, *, kind: Kind, nodegroups: Nodegroups | None = None) -> str:
+def broken_regex(expression: str, *, kind: MatcherKind, nodegroups: Nodegroups | None = None) -> str:
     """What is wrong with a regular expression for ids in `expression`, where Salt's matching of it raises; or ''."""
     try:
         words = _words(expression, nodegroups or {}) if kind == "compound" else []
@@ -304,7 +304,7 @@ def _joined(definition: Sequence[str]) -> str:
     return "L@" + ",".join(words)
 
 
-def _split(word: str) -> tuple[Kind, str, str]:
+def _split(word: str) -> tuple[MatcherKind, str, str]:
     parsed = _WORD.fullmatch(word)
     if parsed is None:
         return "glob", word, ":"

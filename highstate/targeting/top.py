@@ -14,9 +14,9 @@ from typing import Any, cast
 
 from highstate.bounded_regex import SlowPattern
 from highstate.memo.tracked import Recorder
-from highstate.render import Context, RenderFailed, excerpt, near, render_sls
+from highstate.render import RenderContext, RenderFailed, excerpt, near, render_sls
 from highstate.render.lines import LineMap
-from highstate.targeting.match import KINDS, Kind, Nodegroups, broken_regex, match_subject
+from highstate.targeting.match import KINDS, MatcherKind, Nodegroups, broken_regex, match_subject
 from highstate.types import Pos, Problem, Stage, Value
 
 GLOB_MARKS = frozenset("*?[")
@@ -87,7 +87,7 @@ _Merged = dict[str, dict[str, _Entry]]
 
 
 def top_matches(
-    context: Context,
+    context: RenderContext,
     *,
     pillar_stage: bool = False,
     top_file: str = "top.sls",
@@ -128,7 +128,7 @@ def top_matches(
 
 
 def _read_tops(
-    context: Context, envs: Sequence[str], top_file: str, pillar_stage: bool
+    context: RenderContext, envs: Sequence[str], top_file: str, pillar_stage: bool
 ) -> tuple[dict[str, list[_TopFile]], list[Problem]]:
     tops: dict[str, list[_TopFile]] = {}
     errors: list[Problem] = []
@@ -143,7 +143,7 @@ def _read_tops(
 
 
 def _read_with_includes(
-    context: Context, env: str, top_file: str, pillar_stage: bool, errors: list[Problem]
+    context: RenderContext, env: str, top_file: str, pillar_stage: bool, errors: list[Problem]
 ) -> Iterator[_TopFile]:
     """The top file of a saltenv and those that it includes. As in Salt, what those include is not read."""
     inner = replace(context, saltenv=env)
@@ -182,7 +182,7 @@ def _includes(top: _TopFile, errors: list[Problem]) -> list[str]:
     return []
 
 
-def sls_path(context: Context, sls: str, saltenv: str) -> str | None:
+def sls_path(context: RenderContext, sls: str, saltenv: str) -> str | None:
     """The file of an SLS name: `a.b` is a/b.sls, or a/b/init.sls where that is not there; None without either."""
     reader = Recorder(context.sources)
     stem = sls.replace(".", "/").strip("/")
@@ -341,7 +341,7 @@ def _order(items: list[Value]) -> int:
 class _Matching:
     """Gathers the SLS names of the targets that match."""
 
-    context: Context
+    context: RenderContext
     nodegroups: Nodegroups
     envs: frozenset[str]
     unique: bool
@@ -375,7 +375,7 @@ class _Matching:
 
     def _matches(self, env: str, target: Value, entry: _Entry) -> bool:
         kinds = [item["match"] for item in entry.items if isinstance(item, dict) and "match" in item]
-        kind = cast(Kind, kinds[-1] if kinds else "compound")
+        kind = cast(MatcherKind, kinds[-1] if kinds else "compound")
         broken = broken_regex(str(target), kind=kind, nodegroups=self.nodegroups)
         if broken:
             self.errors.append(entry.top.problem(f"target {target!r}: {broken}", env, target))

@@ -29,36 +29,37 @@ from minion.agent.log import log_to_stderr
 from minion.agent.mine import MineKeeper, mine_minutes
 from minion.agent.runs import Jobs, RunPorts
 from minion.agent.schedule import ScheduleTimer
-from minion.agent.session import Link, LinkPorts
+from minion.agent.session import AgentSession, LinkPorts
 from minion.agent.settings_reader import settings_from_child
-from minion.config.settings import BadSettings, Settings
-from minion.spool.desired_state import Holding
+from minion.config.files import BadMinionSettings
+from minion.config.settings import MinionSettings
+from minion.spool.desired_state import DesiredState
 from minion.worker.run_hooks import TriggerFile
 from wire.client import Connected, ConnectionEvent, Disconnected, HandshakeFailed
 from wire.errors import BadKey, CannotConnect, PatchMismatch
 from wire.messages import (
-    Alive,
-    AskFacts,
-    Beat,
     Blob,
     Bye,
     Call,
-    Desire,
+    DesiredUpdate,
+    FactRequest,
     FileFound,
     FileList,
     Grains,
+    Heartbeat,
     Held,
     Hello,
+    HelloAck,
+    KeepAlive,
     KeyState,
     MineFound,
-    NeedWhole,
     Preview,
     Refused,
     ResultAck,
+    ResyncRequired,
     Run,
     ToController,
     ToMinion,
-    Welcome,
 )
 
 log = logging.getLogger(__name__)
@@ -92,14 +93,14 @@ class Agent:
     """The parts of one agent, and the loop that feeds them."""
 
     def __init__(
-        self, settings: Settings, connection: Wire, *, fingerprint: str, collect: Collector, umask: int
+        self, settings: MinionSettings, connection: Wire, *, fingerprint: str, collect: Collector, umask: int
     ) -> None:
         self._settings = settings
         self._connection = connection
         self._session = secrets.token_hex(8)
         self._stop_asked = False
         cachedir = settings.cachedir
-        self._holding = Holding(cachedir)
+        self._holding = DesiredState(cachedir)
         self._children = children = Children(
             settings=settings, umask=umask, held=self._holding.path, grains=lambda: self._grains.grains
         )
@@ -120,7 +121,7 @@ class Agent:
         self._deliver_from = 0.0
         minutes = mine_minutes(settings.opts)
         self._mine = MineKeeper(cachedir, self._send, children.fork, children.update_mine, minutes=minutes)
-        self._link = Link(
+        self._link = AgentSession(
             settings.id, fingerprint, LinkPorts(send=connection.send, hello=self._hello, alive=self._alive)
         )
 
@@ -197,23 +198,23 @@ class Agent:
                 self._link.key_state(event, now)
             case Refused():
                 self._link.refused(event, now)
-            case Welcome():
+            case HelloAck():
                 self._welcomed(event, now)
-            case Beat():
+            case Heartbeat():
                 if self._link.beat(event, now):
                     self._files.offline(now)
-            case Desire():
+            case DesiredUpdate():
                 self._desire(event)
             case Run() | Preview() | Call():
                 self._jobs.accept(event)
-            case AskFacts():
+            case FactRequest():
                 self._facts.accept(event, now)
             case ResultAck():
                 self._jobs.outbox.acknowledge(event.run_id)
             case FileFound() | FileList() | Blob() | MineFound():
                 self._files.answer(event)
 
-    def _welcomed(self, message: Welcome, now: float) -> None:
+    def _welcomed(self, message: HelloAck, now: float) -> None:
         self._link.welcome(message, now)
         self._files.online(now)
         self._jobs.outbox.reconnected()
@@ -225,7 +226,7 @@ class Agent:
         self._link.disconnected()
         self._files.offline(now)
 
-    def _desire(self, message: Desire) -> None:
+    def _desire(self, message: DesiredUpdate) -> None:
         try:
             self._holding.accept(message)
         except OSError as error:
@@ -233,7 +234,7 @@ class Agent:
             return
         except PatchMismatch as error:
             log.info("event=patch_refused generation=%s error=%s", message.generation, error)
-            self._connection.send(NeedWhole(generation=message.generation, held=self._holding.digest))
+            self._connection.send(ResyncRequired(generation=message.generation, held=self._holding.digest))
             return
         self._connection.send(Held(generation=message.generation, digest=message.digest))
         self._drift.follow(self._holding.drift, time.time())
@@ -306,9 +307,9 @@ class Agent:
             agent=f"saltern python/{sys.version_info.major}.{sys.version_info.minor}",
         )
 
-    def _alive(self) -> Alive:
+    def _alive(self) -> KeepAlive:
         owed = tuple(sorted(self._triggers.owed()))[:MOST_OWED]
-        return Alive(held=self._holding.digest, running=self._jobs.running(), owed=owed)
+        return KeepAlive(held=self._holding.digest, running=self._jobs.running(), owed=owed)
 
 
 def main(config_dir: Path, log_level: str | None = None) -> int:
@@ -325,7 +326,7 @@ def main(config_dir: Path, log_level: str | None = None) -> int:
         agent = Agent(
             settings, connection, fingerprint=fingerprint, collect=lambda: collect_grains(settings), umask=umask
         )
-    except (BadSettings, BadKey, OSError) as error:
+    except (BadMinionSettings, BadKey, OSError) as error:
         log.critical("event=cannot_start error=%s", error)
         return 1
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minion.agent.fact_queries import Answer
-from minion.config.settings import Settings
+from minion.config.settings import MinionSettings
 from minion.processes import AgentPipe, Child, fork
 from minion.spool.journal import RunFolder
 from minion.worker.progress import ProgressSlot
-from minion.worker.worker import Order
+from minion.worker.worker import WorkerRequest
 from minion.worker.worker import work as do
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ WARM = (
 class Children:
     """Everything that a child of the agent needs to know."""
 
-    settings: Settings
+    settings: MinionSettings
     umask: int
     """That of the states and functions; the agent's own is stricter."""
     held: Path
@@ -62,7 +62,7 @@ class Children:
         grains = self.grains()
 
         def work(pipe: AgentPipe) -> None:
-            do(Order(folder=folder, settings=self.settings, grains=grains, begins=progress.write), pipe)
+            do(WorkerRequest(folder=folder, settings=self.settings, grains=grains, begins=progress.write), pipe)
 
         return self.fork(work)
 

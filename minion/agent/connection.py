@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 
-from minion.config.settings import BadSettings, Settings
+from minion.config.files import BadMinionSettings
+from minion.config.settings import MinionSettings
 from minion.processes import lock_holder, take_lock
 from wire.address import Address
 from wire.client import Connection
@@ -18,13 +19,13 @@ from wire.keys import check_public_key, fingerprint, load_or_create
 log = logging.getLogger(__name__)
 
 
-def open_connection(settings: Settings) -> tuple[Connection, str]:
-    """The connection, and the fingerprint of the key that it uses. Raises BadSettings, BadKey and OSError."""
+def open_connection(settings: MinionSettings) -> tuple[Connection, str]:
+    """The connection, and the fingerprint of the key that it uses. Raises BadMinionSettings, BadKey and OSError."""
     _check(settings)
     settings.cachedir.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = settings.cachedir / "agent.lock"
     if take_lock(lock, wait=False) is None:
-        raise BadSettings(f"{lock}: another agent (process {lock_holder(lock)}) uses this cachedir")
+        raise BadMinionSettings(f"{lock}: another agent (process {lock_holder(lock)}) uses this cachedir")
     keys = load_or_create(settings.pki_dir / "minion.key")
     address = Address(
         host=settings.master[0],
@@ -37,15 +38,15 @@ def open_connection(settings: Settings) -> tuple[Connection, str]:
     return Connection(address, keys), own
 
 
-def _check(settings: Settings) -> None:
+def _check(settings: MinionSettings) -> None:
     if not settings.master or not settings.controller_key:
-        raise BadSettings(
+        raise BadMinionSettings(
             f"{settings.config_dir}/minion: `master` (the controller's host) and `controller_key` "
             "(what `saltern key controller` prints there) are needed"
         )
     try:
         check_public_key(settings.controller_key)
     except BadKey as error:
-        raise BadSettings(f"{settings.config_dir}/minion: controller_key: {error}") from error
+        raise BadMinionSettings(f"{settings.config_dir}/minion: controller_key: {error}") from error
     if len(settings.master) > 1:
         log.warning("event=settings only the first master is used: %s", settings.master[0])

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from minion.spool.desired_state import Holding
+from minion.spool.desired_state import DesiredState
 from reactors.schedule import BadSchedule, Schedule, next_time, parse_schedule
 from wire.messages import Run
 
@@ -43,7 +43,7 @@ class DriftTimer:
             log.error("event=drift_schedule_refused error=%s", error)
         self._plan(now)
 
-    def run_now(self, holding: Holding, now: float) -> Run:
+    def run_now(self, holding: DesiredState, now: float) -> Run:
         """The check that is due: the whole document, changing nothing."""
         self._stamp.touch(mode=0o600)
         os.utime(self._stamp, (now, now))

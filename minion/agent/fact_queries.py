@@ -13,7 +13,7 @@ import msgspec
 
 from extmods.fact_answers import MOST_BYTES
 from minion.processes import AgentPipe, Child
-from wire.messages import AskFacts, FactAnswer, FactAnswers, Question, ToController
+from wire.messages import FactAnswer, FactAnswers, FactQuery, FactRequest, ToController
 
 MOST_CHILDREN = 4
 """Requests that are answered at the same time."""
@@ -21,7 +21,7 @@ MOST_CHILDREN = 4
 MOST_QUESTIONS = 500
 """Of one request."""
 
-Answer = Callable[[Question, Sequence[str]], FactAnswer]
+Answer = Callable[[FactQuery, Sequence[str]], FactAnswer]
 
 
 class _Answered(msgspec.Struct, frozen=True, array_like=True):
@@ -36,7 +36,7 @@ _FRAME = msgspec.msgpack.Decoder(_Answered)
 
 @dataclass(slots=True)
 class _Asked:
-    message: AskFacts
+    message: FactRequest
     child: Child
     deadline: float
     answers: dict[int, FactAnswer] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class FactAnswerer:
         """When `expire` has something to do."""
         return min((asked.deadline for asked in self._asked.values()), default=float("inf"))
 
-    def accept(self, message: AskFacts, now: float) -> None:
+    def accept(self, message: FactRequest, now: float) -> None:
         """Begin to answer."""
         if len(self._asked) >= MOST_CHILDREN or len(message.questions) > MOST_QUESTIONS:
             self._refuse(message, "was not answered: the minion is asked too much at once")
@@ -96,15 +96,15 @@ class FactAnswerer:
                 asked.deadline = float("inf")
                 asked.child.kill()
 
-    def _refuse(self, message: AskFacts, why: str) -> None:
+    def _refuse(self, message: FactRequest, why: str) -> None:
         self._reply(message, {number: FactAnswer(error=why) for number in range(len(message.questions))})
 
-    def _reply(self, message: AskFacts, answers: dict[int, FactAnswer]) -> None:
+    def _reply(self, message: FactRequest, answers: dict[int, FactAnswer]) -> None:
         late = FactAnswer(error=f"did not answer within {message.timeout:g} s")
         found = tuple(answers.get(number, late) for number in range(len(message.questions)))
         self._send(FactAnswers(request=message.request, answers=found))
 
-    def _work(self, message: AskFacts, pipe: AgentPipe) -> None:
+    def _work(self, message: FactRequest, pipe: AgentPipe) -> None:
         answer = self._make_answer()
         room = 8 * 1024 * 1024  # well below what one message may have
         for number, question in enumerate(message.questions):

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from minion.config.settings import Settings
+from minion.config.settings import MinionSettings
 from minion.processes import AgentPipe, Child
 from minion.spool.journal import write_durably
 
@@ -117,26 +117,27 @@ class GrainsKeeper:
         pipe.send(msgspec.msgpack.encode(grains, enc_hook=str))
 
 
-def collect_grains(settings: Settings) -> dict[str, Any]:
+def collect_grains(settings: MinionSettings) -> dict[str, Any]:
     """All grains of this machine, those of the tree's `_grains` too. Runs in a child. The file of static grains is
     read anew; one that is broken leaves those as they were.
     """
-    from extmods import Store, user_grains
-    from minion.config.settings import BadSettings, static_grains
+    from extmods import ModuleStore, user_grains
+    from minion.config.files import BadMinionSettings
+    from minion.config.settings import static_grains
     from minion.grains import collect
     from minion.grains.layers import laid_over, without_blacklisted
 
     cachedir, opts, static = settings.cachedir, settings.opts, settings.grains
     try:
         static = {**static_grains(settings.config_dir), **(opts.get("grains") or {})}
-    except BadSettings as error:
+    except BadMinionSettings as error:
         log.error("event=static_grains_not_read error=%s", error)
     found = collect(static, minion_id=settings.id, opts=opts, before=_kept(cachedir))
-    own = without_blacklisted(user_grains(Store(str(cachedir), opts), settings.id, found, opts), opts)
+    own = without_blacklisted(user_grains(ModuleStore(str(cachedir), opts), settings.id, found, opts), opts)
     return {**laid_over(laid_over(found, own, opts), static, opts), "id": settings.id}
 
 
-def known_grains(settings: Settings) -> dict[str, Any]:
+def known_grains(settings: MinionSettings) -> dict[str, Any]:
     """The grains of one call: with `grains_cache` those of the last collection, when it is young enough."""
     from minion.grains.layers import laid_over
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from minion.config.settings import BadSettings
+from minion.config.files import BadMinionSettings
 from minion.processes import AgentPipe, Child
 from wire.messages import Mine, MineEntry, ToController
 
@@ -35,7 +35,7 @@ def mine_minutes(opts: Mapping[str, Any]) -> float:
         return 0.0
     given = opts.get("mine_interval", DEFAULT_INTERVAL)
     if isinstance(given, bool) or not isinstance(given, int | float) or given < 0:
-        raise BadSettings(f"mine_interval must be a number of minutes, not {given!r}")
+        raise BadMinionSettings(f"mine_interval must be a number of minutes, not {given!r}")
     return float(given)
 
 

@@ -21,12 +21,12 @@ import msgspec
 
 from minion.agent.schedule import UNTOLD
 from minion.processes import Child, kill_holder
-from minion.spool.desired_state import Holding
+from minion.spool.desired_state import DesiredState
 from minion.spool.journal import Request, RunFolder, RunFolders, error_result
 from minion.spool.outbox import Outbox
 from minion.worker.progress import ProgressSlot, ProgressTold
 from wire.errors import PatchMismatch
-from wire.messages import Call, NeedWhole, Preview, Run, RunResult, RunStarted, ToController
+from wire.messages import Call, Preview, ResyncRequired, Run, RunResult, RunStarted, ToController
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ PARKED = 16
 
 
 @dataclass(slots=True)
-class Job:
+class RunJob:
     """A run that has a worker, or waits for one."""
 
     request: Request
@@ -71,18 +71,18 @@ class RunPorts:
 class Jobs:
     """All runs that are not finished."""
 
-    def __init__(self, cachedir: Path, holding: Holding, ports: RunPorts, *, tells_progress: bool = True) -> None:
+    def __init__(self, cachedir: Path, holding: DesiredState, ports: RunPorts, *, tells_progress: bool = True) -> None:
         self._tells_progress = tells_progress
         self._folders = RunFolders(cachedir)
         self.outbox = Outbox(cachedir, self._folders)
         self._holding = holding
         self._ports = ports
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, RunJob] = {}
         self._parked: dict[str, Run | Preview] = {}
         for folder in self._cut_off():
             request = folder.request()
             log.info("event=run_found run_id=%s", request.run_id)
-            self._jobs[request.run_id] = Job(request, folder)
+            self._jobs[request.run_id] = RunJob(request, folder)
 
     def running(self) -> tuple[str, ...]:
         """Ids of the runs in progress or waiting."""
@@ -117,7 +117,7 @@ class Jobs:
             self._park(request)
             return
         self._parked.pop(run_id, None)
-        self._jobs[run_id] = Job(request, folder)
+        self._jobs[run_id] = RunJob(request, folder)
 
     def document_changed(self) -> None:
         """Another document is held: runs that waited for it can begin; those of an older one never will."""
@@ -195,9 +195,9 @@ class Jobs:
         if len(self._parked) > PARKED:
             del self._parked[next(iter(self._parked))]
         generation = request.generation if isinstance(request, Run) else 0
-        self._ports.send(NeedWhole(generation=generation, held=self._holding.digest))
+        self._ports.send(ResyncRequired(generation=generation, held=self._holding.digest))
 
-    def _start(self, job: Job, now: float) -> None:
+    def _start(self, job: RunJob, now: float) -> None:
         job.workers += 1
         try:
             slot = ProgressSlot()
@@ -211,7 +211,7 @@ class Jobs:
         if job.workers == 1:
             self._ports.send(RunStarted(run_id=job.request.run_id))
 
-    def _end(self, job: Job, child: Child) -> None:
+    def _end(self, job: RunJob, child: Child) -> None:
         code = child.reap()
         self._ports.ended(child)
         job.child = job.told = None
@@ -225,7 +225,7 @@ class Jobs:
         else:
             self._answer(error_result(job.request, self._why(job, code)), job.folder)
 
-    def _finished(self, job: Job) -> None:
+    def _finished(self, job: RunJob) -> None:
         try:
             result = job.folder.result()
         except (OSError, msgspec.MsgspecError) as error:
@@ -270,7 +270,7 @@ class Jobs:
             found.append((folder.arrived(), folder))
         return [folder for _, folder in sorted(found, key=lambda pair: pair[0])]
 
-    def _why(self, job: Job, code: int) -> str:
+    def _why(self, job: RunJob, code: int) -> str:
         if job.timed_out and isinstance(job.request, Call):
             return f"timed out after {job.request.timeout:g} s"
         return f"the worker was ended by {_ending(code)}"

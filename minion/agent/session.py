@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from wire.messages import Alive, Beat, Hello, KeyRequest, KeyState, Refused, ToController, Welcome
+from wire.messages import Heartbeat, Hello, HelloAck, KeepAlive, KeyRequest, KeyState, Refused, ToController
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ GREET_AGAIN = 10.0
 """Seconds without a Welcome."""
 
 
-class Standing(enum.Enum):
+class SessionState(enum.Enum):
     """The states above."""
 
     OFFLINE = "offline"
@@ -39,10 +39,10 @@ class LinkPorts:
 
     send: Callable[[ToController], bool]
     hello: Callable[[], Hello]
-    alive: Callable[[], Alive]
+    alive: Callable[[], KeepAlive]
 
 
-class Link:
+class AgentSession:
     """The state machine above."""
 
     def __init__(self, minion_id: str, fingerprint: str, ports: LinkPorts) -> None:
@@ -54,13 +54,13 @@ class Link:
         self._told = ""
         self._epoch = ""
         self._alive_interval = 0.0
-        self.standing = Standing.OFFLINE
+        self.standing = SessionState.OFFLINE
         self.deadline = float("inf")
 
     @property
     def online(self) -> bool:
         """Whether the controller has welcomed this agent on this connection."""
-        return self.standing is Standing.ONLINE
+        return self.standing is SessionState.ONLINE
 
     def connected(self, now: float) -> None:
         """The connection stands."""
@@ -72,7 +72,7 @@ class Link:
 
     def disconnected(self) -> None:
         """The connection is gone; the socket comes back by itself."""
-        self.standing = Standing.OFFLINE
+        self.standing = SessionState.OFFLINE
         self.deadline = float("inf")
 
     def key_state(self, message: KeyState, now: float) -> None:
@@ -81,7 +81,7 @@ class Link:
             if not self._accepted:
                 log.info("event=key_accepted id=%s", self._id)
             self._accepted = True
-            if self.standing is Standing.ASKING:
+            if self.standing is SessionState.ASKING:
                 self.greet(now)
             return
         self._accepted = False
@@ -97,28 +97,28 @@ class Link:
                 self._id,
                 message.message,
             )
-        if self.standing is not Standing.ASKING:
+        if self.standing is not SessionState.ASKING:
             self._ask(now)
 
     def refused(self, message: Refused, now: float) -> None:
         """The controller did not accept our last message. Before the welcome that is about the key."""
         log.warning("event=refused standing=%s message=%s", self.standing.value, message.message)
-        if self.standing is Standing.GREETING:
+        if self.standing is SessionState.GREETING:
             self._accepted = False
             self._asked = 0
             self._ask(now)
 
-    def welcome(self, message: Welcome, now: float) -> None:
+    def welcome(self, message: HelloAck, now: float) -> None:
         """The greeting was accepted."""
         log.info("event=online id=%s epoch=%s", self._id, message.epoch)
         self._accepted = True
         self._told = ""
         self._epoch = message.epoch
         self._alive_interval = max(message.alive_interval, 0.1)
-        self.standing = Standing.ONLINE
+        self.standing = SessionState.ONLINE
         self.deadline = now + self._alive_interval
 
-    def beat(self, message: Beat, now: float) -> bool:
+    def beat(self, message: Heartbeat, now: float) -> bool:
         """The controller's pulse; True when it is another controller life than the one that welcomed us."""
         if self.online and message.epoch != self._epoch:
             self.greet(now)
@@ -127,7 +127,7 @@ class Link:
 
     def greet(self, now: float) -> None:
         """Say hello."""
-        self.standing = Standing.GREETING
+        self.standing = SessionState.GREETING
         self.deadline = now + GREET_AGAIN
         self._ports.send(self._ports.hello())
 
@@ -136,18 +136,18 @@ class Link:
         if now < self.deadline:
             return
         match self.standing:
-            case Standing.ASKING:
+            case SessionState.ASKING:
                 self._ask(now)
-            case Standing.GREETING:
+            case SessionState.GREETING:
                 self.greet(now)
-            case Standing.ONLINE:
+            case SessionState.ONLINE:
                 self.deadline = now + self._alive_interval
                 self._ports.send(self._ports.alive())
-            case Standing.OFFLINE:
+            case SessionState.OFFLINE:
                 self.deadline = float("inf")
 
     def _ask(self, now: float) -> None:
-        self.standing = Standing.ASKING
+        self.standing = SessionState.ASKING
         self.deadline = now + ASK_AGAIN[min(self._asked, len(ASK_AGAIN) - 1)]
         self._asked += 1
         self._ports.send(KeyRequest(id=self._id))

@@ -12,12 +12,13 @@ from typing import Any
 
 import msgspec
 
-from minion.config.settings import BadSettings, Settings
+from minion.config.files import BadMinionSettings
+from minion.config.settings import MinionSettings
 from minion.processes import AgentPipe, fork
 
 
-def settings_from_child(config_dir: Path) -> Settings:
-    """The settings of a folder; BadSettings with all that is wrong with them."""
+def settings_from_child(config_dir: Path) -> MinionSettings:
+    """The settings of a folder; BadMinionSettings with all that is wrong with them."""
 
     def work(pipe: AgentPipe) -> None:
         from minion.config.settings import keep_id, load_settings
@@ -26,7 +27,7 @@ def settings_from_child(config_dir: Path) -> Settings:
             settings = load_settings(config_dir)
             keep_id(settings)
             pipe.send(b"s" + msgspec.msgpack.encode(settings, enc_hook=str))
-        except (BadSettings, OSError) as error:
+        except (BadMinionSettings, OSError) as error:
             pipe.send(b"e" + str(error).encode())
 
     child = fork(work, umask=0o077)
@@ -38,10 +39,10 @@ def settings_from_child(config_dir: Path) -> Settings:
         frames += more
     code = child.reap()
     if not frames:
-        raise BadSettings(f"{config_dir}: the configuration could not be read (exit code {code}, see above)")
+        raise BadMinionSettings(f"{config_dir}: the configuration could not be read (exit code {code}, see above)")
     if frames[0][:1] == b"e":
-        raise BadSettings(frames[0][1:].decode())
-    return msgspec.msgpack.decode(frames[0][1:], type=Settings, dec_hook=_from_text)
+        raise BadMinionSettings(frames[0][1:].decode())
+    return msgspec.msgpack.decode(frames[0][1:], type=MinionSettings, dec_hook=_from_text)
 
 
 def _from_text(kind: Callable[[str], Any], value: Any) -> Any:

@@ -16,22 +16,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from minion.call.arguments import BadArgument, parse
-from minion.config.settings import DEFAULT_CONFIG_DIR, LOG_LEVELS, BadSettings, Settings, load_settings
+from minion.config.files import BadMinionSettings
+from minion.config.settings import DEFAULT_CONFIG_DIR, LOG_LEVELS, MinionSettings, load_settings
 from minion.execution import CallFailed, CompileFailed, Context, Modules, OthersRun
-from minion.spool.state_queue import Turns
+from minion.spool.state_queue import StateQueue
 
 if TYPE_CHECKING:
-    from highstate.run.ports import Surroundings
+    from highstate.run.ports import RunHooks
     from highstate.types import Files
-    from minion.call.output_highstate import Shown
-    from minion.execution import Compiler
+    from minion.call.output_highstate import OutputOptions
+    from minion.execution import LowstateSource
     from minion.worker.lowstate_sources import RootsCompiler
 
 OUTPUTTERS = ("highstate", "json", "nested", "pprint", "quiet", "raw", "table", "txt", "yaml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class CallOptions:
     """The command line, words as typed."""
 
     fun: str
@@ -82,7 +83,7 @@ class Options:
     """Names with commas; empty: those of the configuration."""
 
 
-def main(options: Options, stdout: TextIO | None = None, stderr: TextIO | None = None) -> int:
+def main(options: CallOptions, stdout: TextIO | None = None, stderr: TextIO | None = None) -> int:
     """Call the function and print its value; gives the exit code and raises nothing for what goes wrong."""
     out, err = stdout or sys.stdout, stderr or sys.stderr
     if options.out and options.out not in OUTPUTTERS:
@@ -90,7 +91,7 @@ def main(options: Options, stdout: TextIO | None = None, stderr: TextIO | None =
     try:
         settings = _settings(options)
         args, kwargs = parse(options.args, options.no_parse)
-    except (BadSettings, BadArgument) as error:
+    except (BadMinionSettings, BadArgument) as error:
         return _refuse(err, str(error))
     try:
         _log_to(err, settings)
@@ -142,7 +143,7 @@ def _let_go(out: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
 
 
-def _return(options: Options, context: Context, value: Any, code: int, out: TextIO, err: TextIO) -> None:
+def _return(options: CallOptions, context: Context, value: Any, code: int, out: TextIO, err: TextIO) -> None:
     """Hand the value to the returners that are asked for."""
     asked = options.returners or context.opts.get("return")
     if not asked:
@@ -162,8 +163,8 @@ def _return(options: Options, context: Context, value: Any, code: int, out: Text
 class _Local:
     """This machine, put together as the options and the configuration ask for."""
 
-    options: Options
-    settings: Settings
+    options: CallOptions
+    settings: MinionSettings
 
     def context(self) -> Context:
         local = self.options.local or self.settings.file_client == "local"
@@ -175,7 +176,7 @@ class _Local:
             make_pillar=self.local_pillar if local else lambda: self.held.pillar,
             make_files=(lambda: self.roots) if local else self.held_files,
             make_compiler=self.roots_compiler if local else self.held_compiler,
-            turns=Turns(self.settings.cachedir, self.options.fun),
+            turns=StateQueue(self.settings.cachedir, self.options.fun),
             failhard=self.settings.failhard,
             backup_dir=str(self.settings.cachedir / "file_backup"),
             cachedir=str(self.settings.cachedir),
@@ -241,12 +242,12 @@ class _Local:
 
         return held_files(self.held, self.settings.cachedir)
 
-    def held_compiler(self) -> Compiler:
+    def held_compiler(self) -> LowstateSource:
         from minion.worker.lowstate_sources import HeldCompiler
 
         return HeldCompiler(minion_id=self.settings.id, desired=self.held)
 
-    def surroundings(self) -> Surroundings:
+    def surroundings(self) -> RunHooks:
         """Threads, and the triggers that are owed, where there is a cache to keep them in."""
         from minion.worker.run_hooks import TriggerFile, surroundings
         from minion.worker.termination import Stop
@@ -281,11 +282,11 @@ def _folders(folder: str) -> list[Path]:
     return [Path(one).absolute() for one in named if Path(one).is_dir()]
 
 
-def _settings(options: Options) -> Settings:
+def _settings(options: CallOptions) -> MinionSettings:
     """The configuration, with what the command line says over it."""
     for option, level in (("-l", options.log_level), ("--log-file-level", options.log_file_level)):
         if level and level not in LOG_LEVELS:
-            raise BadSettings(f"{option} {level} is not known: take one of {', '.join(LOG_LEVELS)}")
+            raise BadMinionSettings(f"{option} {level} is not known: take one of {', '.join(LOG_LEVELS)}")
     overrides = {
         "id": options.id,
         "cachedir": options.cachedir and str(Path(options.cachedir).absolute()),
@@ -299,7 +300,7 @@ def _settings(options: Options) -> Settings:
     return load_settings(options.config_dir, {option: value for option, value in overrides.items() if value})
 
 
-def _log_to(err: TextIO, settings: Settings) -> None:
+def _log_to(err: TextIO, settings: MinionSettings) -> None:
     """Warnings of the configuration, and the log where it is asked for (logging is not even imported otherwise)."""
     if settings.log_level not in ("quiet", "critical", "error"):
         for warning in settings.warnings:
@@ -310,7 +311,7 @@ def _log_to(err: TextIO, settings: Settings) -> None:
         log_to(err, settings.log_level, settings.log_file, settings.log_level_logfile)
 
 
-def _print_refusal(options: Options, settings: Settings, texts: list[str], out: TextIO) -> None:
+def _print_refusal(options: CallOptions, settings: MinionSettings, texts: list[str], out: TextIO) -> None:
     """Why no state is run: to a person as Salt's highstate outputter has it, to programs as a list."""
     if options.out in ("", "highstate") and options.out_file is None:
         print("local:\n    Data failed to compile:", *(f"----------\n    {text}" for text in texts), sep="\n", file=out)
@@ -318,7 +319,7 @@ def _print_refusal(options: Options, settings: Settings, texts: list[str], out: 
         _print(options, settings, texts, out)
 
 
-def _print(options: Options, settings: Settings, value: Any, out: TextIO, asked: str = "") -> None:
+def _print(options: CallOptions, settings: MinionSettings, value: Any, out: TextIO, asked: str = "") -> None:
     """Print a value; `asked`: the outputter that its function asks for."""
     from minion.call.output import render
 
@@ -342,7 +343,9 @@ def _print(options: Options, settings: Settings, value: Any, out: TextIO, asked:
         print(text, file=file)
 
 
-def _print_metadata(options: Options, settings: Settings, value: Any, code: int, asked: str, out: TextIO) -> None:
+def _print_metadata(
+    options: CallOptions, settings: MinionSettings, value: Any, code: int, asked: str, out: TextIO
+) -> None:
     """What Salt's jobs hold of a call, as a mapping."""
     import time
 
@@ -352,7 +355,7 @@ def _print_metadata(options: Options, settings: Settings, value: Any, code: int,
     _print(options, settings, ret | ({"out": outputter} if outputter else {}), out)
 
 
-def _shown(options: Options, settings: Settings) -> Shown:
+def _shown(options: CallOptions, settings: MinionSettings) -> OutputOptions:
     """How much of a run is shown, as options and configuration say."""
     from dataclasses import replace
 
@@ -379,7 +382,7 @@ def is_running(value: Any) -> bool:
     )
 
 
-def _exit_code(options: Options, value: Any, retcode: int) -> int:
+def _exit_code(options: CallOptions, value: Any, retcode: int) -> int:
     if is_running(value):
         results = [entry["result"] for entry in value.values()]
         return 1 if False in results else 2 if None in results else 0

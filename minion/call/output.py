@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from minion.call.output_highstate import Shown, highstate
+from minion.call.output_highstate import OutputOptions, highstate
 from minion.call.output_nested import nested
 
 
@@ -17,7 +17,7 @@ def render(
     outputter: str,
     *,
     minion_id: str,
-    shown: Shown | None = None,
+    shown: OutputOptions | None = None,
     color: bool = False,
     indent: int | None = 4,
 ) -> str:
@@ -33,7 +33,7 @@ def render(
             lines = value.splitlines() or [""] if isinstance(value, str) else [str(_as_dict(value))]
             return "\n".join(f"{minion_id}: {line}" for line in lines)
         case "highstate":
-            return "\n".join(highstate(value, minion_id, shown or Shown(), color))
+            return "\n".join(highstate(value, minion_id, shown or OutputOptions(), color))
         case "raw":
             return repr({minion_id: value})
         case "pprint":

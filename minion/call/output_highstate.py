@@ -1,6 +1,6 @@
 """A run of states as text for a person: Salt's highstate outputter.
 
-Called by `minion.call.output`; pure. `Shown` says how much of each state is shown, by Salt's options.
+Called by `minion.call.output`; pure. `OutputOptions` says how much of each state is shown, by Salt's options.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Entry = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class OutputOptions:
     """How much is shown."""
 
     state_output: str = "full"
@@ -64,9 +64,9 @@ class Shown:
                 return other
 
 
-def shown_of(opts: Mapping[str, Any]) -> Shown:
+def shown_of(opts: Mapping[str, Any]) -> OutputOptions:
     """As a configuration asks for it, by Salt's options."""
-    return Shown(
+    return OutputOptions(
         state_output=str(opts.get("state_output") or "full").lower(),
         verbose=bool(opts.get("state_verbose", True)) and not opts.get("state_output_diff"),
         times=bool(opts.get("state_output_profile", True)),
@@ -79,7 +79,7 @@ def shown_of(opts: Mapping[str, Any]) -> Shown:
     )
 
 
-def highstate(running: Mapping[str, Entry], minion_id: str, shown: Shown, color: bool) -> Iterator[str]:
+def highstate(running: Mapping[str, Entry], minion_id: str, shown: OutputOptions, color: bool) -> Iterator[str]:
     """Lines of all states in the order in which they ran, then the summary."""
     found, counts = compressed(running) if shown.compress else (dict(running), {})
     entries = sorted(found.items(), key=lambda item: item[1].get("__run_num__", 0))
@@ -100,7 +100,7 @@ def _words(given: Any) -> tuple[str, ...]:
     return tuple(str(one).strip() for one in listed)
 
 
-def _head_shade(entries: Sequence[Entry], shown: Shown) -> str:
+def _head_shade(entries: Sequence[Entry], shown: OutputOptions) -> str:
     """That of the last state that did not succeed."""
     told = [entry["result"] for entry in entries if shown.mode(entry) and entry["result"] is not True]
     return "green" if not told else "red" if told[-1] is False else "yellow"
@@ -118,7 +118,7 @@ def _names(key: str) -> tuple[str, str, str]:
     return f"{state}.{fun.partition('#')[0]}", plain(own_id), plain(name)
 
 
-def _terse(key: str, entry: Entry, shown: Shown, color: bool) -> str:
+def _terse(key: str, entry: Entry, shown: OutputOptions, color: bool) -> str:
     function, own_id, name = _names(key)
     word = {True: "Changed" if entry["changes"] else "Clean", False: "Failed", None: "Differs"}[entry["result"]]
     label = own_id if shown.state_output.endswith("_id") else name
@@ -132,7 +132,7 @@ def _terse(key: str, entry: Entry, shown: Shown, color: bool) -> str:
     return (paint(f"Warnings:\n{warned}", "light red", color) if warned else "") + " " + paint(line, shade, color)
 
 
-def _row(key: str, entry: Entry, shown: Shown, label: str, word: str) -> str:
+def _row(key: str, entry: Entry, shown: OutputOptions, label: str, word: str) -> str:
     """In columns; or in a form that somebody wrote, whose fields are those of `str.format` that Salt fills."""
     state, _, _, fun = ([*key.split("_|-"), "", "", "", ""])[:4]
     if isinstance(shown.tabular, str):
@@ -144,7 +144,7 @@ def _row(key: str, entry: Entry, shown: Shown, label: str, word: str) -> str:
     return f"{times}{state:>10}.{fun:<10} {word:7}   Name: {label}"
 
 
-def _full(key: str, entry: Entry, shown: Shown, color: bool) -> Iterator[str]:
+def _full(key: str, entry: Entry, shown: OutputOptions, color: bool) -> Iterator[str]:
     function, own_id, name = _names(key)
     comment = plain(str(entry["comment"]).strip()).replace("\n", "\n" + " " * 14)
     lines = [("      ID", own_id), ("Function", function), ("  Result", entry["result"]), (" Comment", comment)]
@@ -166,7 +166,7 @@ def _full(key: str, entry: Entry, shown: Shown, color: bool) -> Iterator[str]:
 
 
 def _summary(
-    entries: Sequence[tuple[str, Entry]], counts: Mapping[str, int], minion_id: str, shown: Shown, color: bool
+    entries: Sequence[tuple[str, Entry]], counts: Mapping[str, int], minion_id: str, shown: OutputOptions, color: bool
 ) -> Iterator[str]:
     total = sum(counts.get(key, 1) for key, _ in entries)
     failed = sum(counts.get(key, 1) for key, entry in entries if entry["result"] is False)

@@ -18,12 +18,12 @@ _DEEPEST = 20
 """Files that include each other; more are a circle."""
 
 
-class BadSettings(Exception):
+class BadMinionSettings(Exception):
     """A configuration file that cannot be used: says which file, what is wrong and what to write."""
 
 
 def read_files(config_dir: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """All options, and of each the file that it comes from. Raises BadSettings."""
+    """All options, and of each the file that it comes from. Raises BadMinionSettings."""
     main = config_dir / "minion"
     opts = parse_file(main) if main.is_file() else {}
     origin = dict.fromkeys(opts, str(main))
@@ -40,27 +40,27 @@ def read_files(config_dir: Path) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def parse_file(path: Path) -> dict[str, Any]:
-    """The options of one file. Raises BadSettings."""
+    """The options of one file. Raises BadMinionSettings."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         data = yaml.load(path.read_text(encoding="utf-8"), loader)  # noqa: S506  (a safe loader, by name above)
     except (OSError, UnicodeDecodeError) as error:
-        raise BadSettings(f"{path}: cannot be read: {error}") from error
+        raise BadMinionSettings(f"{path}: cannot be read: {error}") from error
     except yaml.YAMLError as error:
-        raise BadSettings(f"{path}: is no YAML: {error}") from error
+        raise BadMinionSettings(f"{path}: is no YAML: {error}") from error
     if data is None:
         return {}
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
-        raise BadSettings(f"{path}: must hold `key: value` lines, not a {type(data).__name__}")
+        raise BadMinionSettings(f"{path}: must hold `key: value` lines, not a {type(data).__name__}")
     return data
 
 
 def _with_includes(path: Path, deepest: int) -> dict[str, Any]:
     """An included file, with those that it includes itself."""
     if not deepest:
-        raise BadSettings(f"{path}: include: files that include each other")
+        raise BadMinionSettings(f"{path}: include: files that include each other")
     opts = parse_file(path)
     for inner in _named(opts.get("include"), path.parent):
         opts |= _with_includes(inner, deepest - 1)
@@ -71,7 +71,7 @@ def _named(include: Any, folder: Path) -> Iterator[Path]:
     """The files that an include names; a pattern that nothing fits names none."""
     for pattern in include if isinstance(include, list) else [include] if include else []:
         if not isinstance(pattern, str):
-            raise BadSettings(f"include: must be the path of a file, or a list of them, not {pattern!r}")
+            raise BadMinionSettings(f"include: must be the path of a file, or a list of them, not {pattern!r}")
         whole = os.path.join(folder, os.path.expanduser(pattern))  # noqa: PTH111, PTH118  (glob takes text)
         yield from (Path(path) for path in sorted(glob.glob(whole)) if os.path.isfile(path))  # noqa: PTH113, PTH207
 

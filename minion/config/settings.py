@@ -1,4 +1,4 @@
-"""The minion's configuration file, read once into a frozen `Settings`.
+"""The minion's configuration file, read once into a frozen `MinionSettings`.
 
 Called by the agent's composition root and by `saltern call`. Option names are Salt's, so that a working minion file
 can be pasted. It writes nothing except in `keep_id`, and imports YAML only when there is a file to read.
@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from minion.config.files import BadSettings as BadSettings
-from minion.config.files import parse_file, read_files
+from minion.config.files import BadMinionSettings, parse_file, read_files
 
 COMMAND_LINE = "command line"
 """Where an option comes from that is in no file."""
@@ -74,11 +73,11 @@ PASSED_ON = (
     "states_dirs",
     "utils_dirs",
 )
-"""Keys that are no field of `Settings`, but that templates, grains and the compile read from `Settings.opts`."""
+"""Keys that are no field of `MinionSettings`; templates, grains and the compile read them from its `opts`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class MinionSettings:
     """How this minion is set up. Paths are absolute, `root_dir` already in them."""
 
     id: str
@@ -120,10 +119,10 @@ class Settings:
     """About keys that nobody reads; whoever loads the settings logs them."""
 
 
-def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR, overrides: Mapping[str, Any] | None = None) -> Settings:
+def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR, overrides: Mapping[str, Any] | None = None) -> MinionSettings:
     """What the files of `config_dir` say (`minion.config.files`); a folder without files gives the defaults.
 
-    `overrides` has the same keys and wins (command line options). Raises BadSettings.
+    `overrides` has the same keys and wins (command line options). Raises BadMinionSettings.
     """
     config_dir = Path(os.path.abspath(config_dir))  # noqa: PTH100  (resolve() would follow symlinks)
     opts, origin = read_files(config_dir)
@@ -133,7 +132,7 @@ def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR, overrides: Mapping[str,
     return _build(config_dir, opts, origin)
 
 
-def keep_id(settings: Settings) -> None:
+def keep_id(settings: MinionSettings) -> None:
     """Write the id to `config_dir/minion_id`, so that a later change of the hostname does not change who this is."""
     path = settings.config_dir / "minion_id"
     if path.exists() or not settings.config_dir.is_dir():
@@ -141,7 +140,7 @@ def keep_id(settings: Settings) -> None:
     path.write_text(settings.id + "\n", encoding="utf-8")
 
 
-def _build(config_dir: Path, opts: dict[str, Any], origin: Mapping[str, str]) -> Settings:
+def _build(config_dir: Path, opts: dict[str, Any], origin: Mapping[str, str]) -> MinionSettings:
     values: dict[str, Any] = {}
     for key, value in opts.items():
         name = _ALIASES.get(key, key)
@@ -151,7 +150,7 @@ def _build(config_dir: Path, opts: dict[str, Any], origin: Mapping[str, str]) ->
         try:
             values[name] = reader(value)
         except (TypeError, ValueError) as error:
-            raise BadSettings(f"{origin[key]}: {key}: {error}") from None
+            raise BadMinionSettings(f"{origin[key]}: {key}: {error}") from None
     root = values.setdefault("root_dir", Path("/"))
     values.setdefault("pki_dir", Path("/etc/saltern/pki/minion"))
     values.setdefault("cachedir", Path("/var/cache/saltern/minion"))
@@ -163,7 +162,7 @@ def _build(config_dir: Path, opts: dict[str, Any], origin: Mapping[str, str]) ->
         values["id"] = _default_id(config_dir)
     values["grains"] = {**static_grains(config_dir), **values.get("grains", {})}
     opts |= {key: str(values[key]) for key in ("root_dir", *_PATHS) if opts.get(key) and values[key] is not None}
-    return Settings(config_dir=config_dir, opts=opts, warnings=_unknown(opts, origin), **values)
+    return MinionSettings(config_dir=config_dir, opts=opts, warnings=_unknown(opts, origin), **values)
 
 
 def static_grains(config_dir: Path) -> dict[str, Any]:
@@ -179,7 +178,7 @@ def _default_id(config_dir: Path) -> str:
     except FileNotFoundError:
         return _id(os.uname().nodename)
     except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise BadSettings(f"{kept}: {error}") from None
+        raise BadMinionSettings(f"{kept}: {error}") from None
 
 
 def _under(root: Path, path: Path) -> Path:

@@ -21,14 +21,14 @@ class ConditionUnknown(Exception):
     """A condition that may not be evaluated now: the state is planned as if nothing kept it, and says so."""
 
 
-class Functions(Protocol):
+class ConditionFunctions(Protocol):
     """The execution functions that a condition may name."""
 
     def call(self, fun: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:
         """Its return value; raises what it raises."""
 
 
-def condition(machine: Machine, functions: Functions | None, arguments: Mapping[str, Value]) -> str | None:
+def condition(machine: Machine, functions: ConditionFunctions | None, arguments: Mapping[str, Value]) -> str | None:
     """Why the state is not to run, in Salt's words; None when nothing keeps it. All of them are evaluated, as there."""
     kept, said = False, list[str]()
     if "onlyif" in arguments:
@@ -76,7 +76,7 @@ def _exists(machine: Machine, path: str) -> bool:
 
 
 def _holds(
-    machine: Machine, functions: Functions | None, entry: Value, arguments: Mapping[str, Value], kind: str
+    machine: Machine, functions: ConditionFunctions | None, entry: Value, arguments: Mapping[str, Value], kind: str
 ) -> bool:
     if isinstance(entry, bool):
         return entry
@@ -112,7 +112,7 @@ def _codes(arguments: Mapping[str, Value]) -> list[int]:
     return [int(code) for code in _listed(codes)]
 
 
-def _answer(functions: Functions | None, entry: dict[str, Value], kind: str) -> bool:
+def _answer(functions: ConditionFunctions | None, entry: dict[str, Value], kind: str) -> bool:
     fun = entry.pop("fun", None)
     if not isinstance(fun, str):
         raise StateFailed(f"no `fun` argument in {kind}: {entry}")

@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 from highstate.run.ports import Prepared
 from highstate.types import Chunk, StateResult, Value
 from minion.engine import slots
-from minion.engine.conditions import ConditionUnknown, Functions, checked, condition
+from minion.engine.conditions import ConditionFunctions, ConditionUnknown, checked, condition
 from minion.engine.registry import Function, UnknownState, find, mod_watch
 from minion.machine.functions import KnownFunctions
 from minion.machine.plan import NULL, Change, Machine, Plan, StateFailed
@@ -81,7 +81,7 @@ class StateEngine:
     def __init__(
         self,
         machine: Machine,
-        functions: Functions | None = None,
+        functions: ConditionFunctions | None = None,
         *,
         test: bool = False,
         backup_dir: str = "",

@@ -9,7 +9,7 @@ package with `FUNCTIONS: Mapping[str, Function]`, named in `MODULES` below; each
 Modules are imported when a function of theirs is first called.
 """
 
-from minion.execution.context import Compiler, Context
+from minion.execution.context import Context, LowstateSource
 from minion.execution.errors import BadArguments, CallFailed, CompileFailed, OthersRun, UnknownFunction
 from minion.execution.loader import MODULES, Modules
 
@@ -18,8 +18,8 @@ __all__ = [
     "BadArguments",
     "CallFailed",
     "CompileFailed",
-    "Compiler",
     "Context",
+    "LowstateSource",
     "Modules",
     "OthersRun",
     "UnknownFunction",

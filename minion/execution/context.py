@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from extmods.loader import UserModules
-    from highstate.run.ports import Surroundings
+    from highstate.run.ports import RunHooks
     from highstate.types import Chunk, Compiled, Files
     from minion.machine.machine import LocalMachine
-    from minion.spool.state_queue import Turns
+    from minion.spool.state_queue import StateQueue
     from wire.messages import FactAnswer
 
 
-class Compiler(Protocol):
+class LowstateSource(Protocol):
     """Where lowstates come from: compiled here from file_roots, or held from the controller."""
 
     def highstate(self, pillar_override: Mapping[str, Any] | None) -> Compiled:
@@ -45,8 +45,8 @@ class Context:
     make_pillar: Callable[[], Mapping[str, Any]] = dict
     make_files: Callable[[], Files] | None = None
     """The tree of `salt://`; None: an empty one."""
-    make_compiler: Callable[[], Compiler] | None = None
-    turns: Turns | None = None
+    make_compiler: Callable[[], LowstateSource] | None = None
+    turns: StateQueue | None = None
     """Taken while states run, so that no two runs overlap; None: within a run, or where nobody else runs any."""
     failhard: bool = False
     backup_dir: str = ""
@@ -58,7 +58,7 @@ class Context:
     """Takes an event, tag and data; None: there is nobody to send it to."""
     ask_mine: Callable[[str], FactAnswer] | None = None
     """Asks the controller what others have (`GetMine.asked`); None: there is no controller."""
-    make_surroundings: Callable[[], Surroundings] | None = None
+    make_surroundings: Callable[[], RunHooks] | None = None
     """What runs of states have besides."""
     read_again: Callable[[str], Mapping[str, Any]] | None = None
     """Gives `grains` or `pillar` as they are by now; None: the makers do."""
@@ -73,9 +73,9 @@ class Context:
         """The modules that came with the tree."""
         from extmods.dunders import dunders_of
         from extmods.loader import UserModules
-        from extmods.store import Store
+        from extmods.store import ModuleStore
 
-        return UserModules(store=Store(self.cachedir, self.opts), dunders=lambda: dunders_of(self))
+        return UserModules(store=ModuleStore(self.cachedir, self.opts), dunders=lambda: dunders_of(self))
 
     def has_user_modules(self) -> bool:
         """Whether any were synced, as far as the disk or this process knows."""

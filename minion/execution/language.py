@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from minion.execution.errors import CallFailed
 
 if TYPE_CHECKING:
-    from highstate.functions import Call
+    from highstate.functions import FunctionCall
     from minion.execution.context import Context
 
 _TABLE = """
@@ -112,15 +112,15 @@ def find(fun: str) -> Callable[..., Any] | None:
     return function
 
 
-def _call(context: Context) -> Call:
-    from highstate.functions import Call
+def _call(context: Context) -> FunctionCall:
+    from highstate.functions import FunctionCall
     from highstate.memo.tracked import Recorder
-    from highstate.render import Context as Surroundings
+    from highstate.render import RenderContext
     from highstate.render.pipeline import render_string
     from highstate.types import Minion
     from minion.execution.loader import Modules
 
-    around = Surroundings(
+    around = RenderContext(
         minion=Minion(id=context.minion_id, grains=_Late(lambda: context.grains)),
         files=context.files,
         pillar=_Late(lambda: context.pillar),
@@ -129,7 +129,7 @@ def _call(context: Context) -> Call:
     )
     recorder = Recorder(around.sources)
     render = lambda text, pipeline, variables: render_string(text, pipeline, variables, around, recorder)  # noqa: E731
-    return Call(recorder=recorder, saltenv="base", render=cast(Any, render))
+    return FunctionCall(recorder=recorder, saltenv="base", render=cast(Any, render))
 
 
 class _Late(Mapping[str, Any]):

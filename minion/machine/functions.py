@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from inspect import Signature
 
-from minion.engine.conditions import Functions
+from minion.engine.conditions import ConditionFunctions
 from minion.machine.plan import StateFailed, Value
 
 
 class KnownFunctions:
     """The functions there are; without `may_call` (test=True) they cannot be called."""
 
-    def __init__(self, functions: Functions | None, *, may_call: bool) -> None:
+    def __init__(self, functions: ConditionFunctions | None, *, may_call: bool) -> None:
         self._functions = functions
         self._may_call = may_call
 

@@ -22,7 +22,7 @@ _PIECE = 1 << 20
 _NOTHING = bytes(_PIECE)
 
 
-class Sources(Protocol):
+class FileSources(Protocol):
     """Where `salt://` files come from. For templates that import others it must be a whole `highstate.types.Files`."""
 
     def read(self, path: str, saltenv: str = "base") -> bytes:
@@ -39,7 +39,7 @@ class Sources(Protocol):
 class LocalMachine:
     """`Machine` on the system that this process runs on."""
 
-    sources_port: Sources
+    sources_port: FileSources
     minion_id: str = ""
     grains: Mapping[str, Value] = field(default_factory=dict)
     pillar: Mapping[str, Value] = field(default_factory=dict)

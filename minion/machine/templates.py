@@ -12,7 +12,7 @@ from highstate.types import Files, Minion
 from minion.machine.plan import StateFailed, Value
 
 if TYPE_CHECKING:
-    from highstate.render import Context
+    from highstate.render import RenderContext
     from minion.machine.machine import LocalMachine
 
 
@@ -42,10 +42,10 @@ def render_text(machine: LocalMachine, text: str, engine: str, saltenv: str, con
     return made.encode()
 
 
-def _surroundings(machine: LocalMachine, saltenv: str) -> Context:
-    from highstate.render import Context
+def _surroundings(machine: LocalMachine, saltenv: str) -> RenderContext:
+    from highstate.render import RenderContext
 
-    return Context(
+    return RenderContext(
         minion=Minion(id=machine.minion_id, grains=machine.grains),
         files=cast(Files, machine.sources_port),
         saltenv=saltenv,

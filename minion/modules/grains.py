@@ -43,7 +43,12 @@ def has_value(context: Context, key: str) -> bool:
 
 
 def set_(
-    context: Context, key: str, val: Any = "", force: bool = False, destructive: bool = False, delimiter: str = ":"
+    context: Context,
+    key: str,
+    val: Any = "",
+    force: bool = False,
+    destructive: bool = False,
+    delimiter: str = ":",
 ) -> dict[str, Any]:
     """Set a static grain. A list or mapping is written over with `force` only; null with `destructive`: gone."""
     old = lookup(context.grains, key, delimiter=delimiter)

@@ -25,7 +25,12 @@ def get_section(
 
 
 def get_option(
-    context: Context, file_name: str, section: str, option: str, separator: str = "=", encoding: str | None = None
+    context: Context,
+    file_name: str,
+    section: str,
+    option: str,
+    separator: str = "=",
+    encoding: str | None = None,
 ) -> Any:
     """The value of an option; null when there is none. An empty section means options before the first one."""
     if not section:
@@ -43,7 +48,12 @@ def set_option(
 
 
 def remove_option(
-    context: Context, file_name: str, section: str, option: str, separator: str = "=", encoding: str | None = None
+    context: Context,
+    file_name: str,
+    section: str,
+    option: str,
+    separator: str = "=",
+    encoding: str | None = None,
 ) -> Any:
     """Take an option away; its value, null when there was none."""
     old = get_option(context, file_name, section, option, separator)

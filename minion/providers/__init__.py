@@ -5,18 +5,25 @@ through a `Machine` only, so that whatever has no `Machine` cannot change anythi
 """
 
 from minion.providers.accounts import Group, User
-from minion.providers.pkg.packages import Available, Package, PackageManager, Step, Target, package_manager
-from minion.providers.service.services import Service, ServiceManager, service_manager
+from minion.providers.pkg.packages import (
+    Available,
+    Package,
+    PackageManager,
+    PackageTarget,
+    TransactionStep,
+    package_manager,
+)
+from minion.providers.service.services import ServiceManager, ServiceState, service_manager
 
 __all__ = [
     "Available",
     "Group",
     "Package",
     "PackageManager",
-    "Service",
+    "PackageTarget",
     "ServiceManager",
-    "Step",
-    "Target",
+    "ServiceState",
+    "TransactionStep",
     "User",
     "package_manager",
     "service_manager",

@@ -1,4 +1,4 @@
-"""The desired document that this minion holds: kept on disk, patched by `Desire`, read by every run.
+"""The desired document that this minion holds: kept on disk, patched by `DesiredUpdate`, read by every run.
 
 The agent owns it. It keeps only the digest, the generation and the drift schedule in memory; a worker reads the
 document itself from the file (or from the hard link in its run's folder). Nothing here runs a chunk.
@@ -18,7 +18,7 @@ from highstate.desired import Desired
 from minion.spool.journal import write_durably
 from wire import patch
 from wire.errors import PatchMismatch
-from wire.messages import Desire, Preview
+from wire.messages import DesiredUpdate, Preview
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class HeldDocument:
     desired: Desired
 
 
-class Holding:
+class DesiredState:
     """What is held. A file that is missing or damaged is as good as none: the controller sends the whole again."""
 
     def __init__(self, cachedir: Path) -> None:
@@ -59,7 +59,7 @@ class Holding:
             return
         self._remember(held)
 
-    def accept(self, desire: Desire) -> None:
+    def accept(self, desire: DesiredUpdate) -> None:
         """Hold what `desire` says; on disk when this returns. PatchMismatch when it does not fit what is held."""
         if desire.digest == self.digest:
             self.generation = desire.generation

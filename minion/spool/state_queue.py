@@ -45,7 +45,7 @@ class Conflict(Exception):
         super().__init__("\n".join(turn.said() for turn in turns))
 
 
-class Turns:
+class StateQueue:
     """The turns of one process, as often as it takes them; a run within a run has the turn of the outer one."""
 
     def __init__(self, cachedir: Path, fun: str, jid: str = "") -> None:

@@ -66,7 +66,7 @@ def auto(machine: Reader, name: str) -> Plan:
     )
 
 
-class Group:
+class AlternativesGroup:
     """What `update-alternatives --query` says of a name."""
 
     def __init__(self, text: str) -> None:
@@ -84,12 +84,12 @@ class Group:
                 self.priorities[last] = value
 
 
-def group_of(machine: Reader, name: str) -> Group:
+def group_of(machine: Reader, name: str) -> AlternativesGroup:
     """The alternatives of a name; none when there is no such name."""
     asked = machine.query([program(), "--query", name])
     if asked.returncode == 127:
         raise StateFailed("There is no update-alternatives program on this machine")
-    return Group(asked.stdout if asked.returncode == 0 else "")
+    return AlternativesGroup(asked.stdout if asked.returncode == 0 else "")
 
 
 def _run(*words: str) -> Callable[[Machine], None]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.file.paths import behind, checked, make_parents
 from minion.states.file.perms import Perms, differing, perms, put
-from minion.states.file.sources import Check, Template, of_source
+from minion.states.file.sources import SourceCheck, Template, of_source
 from minion.states.pkg.steps import with_its_neighbour
 
 LARGEST = 8 * 1024 * 1024 * 1024
@@ -77,7 +77,7 @@ def extracted(
     if if_missing and behind(machine, checked(if_missing, "extracted"))[1] is not None:
         return Plan(comment=f"Path {if_missing} exists")
     owner = perms(user, group, None)
-    check = Check(source_hash_name=str(source_hash_name or ""), skip=bool(skip_verify), use_etag=bool(use_etag))
+    check = SourceCheck(source_hash_name=str(source_hash_name or ""), skip=bool(skip_verify), use_etag=bool(use_etag))
     data = of_source(machine, source, saltenv, Template(variables={}), source_hash, check)
     members = _stripped(read_members(data, archive_format, password, modes=extract_perms), _strip(options))
     if enforce_toplevel:

@@ -12,7 +12,7 @@ from dataclasses import replace as replaced
 
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.file.diff import diff
-from minion.states.file.sources import Check, of_source
+from minion.states.file.sources import SourceCheck, of_source
 from minion.states.file.sources import template as rendering
 
 MARK = "# Lines below here are managed by Salt, do not edit"
@@ -22,7 +22,7 @@ _SPECIALS = ("@reboot", "@yearly", "@annually", "@monthly", "@weekly", "@daily",
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class CronJob:
     """One line that runs a command."""
 
     command: str
@@ -54,7 +54,7 @@ class Tab:
 
     above: list[str] = field(default_factory=list)
     variables: dict[str, str] = field(default_factory=dict)
-    jobs: list[Job] = field(default_factory=list)
+    jobs: list[CronJob] = field(default_factory=list)
 
     def text(self) -> str:
         """The whole crontab; plain jobs before special ones, as Salt writes them."""
@@ -85,7 +85,7 @@ def present(
     tab = read_tab(machine, user)
     old = next((job for job in tab.jobs if job.is_for(command, key)), None)
     when = _special(special) if special is not None else _times((minute, hour, daymonth, month, dayweek), key)
-    job = Job(
+    job = CronJob(
         command=command,
         when=when,
         identifier=key,
@@ -156,7 +156,7 @@ def file(
     tab = _crontab(machine, user)
     if tab and not replace:
         return Plan(comment=f"User {user} already has a crontab. No changes made")
-    check = Check(source_hash_name=str(source_hash_name or ""))
+    check = SourceCheck(source_hash_name=str(source_hash_name or ""))
     rendered = rendering(template, context, defaults, {"name": name, "user": user})
     data = of_source(machine, name, saltenv, rendered, source_hash or None, check)
     if data == tab.encode():
@@ -208,11 +208,13 @@ def parse_tab(text: str) -> Tab:
     return tab
 
 
-def _job(line: str, identifier: str | None, comment: str | None, *, disabled: bool) -> Job | None:
+def _job(line: str, identifier: str | None, comment: str | None, *, disabled: bool) -> CronJob | None:
     fields = line.split(None, 1) if line.startswith("@") else line.split(None, 5)
     if len(fields) not in (2, 6):
         return None
-    return Job(command=fields[-1], when=tuple(fields[:-1]), identifier=identifier, comment=comment, disabled=disabled)
+    return CronJob(
+        command=fields[-1], when=tuple(fields[:-1]), identifier=identifier, comment=comment, disabled=disabled
+    )
 
 
 def _plan(user: str, what: str, tab: Tab, pending: str, done: str) -> Plan:

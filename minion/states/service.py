@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFailed, Value
-from minion.providers.service.services import Service, ServiceManager, Verb, service_manager
+from minion.providers.service.services import ServiceManager, ServiceState, Verb, service_manager
 
 _LONGEST_DELAY = 3600
 
@@ -230,7 +230,7 @@ def _kept(machine: Reader, name: str, wish: _Wish) -> Plan:
     )
 
 
-def _toggle(manager: ServiceManager, found: Service, wish: _Wish) -> Callable[[Machine], None]:
+def _toggle(manager: ServiceManager, found: ServiceState, wish: _Wish) -> Callable[[Machine], None]:
     verb: Verb = "start" if wish.run else "stop"
 
     def act(machine: Machine) -> None:
@@ -245,7 +245,7 @@ def _toggle(manager: ServiceManager, found: Service, wish: _Wish) -> Callable[[M
     return act
 
 
-def _switch_plan(manager: ServiceManager, found: Service, *, wanted: bool) -> Plan:
+def _switch_plan(manager: ServiceManager, found: ServiceState, *, wanted: bool) -> Plan:
     """Enabled or disabled, the service itself being as it shall be."""
     word = "enabled" if wanted else "disabled"
     if found.enabled == wanted or not found.switchable:
@@ -289,7 +289,7 @@ def _not_available(name: str) -> str:
     return f"The named service {name} is not available"
 
 
-def _runs(machine: Reader, found: Service, sig: str | None) -> bool:
+def _runs(machine: Reader, found: ServiceState, sig: str | None) -> bool:
     """Whether it runs: as its manager says, or by a process whose command line holds `sig`."""
     if not sig:
         return found.running

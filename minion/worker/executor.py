@@ -13,21 +13,21 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from highstate.desired import Desired
-from minion.execution.context import Compiler, Context
+from minion.execution.context import Context, LowstateSource
 from minion.execution.loader import Modules
 from minion.processes import AgentGone
 from minion.spool.desired_state import FILE_NAME, read_document
 from minion.spool.files import BlobCache, HeldFiles, cache_needs_trim
 from minion.spool.journal import RunJournal, kind_of
-from minion.spool.state_queue import Turns
+from minion.spool.state_queue import StateQueue
 from wire.messages import Call, FactAnswer, GetMine, MineFound, Preview, Refused, Run, RunResult
 
 if TYPE_CHECKING:
-    from highstate.run.ports import Surroundings
+    from highstate.run.ports import RunHooks
     from minion.engine.engine import StateEngine
     from minion.worker.run_hooks import SentEvents
     from minion.worker.termination import Stop
-    from minion.worker.worker import AgentQuestions, Order
+    from minion.worker.worker import AgentQuestions, WorkerRequest
 
 STOPPED = "the run was ended by SIGTERM"
 """Why states were not run."""
@@ -39,7 +39,12 @@ BACKUPS = "file_backup"
 
 
 def run_chunks(
-    order: Order, request: Run | Preview, desired: Desired, journal: RunJournal, questions: AgentQuestions, stop: Stop
+    order: WorkerRequest,
+    request: Run | Preview,
+    desired: Desired,
+    journal: RunJournal,
+    questions: AgentQuestions,
+    stop: Stop,
 ) -> RunResult:
     """Run the chunks that are asked for; the others count as done, so that requisites on them are satisfied."""
     from highstate.run import as_running, not_run, outcome, run
@@ -96,7 +101,7 @@ def run_chunks(
     )
 
 
-def _preview_engine(order: Order, context: Context, desired: Desired) -> StateEngine:
+def _preview_engine(order: WorkerRequest, context: Context, desired: Desired) -> StateEngine:
     """An engine that runs nothing which the branch brings and the live document has not."""
     from minion.engine.engine import StateEngine
     from minion.worker.preview_sandbox import PreviewFunctions, PreviewMachine, PreviewStates, known_conditions
@@ -129,7 +134,7 @@ def _brought(context: Context, desired: Desired) -> frozenset[str]:
     return frozenset(path.removeprefix("_states/").removesuffix("/__init__.py").removesuffix(".py") for path in listed)
 
 
-def call_function(order: Order, request: Call, questions: AgentQuestions, stop: Stop) -> tuple[Any, SentEvents]:
+def call_function(order: WorkerRequest, request: Call, questions: AgentQuestions, stop: Stop) -> tuple[Any, SentEvents]:
     """The return value of an execution function, and the events that it sent; what it raises is raised."""
     from minion.worker.run_hooks import SentEvents
 
@@ -140,7 +145,7 @@ def call_function(order: Order, request: Call, questions: AgentQuestions, stop: 
         return read_document(path).desired if path.exists() else Desired(chunks={})
 
     events = SentEvents(order.settings.id, request.run_id)
-    turns = Turns(order.settings.cachedir, request.fun, request.run_id)
+    turns = StateQueue(order.settings.cachedir, request.fun, request.run_id)
     context = _context(order, held, questions, events=events, turns=turns, stop=stop)
     value = Modules(context).call(request.fun, request.args, request.kwargs)
     if order.settings.opts.get("return"):
@@ -161,20 +166,20 @@ def _return(context: Context, request: Call, value: Any) -> None:
 
 
 def _context(
-    order: Order,
+    order: WorkerRequest,
     held: Callable[[], Desired],
     questions: AgentQuestions,
     *,
     events: SentEvents,
-    turns: Turns | None = None,
+    turns: StateQueue | None = None,
     stop: Stop | None = None,
 ) -> Context:
-    def compiler() -> Compiler:
+    def compiler() -> LowstateSource:
         from minion.worker.lowstate_sources import HeldCompiler
 
         return HeldCompiler(minion_id=order.settings.id, desired=held())
 
-    def surround() -> Surroundings:
+    def surround() -> RunHooks:
         from minion.worker.run_hooks import TriggerFile, surroundings
 
         triggers = TriggerFile(order.settings.cachedir)
@@ -199,7 +204,7 @@ def _context(
     )
 
 
-def _grains_again(order: Order) -> Mapping[str, Any]:
+def _grains_again(order: WorkerRequest) -> Mapping[str, Any]:
     from minion.agent.grains import collect_grains
 
     return collect_grains(order.settings)
@@ -212,7 +217,7 @@ def _mine_of_others(questions: AgentQuestions, asked: str) -> FactAnswer:
     return FactAnswer(error=answer.message if isinstance(answer, Refused) else "an answer of another kind came")
 
 
-def _trim_cache(order: Order) -> None:
+def _trim_cache(order: WorkerRequest) -> None:
     now = time.time()
     if cache_needs_trim(order.settings.cachedir, now):
         BlobCache(order.settings.cachedir).trim(now)

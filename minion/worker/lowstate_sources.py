@@ -12,11 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from extmods.compile_modules import Programs, Tree
-from highstate.compile import Settings as Language
-from highstate.compile import compile_minion, compile_sls
+from extmods.compile_modules import CompileModules, Tree
+from highstate.compile import CompileOptions, compile_minion, compile_sls
 from highstate.desired import Desired
-from highstate.ports import NO_PORTS, Ports
+from highstate.ports import NO_PORTS, CompilePorts
 from highstate.types import Chunk, Compiled, Files, Minion, Pos, Problem
 from minion.execution.errors import CompileFailed
 from minion.spool.files import BlobCache, HeldFiles, Question
@@ -33,17 +32,17 @@ class RootsCompiler:
     opts: Mapping[str, Any]
 
     @cached_property
-    def language(self) -> Language:
+    def language(self) -> CompileOptions:
         """The options that the compile takes, out of the minion's configuration."""
-        names = {field.name for field in fields(Language)} - {"opts"}
+        names = {field.name for field in fields(CompileOptions)} - {"opts"}
         given = {name: self.opts[name] for name in names if self.opts.get(name) is not None}
         given = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-        return Language(opts=self.opts, **given)
+        return CompileOptions(opts=self.opts, **given)
 
     @cached_property
-    def ports(self) -> Ports:
+    def ports(self) -> CompilePorts:
         """What the tree brings: nobody else is asked."""
-        return Programs(tree=Tree(self.files), minion=self.minion, opts=self.opts).over(NO_PORTS)
+        return CompileModules(tree=Tree(self.files), minion=self.minion, opts=self.opts).over(NO_PORTS)
 
     def highstate(self, pillar_override: Mapping[str, Any] | None) -> Compiled:
         """What the top file gives."""
@@ -63,9 +62,9 @@ class RootsCompiler:
 
     def pillar(self) -> Mapping[str, Any]:
         """The minion's pillar; CompileFailed when it does not compile."""
-        from highstate.compile.compiler import Bench
+        from highstate.compile.compiler import Compilation
 
-        result = Bench(
+        result = Compilation(
             files=self.files,
             pillar_files=self.pillar_files,
             minion=self.minion,

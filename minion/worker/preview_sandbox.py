@@ -18,7 +18,7 @@ from typing import Any
 
 from highstate.desired import Desired
 from highstate.types import Chunk, StateResult
-from minion.engine.conditions import ConditionUnknown, Functions, as_command
+from minion.engine.conditions import ConditionFunctions, ConditionUnknown, as_command
 from minion.machine.machine import LocalMachine
 from minion.machine.plan import Completed, StateFailed
 
@@ -104,7 +104,7 @@ class PreviewMachine(LocalMachine):
 class PreviewFunctions:
     """Execution functions for the conditions of a preview."""
 
-    functions: Functions
+    functions: ConditionFunctions
     known: frozenset[str]
 
     def call(self, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from highstate.run.ports import Surroundings, Task, Triggers
+from highstate.run.ports import RunHooks, Task, Triggers
 from highstate.types import Chunk, StateResult
 
 if TYPE_CHECKING:
@@ -132,12 +132,12 @@ def surroundings(
     begins: Callable[[str, int, int], None] | None = None,
     *,
     resumed: bool = False,
-) -> Surroundings:
+) -> RunHooks:
     """Those of a run on this minion; `resumed` says that it has a journal, from which it is taken up again."""
     aggregate = opts.get("state_aggregate")
     if stop is not None:
         stop.patient = True
-    return Surroundings(
+    return RunHooks(
         background=InThread,
         most_parallel=_number(opts.get("state_max_parallel")),
         triggers=triggers,

@@ -20,11 +20,11 @@ from typing import Any
 
 import msgspec
 
-from minion.config.settings import Settings
+from minion.config.settings import MinionSettings
 from minion.processes import AgentGone, AgentPipe, take_lock
 from minion.spool.desired_state import read_document
 from minion.spool.journal import RunFolder, RunJournal, error_result
-from minion.spool.state_queue import Turns
+from minion.spool.state_queue import StateQueue
 from minion.worker.results import fitting
 from minion.worker.termination import Stop
 from wire.messages import Call, Preview, Run, RunResult, ToMinion, decode_to_minion, encode
@@ -36,11 +36,11 @@ ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class WorkerRequest:
     """What a worker is started with."""
 
     folder: RunFolder
-    settings: Settings
+    settings: MinionSettings
     grains: Mapping[str, Any]
     begins: Callable[[str, int, int], None] = lambda key, done, total: None
     """Hears of each state that begins (`highstate.run.Surroundings.begins`)."""
@@ -61,7 +61,7 @@ class AgentQuestions:
         return decode_to_minion(self._pipe.receive())
 
 
-def work(order: Order, pipe: AgentPipe) -> None:
+def work(order: WorkerRequest, pipe: AgentPipe) -> None:
     """Do what the folder asks, unless its result is there already, and leave the result there."""
     request = order.folder.request()
     call = isinstance(request, Call)
@@ -69,12 +69,12 @@ def work(order: Order, pipe: AgentPipe) -> None:
         if call:
             take_lock(order.folder.lock, wait=True)
         else:
-            held.enter_context(Turns(order.settings.cachedir, "state.apply", request.run_id).taken())
+            held.enter_context(StateQueue(order.settings.cachedir, "state.apply", request.run_id).taken())
         if not order.folder.finished() and order.folder.path.is_dir():
             _do(order, request, pipe)
 
 
-def _do(order: Order, request: Run | Preview | Call, pipe: AgentPipe) -> None:
+def _do(order: WorkerRequest, request: Run | Preview | Call, pipe: AgentPipe) -> None:
     started = time.time()
     stop = Stop(order.settings.stop_grace, has_agent=not isinstance(request, Call))
     stop.follow()
@@ -89,7 +89,7 @@ def _do(order: Order, request: Run | Preview | Call, pipe: AgentPipe) -> None:
     order.folder.finish(fitting(msgspec.structs.replace(result, started=started, seconds=seconds)))
 
 
-def _call(order: Order, request: Call, pipe: AgentPipe, stop: Stop) -> RunResult:
+def _call(order: WorkerRequest, request: Call, pipe: AgentPipe, stop: Stop) -> RunResult:
     journal = RunJournal(order.folder)
     if journal.recorded.attempts:
         # A function may have done its work or half of it; only who asked can say whether it may be done again.
@@ -114,7 +114,7 @@ def _ended(stop: Stop) -> bool:
     return stop.asked() and not stop.patient
 
 
-def _run(order: Order, request: Run | Preview, pipe: AgentPipe, stop: Stop) -> RunResult:
+def _run(order: WorkerRequest, request: Run | Preview, pipe: AgentPipe, stop: Stop) -> RunResult:
     journal = RunJournal(order.folder)
     if journal.recorded.attempts >= ATTEMPTS:
         return error_result(

@@ -22,12 +22,12 @@ from controller.api import Listening, serve
 from controller.api.schema import (
     CallProgress,
     CallReturn,
-    ChunkChange,
+    ChunkDiff,
     CompileView,
     ControllerKey,
     DriftView,
     EventView,
-    FieldChange,
+    FieldDiff,
     HistoryEntry,
     KeyView,
     MinionDiff,
@@ -43,11 +43,11 @@ from controller.api.schema import (
     RunView,
     ServiceError,
     SyncReturn,
-    Target,
+    TargetExpression,
     VolatileRead,
 )
 from controller.cli.main import run as run_cli
-from controller.config.settings import Settings, load_settings
+from controller.config.settings import ControllerSettings, load_settings
 from controller.observe.metrics import Metrics, MinionSample
 
 STATES = {
@@ -76,7 +76,7 @@ class Desk:
         self.listeners = 0
         self.broken_stream = False
 
-    def _match(self, target: Target | None) -> list[str]:
+    def _match(self, target: TargetExpression | None) -> list[str]:
         if target is None:
             return sorted(self.minions)
         if target.kind == "list":
@@ -89,7 +89,7 @@ class Desk:
             raise ServiceError("no-target", f"no minion matches {target.expression!r}", hint="see: saltern key list")
         return found
 
-    def status(self, target: Target | None) -> Sequence[MinionStatus]:
+    def status(self, target: TargetExpression | None) -> Sequence[MinionStatus]:
         """One of them does not compile."""
         return [
             MinionStatus(
@@ -149,8 +149,8 @@ class Desk:
     def diff(self, minion: str | None) -> Sequence[MinionDiff]:
         """web1 has a change and a drift."""
         if minion is not None:
-            self._match(Target(expression=minion))
-        change = ChunkChange(key="file_|-motd", action="changed", fields=(FieldChange(field="mode", old="1", new=2),))
+            self._match(TargetExpression(expression=minion))
+        change = ChunkDiff(key="file_|-motd", action="changed", fields=(FieldDiff(field="mode", old="1", new=2),))
         drift = DriftView(key="file_|-motd", comment="would be updated", changes={"mode": "0600"})
         found = MinionDiff(
             id="web1", base="abc", head="def", text="~ file.managed motd", changes=(change,), drift=(drift,),
@@ -189,7 +189,7 @@ class Desk:
 
     async def call(
         self,
-        target: Target,
+        target: TargetExpression,
         fun: str,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
@@ -215,25 +215,29 @@ class Desk:
         if self.broken_stream:
             raise ServiceError("internal", "it broke in the middle")
 
-    async def sync(self, target: Target, *, whole: bool, test: bool, progress: bool) -> AsyncIterator[SyncReturn]:
+    async def sync(
+        self, target: TargetExpression, *, whole: bool, test: bool, progress: bool
+    ) -> AsyncIterator[SyncReturn]:
         """Changes, or would."""
         for name in self._match(target):
             outcome = "pending" if test else "changed"
             yield SyncReturn(minion=name, outcome=outcome, changes=1, states=STATES, summary="whole" if whole else "")
 
-    async def pause(self, target: Target) -> Sequence[str]:
+    async def pause(self, target: TargetExpression) -> Sequence[str]:
         """Until resume."""
         names = self._match(target)
         self.paused.update(names)
         return names
 
-    async def resume(self, target: Target) -> Sequence[str]:
+    async def resume(self, target: TargetExpression) -> Sequence[str]:
         """Until pause."""
         names = self._match(target)
         self.paused.difference_update(names)
         return names
 
-    async def preview(self, base: str, head: str, target: Target | None, *, live: bool) -> AsyncIterator[PreviewEvent]:
+    async def preview(
+        self, base: str, head: str, target: TargetExpression | None, *, live: bool
+    ) -> AsyncIterator[PreviewEvent]:
         """Branch `broken` does not compile, `same` changes nothing, `nope` is not there."""
         if head == "nope":
             raise ServiceError("not-found", "no remote has 'nope'", hint="did you mean 'note'?")
@@ -270,7 +274,7 @@ class Desk:
 class Served:
     """The API of a desk, in a thread with a loop of its own."""
 
-    def __init__(self, desk: Desk, settings: Settings) -> None:
+    def __init__(self, desk: Desk, settings: ControllerSettings) -> None:
         self.desk, self.settings = desk, settings
         self.metrics = Metrics(lambda: 5_000.0)
         self.metrics.watch_minions(

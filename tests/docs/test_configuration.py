@@ -8,7 +8,7 @@ import yaml
 
 from controller.config import settings as of_controller
 from gitfs.config.remotes import _WITHOUT_EFFECT, file_remotes, pillar_remotes
-from gitfs.errors import BadSettings
+from gitfs.errors import BadRemoteSettings
 from minion.config import settings as of_minion
 
 PAGE = "docs/configuration.md"
@@ -26,13 +26,13 @@ def test_options_of_the_controller(pages, rows):
     known = {*of_controller._OWN, *of_controller._GIT, *of_controller._LANGUAGE}
     known |= {name for name in of_controller._GIT_PREFIXES if not name.endswith("_")}
     assert set(documented) == known | remote
-    plain = of_controller.Settings()
+    plain = of_controller.ControllerSettings()
     for option in of_controller._OWN:
         assert documented[option] == shown(getattr(plain, option)), option
 
 
 def test_defaults_of_the_language(pages, rows):
-    from highstate.compile import Settings
+    from highstate.compile import CompileOptions
 
     documented = defaults(rows(pages[PAGE].section("How the language is compiled")))
     ours = {
@@ -42,7 +42,7 @@ def test_defaults_of_the_language(pages, rows):
         "renderer_blacklist": "",
     }
     for option in of_controller._LANGUAGE:
-        default = ours[option] if option in ours else getattr(Settings(), option)
+        default = ours[option] if option in ours else getattr(CompileOptions(), option)
         assert documented[option].lower() == shown(default).lower(), option
 
 
@@ -66,7 +66,7 @@ def test_other_names_of_salts_options(pages, rows):
 def test_options_of_the_minion(pages, rows):
     documented = defaults(rows(pages[PAGE].section("Options of the minion")))
     assert set(documented) == {*of_minion._READERS, *of_minion._ALIASES}
-    plain = of_minion.Settings(id="x")
+    plain = of_minion.MinionSettings(id="x")
     for option in {*of_minion._READERS} - {"id"}:
         assert documented[option] == shown(getattr(plain, option)), option
 
@@ -164,7 +164,7 @@ def refusal_of(option: str, *, pillar: bool = False) -> str:
             pillar_remotes({"ext_pillar": [{"git": [{"main /srv/x.git": options}]}]})
         else:
             file_remotes({"gitfs_remotes": [{"/srv/x.git": options}]})
-    except BadSettings as error:
+    except BadRemoteSettings as error:
         return str(error)
     return ""
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from controller.api.schema import Health, Sync
+from controller.api.schema import HealthName, SyncName
 from controller.observe.metrics import Metrics, MinionSample
 from wire.messages import RunKind
 from wire.server.types import RefusalReason
@@ -81,7 +81,7 @@ def test_the_fixture_calls_all_there_is():
 def test_values_of_labels_are_documented(pages, rows, coded, root):
     page = pages[PAGE]
     minions = [row[0].strip("`") for row in rows(page.section("Minions")) if len(row) == 2]
-    assert sorted(minions) == sorted({*get_args(Sync), *get_args(Health)})
+    assert sorted(minions) == sorted({*get_args(SyncName), *get_args(HealthName)})
     reasons = {row[0].strip("`") for row in rows(page.section("What happened")) if len(row) == 2}
     of_controller = {
         reason
@@ -123,7 +123,7 @@ def check_query(query: str, series) -> None:
         _, labels = series[base_of(name, series)]
         for label, _, value in re.findall(r'(\w+)(=~|!~|!=|=)"([^"]*)"', selector):
             assert label in labels, f"{name} has no label {label}"
-            known = {"sync": get_args(Sync), "health": get_args(Health), "kind": get_args(RunKind)}.get(label)
+            known = {"sync": get_args(SyncName), "health": get_args(HealthName), "kind": get_args(RunKind)}.get(label)
             assert known is None or set(value.split("|")) <= set(known), value
 
 

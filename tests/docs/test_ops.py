@@ -103,9 +103,9 @@ def test_a_worker_survives_a_restart_of_the_agent(systemd_folder):
 
 
 def test_the_controller_may_write_where_its_defaults_are(systemd_folder):
-    from controller.config.settings import Settings
+    from controller.config.settings import ControllerSettings
 
-    unit, plain = settings(systemd_folder / "saltern-controller.service"), Settings()
+    unit, plain = settings(systemd_folder / "saltern-controller.service"), ControllerSettings()
     assert f"/run/{unit['RuntimeDirectory']}" == str(plain.sock_dir)
     assert f"/var/cache/{unit['CacheDirectory']}" == str(plain.cachedir)
     assert f"/var/lib/{unit['StateDirectory']}/" in plain.store_url

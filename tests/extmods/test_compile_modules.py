@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from extmods.compile_modules import Programs, Tree
-from highstate.compile import Settings, compile_minion
+from extmods.compile_modules import CompileModules, Tree
+from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
 from highstate.memo.memo import Memo
 from highstate.ports import NO_PORTS, Fact
@@ -86,8 +86,8 @@ def files(*trees, saltenv="base"):
 
 def compiled(*changed, minion=WEB, pillar=None, memo=None, ports=NO_PORTS, **options):
     tree = files(STATES, *changed)
-    settings = Settings(**options)
-    made = Programs(tree=Tree(tree), minion=minion, opts=settings.opts).over(ports)
+    settings = CompileOptions(**options)
+    made = CompileModules(tree=Tree(tree), minion=minion, opts=settings.opts).over(ports)
     return compile_minion(tree, files(PILLARS, pillar or {}), minion, settings, memo, made)
 
 
@@ -180,8 +180,8 @@ def test_one_of_the_saltenv_wins_over_that_of_base():
             },
         }
     )
-    ports = Programs(tree=Tree(tree), minion=WEB, opts={}).over(NO_PORTS)
-    assert names(compile_minion(tree, MemoryFiles({}), WEB, Settings(), None, ports)) == ["dev"]
+    ports = CompileModules(tree=Tree(tree), minion=WEB, opts={}).over(NO_PORTS)
+    assert names(compile_minion(tree, MemoryFiles({}), WEB, CompileOptions(), None, ports)) == ["dev"]
 
 
 def test_a_memo_knows_nothing_of_what_a_renderer_read():
@@ -281,8 +281,8 @@ def test_masterless_they_are_run_too():
 
 def test_a_tree_without_programs_is_asked_for_nothing():
     tree = files({"top.sls": "base: {'*': [app]}", "app.sls": "#!nope\nx", "_modules/own.py": "x = 1"})
-    ports = Programs(tree=Tree(tree), minion=WEB, opts={}).over(NO_PORTS)
+    ports = CompileModules(tree=Tree(tree), minion=WEB, opts={}).over(NO_PORTS)
     assert ports.facts is None
     assert not [*ports.pillar_sources, *ports.top_sources]
-    [problem] = compile_minion(tree, MemoryFiles({}), WEB, Settings(), None, ports).errors
+    [problem] = compile_minion(tree, MemoryFiles({}), WEB, CompileOptions(), None, ports).errors
     assert problem.message == "the renderer 'nope' is not known"

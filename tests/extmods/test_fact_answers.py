@@ -11,9 +11,9 @@ from extmods.fact_answers import LOOKERS, answer, may_ask
 from minion.agent.fact_queries import MOST_CHILDREN, FactAnswerer
 from minion.execution import Context, Modules
 from minion.processes import fork
-from wire.messages import AskFacts, FactAnswer, Question
+from wire.messages import FactAnswer, FactQuery, FactRequest
 
-WHICH = Question(fun="cmd.which", asked='[["sh"], {}]')
+WHICH = FactQuery(fun="cmd.which", asked='[["sh"], {}]')
 
 
 def functions(tmp_path):
@@ -40,7 +40,7 @@ def test_functions_that_change_something_are_not_among_those_that_look():
 )
 def test_what_is_not_answered(tmp_path, fun, asked, error):
     mark = tmp_path / "mark"
-    given = answer(Question(fun=fun, asked=asked.replace("MARK", str(mark))), (), functions(tmp_path))
+    given = answer(FactQuery(fun=fun, asked=asked.replace("MARK", str(mark))), (), functions(tmp_path))
     assert error in given.error
     assert not mark.exists()
 
@@ -55,7 +55,7 @@ class Strange:
 def test_answers_are_plain_data_of_a_bounded_size(tmp_path):
     assert answer(WHICH, (), functions(tmp_path)).value.endswith("/sh")
     for fun, why in (("cmd.which", "no plain data"), ("file.stats", "more than"), ("sys.list_functions", "no plain")):
-        given = answer(Question(fun=fun, asked="[[], {}]"), (), Strange())
+        given = answer(FactQuery(fun=fun, asked="[[], {}]"), (), Strange())
         assert why in given.error
         assert given.value is None
 
@@ -80,7 +80,7 @@ class Agent:
 
 
 def ask(request, *funs, timeout=30.0):
-    return AskFacts(request=request, questions=tuple(Question(fun=fun, asked="") for fun in funs), timeout=timeout)
+    return FactRequest(request=request, questions=tuple(FactQuery(fun=fun, asked="") for fun in funs), timeout=timeout)
 
 
 def test_a_child_answers_all_questions_in_order():

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from extmods import Store, user_grains
+from extmods import ModuleStore, user_grains
 from extmods.salt_compat.exceptions import SaltException
 from highstate.desired import chunk_keys
 from highstate.files import MemoryFiles
-from highstate.run import Surroundings, run
+from highstate.run import RunHooks, run
 from highstate.types import Chunk, StateResult
 from minion.execution import CallFailed, Context, Modules
 from minion.modules.state.runs import engine_of, sync_for
@@ -117,7 +117,7 @@ def here(tmp_path: Path) -> Context:
 def apply(on: Context, *chunks: Chunk, test: bool = False) -> list[StateResult]:
     sync_for(on, chunks)
     engine = engine_of(on, on.machine, test=test)
-    results = run(chunk_keys(chunks), engine, test=test, clock=time.time, around=Surroundings())
+    results = run(chunk_keys(chunks), engine, test=test, clock=time.time, around=RunHooks())
     return list(results.values())
 
 
@@ -232,9 +232,9 @@ def test_a_user_state_calls_a_built_in_one_which_knows_test(tmp_path: Path) -> N
 
 
 def test_grains_of_the_tree(here: Context) -> None:
-    grains = user_grains(Store(here.cachedir), "m", {"os": "Debian"}, {})
+    grains = user_grains(ModuleStore(here.cachedir), "m", {"os": "Debian"}, {})
     assert grains == {"rack": 7, "seen": "Debian"}
-    assert user_grains(Store(""), "m", {}, {}) == {}
+    assert user_grains(ModuleStore(""), "m", {}, {}) == {}
 
 
 def test_the_face_stands_back_and_says_what_it_has_not() -> None:

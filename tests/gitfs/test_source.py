@@ -11,7 +11,7 @@ import pytest
 from gitfs.config.live_policy import LivePolicy
 from gitfs.config.remotes import file_remotes, pillar_remotes
 from gitfs.config.settings import Ignored, RemoteSettings
-from gitfs.errors import BadSettings, FetchFailed, UnknownRef
+from gitfs.errors import BadRemoteSettings, FetchFailed, UnknownRef
 from gitfs.mirror.mirror import Mirror
 from gitfs.source import Source
 
@@ -100,7 +100,7 @@ def test_files_and_pillar_of_one_repository_share_a_mirror(remote, tmp_path):
 
 def test_one_name_for_two_repositories_is_refused(tmp_path):
     one, two = (RemoteSettings(name="x", url=f"https://host/{name}") for name in "ab")
-    with pytest.raises(BadSettings, match="two remotes"):
+    with pytest.raises(BadRemoteSettings, match="two remotes"):
         Source([one], [two], tmp_path)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from highstate.compile import Settings, compile_minion
+from highstate.compile import CompileOptions, compile_minion
 from highstate.desired import Desired, desired_of
 from highstate.files import MemoryFiles
 from highstate.types import Minion
@@ -15,7 +15,7 @@ def compiled(sls, files=None, pillar="{}", grains=None, env=None):
     pillar_tree = {"top.sls": b"base:\n  '*':\n    - p\n", "p.sls": pillar.encode()}
     trees = {"base": tree} | {name: {p: t.encode() for p, t in more.items()} for name, more in (env or {}).items()}
     return compile_minion(
-        MemoryFiles(trees), MemoryFiles({"base": pillar_tree}), Minion(id="web1", grains=grains or {}), Settings()
+        MemoryFiles(trees), MemoryFiles({"base": pillar_tree}), Minion(id="web1", grains=grains or {}), CompileOptions()
     )
 
 
@@ -153,7 +153,7 @@ def test_a_mode_that_is_kept_is_part_of_the_content(kept):
     for text in (kept, kept + f"    - {option}: keep\n"):
         for kind in (MemoryFiles, Executable):
             tree = {"top.sls": TOP, "a.sls": text.encode(), "motd": b"m", "motd.d/one": b"1"}
-            result = compile_minion(kind({"base": tree}), kind({"base": {}}), Minion(id="web1"), Settings())
+            result = compile_minion(kind({"base": tree}), kind({"base": {}}), Minion(id="web1"), CompileOptions())
             assert result.ok, result.errors
             (one,) = result.contents.values()
             found["keep" in text, kind] = (one.digest, set(one.modes.values()), desired_of(result).as_document())

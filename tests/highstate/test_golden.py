@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from highstate.compile import Settings, compile_minion, compile_sls
+from highstate.compile import CompileOptions, compile_minion, compile_sls
 from highstate.files import MemoryFiles
 from highstate.types import Minion
 
@@ -30,7 +30,7 @@ CASES = archive.read_cases(GOLDEN)
 def compile_case(case):
     files, pillar_files = MemoryFiles(case.trees("states")), MemoryFiles(case.trees("pillar"))
     minion = Minion(id=case.minion, grains=case.grains)
-    settings = Settings(**{key: tuple(v) if isinstance(v, list) else v for key, v in case.settings.items()})
+    settings = CompileOptions(**{key: tuple(v) if isinstance(v, list) else v for key, v in case.settings.items()})
     if case.sls:
         return compile_sls(files, pillar_files, minion, settings, case.sls, pillar_override=case.override)
     return compile_minion(files, pillar_files, minion, settings)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from highstate.bounded_regex import SlowPattern
-from highstate.compile import Settings, compile_sls
+from highstate.compile import CompileOptions, compile_sls
 from highstate.files import MemoryFiles
 from highstate.patterns import is_part
 from highstate.types import Minion
@@ -45,7 +45,7 @@ def test_what_cannot_be_used_is_an_error():
 def test_a_compile_says_where_a_broken_pattern_stands(key):
     sls = f"/srv/www:\n  file.recurse:\n    - source: salt://www\n    - {key}: E@(\n"
     files = MemoryFiles({"base": {"a.sls": sls.encode(), "www/one": b"1", "www/two": b"2"}})
-    done = compile_sls(files, MemoryFiles({}), Minion(id="m"), Settings(), ["a"])
+    done = compile_sls(files, MemoryFiles({}), Minion(id="m"), CompileOptions(), ["a"])
     [problem] = done.errors
     assert "a pattern of its files cannot be used: " in problem.message
     assert problem.pos.file == "a.sls"
@@ -55,6 +55,6 @@ def test_a_compile_says_where_a_broken_pattern_stands(key):
 def test_an_empty_pattern_leaves_all(nothing):
     sls = f"/srv/www:\n  file.recurse:\n    - source: salt://www\n    - include_pat: {nothing}\n"
     files = MemoryFiles({"base": {"a.sls": sls.encode(), "www/one": b"1", "www/two": b"2"}})
-    done = compile_sls(files, MemoryFiles({}), Minion(id="m"), Settings(), ["a"])
+    done = compile_sls(files, MemoryFiles({}), Minion(id="m"), CompileOptions(), ["a"])
     [content] = done.contents.values()
     assert len(content.files) == 2

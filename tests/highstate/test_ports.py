@@ -2,10 +2,10 @@
 
 import pytest
 
-from highstate.compile import Settings, compile_minion
+from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
 from highstate.memo.memo import Memo
-from highstate.ports import Ports, RecordedFacts
+from highstate.ports import CompilePorts, RecordedFacts
 from highstate.types import Minion
 
 TOP = "base:\n  '*':\n    - one\n"
@@ -14,9 +14,9 @@ TOP = "base:\n  '*':\n    - one\n"
 def compiled(sls, answers, memo=None, pillar=None):
     trees = {"base": {"top.sls": TOP.encode(), "one.sls": sls.encode()}}
     pillar_tree = {"base": {path: text.encode() for path, text in (pillar or {}).items()}}
-    ports = Ports(facts=RecordedFacts(answers))
+    ports = CompilePorts(facts=RecordedFacts(answers))
     minion = Minion(id="web1", grains={"id": "web1"})
-    return compile_minion(MemoryFiles(trees), MemoryFiles(pillar_tree), minion, Settings(), memo, ports)
+    return compile_minion(MemoryFiles(trees), MemoryFiles(pillar_tree), minion, CompileOptions(), memo, ports)
 
 
 VERSION = "v{{ salt['pkg.version']('nginx', repo='main') }}:\n  test.nop: []\n"

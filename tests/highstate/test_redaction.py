@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from highstate.compile import Settings, compile_minion
+from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
 from highstate.memo.memo import Memo
-from highstate.ports import Fact, Ports
+from highstate.ports import CompilePorts, Fact
 from highstate.redaction import SHORTEST, Redaction, fingerprint, fingerprints, secret_texts
 from highstate.types import Minion
 
@@ -137,8 +137,8 @@ class TestLineage:
     def compiled(self, states, pillar, memo=None, minion="web1", **settings):
         files = MemoryFiles({"base": {"top.sls": b"base: {'*': [s]}", "s.sls": states.encode()}})
         pillars = MemoryFiles({"base": {"top.sls": b"base: {'*': [p]}", "p.sls": pillar.encode()}})
-        ports = Ports(decrypt=self.Keys(), secrets=self.Vault())
-        return compile_minion(files, pillars, Minion(id=minion), Settings(**settings), memo, ports)
+        ports = CompilePorts(decrypt=self.Keys(), secrets=self.Vault())
+        return compile_minion(files, pillars, Minion(id=minion), CompileOptions(**settings), memo, ports)
 
     MESSAGE = "-----BEGIN PGP MESSAGE-----\\n\\n{}\\n-----END PGP MESSAGE-----"
 
@@ -182,7 +182,9 @@ class TestLineage:
                 }
             }
         )
-        done = compile_minion(files, MemoryFiles({}), Minion(id="web1"), Settings(), None, Ports(facts=Facts()))
+        done = compile_minion(
+            files, MemoryFiles({}), Minion(id="web1"), CompileOptions(), None, CompilePorts(facts=Facts())
+        )
         assert done.errors == ()
         assert done.secrets == {"from sdb"}
 

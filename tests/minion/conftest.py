@@ -27,20 +27,20 @@ from wire.keys import KeyPair, load_or_create
 from wire.messages import (
     BLOB_CHUNK,
     Blob,
-    Desire,
+    DesiredUpdate,
     FileFound,
     FileList,
     FindFile,
     GetBlob,
     Hello,
+    HelloAck,
     KeyRequest,
     KeyState,
     ListFiles,
-    NeedWhole,
     ResultAck,
+    ResyncRequired,
     Run,
     RunResult,
-    Welcome,
 )
 from wire.server.server import Server
 from wire.server.types import Gone, Identity, Incoming
@@ -104,7 +104,9 @@ class Controller:
         old, base = (None, "") if whole or self.document is None else (self.document, self.digest)
         self.generation += 1
         self.document, self.digest = document, patch.digest(document)
-        self.send(Desire(generation=self.generation, base=base, digest=self.digest, patch=patch.diff(old, document)))
+        self.send(
+            DesiredUpdate(generation=self.generation, base=base, digest=self.digest, patch=patch.diff(old, document))
+        )
         return self.digest
 
     def run(self, run_id: str, **fields: Any) -> None:
@@ -155,7 +157,7 @@ class Controller:
                     self.states[item.key] = Identity(id=item.message.id, state=state)
                 reply = KeyState(state=state)
             case Hello():
-                reply = Welcome(epoch=self.epoch, alive_interval=0.5)
+                reply = HelloAck(epoch=self.epoch, alive_interval=0.5)
             case RunResult():
                 reply = ResultAck(run_id=item.message.run_id) if self.acknowledges else None
             case FindFile(request=request, path=path):
@@ -173,7 +175,7 @@ class Controller:
                 part = b"" if data is None else data[offset : offset + BLOB_CHUNK]
                 total = -1 if data is None else len(data)
                 reply = Blob(request=request, oid=oid, offset=offset, total=total, data=part)
-            case NeedWhole():
+            case ResyncRequired():
                 pass
         if reply is not None:
             self.server.send(item.key, reply)

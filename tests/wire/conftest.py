@@ -15,7 +15,7 @@ from wire.address import Address, Bind
 from wire.client import Connection, Timing
 from wire.keys import KeyPair
 from wire.server.server import Server
-from wire.server.types import Bounds, Identity
+from wire.server.types import Identity, Limits
 
 DEADLINE = 15.0
 TIMING = Timing(retry_first=0.02, retry_most=0.2)
@@ -65,7 +65,7 @@ class Peer:
 class Controller:
     """A server, its registry, and all that it delivered."""
 
-    def __init__(self, bounds: Bounds | None = None) -> None:
+    def __init__(self, bounds: Limits | None = None) -> None:
         self.keys = new_keys()
         self.identities: dict[str, Identity] = {}
         self.delivered: list[Any] = []
@@ -169,7 +169,7 @@ def controller_with() -> Iterator[Callable[..., Controller]]:
     made: list[Controller] = []
 
     def make(**bounds: Any) -> Controller:
-        made.append(Controller(Bounds(**bounds)))
+        made.append(Controller(Limits(**bounds)))
         return made[-1]
 
     yield make

@@ -10,7 +10,7 @@ from wire.address import Address, Bind
 from wire.client import Connected, Connection, Disconnected, HandshakeFailed, Timing
 from wire.errors import CannotConnect, MalformedMessage
 from wire.keys import KeyPair
-from wire.messages import MAX_TO_CONTROLLER, Alive, Beat, Hello, RunResult, Welcome, encode
+from wire.messages import MAX_TO_CONTROLLER, Heartbeat, Hello, HelloAck, KeepAlive, RunResult, encode
 from wire.server.types import Incoming
 
 
@@ -18,8 +18,8 @@ def _welcomed(controller: Any, minion_id: str = "web1") -> Any:
     peer = controller.peer(minion_id)
     peer.send(Hello(id=minion_id, grains={}))
     controller.wait(Incoming)
-    controller.server.send(peer.keys.public, Welcome(epoch="e1", alive_interval=15.0))
-    peer.wait(Welcome)
+    controller.server.send(peer.keys.public, HelloAck(epoch="e1", alive_interval=15.0))
+    peer.wait(HelloAck)
     peer.connection.receive(0)
     controller.wait_count("subscribers")
     return peer
@@ -42,7 +42,7 @@ def test_a_controller_that_comes_late_is_found(controller: Any) -> None:
     controller.server.stop()
     web = controller.peer("web1", address=address)
     assert web.connection.receive(0.1) == ([], [])
-    assert not web.connection.send(Alive())
+    assert not web.connection.send(KeepAlive())
     controller.server = controller._serve(_bind(address))
     web.wait(Connected)
 
@@ -54,7 +54,7 @@ def test_a_controller_with_another_key_is_not_talked_to(controller: Any) -> None
     web = controller.peer("web1", address=address)
     assert "controller_key" in web.wait(HandshakeFailed).reason
     assert "controller_key" in web.wait(HandshakeFailed).reason
-    assert not web.connection.send(Alive())
+    assert not web.connection.send(KeepAlive())
     assert controller.delivered == []
 
 
@@ -74,8 +74,8 @@ def test_the_callers_descriptors_wake_it(controller: Any) -> None:
 def test_a_beat_that_is_not_newer_is_dropped(controller: Any) -> None:
     web = _welcomed(controller)
     for epoch, serial in [("e1", 1), ("e1", 3), ("e1", 3), ("e1", 2), ("e2", 1), ("e1", 3), ("e1", 4)]:
-        controller.server.publish(Beat(epoch=epoch, serial=serial, time=0.0))
-    heard = [web.wait(Beat) for _ in range(4)]
+        controller.server.publish(Heartbeat(epoch=epoch, serial=serial, time=0.0))
+    heard = [web.wait(Heartbeat) for _ in range(4)]
     assert [(beat.epoch, beat.serial) for beat in heard] == [("e1", 1), ("e1", 3), ("e2", 1), ("e1", 4)]
     assert web.connection.counts()["stale-beats"] == 3
 
@@ -85,7 +85,7 @@ def test_a_queue_that_is_full_says_so_and_nothing_waits(controller_with: Any) ->
     web = controller.peer("web1", queue=4)
     web.wait(Connected)
     controller.server.hold()
-    controller.server.send("nobody", Welcome(epoch="e", alive_interval=1.0))  # so that the hold is seen
+    controller.server.send("nobody", HelloAck(epoch="e", alive_interval=1.0))  # so that the hold is seen
     result = RunResult(run_id="r", kind="apply", generation=1, digest="d", outcome="ok", error="x" * (4 * 1024 * 1024))
     sent = [web.connection.send(result) for _ in range(100)]
     assert sent[0]
@@ -114,16 +114,16 @@ def test_what_is_malformed_is_dropped_and_counted() -> None:
     found: list[Any] = []
     while not found:
         found = connection.receive(1)[0]
-    connection.send(Alive())
+    connection.send(KeepAlive())
     routing = router.recv_multipart()[0]
-    good = encode(Beat(epoch="e", serial=1, time=0.0))  # a beat has no business on this port
-    for frames in ([b"\xc1"], [b""], [b"a", b"b"], [encode(Alive())], [good], [b"\x91" * 10_000]):
+    good = encode(Heartbeat(epoch="e", serial=1, time=0.0))  # a beat has no business on this port
+    for frames in ([b"\xc1"], [b""], [b"a", b"b"], [encode(KeepAlive())], [good], [b"\x91" * 10_000]):
         router.send_multipart([routing, *frames])
-    router.send_multipart([routing, encode(Welcome(epoch="e", alive_interval=1.0))])
+    router.send_multipart([routing, encode(HelloAck(epoch="e", alive_interval=1.0))])
     found = []
     while not found:
         found = connection.receive(1)[0]
-    assert found == [Welcome(epoch="e", alive_interval=1.0)]
+    assert found == [HelloAck(epoch="e", alive_interval=1.0)]
     assert connection.counts()["malformed"] == 6
     connection.close()
     router.close()

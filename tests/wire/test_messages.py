@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from wire.errors import MalformedMessage
 from wire.messages import (
     MAX_TO_CONTROLLER,
-    Beat,
     Blob,
     Call,
-    Desire,
+    DesiredUpdate,
     FactAnswer,
+    FactQuery,
+    Heartbeat,
     Hello,
     MineEntry,
-    Question,
     RunResult,
     ToController,
     ToMinion,
@@ -45,7 +45,7 @@ def _example(kind: type[msgspec.Struct]) -> msgspec.Struct:
         "tuple[Any, ...]": (1, "b"),
         "tuple[str, ...] | None": ("a",),
         "tuple[tuple[str, dict[str, Any]], ...]": (("my/tag", {"a": 1}),),
-        "tuple[Question, ...]": (Question(fun="cmd.which", asked='[["sh"], {}]'),),
+        "tuple[Question, ...]": (FactQuery(fun="cmd.which", asked='[["sh"], {}]'),),
         "tuple[FactAnswer, ...]": (FactAnswer(value="/bin/sh"), FactAnswer(error="failed there")),
         "FactAnswer": FactAnswer(value={"web1": [1]}),
         "dict[str, MineEntry]": {"test.ping": MineEntry(value=True, allow=("a", "b"), allow_type="list")},
@@ -154,6 +154,6 @@ def test_the_tags_are_the_protocol() -> None:
     """A renamed tag cuts off every minion in the field."""
     tags = {kind.__struct_config__.tag for kind in (*get_args(ToController), *get_args(ToMinion))}
     assert len(tags) == len(get_args(ToController)) + len(get_args(ToMinion))
-    assert (Beat.__struct_config__.tag, Blob.__struct_config__.tag) == ("beat", "blob")
-    assert (Call.__struct_config__.tag, Desire.__struct_config__.tag) == ("call", "desire")
+    assert (Heartbeat.__struct_config__.tag, Blob.__struct_config__.tag) == ("beat", "blob")
+    assert (Call.__struct_config__.tag, DesiredUpdate.__struct_config__.tag) == ("call", "desire")
     assert RunResult.__struct_config__.tag == "run-result"

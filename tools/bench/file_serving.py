@@ -24,7 +24,7 @@ import zmq
 from rig import Rig
 
 from tools.bench.figures import Figure
-from wire.messages import Blob, GetBlob, Hello, KeyRequest, KeyState, Welcome, decode_to_minion, encode
+from wire.messages import Blob, GetBlob, Hello, HelloAck, KeyRequest, KeyState, decode_to_minion, encode
 
 MINIONS = 100
 FILES = 1000
@@ -91,7 +91,7 @@ def _bare() -> list[float]:
         kind: encode(message)
         for kind, message in (
             ("key", KeyState(state="accepted")),
-            ("hello", Welcome(epoch="e", alive_interval=60)),
+            ("hello", HelloAck(epoch="e", alive_interval=60)),
             ("blob", Blob(request=1, oid="0" * 40, offset=0, total=len(content), data=content)),
         )
     }
@@ -151,7 +151,7 @@ def _ask(told: Connection, port: int, controller_key: str, oids: Sequence[str]) 
     dealers = [_dealer(context, port, controller_key) for _ in range(MINIONS)]
     for number, dealer in enumerate(dealers):
         _until(dealer, KeyRequest(id=f"m{number}"), KeyState)
-        _until(dealer, Hello(id=f"m{number}", grains={}), Welcome)
+        _until(dealer, Hello(id=f"m{number}", grains={}), HelloAck)
     told.send("ready")
     poller = zmq.Poller()
     for dealer in dealers:

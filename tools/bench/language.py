@@ -28,10 +28,10 @@ import jinja2
 import psutil
 import yaml
 
-from controller.build.compile_pool import ProcessCompiler
-from controller.build.compile_worker import Request
+from controller.build.compile_pool import CompilePool
+from controller.build.compile_worker import CompileRequest
 from controller.build.dependency_index import Footprints
-from highstate.compile import Settings, compile_minion
+from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
 from highstate.gc_policy import collect_new, collect_seldom
 from highstate.memo.memo import Memo
@@ -47,7 +47,7 @@ FLEET = int(os.environ.get("FLEET", "10000"))
 ROLES = 20
 SYSTEMS = (("Debian", "Debian"), ("Ubuntu", "Debian"), ("Rocky", "RedHat"), ("openSUSE", "Suse"))
 SALT_SIDE = Path(__file__).with_name("salt_side.py")
-SETTINGS = Settings()
+SETTINGS = CompileOptions()
 
 
 def measure() -> Iterator[Figure]:
@@ -141,10 +141,10 @@ class _Fleet:
 
     def __init__(self, files: MemoryFiles, pillar: MemoryFiles) -> None:
         self.minions = {gentree.minion_id(number): _member(number) for number in range(FLEET)}
-        self.request = Request(files=files, pillar=pillar, minions=())
+        self.request = CompileRequest(files=files, pillar=pillar, minions=())
         self.footprints = Footprints()
         self.digests: dict[str, str] = {}
-        self.compiler = ProcessCompiler(workers=os.cpu_count() or 1)
+        self.compiler = CompilePool(workers=os.cpu_count() or 1)
         self.before = time.process_time()
 
     def compile(self) -> float:

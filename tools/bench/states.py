@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from highstate.files import MemoryFiles
-from highstate.run import Surroundings, run
+from highstate.run import RunHooks, run
 from highstate.types import Chunk
 from minion.execution import Context
 from minion.modules.state.runs import engine_of
@@ -96,7 +96,7 @@ def _run(chunks: Sequence[Chunk]) -> float:
     engine = engine_of(context, context.machine, test=False)
     keyed = {chunk.tag: chunk for chunk in chunks}
     began = time.perf_counter()
-    results = run(keyed, engine, test=False, clock=time.time, around=Surroundings())
+    results = run(keyed, engine, test=False, clock=time.time, around=RunHooks())
     took = (time.perf_counter() - began) * 1000
     wrong = [result for result in results.values() if result.result is not True or result.changes]
     if wrong:

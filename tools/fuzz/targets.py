@@ -14,9 +14,9 @@ from pathlib import Path
 
 import yaml
 
-from highstate.compile import Settings, compile_minion
+from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
-from highstate.ports import DecryptFailed, Ports
+from highstate.ports import CompilePorts, DecryptFailed
 from highstate.types import Minion, Problem
 
 _GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "golden"
@@ -54,8 +54,8 @@ def _compile(
         MemoryFiles({"base": {"top.sls": _TOP, **states}}),
         MemoryFiles({"base": dict(pillar or {})}),
         Minion(id="web1", grains={"os": "Debian", "os_family": "Debian", **given, "id": "web1"}),
-        Settings(),
-        ports=Ports(decrypt=_Opened()),
+        CompileOptions(),
+        ports=CompilePorts(decrypt=_Opened()),
     )
     for problem in compiled.errors:
         _look_at(problem)

@@ -19,15 +19,15 @@ from typing import Any, Self
 
 import yaml
 
-from highstate.compile import Settings
-from highstate.compile.compiler import Bench
+from highstate.compile import CompileOptions
+from highstate.compile.compiler import Compilation
 from highstate.compile.order import MOD_WATCH
 from highstate.files import MemoryFiles
 from highstate.functions import registry
 from highstate.functions.live import LIVE_MODULES
 from highstate.memo.memo import Memo
 from highstate.pillar.pillar import PillarResult
-from highstate.ports import Fact, Ports
+from highstate.ports import CompilePorts, Fact
 from highstate.targeting.top import TopResult
 from highstate.types import Chunk, Minion, Pos, Problem
 
@@ -35,7 +35,7 @@ Trees = Mapping[str, Mapping[str, bytes]]
 """saltenv -> path -> content."""
 FACTS = Path(__file__).resolve().parents[2] / "tests" / "oracle" / "facts.yaml"
 _INSIDE = Path(__file__).with_name("salt_process.py")
-_FIELDS = frozenset(one.name for one in fields(Settings))
+_FIELDS = frozenset(one.name for one in fields(CompileOptions))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,14 +149,14 @@ def read_tree(folder: Path) -> dict[str, bytes]:
 def ours(job: Job, memo: Memo | None = None) -> Iterator[Answer]:
     """Our answers, one a run."""
     given = {key: tuple(v) if isinstance(v, list) else v for key, v in job.settings.items() if key in _FIELDS}
-    settings = Settings(**given)
-    bench = Bench(
+    settings = CompileOptions(**given)
+    bench = Compilation(
         files=MemoryFiles(job.files),
         pillar_files=MemoryFiles(job.pillar),
         minion=Minion(id=job.minion, grains={**job.grains, "id": job.minion}),
         settings=settings,
         memo=memo,
-        ports=Ports(facts=_AnyArguments(recorded_facts())),
+        ports=CompilePorts(facts=_AnyArguments(recorded_facts())),
     )
     pillar = bench.pillar(job.override)
     for sls in job.runs:
@@ -166,7 +166,7 @@ def ours(job: Job, memo: Memo | None = None) -> Iterator[Answer]:
         yield Answer(low=tuple(low), errors=tuple(map(str, problems)), seconds=time.perf_counter() - started)
 
 
-def _run(bench: Bench, sls: tuple[str, ...], pillar: PillarResult) -> tuple[Sequence[Problem], Sequence[Chunk]]:
+def _run(bench: Compilation, sls: tuple[str, ...], pillar: PillarResult) -> tuple[Sequence[Problem], Sequence[Chunk]]:
     if pillar.errors:
         return pillar.errors, ()
     place = Pos(file="state.apply")

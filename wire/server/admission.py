@@ -11,7 +11,7 @@ from typing import Final
 from wire.errors import MalformedMessage
 from wire.keys import valid_minion_id
 from wire.messages import MAX_TO_CONTROLLER, PROTOCOL, Hello, KeyRequest, ToController, decode_to_controller
-from wire.server.types import Bounds, Identity, Incoming, Refusal, RefusalReason
+from wire.server.types import Identity, Incoming, Limits, Refusal, RefusalReason
 
 ANSWERS: Final[dict[RefusalReason, str]] = {
     "malformed": "the message cannot be read",
@@ -25,7 +25,7 @@ ANSWERS: Final[dict[RefusalReason, str]] = {
 """What the sender is told. It must teach an unaccepted key nothing that it does not know."""
 
 
-def admit(frame: bytes | memoryview, *, key: str, identity: Identity | None, bounds: Bounds) -> Incoming | Refusal:
+def admit(frame: bytes | memoryview, *, key: str, identity: Identity | None, bounds: Limits) -> Incoming | Refusal:
     """The message in the frame, if the owner of the key may send it."""
     accepted = identity.id if identity is not None and identity.state == "accepted" else None
     known = identity.id if identity is not None else None

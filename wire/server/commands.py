@@ -34,4 +34,4 @@ class Disconnect:
     key: str
 
 
-Order: TypeAlias = Send | Publish | Disconnect
+Command: TypeAlias = Send | Publish | Disconnect

@@ -18,7 +18,7 @@ SHORTEST_ROUTING_ID = 16
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Connection:
+class PeerConnection:
     """One authenticated connection to the request port."""
 
     number: int
@@ -37,13 +37,13 @@ class Connection:
 class Meeting:
     """What it means that a frame came by this connection."""
 
-    connection: Connection
+    connection: PeerConnection
     new: bool = False
     hostile: bool = False
     """The routing id is another key's."""
     gone: list[str] = field(default_factory=list)
     """Keys that can no longer be reached."""
-    superseded: Connection | None = None
+    superseded: PeerConnection | None = None
     """An older connection of the same key, to be ended."""
 
 
@@ -51,9 +51,9 @@ class Peers:
     """The bindings."""
 
     def __init__(self) -> None:
-        self._by_number: dict[int, Connection] = {}
-        self._by_routing: dict[bytes, Connection] = {}
-        self._by_key: dict[str, Connection] = {}
+        self._by_number: dict[int, PeerConnection] = {}
+        self._by_routing: dict[bytes, PeerConnection] = {}
+        self._by_key: dict[str, PeerConnection] = {}
         self._strangers: set[str] = set()
 
     def __len__(self) -> int:
@@ -63,7 +63,7 @@ class Peers:
         """How many of the peers were not accepted when last heard."""
         return len(self._strangers)
 
-    def get(self, key: str) -> Connection | None:
+    def get(self, key: str) -> PeerConnection | None:
         """The connection that reaches this key."""
         return self._by_key.get(key)
 
@@ -72,7 +72,7 @@ class Peers:
         known = self._by_number.get(number)
         if known is not None and known.routing == routing and known.key == key:
             return Meeting(connection=known)
-        return self._bind(Connection(number=number, routing=routing, key=key, born=turn), known)
+        return self._bind(PeerConnection(number=number, routing=routing, key=key, born=turn), known)
 
     def note(self, key: str, identity: Identity | None) -> None:
         """Remembers whether a peer is accepted, for `strangers`."""
@@ -81,13 +81,13 @@ class Peers:
         else:
             self._strangers.add(key)
 
-    def forget(self, connection: Connection) -> bool:
+    def forget(self, connection: PeerConnection) -> bool:
         """Removes a connection that has ended; True when its key can no longer be reached."""
         if self._by_number.get(connection.number) is connection:
             del self._by_number[connection.number]
         return self.unbind(connection)
 
-    def unbind(self, connection: Connection) -> bool:
+    def unbind(self, connection: PeerConnection) -> bool:
         """Nothing is sent by this connection any more, though it is not over; True as above."""
         if self._by_routing.get(connection.routing) is connection:
             del self._by_routing[connection.routing]
@@ -97,7 +97,7 @@ class Peers:
         self._strangers.discard(connection.key)
         return True
 
-    def closed(self, number: int, *, turn: int, reopened: bool) -> Connection | None:
+    def closed(self, number: int, *, turn: int, reopened: bool) -> PeerConnection | None:
         """The connection that ended with this number, if it was one of ours; `forget` comes next.
 
         `reopened`: the number has been given to a new connection since. Then one that was first heard in this very
@@ -108,7 +108,7 @@ class Peers:
             return None
         return connection
 
-    def _bind(self, connection: Connection, known: Connection | None) -> Meeting:
+    def _bind(self, connection: PeerConnection, known: PeerConnection | None) -> Meeting:
         owner = self._by_routing.get(connection.routing)
         meeting = Meeting(connection=connection, new=True, hostile=owner is not None and owner.key != connection.key)
         for old in (known, owner):

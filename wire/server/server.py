@@ -20,13 +20,13 @@ from typing import Any, assert_never
 
 import zmq
 
-from wire.address import Bind, Ports
+from wire.address import Bind, PortPair
 from wire.errors import MalformedMessage
 from wire.keys import KeyPair
-from wire.messages import MAX_TO_MINION, Beat, Bye, KeyState, Refused, ToController, ToMinion, encode
+from wire.messages import MAX_TO_MINION, Bye, Heartbeat, KeyState, Refused, ToController, ToMinion, encode
 from wire.server.admission import ANSWERS, admit
-from wire.server.commands import Disconnect, Order, Publish, Send
-from wire.server.peers import SHORTEST_ROUTING_ID, Connection, Meeting, Peers
+from wire.server.commands import Command, Disconnect, Publish, Send
+from wire.server.peers import SHORTEST_ROUTING_ID, Meeting, PeerConnection, Peers
 from wire.server.sockets import (
     PUBLISH_DOMAIN,
     Sockets,
@@ -37,7 +37,7 @@ from wire.server.sockets import (
     sender,
 )
 from wire.server.subscribers import Subscribers
-from wire.server.types import Bounds, Delivery, Gone, Identity, Incoming, Refusal, RefusalReason, Registry
+from wire.server.types import Delivery, Gone, Identity, Incoming, Limits, Refusal, RefusalReason, Registry
 
 _LOG = logging.getLogger("saltern.wire")
 
@@ -51,20 +51,20 @@ class Server:
     """Both ports of a controller."""
 
     def __init__(
-        self, bind: Bind, keys: KeyPair, registry: Registry, deliver: Deliver, *, bounds: Bounds | None = None
+        self, bind: Bind, keys: KeyPair, registry: Registry, deliver: Deliver, *, bounds: Limits | None = None
     ) -> None:
         self._bind = bind
         self._keys = keys
         self._registry = registry
         self._deliver = deliver
-        self._bounds = bounds or Bounds()
-        self._orders: deque[Order] = deque()
+        self._bounds = bounds or Limits()
+        self._orders: deque[Command] = deque()
         self._wakeup = -1
         self._waking = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopping = False
         self._held = False
-        self._ports: Ports | None = None
+        self._ports: PortPair | None = None
         self._peers = Peers()
         self._subscribers = Subscribers()
         self._counts: Counter[str] = Counter()
@@ -75,7 +75,7 @@ class Server:
         self._sockets: Sockets
 
     @property
-    def ports(self) -> Ports:
+    def ports(self) -> PortPair:
         """The bound ports; only after `start`."""
         if self._ports is None:
             raise RuntimeError("the server has not been started")
@@ -111,7 +111,7 @@ class Server:
         to_anyone = isinstance(message, KeyState | Refused)
         self._order(Send(key=key, frame=frame, kind=_kind(message), to_anyone=to_anyone))
 
-    def publish(self, beat: Beat) -> None:
+    def publish(self, beat: Heartbeat) -> None:
         """Sends to every accepted key that listens; who is too slow misses it."""
         self._order(Publish(frame=encode(beat)))
 
@@ -140,7 +140,7 @@ class Server:
 
     # --- from here on in the server's thread
 
-    def _order(self, order: Order) -> None:
+    def _order(self, order: Command) -> None:
         self._orders.append(order)
         self._wake()
 
@@ -228,7 +228,7 @@ class Server:
             return
         self._put(connection, order.frame, order.kind)
 
-    def _put(self, connection: Connection, frame: bytes, kind: str) -> None:
+    def _put(self, connection: PeerConnection, frame: bytes, kind: str) -> None:
         try:
             self._sockets.request.send_multipart([connection.routing, frame], zmq.NOBLOCK)
         except zmq.Again:
@@ -305,7 +305,7 @@ class Server:
             return False
         return True
 
-    def _turn_down(self, connection: Connection, refusal: Refusal) -> None:
+    def _turn_down(self, connection: PeerConnection, refusal: Refusal) -> None:
         self._record(refusal)
         connection.garbage += 1
         if connection.garbage >= self._bounds.garbage:
@@ -350,16 +350,16 @@ class Server:
             elif event != zmq.EVENT_ACCEPTED:
                 self._counts["handshakes-failed"] += 1
 
-    def _note_end(self, connection: Connection) -> None:
+    def _note_end(self, connection: PeerConnection) -> None:
         if not (connection.clean or connection.ended):
             self._counts["connection-dropped"] += 1
         self._lose(connection)
 
-    def _lose(self, connection: Connection) -> None:
+    def _lose(self, connection: PeerConnection) -> None:
         if self._peers.forget(connection):
             self._batch.append(Gone(key=connection.key))
 
-    def _end(self, connection: Connection) -> None:
+    def _end(self, connection: PeerConnection) -> None:
         """Ends a connection; its record stays until libzmq has seen the end, so that what it sent is dropped."""
         connection.ended = True
         end_connection(connection.number, self.ports.request)

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import zmq
 from zmq.utils import z85
 
-from wire.address import Bind, Ports, endpoint
+from wire.address import Bind, PortPair, endpoint
 from wire.errors import CannotBind
 from wire.keys import KeyPair
 from wire.messages import MAX_TO_CONTROLLER
-from wire.server.types import Bounds
+from wire.server.types import Limits
 
 REQUEST_DOMAIN = b"request"
 PUBLISH_DOMAIN = b"publish"
@@ -44,7 +44,7 @@ class Sockets:
     request_monitor: zmq.Socket[bytes]
     publish: zmq.Socket[bytes]
     publish_monitor: zmq.Socket[bytes]
-    ports: Ports
+    ports: PortPair
 
     def close(self) -> None:
         """Closes all at once; what was not sent is dropped."""
@@ -53,7 +53,7 @@ class Sockets:
         self.context.destroy(linger=0)
 
 
-def open_sockets(bind: Bind, keys: KeyPair, bounds: Bounds) -> Sockets:
+def open_sockets(bind: Bind, keys: KeyPair, bounds: Limits) -> Sockets:
     """Binds both ports; CannotBind when that does not work."""
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     context.set(zmq.MAX_SOCKETS, bounds.sockets)
@@ -80,7 +80,7 @@ def open_sockets(bind: Bind, keys: KeyPair, bounds: Bounds) -> Sockets:
         request_monitor=monitors[0],
         publish=publish,
         publish_monitor=monitors[1],
-        ports=Ports(publish=publish_port, request=request_port),
+        ports=PortPair(publish=publish_port, request=request_port),
     )
 
 
@@ -134,7 +134,7 @@ def end_connection(number: int, port: int) -> None:
 
 
 def _secured(
-    context: zmq.Context[zmq.Socket[bytes]], kind: int, domain: bytes, keys: KeyPair, bounds: Bounds
+    context: zmq.Context[zmq.Socket[bytes]], kind: int, domain: bytes, keys: KeyPair, bounds: Limits
 ) -> zmq.Socket[bytes]:
     opened = context.socket(kind)
     options: dict[int, int | bytes] = {

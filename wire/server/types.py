@@ -73,7 +73,7 @@ Delivery: TypeAlias = Incoming | Gone | Refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class Limits:
     """What one peer, or all of them, can cost."""
 
     sockets: int = 32_000

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from controller.cli import options
-from minion.call.call import OUTPUTTERS, Options, main
+from minion.call.call import OUTPUTTERS, CallOptions, main
 from minion.call.output_highstate import STATE_OUTPUTS
 from minion.config.settings import LOG_LEVELS
 
@@ -97,4 +97,4 @@ def call_command(fun: str, args: tuple[str, ...], grains: bool, doc: bool, out_i
         raise click.UsageError("Missing argument 'FUNCTION'.")
     indent = out_indent if out_indent >= 0 else None
     asked = {option: value for option, value in given.items() if value is not None}
-    return main(Options(fun=fun, args=args, out_indent=indent, **asked))
+    return main(CallOptions(fun=fun, args=args, out_indent=indent, **asked))

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from controller.api.requests import TargetQuestion
-from controller.api.schema import Target
+from controller.api.schema import TargetExpression
 from controller.cli import options, output
 from controller.cli.client import Client
 
@@ -33,7 +33,7 @@ def resume_command(target: str, kind: str | None, out: str, config_dir: Path) ->
 
 
 def _change(path: str, done: str, target: str, kind: str | None, out: str, config_dir: Path) -> None:
-    question = TargetQuestion(target=Target(kind=kind or "glob", expression=target))  # type: ignore[arg-type]  # a choice of click's
+    question = TargetQuestion(target=TargetExpression(kind=kind or "glob", expression=target))  # type: ignore[arg-type]  # a choice of click's
     with Client(config_dir) as client:
         changed = client.post(path, question, tuple[str, ...])
     if out != "text":

@@ -16,7 +16,7 @@ from controller.api.schema import (
     PreviewStarted,
     PreviewSummary,
     PreviewWarned,
-    Target,
+    TargetExpression,
 )
 from controller.cli import options, output
 from controller.cli.client import Client
@@ -25,7 +25,7 @@ from controller.cli.verbs.diff import coloured_plan
 
 
 @dataclass(slots=True)
-class Preview:
+class PreviewItems:
     """All items of a preview, sorted by kind."""
 
     started: PreviewStarted | None = None
@@ -75,8 +75,8 @@ def preview_command(
     """What moving from one git ref to another would change. Changes nothing."""
     if kind is not None and target is None:
         raise click.UsageError(f"a kind of target ({kind}) needs --target")
-    asked = None if target is None else Target(kind=kind or "glob", expression=target)  # type: ignore[arg-type]  # a choice of click's
-    preview = Preview()
+    asked = None if target is None else TargetExpression(kind=kind or "glob", expression=target)  # type: ignore[arg-type]  # a choice of click's
+    preview = PreviewItems()
     with Client(config_dir) as client:
         for item in client.stream("/preview", PreviewQuestion(base=base, head=head, target=asked, live=live)):
             preview.add(item)
@@ -140,7 +140,7 @@ def _names(minions: tuple[str, ...], most: int = 6) -> str:
     return shown if len(minions) <= most else f"{shown} and {len(minions) - most} more"
 
 
-def markdown(preview: Preview) -> str:
+def markdown(preview: PreviewItems) -> str:
     """The preview as a comment on a pull request."""
     summary, started = preview.summary, preview.started
     lines = []

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from controller.api.requests import CallQuestion
-from controller.api.schema import CallProgress, CallReturn, Target
+from controller.api.schema import CallProgress, CallReturn, TargetExpression
 from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.failure import FAILED, OK
@@ -43,7 +43,7 @@ def run_command(
         values, pairs = parse(arguments)
     except BadArgument as error:
         raise click.UsageError(str(error)) from None
-    asked = Target(kind=kind or "glob", expression=target)  # type: ignore[arg-type]  # a choice of click's
+    asked = TargetExpression(kind=kind or "glob", expression=target)  # type: ignore[arg-type]  # a choice of click's
     returns: list[CallReturn] = []
     with Client(config_dir) as client, progress_line() as line:
         question = CallQuestion(

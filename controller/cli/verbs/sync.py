@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from controller.api.requests import SyncQuestion
-from controller.api.schema import CallProgress, SyncReturn, Target
+from controller.api.schema import CallProgress, SyncReturn, TargetExpression
 from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.failure import FAILED, OK, PENDING
@@ -28,7 +28,7 @@ def sync_command(
     target: str, kind: str | None, whole: bool, test: bool, verbose: bool, out: str, config_dir: Path
 ) -> int:
     """Apply what is pending now on the minions that TARGET (a glob) matches, all by default."""
-    asked = Target(kind=kind or "glob", expression=target)  # type: ignore[arg-type]  # a choice of click's
+    asked = TargetExpression(kind=kind or "glob", expression=target)  # type: ignore[arg-type]  # a choice of click's
     returns: list[SyncReturn] = []
     with Client(config_dir) as client, progress_line() as line:
         question = SyncQuestion(target=asked, whole=whole, test=test, progress=line.shown)

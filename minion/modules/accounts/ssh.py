@@ -152,7 +152,12 @@ def user_keys(
 
 
 def get_known_host_entries(
-    context: Context, user: str | None, hostname: str, config: str | None = None, port: int | None = None, **more: Any
+    context: Context,
+    user: str | None,
+    hostname: str,
+    config: str | None = None,
+    port: int | None = None,
+    **more: Any,
 ) -> Any:
     """The keys by which a host is known; null when it is not."""
     from minion.states.ssh.known_hosts import known_hosts_path, known_keys, known_name
@@ -204,7 +209,11 @@ def set_known_host(
 
 
 def rm_known_host(
-    context: Context, user: str | None = None, hostname: str = "", config: str | None = None, port: int | None = None
+    context: Context,
+    user: str | None = None,
+    hostname: str = "",
+    config: str | None = None,
+    port: int | None = None,
 ) -> dict[str, str]:
     """Trust a host no more."""
     from minion.states.ssh.known_hosts import known_hosts_path

@@ -112,7 +112,12 @@ def lsattr(context: Context, path: str) -> dict[str, list[str]]:
 
 
 def chattr(
-    context: Context, *files: str, operator: str = "add", attributes: str = "", version: Any = None, flags: str = ""
+    context: Context,
+    *files: str,
+    operator: str = "add",
+    attributes: str = "",
+    version: Any = None,
+    flags: str = "",
 ) -> bool:
     """Add, remove or set attributes of files: `operator=add attributes=i`."""
     signs = {"add": "+", "remove": "-", "set": "="}

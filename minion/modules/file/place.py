@@ -112,7 +112,12 @@ def move(context: Context, src: str, dst: str, disallow_copy_and_unlink: bool = 
 
 
 def symlink(
-    context: Context, src: str, path: str, force: bool = False, atomic: bool = False, follow_symlinks: bool = True
+    context: Context,
+    src: str,
+    path: str,
+    force: bool = False,
+    atomic: bool = False,
+    follow_symlinks: bool = True,
 ) -> bool:
     """Make a symlink at `path` that leads to `src`; one that leads elsewhere is replaced with `force`."""
     place = _absolute(path)

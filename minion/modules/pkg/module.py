@@ -12,7 +12,7 @@ from minion.execution.apply_state import act
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.modules.pkg.debian import FUNCTIONS as DEBIAN
-from minion.providers.pkg.packages import InstallOptions, Package, PackageManager, Target, package_manager
+from minion.providers.pkg.packages import InstallOptions, Package, PackageManager, PackageTarget, package_manager
 
 Changes = dict[str, dict[str, str]]
 
@@ -191,22 +191,22 @@ def _hold(context: Context, name: str | None, pkgs: Any, *, held: bool) -> dict[
     return answer
 
 
-def _targets(name: str | None, pkgs: Any, version: Any) -> list[Target]:
+def _targets(name: str | None, pkgs: Any, version: Any) -> list[PackageTarget]:
     """The packages that are meant: `pkgs` (names, or names with versions), else `name`, which may have commas."""
     if pkgs is None:
         names = [one for one in str(name or "").split(",") if one]
         if not names:
             raise CallFailed("One of name and pkgs is required")
-        return [Target(name=one, version=str(version or "") if len(names) == 1 else "") for one in names]
+        return [PackageTarget(name=one, version=str(version or "") if len(names) == 1 else "") for one in names]
     listed: Sequence[Any] = pkgs if isinstance(pkgs, list) else [one for one in str(pkgs).split(",") if one]
     return [
-        Target(name=str(key), version=str(value or ""))
+        PackageTarget(name=str(key), version=str(value or ""))
         for one in listed
         for key, value in (one.items() if isinstance(one, Mapping) else [(one, "")])
     ]
 
 
-def _differs(manager: PackageManager, before: Mapping[str, str], target: Target) -> bool:
+def _differs(manager: PackageManager, before: Mapping[str, str], target: PackageTarget) -> bool:
     if not target.version:
         return True  # the package manager knows whether there is a newer one
     return manager.compare(before[target.name], target.version) != 0

@@ -144,7 +144,12 @@ def show_lowstate(
 
 
 def show_low_sls(
-    context: Context, mods: Any, *, saltenv: str | None = None, pillar: Any = None, pillarenv: str | None = None
+    context: Context,
+    mods: Any,
+    *,
+    saltenv: str | None = None,
+    pillar: Any = None,
+    pillarenv: str | None = None,
 ) -> list[Any]:
     """Some SLS as low chunks."""
     compiler = compiler_of(context, pillarenv=pillarenv)
@@ -160,7 +165,12 @@ def show_highstate(
 
 
 def show_sls(
-    context: Context, mods: Any, *, saltenv: str | None = None, pillar: Any = None, pillarenv: str | None = None
+    context: Context,
+    mods: Any,
+    *,
+    saltenv: str | None = None,
+    pillar: Any = None,
+    pillarenv: str | None = None,
 ) -> dict[str, Any]:
     """Some SLS as high data."""
     compiler = compiler_of(context, pillarenv=pillarenv)
@@ -189,7 +199,12 @@ def test(context: Context, *mods: Any, **options: Any) -> Any:
 
 
 def low(
-    context: Context, data: Mapping[str, Any], queue: Any = None, *, test: bool | None = None, concurrent: bool = False
+    context: Context,
+    data: Mapping[str, Any],
+    queue: Any = None,
+    *,
+    test: bool | None = None,
+    concurrent: bool = False,
 ) -> dict[str, Any]:
     """Run one low chunk: `{state: file, fun: absent, name: /tmp/x}`."""
     from highstate.types import Chunk
@@ -233,11 +248,11 @@ def running(context: Context, concurrent: bool = False) -> list[str]:
     """The other runs of states that go on or wait, in words; none for a run that is `concurrent`."""
     from pathlib import Path
 
-    from minion.spool.state_queue import Turns
+    from minion.spool.state_queue import StateQueue
 
     if concurrent or not context.cachedir:
         return []
-    return [one.said() for one in Turns(Path(context.cachedir), "state.running").others()]
+    return [one.said() for one in StateQueue(Path(context.cachedir), "state.running").others()]
 
 
 def pending(context: Context) -> list[str]:

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from minion.execution.context import Compiler, Context
+from minion.execution.context import Context, LowstateSource
 from minion.execution.errors import CallFailed, CompileFailed, OthersRun
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from minion.machine.machine import LocalMachine
 
 
-def compiler_of(context: Context, saltenv: str | None = None, pillarenv: str | None = None) -> Compiler:
+def compiler_of(context: Context, saltenv: str | None = None, pillarenv: str | None = None) -> LowstateSource:
     """Where lowstates come from, with these instead of the configured ones; CallFailed when there is nowhere."""
     if context.make_compiler is None:
         raise CallFailed("there is neither a controller's desired state here, nor file_roots to compile from (--local)")

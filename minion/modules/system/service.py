@@ -8,7 +8,7 @@ from typing import Any
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.machine.plan import Completed
-from minion.providers.service.services import Service, ServiceManager, service_manager
+from minion.providers.service.services import ServiceManager, ServiceState, service_manager
 
 
 def status(context: Context, name: str, sig: Any = None) -> Any:
@@ -132,7 +132,7 @@ def _runs(context: Context, name: str) -> bool:
     return found is not None and found.running
 
 
-def _service(context: Context, name: str) -> Service | None:
+def _service(context: Context, name: str) -> ServiceState | None:
     return _manager(context).service(context.machine, name)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from minion.machine.plan import Machine, Reader, StateFailed
 from minion.providers import commands
-from minion.providers.pkg.packages import Available, InstallOptions, Package, Step, Target
+from minion.providers.pkg.packages import Available, InstallOptions, Package, PackageTarget, TransactionStep
 from minion.providers.pkg.transactions import Transactions, offers
 
 _DATABASE = "/lib/apk/db/installed"
@@ -71,7 +71,9 @@ class Apk(Transactions):
         if not _VERSION.fullmatch(version):
             raise StateFailed(f"Invalid version {version!r} of package {name}: apk's look like 1.2.3_rc1-r0")
 
-    def _predicted(self, machine: Reader, command: Sequence[str], *, gone: bool = False) -> list[Step] | None:
+    def _predicted(
+        self, machine: Reader, command: Sequence[str], *, gone: bool = False
+    ) -> list[TransactionStep] | None:
         verb, *rest = command
         shown = machine.query(["apk", verb, "--simulate", *rest])
         return parse_steps(shown.stdout) if shown.returncode == 0 else None
@@ -82,7 +84,7 @@ class Apk(Transactions):
     def _files(self, paths: Sequence[str]) -> list[str]:
         return ["add", *paths]
 
-    def _install(self, targets: Sequence[Target], options: InstallOptions) -> list[str]:
+    def _install(self, targets: Sequence[PackageTarget], options: InstallOptions) -> list[str]:
         if options.reinstall:
             return ["fix", "--reinstall", *(one.name for one in targets)]
         tag = f"@{commands.check_repository(options.fromrepo)}" if options.fromrepo else ""
@@ -144,17 +146,17 @@ def _policies(text: str) -> Iterator[tuple[str, dict[str, list[str]]]]:
         yield name, versions
 
 
-def parse_steps(text: str) -> list[Step]:
+def parse_steps(text: str) -> list[TransactionStep]:
     """The steps that apk tells of, sorted by name."""
     steps = []
     for match in _STEP.finditer(text):
         first, second = match["from"], match["to"]
         if match["verb"] in ("Purging", "Removing"):
-            steps.append(Step(name=match["name"], old=first, new=""))
+            steps.append(TransactionStep(name=match["name"], old=first, new=""))
         elif second:
-            steps.append(Step(name=match["name"], old=first, new=second))
+            steps.append(TransactionStep(name=match["name"], old=first, new=second))
         elif match["verb"] == "Installing":
-            steps.append(Step(name=match["name"], old="", new=first))
+            steps.append(TransactionStep(name=match["name"], old="", new=first))
     return sorted(steps, key=lambda step: step.name)
 
 

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from minion.machine.plan import Completed, Machine, Reader, StateFailed
 from minion.providers.commands import problem
 from minion.providers.pkg import debversion
-from minion.providers.pkg.packages import Available, InstallOptions, Package, Step, Target
+from minion.providers.pkg.packages import Available, InstallOptions, Package, PackageTarget, TransactionStep
 
 LOCK_SECONDS = 300
 """How long another apt or dpkg is waited for."""
@@ -92,20 +92,20 @@ class Apt:
         return "" if done.returncode == 0 else _errors(done)
 
     def predict_install(
-        self, machine: Reader, targets: Sequence[Target], options: InstallOptions
-    ) -> Sequence[Step] | None:
+        self, machine: Reader, targets: Sequence[PackageTarget], options: InstallOptions
+    ) -> Sequence[TransactionStep] | None:
         """What `apt-get --simulate install` says; nothing when one of them cannot be had."""
         if self._missing(machine, targets, options):
             return None
         simulated = machine.query(self._install_command(targets, options, simulate=True), env=_ENVIRONMENT)
         return parse_simulation(simulated.stdout) if simulated.returncode == 0 else None
 
-    def predict_remove(self, machine: Reader, names: Sequence[str], *, purge: bool) -> Sequence[Step] | None:
+    def predict_remove(self, machine: Reader, names: Sequence[str], *, purge: bool) -> Sequence[TransactionStep] | None:
         """What `apt-get --simulate remove` says."""
         simulated = machine.query(self._remove_command(names, purge=purge, simulate=True), env=_ENVIRONMENT)
         return parse_simulation(simulated.stdout) if simulated.returncode == 0 else None
 
-    def install(self, machine: Machine, targets: Sequence[Target], options: InstallOptions) -> None:
+    def install(self, machine: Machine, targets: Sequence[PackageTarget], options: InstallOptions) -> None:
         """`apt-get install`, after a look whether each of them can be had under its very name."""
         errors = self._missing(machine, targets, options)
         if errors:
@@ -120,7 +120,7 @@ class Apt:
         if done.returncode != 0:
             raise StateFailed(problem("removing", _errors(done)))
 
-    def predict_upgrade(self, machine: Reader, names: Sequence[str], *, whole: bool) -> Sequence[Step]:
+    def predict_upgrade(self, machine: Reader, names: Sequence[str], *, whole: bool) -> Sequence[TransactionStep]:
         """What `apt-get --simulate upgrade` says; StateFailed when it cannot tell."""
         simulated = machine.query(self._upgrade_command(names, whole, simulate=True), env=_ENVIRONMENT)
         if simulated.returncode != 0:
@@ -146,7 +146,7 @@ class Apt:
         folder = "/var/cache/apt/archives"
         return parse_archive(machine.listdir(folder)) if machine.stat(folder) else {}
 
-    def download(self, machine: Machine, targets: Sequence[Target], options: InstallOptions) -> None:
+    def download(self, machine: Machine, targets: Sequence[PackageTarget], options: InstallOptions) -> None:
         """`apt-get --download-only install`; of what is installed too."""
         command = self._install_command(targets, options, simulate=False)
         verb = command.index("install")
@@ -204,7 +204,9 @@ class Apt:
                 "letters, digits, '.', '+', '-', ':' and '~'"
             )
 
-    def _install_command(self, targets: Sequence[Target], options: InstallOptions, *, simulate: bool) -> list[str]:
+    def _install_command(
+        self, targets: Sequence[PackageTarget], options: InstallOptions, *, simulate: bool
+    ) -> list[str]:
         command = ["apt-get", *_OPTIONS]
         if simulate:
             command.append("--simulate")
@@ -222,11 +224,11 @@ class Apt:
             command += ["-t", _release(options.fromrepo)]
         return [*command, "install", "--", *(self._argument(target) for target in targets)]
 
-    def _missing(self, machine: Reader, targets: Sequence[Target], options: InstallOptions) -> list[str]:
+    def _missing(self, machine: Reader, targets: Sequence[PackageTarget], options: InstallOptions) -> list[str]:
         known = self.available(machine, [target.name for target in targets], options.fromrepo)
         return [error for target in targets if (error := _not_to_be_had(target, known.get(target.name)))]
 
-    def _argument(self, target: Target) -> str:
+    def _argument(self, target: PackageTarget) -> str:
         self.check_name(target.name)
         if not target.version:
             return target.name
@@ -303,13 +305,13 @@ def _paragraphs(text: str) -> Iterator[tuple[str, list[str]]]:
         yield name, lines
 
 
-def parse_simulation(text: str) -> list[Step]:
+def parse_simulation(text: str) -> list[TransactionStep]:
     """The steps in the output of `apt-get --simulate`, sorted by name."""
-    steps: dict[str, Step] = {}
+    steps: dict[str, TransactionStep] = {}
     for match in _SIMULATED.finditer(text):
         name, old = match["name"], match["old"] or ""
         new = match["new"] or "" if match["verb"] == "Inst" else ""
-        step = Step(name=name, old=old, new=new)
+        step = TransactionStep(name=name, old=old, new=new)
         earlier = steps.get(name)  # a package that is unpacked again after it was removed for a while
         steps[name] = replace(step, old=earlier.old) if earlier else step
     return [steps[name] for name in sorted(steps)]
@@ -330,7 +332,7 @@ def _names(machine: Reader, folder: str) -> Sequence[str]:
     return machine.listdir(folder) if machine.stat(folder) else ()
 
 
-def _not_to_be_had(target: Target, known: Available | None) -> str:
+def _not_to_be_had(target: PackageTarget, known: Available | None) -> str:
     """Apt's own words, said before it goes looking for something that only resembles the name."""
     if known is None:
         return f"E: Unable to locate package {target.name}"

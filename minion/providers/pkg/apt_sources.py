@@ -18,7 +18,7 @@ _LINE = re.compile(r"(?P<off>#\s*)?(?P<type>deb|deb-src)\s+(?:\[(?P<options>[^\]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class AptSource:
     """One repository, as one line says it."""
 
     type: str
@@ -46,14 +46,14 @@ class Source:
         text = text if self.enabled else f"# {text}"
         return f"{text} # {self.comment}" if self.comment else text
 
-    def same(self, other: Source) -> bool:
+    def same(self, other: AptSource) -> bool:
         """Whether both say the same, the order of components aside."""
         ours = (self.key, sorted(self.components), dict(self.options), self.enabled)
         theirs = (other.key, sorted(other.components), dict(other.options), other.enabled)
         return ours == theirs and (not self.comment or self.comment == other.comment)
 
 
-def parse_line(text: str) -> Source | None:
+def parse_line(text: str) -> AptSource | None:
     """A line as a repository, a commented one as a disabled one; None for what is none."""
     match = _LINE.fullmatch(text.strip())
     if match is None:
@@ -63,7 +63,7 @@ def parse_line(text: str) -> Source | None:
     if len(words) < 2 or ("/" not in words[0] and ":" not in words[0]):
         return None  # prose in a comment
     pairs = (word.partition("=") for word in shlex.split((match["options"] or "").replace(",", "\\,")))
-    return Source(
+    return AptSource(
         type=match["type"],
         uri=words[0],
         suite=words[1],
@@ -74,7 +74,7 @@ def parse_line(text: str) -> Source | None:
     )
 
 
-def wanted_line(text: str) -> Source:
+def wanted_line(text: str) -> AptSource:
     """The repository that a state's name describes; StateFailed when it describes none."""
     found = parse_line(text)
     if found is None or not found.enabled:
@@ -94,7 +94,7 @@ def files(machine: Reader) -> Iterator[str]:
             yield f"{folder}/{name}"
 
 
-def sources_in(path: str, text: str) -> list[Source]:
+def sources_in(path: str, text: str) -> list[AptSource]:
     """The repositories of a file."""
     if path.endswith(".sources"):
         return [source for stanza in stanzas(text) for source in sources_of(stanza)]
@@ -119,12 +119,12 @@ def stanzas(text: str) -> list[dict[str, str]]:
     return [stanza for stanza in found if stanza]
 
 
-def sources_of(stanza: Mapping[str, str]) -> list[Source]:
+def sources_of(stanza: Mapping[str, str]) -> list[AptSource]:
     """The repositories that a stanza stands for: each of its types, URIs and suites."""
     options = {"arch": "architectures", "signed-by": "signed-by", "trusted": "trusted", "lang": "languages"}
     given = {short: ",".join(stanza[long].split()) for short, long in options.items() if long in stanza}
     return [
-        Source(
+        AptSource(
             type=kind,
             uri=uri,
             suite=suite,
@@ -138,7 +138,7 @@ def sources_of(stanza: Mapping[str, str]) -> list[Source]:
     ]
 
 
-def deb822(source: Source) -> str:
+def deb822(source: AptSource) -> str:
     """A stanza of its own for a repository."""
     fields = {"Types": source.type, "URIs": source.uri, "Suites": source.suite}
     fields["Components"] = " ".join(source.components)
@@ -149,7 +149,7 @@ def deb822(source: Source) -> str:
     return "".join(f"{name}: {value}\n" for name, value in fields.items() if value)
 
 
-def with_source(path: str, text: str, source: Source) -> str:
+def with_source(path: str, text: str, source: AptSource) -> str:
     """The text of a file with this repository in it, in place of the one that it is another state of."""
     if path.endswith(".sources"):
         kept = _without_stanzas(text, source)
@@ -165,7 +165,7 @@ def with_source(path: str, text: str, source: Source) -> str:
     return "\n".join([*lines, *([] if placed else [source.line])]) + "\n"
 
 
-def without_source(path: str, text: str, source: Source) -> str:
+def without_source(path: str, text: str, source: AptSource) -> str:
     """The text of a file without this repository."""
     if path.endswith(".sources"):
         return _without_stanzas(text, source)
@@ -177,7 +177,7 @@ def without_source(path: str, text: str, source: Source) -> str:
     return "\n".join(kept) + "\n" if kept else ""
 
 
-def _without_stanzas(text: str, source: Source) -> str:
+def _without_stanzas(text: str, source: AptSource) -> str:
     """Without the stanza of this repository alone; one that stands for others too is refused."""
     kept = []
     for part in re.split(r"\n\s*\n", text):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from minion.machine.plan import Machine, Reader, StateFailed
 from minion.providers import commands
 from minion.providers.pkg import rpm
-from minion.providers.pkg.packages import Available, InstallOptions, Package, Step, Target
+from minion.providers.pkg.packages import Available, InstallOptions, Package, PackageTarget, TransactionStep
 from minion.providers.pkg.rpmversion import compare
 from minion.providers.pkg.transactions import Transactions, offers
 
@@ -84,7 +84,9 @@ class Dnf(Transactions):
         asked = machine.query([self.program, "--quiet", "--cacheonly", "group", "info", "--", name])
         return parse_group(asked.stdout) if asked.returncode == 0 else None
 
-    def _predicted(self, machine: Reader, command: Sequence[str], *, gone: bool = False) -> list[Step] | None:
+    def _predicted(
+        self, machine: Reader, command: Sequence[str], *, gone: bool = False
+    ) -> list[TransactionStep] | None:
         shown = machine.query([self.program, "--assumeno", "--cacheonly", *command])
         # To be answered with no is a failure to dnf.
         return parse_transaction(shown.stdout, self.packages(machine)) if shown.returncode in (0, 1) else None
@@ -95,7 +97,7 @@ class Dnf(Transactions):
     def _files(self, paths: Sequence[str]) -> list[str]:
         return ["install", "--", *paths]
 
-    def _install(self, targets: Sequence[Target], options: InstallOptions) -> list[str]:
+    def _install(self, targets: Sequence[PackageTarget], options: InstallOptions) -> list[str]:
         return [
             *_repository(options.fromrepo),
             *([] if options.recommends else ["--setopt=install_weak_deps=False"]),
@@ -128,9 +130,9 @@ def parse_available(text: str, names: Sequence[str]) -> dict[str, Available]:
     return offers(versions, compare)
 
 
-def parse_transaction(text: str, have: Mapping[str, Package]) -> list[Step]:
+def parse_transaction(text: str, have: Mapping[str, Package]) -> list[TransactionStep]:
     """The steps in the table that dnf shows, sorted by name; `have` knows the versions of now."""
-    steps: dict[str, Step] = {}
+    steps: dict[str, TransactionStep] = {}
     kind = ""
     for words in _rows(text):
         section = _SECTIONS.get(words[0].rstrip(":")) if words[0][:1].isalpha() and words[-1].endswith(":") else None
@@ -140,7 +142,7 @@ def parse_transaction(text: str, have: Mapping[str, Package]) -> list[Step]:
             name = words[0] if words[0] in have or f"{words[0]}.{words[1]}" not in have else f"{words[0]}.{words[1]}"
             old = have[name].version if name in have else ""
             version = words[2].removeprefix("0:")
-            steps[name] = Step(name=name, old=old, new=version if kind == "new" else "")
+            steps[name] = TransactionStep(name=name, old=old, new=version if kind == "new" else "")
     return [steps[name] for name in sorted(steps)]
 
 

@@ -38,7 +38,7 @@ class Available:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class PackageTarget:
     """A package to be installed; an empty version means the candidate."""
 
     name: str
@@ -46,7 +46,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class TransactionStep:
     """A package whose version a transaction changes; an empty string stands for not installed."""
 
     name: str
@@ -88,20 +88,20 @@ class PackageManager(Protocol):
         """
 
     def predict_install(
-        self, machine: Reader, targets: Sequence[Target], options: InstallOptions
-    ) -> Sequence[Step] | None:
+        self, machine: Reader, targets: Sequence[PackageTarget], options: InstallOptions
+    ) -> Sequence[TransactionStep] | None:
         """All that an installation would change, dependencies too; None when it cannot be told."""
 
-    def predict_remove(self, machine: Reader, names: Sequence[str], *, purge: bool) -> Sequence[Step] | None:
+    def predict_remove(self, machine: Reader, names: Sequence[str], *, purge: bool) -> Sequence[TransactionStep] | None:
         """All that a removal would change, dependents too; None when it cannot be told."""
 
-    def install(self, machine: Machine, targets: Sequence[Target], options: InstallOptions) -> None:
+    def install(self, machine: Machine, targets: Sequence[PackageTarget], options: InstallOptions) -> None:
         """Install; StateFailed with what the package manager said."""
 
     def remove(self, machine: Machine, names: Sequence[str], *, purge: bool) -> None:
         """Remove; with their configuration when `purge`."""
 
-    def predict_upgrade(self, machine: Reader, names: Sequence[str], *, whole: bool) -> Sequence[Step]:
+    def predict_upgrade(self, machine: Reader, names: Sequence[str], *, whole: bool) -> Sequence[TransactionStep]:
         """What an upgrade (of these alone, when there are names) would change; `whole`: others may come and go."""
 
     def upgrade(self, machine: Machine, names: Sequence[str], *, whole: bool) -> None:
@@ -113,7 +113,7 @@ class PackageManager(Protocol):
     def downloaded(self, machine: Reader) -> Mapping[str, Collection[str]]:
         """Name -> the versions whose files are in the cache; StateFailed where that cannot be told."""
 
-    def download(self, machine: Machine, targets: Sequence[Target], options: InstallOptions) -> None:
+    def download(self, machine: Machine, targets: Sequence[PackageTarget], options: InstallOptions) -> None:
         """Fetch package files into the cache, and install nothing."""
 
     def hold(self, machine: Machine, names: Sequence[str], *, held: bool) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from minion.machine.plan import Machine, Reader, StateFailed
 from minion.providers import commands
-from minion.providers.pkg.packages import Available, InstallOptions, Package, Step, Target
+from minion.providers.pkg.packages import Available, InstallOptions, Package, PackageTarget, TransactionStep
 from minion.providers.pkg.rpmversion import compare_pacman
 from minion.providers.pkg.transactions import Transactions
 
@@ -61,7 +61,7 @@ class Pacman(Transactions):
         done = machine.query([*_ACT, "-Sy" if older_than is not None else "-Syy"])
         return "" if done.returncode == 0 else commands.complaint(done)
 
-    def install(self, machine: Machine, targets: Sequence[Target], options: InstallOptions) -> None:
+    def install(self, machine: Machine, targets: Sequence[PackageTarget], options: InstallOptions) -> None:
         """`pacman -S`."""
         offered = self.available(machine, [one.name for one in targets if one.version], options.fromrepo)
         for one in targets:
@@ -87,13 +87,15 @@ class Pacman(Transactions):
         asked = machine.query(["pacman", "-Sgq", "--", name])
         return sorted(asked.stdout.split()) if asked.returncode == 0 and asked.stdout.strip() else None
 
-    def _predicted(self, machine: Reader, command: Sequence[str], *, gone: bool = False) -> list[Step] | None:
+    def _predicted(
+        self, machine: Reader, command: Sequence[str], *, gone: bool = False
+    ) -> list[TransactionStep] | None:
         shown = machine.query(["pacman", *command[:1], *_LOOK, *command[1:]])
         if shown.returncode != 0:
             return None
         have = self.packages(machine)
         steps = [
-            Step(name=name, old=have[name].version if name in have else "", new="" if gone else version)
+            TransactionStep(name=name, old=have[name].version if name in have else "", new="" if gone else version)
             for name, version in parse_list(shown.stdout).items()
         ]
         return sorted((step for step in steps if step.old != step.new), key=lambda step: step.name)
@@ -104,7 +106,7 @@ class Pacman(Transactions):
     def _files(self, paths: Sequence[str]) -> list[str]:
         return ["-U", "--", *paths]
 
-    def _install(self, targets: Sequence[Target], options: InstallOptions) -> list[str]:
+    def _install(self, targets: Sequence[PackageTarget], options: InstallOptions) -> list[str]:
         repository = f"{commands.check_repository(options.fromrepo)}/" if options.fromrepo else ""
         needed = [] if options.reinstall else ["--needed"]
         return ["-S", *needed, "--", *(f"{repository}{target.name}" for target in targets)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from minion.machine.plan import Machine, Reader
 from minion.providers import commands
-from minion.providers.pkg.packages import Available, InstallOptions, Package, Step, Target
+from minion.providers.pkg.packages import Available, InstallOptions, Package, PackageTarget, TransactionStep
 from minion.providers.pkg.transactions import Transactions, offers
 
 _STEP = re.compile(r"^\t(?P<name>[^\s:]+): (?P<from>\S+)(?: -> (?P<to>\S+))?(?: \[[^\]]*\])?(?: \([^)]*\))?$")
@@ -62,7 +62,9 @@ class PkgNg(Transactions):
         """Pkg knows no groups."""
         return None
 
-    def _predicted(self, machine: Reader, command: Sequence[str], *, gone: bool = False) -> list[Step] | None:
+    def _predicted(
+        self, machine: Reader, command: Sequence[str], *, gone: bool = False
+    ) -> list[TransactionStep] | None:
         verb, *rest = command
         shown = machine.query(["pkg", verb, "-n", *rest])
         # 1 is also how it says that there is something to do.
@@ -74,7 +76,7 @@ class PkgNg(Transactions):
     def _files(self, paths: Sequence[str]) -> list[str]:
         return ["add", *paths]
 
-    def _install(self, targets: Sequence[Target], options: InstallOptions) -> list[str]:
+    def _install(self, targets: Sequence[PackageTarget], options: InstallOptions) -> list[str]:
         names = (f"{one.name}-{one.version}" if one.version else one.name for one in targets)
         return ["install", "-y", *(["-f"] if options.reinstall else []), *_repository(options.fromrepo), *names]
 
@@ -91,9 +93,9 @@ def parse_packages(text: str) -> dict[str, Package]:
     return {row[0]: Package(name=row[0], version=row[1], installed=True, held=row[2] == "1") for row in rows}
 
 
-def parse_steps(text: str) -> list[Step]:
+def parse_steps(text: str) -> list[TransactionStep]:
     """The steps in what `pkg … -n` lists under its headings, sorted by name."""
-    steps: list[Step] = []
+    steps: list[TransactionStep] = []
     gone = False
     for line in text.splitlines():
         if line.rstrip().endswith(":") and not line.startswith("\t"):
@@ -103,7 +105,7 @@ def parse_steps(text: str) -> list[Step]:
             continue
         first, second = match["from"], match["to"]
         old, new = (first, "") if gone else (first, second) if second else ("", first)
-        steps.append(Step(name=match["name"], old=old, new=new))
+        steps.append(TransactionStep(name=match["name"], old=old, new=new))
     return sorted(steps, key=lambda step: step.name)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from minion.machine.plan import Machine, Reader, StateFailed
 from minion.providers import commands
 from minion.providers.pkg import rpm
-from minion.providers.pkg.packages import Available, InstallOptions, Step, Target
+from minion.providers.pkg.packages import Available, InstallOptions, PackageTarget, TransactionStep
 
 
 class Transactions(ABC):
@@ -21,7 +21,9 @@ class Transactions(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def _predicted(self, machine: Reader, command: Sequence[str], *, gone: bool = False) -> list[Step] | None:
+    def _predicted(
+        self, machine: Reader, command: Sequence[str], *, gone: bool = False
+    ) -> list[TransactionStep] | None:
         """What a command would do, asked of the program; None when it cannot be told."""
 
     @abstractmethod
@@ -29,7 +31,7 @@ class Transactions(ABC):
         """Run a command; StateFailed with what it said."""
 
     @abstractmethod
-    def _install(self, targets: Sequence[Target], options: InstallOptions) -> list[str]:
+    def _install(self, targets: Sequence[PackageTarget], options: InstallOptions) -> list[str]:
         """The command that installs these, checked already."""
 
     @abstractmethod
@@ -45,20 +47,20 @@ class Transactions(ABC):
         """The command that installs package files."""
 
     def predict_install(
-        self, machine: Reader, targets: Sequence[Target], options: InstallOptions
-    ) -> Sequence[Step] | None:
+        self, machine: Reader, targets: Sequence[PackageTarget], options: InstallOptions
+    ) -> Sequence[TransactionStep] | None:
         """All that an installation would change; None when it cannot be told."""
         return self._predicted(machine, self._install(self._checked(targets), options))
 
-    def predict_remove(self, machine: Reader, names: Sequence[str], *, purge: bool) -> Sequence[Step] | None:
+    def predict_remove(self, machine: Reader, names: Sequence[str], *, purge: bool) -> Sequence[TransactionStep] | None:
         """All that a removal would change; None when it cannot be told."""
         return self._predicted(machine, self._remove(self._names(names), purge), gone=True)
 
-    def predict_upgrade(self, machine: Reader, names: Sequence[str], *, whole: bool) -> Sequence[Step]:
+    def predict_upgrade(self, machine: Reader, names: Sequence[str], *, whole: bool) -> Sequence[TransactionStep]:
         """What an upgrade would change."""
         return self._predicted(machine, self._upgrade(self._names(names), whole)) or []
 
-    def install(self, machine: Machine, targets: Sequence[Target], options: InstallOptions) -> None:
+    def install(self, machine: Machine, targets: Sequence[PackageTarget], options: InstallOptions) -> None:
         """Install; StateFailed with what the program said."""
         self._carried_out(machine, self._install(self._checked(targets), options), "installing")
 
@@ -89,7 +91,7 @@ class Transactions(ABC):
             found.setdefault(one.name, set()).add(one.version)
         return found
 
-    def download(self, machine: Machine, targets: Sequence[Target], options: InstallOptions) -> None:
+    def download(self, machine: Machine, targets: Sequence[PackageTarget], options: InstallOptions) -> None:
         """Fetch package files; StateFailed with what the program said."""
         command = self._install(self._checked(targets), options)
         verb = command.index("install")
@@ -115,7 +117,7 @@ class Transactions(ABC):
             self.check_name(name)
         return names
 
-    def _checked(self, targets: Sequence[Target]) -> Sequence[Target]:
+    def _checked(self, targets: Sequence[PackageTarget]) -> Sequence[PackageTarget]:
         for target in targets:
             self.check_name(target.name)
             if target.version:

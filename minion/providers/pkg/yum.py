@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from minion.machine.plan import Machine, Reader, StateFailed
 from minion.providers import commands
 from minion.providers.pkg.dnf import Dnf, locks_of, metadata_is_younger
-from minion.providers.pkg.packages import Available, InstallOptions, Target
+from minion.providers.pkg.packages import Available, InstallOptions, PackageTarget
 from minion.providers.pkg.rpmversion import compare
 from minion.providers.pkg.transactions import offers
 
@@ -53,7 +53,7 @@ class Yum(Dnf):
             doing = ("add", "holding") if held else ("delete", "unholding")
             commands.carry_out(machine, ["yum", "--quiet", "versionlock", doing[0], *what], doing[1])
 
-    def _install(self, targets: Sequence[Target], options: InstallOptions) -> list[str]:
+    def _install(self, targets: Sequence[PackageTarget], options: InstallOptions) -> list[str]:
         """There are no recommended packages, and an older version is a downgrade."""
         return [
             *repository(options.fromrepo),

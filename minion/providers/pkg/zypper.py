@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 from minion.machine.plan import Machine, Reader, StateFailed
 from minion.providers import commands
 from minion.providers.pkg import rpm
-from minion.providers.pkg.packages import Available, InstallOptions, Package, Step, Target
+from minion.providers.pkg.packages import Available, InstallOptions, Package, PackageTarget, TransactionStep
 from minion.providers.pkg.rpmversion import compare
 from minion.providers.pkg.transactions import Transactions, offers
 
@@ -66,7 +66,7 @@ class Zypper(Transactions):
         done = machine.query(["zypper", "--non-interactive", "--gpg-auto-import-keys", "refresh", *force])
         return "" if done.returncode in _FINE else commands.complaint(done)
 
-    def install(self, machine: Machine, targets: Sequence[Target], options: InstallOptions) -> None:
+    def install(self, machine: Machine, targets: Sequence[PackageTarget], options: InstallOptions) -> None:
         """`zypper install`; locks of packages that may be changed though they are held are lifted for it."""
         held = [one.name for one in targets if options.change_held and self.packages(machine).get(one.name, _NONE).held]
         if held:
@@ -90,7 +90,9 @@ class Zypper(Transactions):
         asked = machine.query([*_ZYPPER, "info", "--requires", "-t", "pattern", "--", name])
         return parse_pattern(asked.stdout) if asked.returncode in _FINE else None
 
-    def _predicted(self, machine: Reader, command: Sequence[str], *, gone: bool = False) -> list[Step] | None:
+    def _predicted(
+        self, machine: Reader, command: Sequence[str], *, gone: bool = False
+    ) -> list[TransactionStep] | None:
         verb, *rest = command
         shown = machine.query([*_ZYPPER, "--xmlout", verb, "--dry-run", *rest])
         return parse_summary(shown.stdout) if shown.returncode in _FINE else None
@@ -101,7 +103,7 @@ class Zypper(Transactions):
     def _files(self, paths: Sequence[str]) -> list[str]:
         return ["install", "--auto-agree-with-licenses", "--allow-unsigned-rpm", "--", *paths]
 
-    def _install(self, targets: Sequence[Target], options: InstallOptions) -> list[str]:
+    def _install(self, targets: Sequence[PackageTarget], options: InstallOptions) -> list[str]:
         return [
             "install",
             "--auto-agree-with-licenses",
@@ -139,9 +141,9 @@ def parse_available(text: str) -> dict[str, Available]:
     return offers(versions, compare)
 
 
-def parse_summary(text: str) -> list[Step]:
+def parse_summary(text: str) -> list[TransactionStep]:
     """The steps in the summary of a dry run, sorted by name."""
-    steps: dict[str, Step] = {}
+    steps: dict[str, TransactionStep] = {}
     for section, kind in _SECTIONS.items():
         for group in _elements(text, section):
             for one in group.iter("solvable"):
@@ -149,7 +151,7 @@ def parse_summary(text: str) -> list[Step]:
                     continue
                 name, edition = one.get("name", ""), one.get("edition", "")
                 old = edition if kind == "gone" else one.get("edition-old", "")
-                steps[name] = Step(name=name, old=old, new="" if kind == "gone" else edition)
+                steps[name] = TransactionStep(name=name, old=old, new="" if kind == "gone" else edition)
     return [steps[name] for name in sorted(steps)]
 
 

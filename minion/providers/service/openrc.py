@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from minion.machine.plan import Completed, Machine, Reader, StateFailed
-from minion.providers.service.services import Service, Verb, check_name, is_script, scripts_in
+from minion.providers.service.services import ServiceState, Verb, check_name, is_script, scripts_in
 
 _SCRIPTS = "/etc/init.d"
 _LEVELS = "/etc/runlevels"
@@ -21,13 +21,13 @@ _ENABLED_IN = "default"
 class OpenRC:
     """`ServiceManager` where OpenRC runs the machine."""
 
-    def service(self, machine: Reader, name: str) -> Service | None:
+    def service(self, machine: Reader, name: str) -> ServiceState | None:
         """What `rc-service NAME status` and the run levels say."""
         check_name(name)
         if not is_script(machine, f"{_SCRIPTS}/{name}"):
             return None
         asked = machine.query(["rc-service", "--nocolor", name, "status"])
-        return Service(name=name, running=asked.returncode == 0, enabled=bool(_levels(machine, name)))
+        return ServiceState(name=name, running=asked.returncode == 0, enabled=bool(_levels(machine, name)))
 
     def services(self, machine: Reader) -> Sequence[str]:
         """Names of the init scripts, sorted."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from minion.machine.plan import Completed, Machine, Reader, StateFailed
-from minion.providers.service.services import Service, Verb, check_name, is_script, scripts_in
+from minion.providers.service.services import ServiceState, Verb, check_name, is_script, scripts_in
 
 _FOLDERS = ("/etc/rc.d", "/usr/local/etc/rc.d")
 
@@ -18,14 +18,16 @@ _FOLDERS = ("/etc/rc.d", "/usr/local/etc/rc.d")
 class RcD:
     """`ServiceManager` where rc(8) runs the services."""
 
-    def service(self, machine: Reader, name: str) -> Service | None:
+    def service(self, machine: Reader, name: str) -> ServiceState | None:
         """What `service NAME onestatus` and `service NAME enabled` say."""
         check_name(name)
         if not any(is_script(machine, f"{folder}/{name}") for folder in _FOLDERS):
             return None
         # The `one` verbs do not mind whether it is enabled.
         running = machine.query(["service", name, "onestatus"]).returncode == 0
-        return Service(name=name, running=running, enabled=machine.query(["service", name, "enabled"]).returncode == 0)
+        return ServiceState(
+            name=name, running=running, enabled=machine.query(["service", name, "enabled"]).returncode == 0
+        )
 
     def services(self, machine: Reader) -> Sequence[str]:
         """Names of the scripts, sorted."""

@@ -20,7 +20,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@\\-]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
+class ServiceState:
     """A service that is known to the machine."""
 
     name: str
@@ -34,7 +34,7 @@ class Service:
 class ServiceManager(Protocol):
     """What states need from a service manager."""
 
-    def service(self, machine: Reader, name: str) -> Service | None:
+    def service(self, machine: Reader, name: str) -> ServiceState | None:
         """How a service is; None when there is no such service."""
 
     def services(self, machine: Reader) -> Sequence[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from minion.machine.plan import Completed, Machine, Reader, StateFailed
 from minion.providers.service import sysv
-from minion.providers.service.services import Service, Verb, check_name
+from minion.providers.service.services import ServiceState, Verb, check_name
 
 _PROPERTIES = "Id,LoadState,ActiveState,SubState,UnitFileState,NeedDaemonReload,SourcePath"
 _ENABLED = {"enabled", "enabled-runtime"}
@@ -35,7 +35,7 @@ _SUFFIXES = (
 class Systemd:
     """`ServiceManager` where systemd is process 1."""
 
-    def service(self, machine: Reader, name: str) -> Service | None:
+    def service(self, machine: Reader, name: str) -> ServiceState | None:
         """What `systemctl show` says."""
         check_name(name)
         shown = self._show(machine, name)
@@ -44,7 +44,7 @@ class Systemd:
         if found is None or not script.startswith("/etc/init.d/"):
             return found
         # An init script that systemd has wrapped: its links are what enables it.
-        return Service(
+        return ServiceState(
             name=name,
             running=found.running,
             enabled=sysv.is_enabled(machine, script.removeprefix("/etc/init.d/")),
@@ -102,13 +102,13 @@ def parse_show(text: str) -> dict[str, str]:
     return {key: value for key, _, value in pairs}
 
 
-def service_of(name: str, shown: Mapping[str, str]) -> Service | None:
+def service_of(name: str, shown: Mapping[str, str]) -> ServiceState | None:
     """The service that these properties describe; None when systemd knows of no such unit."""
     if shown.get("LoadState", "not-found") == "not-found":
         return None
     state = shown.get("UnitFileState", "")
     switchable = state in _SWITCHABLE
-    return Service(
+    return ServiceState(
         name=name,
         running=_is_running(shown),
         enabled=state in _ENABLED,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from minion.machine.plan import Completed, Machine, Reader, StateFailed
-from minion.providers.service.services import Service, Verb, check_name, is_script, scripts_in
+from minion.providers.service.services import ServiceState, Verb, check_name, is_script, scripts_in
 
 _SCRIPTS = "/etc/init.d"
 _BOOT_FOLDERS = ("/etc/rc2.d", "/etc/rc3.d", "/etc/rc4.d", "/etc/rc5.d", "/etc/rcS.d")
@@ -21,13 +21,13 @@ _ALL_FOLDERS = ("/etc/rc0.d", "/etc/rc1.d", *_BOOT_FOLDERS, "/etc/rc6.d")
 class SysV:
     """`ServiceManager` where init scripts run the services."""
 
-    def service(self, machine: Reader, name: str) -> Service | None:
+    def service(self, machine: Reader, name: str) -> ServiceState | None:
         """What `service NAME status` and the links say."""
         check_name(name)
         if not is_script(machine, f"{_SCRIPTS}/{name}"):
             return None
         asked = machine.query(["service", name, "status"])
-        return Service(name=name, running=asked.returncode == 0, enabled=is_enabled(machine, name))
+        return ServiceState(name=name, running=asked.returncode == 0, enabled=is_enabled(machine, name))
 
     def services(self, machine: Reader) -> Sequence[str]:
         """Names of the init scripts, sorted."""

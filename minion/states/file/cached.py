@@ -16,7 +16,7 @@ from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Valu
 from minion.states.file.digests import digest_of
 from minion.states.file.paths import make_parents
 from minion.states.file.perms import Perms
-from minion.states.file.sources import Check, Template, of_source
+from minion.states.file.sources import SourceCheck, Template, of_source
 
 
 def cached(
@@ -40,7 +40,7 @@ def cached(
             "use_etag to True"
         )
     place = _place(name, saltenv, backup_dir)
-    check = Check(
+    check = SourceCheck(
         source_hash_name=str(source_hash_name or ""), skip=bool(skip_verify), target=place, use_etag=bool(use_etag)
     )
     data = of_source(machine, name, saltenv, Template(variables={}), source_hash or None, check)

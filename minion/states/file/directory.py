@@ -16,7 +16,7 @@ from minion.states.file.links import aside
 from minion.states.file.paths import behind, below, checked, is_part, make_parents, missing_parents
 from minion.states.file.perms import Perms, differing, perms, put
 from minion.states.file.sources import Template, kept_mode, of_source, template
-from minion.states.file.target import Wanted, file_changes
+from minion.states.file.target import WantedFile, file_changes
 
 
 def directory(
@@ -112,7 +112,7 @@ def recurse(
         if is_part(relative, include_pat, exclude_pat)
         and not (isinstance(maxdepth, int) and relative.count("/") > maxdepth)
     }
-    like = Wanted(
+    like = WantedFile(
         path=path,
         data=None,
         perms=owner,
@@ -159,7 +159,7 @@ def _below_source(machine: Reader, source: Value, saltenv: str) -> dict[str, str
 
 
 def _one_file(
-    machine: Reader, like: Wanted, url: str, saltenv: str, rendered: Template, *, replace: bool
+    machine: Reader, like: WantedFile, url: str, saltenv: str, rendered: Template, *, replace: bool
 ) -> Iterator[Change]:
     found = machine.stat(like.path)
     if found is not None and found.kind == "directory":

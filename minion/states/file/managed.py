@@ -11,10 +11,9 @@ from dataclasses import replace as replaced
 from minion.machine.plan import Change, FileStat, Plan, Reader, StateFailed, Value
 from minion.states.file.paths import behind, checked
 from minion.states.file.perms import octal, perms
-from minion.states.file.sources import Check as Verified
-from minion.states.file.sources import LocalFile, Template, kept_mode, of_contents, of_source
+from minion.states.file.sources import LocalFile, SourceCheck, Template, kept_mode, of_contents, of_source
 from minion.states.file.sources import template as rendering
-from minion.states.file.target import Wanted, check_of, file_changes
+from minion.states.file.target import WantedFile, check_of, file_changes
 
 _PENDING = (
     "The file {name} is set to be changed\nNote: No changes made, actual changes may\nbe different due to other states."
@@ -85,7 +84,7 @@ def managed(
         data = _finished(machine, data, rendered, saltenv, newline=contents_newline, allow_empty=allow_empty)
     keep = found is not None and not replace
     if data is None and source and not keep:
-        verified = Verified(
+        verified = SourceCheck(
             source_hash_name=str(source_hash_name or ""),
             skip=bool(skip_verify),
             target=path,
@@ -93,7 +92,7 @@ def managed(
             verify_ssl=bool(verify_ssl),
         )
         data = of_source(machine, source, saltenv, rendered, source_hash, verified, large=True)
-    wanted = Wanted(
+    wanted = WantedFile(
         path=path,
         data=None if keep else data,
         perms=perms(user, group, mode),

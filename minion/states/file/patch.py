@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFailed, Value
 from minion.states.file.paths import behind, checked
-from minion.states.file.sources import Check, of_source
+from minion.states.file.sources import SourceCheck, of_source
 from minion.states.file.sources import template as rendering
 
 _WRITING = ("-o", "--output", "-b", "--backup", "-d", "--directory", "-i", "--input", "-e", "--ed", "-R", "--reverse")
@@ -43,7 +43,7 @@ def patch(
     if found.kind == "directory" and strip is None:
         strip = 0
     rendered = rendering(template, context, defaults, {"name": name})
-    check = Check(source_hash_name=str(source_hash_name or ""), skip=bool(skip_verify))
+    check = SourceCheck(source_hash_name=str(source_hash_name or ""), skip=bool(skip_verify))
     diff = of_source(machine, source, saltenv, rendered, source_hash, check).decode("utf-8", "surrogateescape")
     base = _command(path, found.kind == "directory", _options(options), strip)
     rejects = str(reject_file) if reject_file else "-"

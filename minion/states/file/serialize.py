@@ -17,7 +17,7 @@ from minion.machine.plan import Change, Plan, Reader, StateFailed, Value
 from minion.states.file.edit import as_text
 from minion.states.file.paths import behind, checked
 from minion.states.file.perms import perms
-from minion.states.file.target import Wanted, check_of, file_changes
+from minion.states.file.target import WantedFile, check_of, file_changes
 
 FORMATS = ("json", "yaml", "toml", "configparser", "python", "plist")
 
@@ -67,7 +67,7 @@ def serialize(
         data = merged
     options = _options(serializer_opts)
     codec = str(encoding or "utf-8")
-    wanted = Wanted(
+    wanted = WantedFile(
         path=path,
         data=_written(kind, data, options, encoding is not None).encode(codec, encoding_errors),
         perms=perms(user, group, mode),

@@ -53,7 +53,7 @@ def template(engine: Value, context: Value, defaults: Value, chunk: Mapping[str,
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class SourceCheck:
     """How a source is verified before it is used."""
 
     source_hash: Value = None
@@ -70,7 +70,12 @@ class Check:
 
 @overload
 def of_source(
-    machine: Reader, source: Value, saltenv: str, rendered: Template, source_hash: Value, check: Check | None = None
+    machine: Reader,
+    source: Value,
+    saltenv: str,
+    rendered: Template,
+    source_hash: Value,
+    check: SourceCheck | None = None,
 ) -> bytes: ...
 
 
@@ -81,7 +86,7 @@ def of_source(
     saltenv: str,
     rendered: Template,
     source_hash: Value,
-    check: Check | None = None,
+    check: SourceCheck | None = None,
     *,
     large: Literal[True],
 ) -> bytes | LocalFile: ...
@@ -93,13 +98,13 @@ def of_source(
     saltenv: str,
     rendered: Template,
     source_hash: Value,
-    check: Check | None = None,
+    check: SourceCheck | None = None,
     *,
     large: bool = False,
 ) -> bytes | LocalFile:
     """Content of the first source that is there; with `large`, a local file that is large is only named."""
     entries = _entries(source, source_hash)
-    checks = check or Check()
+    checks = check or SourceCheck()
     if large and len(entries) == 1 and not rendered.engine and not source_hash:
         named = _large(machine, entries[0][0])
         if named is not None:
@@ -150,7 +155,7 @@ def _entries(source: Value, source_hash: Value) -> list[tuple[str, Value]]:
     return entries
 
 
-def _read(machine: Reader, url: str, saltenv: str, rendered: Template, check: Check) -> bytes | None:
+def _read(machine: Reader, url: str, saltenv: str, rendered: Template, check: SourceCheck) -> bytes | None:
     if url.startswith("salt://") and rendered.engine == "jinja":
         return _rendered_from_tree(machine, url, saltenv, rendered, check)
     data = _raw(machine, url, saltenv, check)
@@ -160,7 +165,9 @@ def _read(machine: Reader, url: str, saltenv: str, rendered: Template, check: Ch
     return machine.render_text(text, rendered.engine, saltenv, {**rendered.variables, "source": url})
 
 
-def _rendered_from_tree(machine: Reader, url: str, saltenv: str, rendered: Template, check: Check) -> bytes | None:
+def _rendered_from_tree(
+    machine: Reader, url: str, saltenv: str, rendered: Template, check: SourceCheck
+) -> bytes | None:
     path, env = split_salt_url(url, saltenv)
     try:
         data = machine.source(path, env)
@@ -170,7 +177,7 @@ def _rendered_from_tree(machine: Reader, url: str, saltenv: str, rendered: Templ
         return None
 
 
-def _raw(machine: Reader, url: str, saltenv: str, check: Check) -> bytes | None:
+def _raw(machine: Reader, url: str, saltenv: str, check: SourceCheck) -> bytes | None:
     try:
         if url.startswith("salt://"):
             return _verified(machine, machine.source(*split_salt_url(url, saltenv)), url, check, saltenv)
@@ -187,7 +194,7 @@ def _raw(machine: Reader, url: str, saltenv: str, check: Check) -> bytes | None:
         return None
 
 
-def _fetched(machine: Reader, url: str, check: Check, saltenv: str) -> bytes | None:
+def _fetched(machine: Reader, url: str, check: SourceCheck, saltenv: str) -> bytes | None:
     """What the web has; asked for only when the file on the machine is not it already."""
     if check.skip or (check.use_etag and not check.source_hash):
         return machine.fetch(url, verify=check.verify_ssl)
@@ -213,7 +220,7 @@ def _have(machine: Reader, target: str) -> bytes | None:
     return machine.read(target) if found is not None and found.kind == "file" else None
 
 
-def _verified(machine: Reader, data: bytes, url: str, check: Check, saltenv: str) -> bytes:
+def _verified(machine: Reader, data: bytes, url: str, check: SourceCheck, saltenv: str) -> bytes:
     if check.source_hash and not check.skip:
         wanted: Digest = digest_of(machine, check.source_hash, url, check.source_hash_name, check.target, saltenv)
         wanted.verify(data, url)

@@ -20,7 +20,7 @@ _AS_THEY_ARE = Perms()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class CommandCheck:
     """A command that is given a file with the new content, and says by its exit code whether it is good."""
 
     command: str
@@ -30,7 +30,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WantedFile:
     """A file as it is to be."""
 
     path: str
@@ -46,16 +46,16 @@ class Wanted:
     """Where the replaced content is kept; empty: nowhere."""
     attrs: str | None = None
     """The attributes that it is to have, in chattr's letters; None: as they are."""
-    check: Check | None = None
+    check: CommandCheck | None = None
     """What has to find the new content good before it takes its place."""
 
 
-def check_of(command: object, folder: str, suffix: str) -> Check | None:
+def check_of(command: object, folder: str, suffix: str) -> CommandCheck | None:
     """A state's `check_cmd`, `tmp_dir` and `tmp_ext`."""
-    return Check(command=str(command), folder=folder, suffix=suffix) if command else None
+    return CommandCheck(command=str(command), folder=folder, suffix=suffix) if command else None
 
 
-def file_changes(machine: Reader, wanted: Wanted, found: FileStat | None) -> tuple[Change, ...]:
+def file_changes(machine: Reader, wanted: WantedFile, found: FileStat | None) -> tuple[Change, ...]:
     """What it takes to make a file (or the symlink that `found` is) as it is wanted."""
     content = _content_change(machine, wanted, found)
     if content is None and found is not None and wanted.perms == _AS_THEY_ARE and wanted.attrs is None:
@@ -70,7 +70,7 @@ def file_changes(machine: Reader, wanted: Wanted, found: FileStat | None) -> tup
     return tuple(changes)
 
 
-def _content_change(machine: Reader, wanted: Wanted, found: FileStat | None) -> Change | None:
+def _content_change(machine: Reader, wanted: WantedFile, found: FileStat | None) -> Change | None:
     data = wanted.data
     if found is None:
         if data is None:
@@ -94,7 +94,7 @@ def _content_change(machine: Reader, wanted: Wanted, found: FileStat | None) -> 
     return Change(key="diff", shown=shown if wanted.show_changes else HIDDEN, act=_write(wanted, data, replaces=True))
 
 
-def _attribute_change(machine: Reader, wanted: Wanted, found: FileStat | None) -> list[Change]:
+def _attribute_change(machine: Reader, wanted: WantedFile, found: FileStat | None) -> list[Change]:
     have = attributes(machine, wanted.path) if found is not None else ""
     asked = wanted.attrs or ""
     if set(have) - {"e"} == set(asked) - {"e"}:
@@ -102,7 +102,7 @@ def _attribute_change(machine: Reader, wanted: Wanted, found: FileStat | None) -
     return [Change(key="attrs", old=have, new=asked, act=lambda machine: set_attributes(machine, wanted.path, asked))]
 
 
-def _write(wanted: Wanted, data: bytes | LocalFile, *, replaces: bool = False) -> Callable[[Machine], None]:
+def _write(wanted: WantedFile, data: bytes | LocalFile, *, replaces: bool = False) -> Callable[[Machine], None]:
     def act(machine: Machine) -> None:
         if wanted.check is not None:
             approve(machine, wanted.check, data)
@@ -135,7 +135,7 @@ def keep_copy(backup_dir: str, path: str) -> str:
     return f"{backup_dir}{path}_{datetime.now().strftime('%a_%b_%d_%H:%M:%S_%f_%Y')}"
 
 
-def approve(machine: Machine, check: Check, data: bytes | LocalFile) -> None:
+def approve(machine: Machine, check: CommandCheck, data: bytes | LocalFile) -> None:
     """Have a new content looked at before it takes its place; StateFailed with what the command says."""
     import secrets
     import shlex

@@ -8,9 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from minion.machine.plan import Machine, Plan, Reader, StateFailed, Value
-from minion.providers.pkg.packages import InstallOptions, PackageManager, Step, Target, package_manager
+from minion.providers.pkg.packages import (
+    InstallOptions,
+    PackageManager,
+    PackageTarget,
+    TransactionStep,
+    package_manager,
+)
 from minion.states.pkg.steps import transaction
-from minion.states.pkg.wanted import Wanted, wanted_of
+from minion.states.pkg.wanted import WantedPackages, wanted_of
 
 
 def downloaded(
@@ -45,22 +51,22 @@ def downloaded(
 
     listed = ", ".join(one.name for one in missing)
     return Plan(
-        changes=transaction([Step(name=one.name, old="", new=one.version) for one in missing], act),
+        changes=transaction([TransactionStep(name=one.name, old="", new=one.version) for one in missing], act),
         pending=f"The following packages would be downloaded: {listed}",
         done=f"Packages downloaded: {listed}",
     )
 
 
-def _target(machine: Reader, manager: PackageManager, one: Wanted, fromrepo: str) -> Target:
+def _target(machine: Reader, manager: PackageManager, one: WantedPackages, fromrepo: str) -> PackageTarget:
     """With the version that is to be there."""
     offered = manager.available(machine, [one.name], fromrepo).get(one.name)
     if offered is None:
         raise StateFailed(f"Package {one.name} is not offered by any repository")
     if not one.version or one.version == "latest":
-        return Target(name=one.name, version=offered.candidate)
+        return PackageTarget(name=one.name, version=offered.candidate)
     fitting = [version for version in offered.versions if one.fits(manager, version)]
     if not fitting:
         raise StateFailed(
             f"No version of package {one.name} fits {one.version!r} (there is: {', '.join(offered.versions)})"
         )
-    return Target(name=one.name, version=fitting[0])
+    return PackageTarget(name=one.name, version=fitting[0])

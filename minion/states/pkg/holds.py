@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 
 from minion.machine.plan import Change
 from minion.providers.pkg.packages import Package, PackageManager
-from minion.states.pkg.wanted import Wanted
+from minion.states.pkg.wanted import WantedPackages
 
 
 def hold_changes(
     manager: PackageManager,
-    wanted: Sequence[Wanted],
-    missing: Sequence[Wanted],
+    wanted: Sequence[WantedPackages],
+    missing: Sequence[WantedPackages],
     have: Mapping[str, Package],
     hold: bool | None,
 ) -> list[Change]:
@@ -41,7 +41,9 @@ def _held(have: Mapping[str, Package], name: str) -> bool:
     return name in have and have[name].held
 
 
-def hold_notes(wanted: Sequence[Wanted], have: Mapping[str, Package], hold: bool | None, tense: str) -> list[str]:
+def hold_notes(
+    wanted: Sequence[WantedPackages], have: Mapping[str, Package], hold: bool | None, tense: str
+) -> list[str]:
     """Salt's lines about holds; `tense` is `already`, `would be` or `were`."""
     if hold is None:
         return []

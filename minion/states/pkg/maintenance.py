@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from highstate.salt_urls import split_salt_url
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
-from minion.providers.pkg.packages import PackageManager, Step, package_manager
+from minion.providers.pkg.packages import PackageManager, TransactionStep, package_manager
 from minion.states.pkg.steps import difference, shown, transaction, version_in
 from minion.states.pkg.wanted import names_of
 
@@ -95,7 +95,7 @@ def downloaded_sources(machine: Reader, manager: PackageManager, sources: Value,
 
     listed = ", ".join(sorted(missing))
     return Plan(
-        changes=transaction([Step(name=name, old="", new="installed") for name in missing], act),
+        changes=transaction([TransactionStep(name=name, old="", new="installed") for name in missing], act),
         pending=f"The following packages would be installed/updated: {listed}",
         done=f"The following packages were installed/updated: {listed}",
     )

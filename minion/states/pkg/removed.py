@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from minion.machine.plan import Change, Machine, Plan, Reader, Value
-from minion.providers.pkg.packages import Package, PackageManager, Step, package_manager
+from minion.providers.pkg.packages import Package, PackageManager, TransactionStep, package_manager
 from minion.states.pkg.steps import difference, shown, transaction, version_in, with_its_neighbour
-from minion.states.pkg.wanted import Wanted, unwanted_of
+from minion.states.pkg.wanted import WantedPackages, unwanted_of
 
 
 def removed(
@@ -81,14 +81,14 @@ def purged(
 
 def _removal(
     machine: Machine, manager: PackageManager, names: Sequence[str], *, purge: bool
-) -> tuple[Mapping[str, Package], list[Step]]:
+) -> tuple[Mapping[str, Package], list[TransactionStep]]:
     """Remove; what there was, and what has gone."""
     before = manager.packages(machine)
     manager.remove(machine, names, purge=purge)
     return before, difference(before, manager.packages(machine))
 
 
-def _gone_comment(verb: str, wanted: Sequence[Wanted], there: Sequence[str]) -> str:
+def _gone_comment(verb: str, wanted: Sequence[WantedPackages], there: Sequence[str]) -> str:
     absent = sorted(one.name for one in wanted if one.name not in there)
     if not absent:
         return f"All targeted packages were {verb}."
@@ -98,7 +98,7 @@ def _gone_comment(verb: str, wanted: Sequence[Wanted], there: Sequence[str]) -> 
     )
 
 
-def _matching(manager: PackageManager, wanted: Sequence[Wanted], have: Mapping[str, Package]) -> list[str]:
+def _matching(manager: PackageManager, wanted: Sequence[WantedPackages], have: Mapping[str, Package]) -> list[str]:
     """Those that are installed, at the version that is to go."""
     versions = {one.name: version_in(have, one.name) for one in wanted}
     return sorted(
@@ -106,11 +106,11 @@ def _matching(manager: PackageManager, wanted: Sequence[Wanted], have: Mapping[s
     )
 
 
-def _gone(names: Sequence[str], have: Mapping[str, Package]) -> list[Step]:
-    return [Step(name=one, old=have[one].version, new="") for one in names]
+def _gone(names: Sequence[str], have: Mapping[str, Package]) -> list[TransactionStep]:
+    return [TransactionStep(name=one, old=have[one].version, new="") for one in names]
 
 
-def _purge_shown(steps: Sequence[Step], before: Mapping[str, Package]) -> dict[str, Value]:
+def _purge_shown(steps: Sequence[TransactionStep], before: Mapping[str, Package]) -> dict[str, Value]:
     """Salt's two groups: what was installed, and what was removed already with files of it left."""
     leftover = [step for step in steps if step.name in before and not before[step.name].installed]
     return {

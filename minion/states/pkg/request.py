@@ -9,42 +9,42 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from minion.machine.plan import Change, Machine, Reader, StateFailed, Value
-from minion.providers.pkg.packages import InstallOptions, Package, PackageManager, Step, Target
+from minion.providers.pkg.packages import InstallOptions, Package, PackageManager, PackageTarget, TransactionStep
 from minion.states.pkg.steps import difference, shown, transaction, version_in
-from minion.states.pkg.wanted import Wanted
+from minion.states.pkg.wanted import WantedPackages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class InstallRequest:
     """An installation that is to be planned and done."""
 
     manager: PackageManager
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[WantedPackages, ...]
     options: InstallOptions
     minutes: int | None
     """How old the lists of packages may be; None: as old as they are."""
 
-    def targets(self, machine: Reader, *, strict: bool) -> list[Target]:
+    def targets(self, machine: Reader, *, strict: bool) -> list[PackageTarget]:
         """What to ask the package manager for; a version that is not to be had is an error when `strict`."""
         return [self._target(machine, one, strict) for one in self.wanted]
 
-    def _target(self, machine: Reader, one: Wanted, strict: bool) -> Target:
+    def _target(self, machine: Reader, one: WantedPackages, strict: bool) -> PackageTarget:
         if not one.version:
-            return Target(name=one.name)
+            return PackageTarget(name=one.name)
         offered = self.manager.available(machine, [one.name], self.options.fromrepo).get(one.name)
         if one.version == "latest":
             # By its version: dnf is content with an older one that is there.
-            return Target(name=one.name, version=offered.candidate if offered else "")
+            return PackageTarget(name=one.name, version=offered.candidate if offered else "")
         fitting = [v for v in (offered.versions if offered else ()) if one.fits(self.manager, v)]
         if fitting or one.exact:
-            return Target(name=one.name, version=fitting[0] if fitting else one.version)
+            return PackageTarget(name=one.name, version=fitting[0] if fitting else one.version)
         if strict:
             have = ", ".join(offered.versions) if offered else "none"
             raise StateFailed(f"No version of package {one.name} fits {one.version!r} (there is: {have})")
-        return Target(name=one.name)
+        return PackageTarget(name=one.name)
 
 
-def install_changes(machine: Reader, request: Request, have: Mapping[str, Package]) -> tuple[Change, ...]:
+def install_changes(machine: Reader, request: InstallRequest, have: Mapping[str, Package]) -> tuple[Change, ...]:
     """All that the installation changes, as one act; packages that are installed once more stand there too."""
     if not request.wanted:
         return ()
@@ -52,7 +52,8 @@ def install_changes(machine: Reader, request: Request, have: Mapping[str, Packag
     targets = request.targets(machine, strict=False)
     again = [one.name for one in request.wanted] if request.options.reinstall else []
     steps = _with_those(again, have, manager.predict_install(machine, targets, request.options) or []) or [
-        Step(name=one.name, old=version_in(have, one.name), new=_foreseen(machine, request, one)) for one in targets
+        TransactionStep(name=one.name, old=version_in(have, one.name), new=_foreseen(machine, request, one))
+        for one in targets
     ]
 
     def act(machine: Machine) -> Mapping[str, Value]:
@@ -68,14 +69,20 @@ def install_changes(machine: Reader, request: Request, have: Mapping[str, Packag
     return transaction(steps, act)
 
 
-def _with_those(again: Sequence[str], have: Mapping[str, Package], steps: Sequence[Step]) -> list[Step]:
+def _with_those(
+    again: Sequence[str], have: Mapping[str, Package], steps: Sequence[TransactionStep]
+) -> list[TransactionStep]:
     """The steps, and those packages that keep their version though they are installed once more."""
     named = {step.name for step in steps}
-    kept = [Step(name=one, old=version_in(have, one), new=version_in(have, one)) for one in again if one not in named]
+    kept = [
+        TransactionStep(name=one, old=version_in(have, one), new=version_in(have, one))
+        for one in again
+        if one not in named
+    ]
     return [*steps, *kept]
 
 
-def _foreseen(machine: Reader, request: Request, target: Target) -> str:
+def _foreseen(machine: Reader, request: InstallRequest, target: PackageTarget) -> str:
     """The version that there will be, as far as the lists tell; Salt's word when they do not know the package."""
     offered = request.manager.available(machine, [target.name], request.options.fromrepo).get(target.name)
     if offered is None or (target.version and target.version not in offered.versions):

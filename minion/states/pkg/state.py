@@ -15,9 +15,9 @@ from minion.states.pkg.downloaded import downloaded
 from minion.states.pkg.holds import hold_changes, hold_notes
 from minion.states.pkg.maintenance import downloaded_sources, held, unheld, uptodate
 from minion.states.pkg.removed import purged, removed
-from minion.states.pkg.request import Request, install_changes, refresh_lists
+from minion.states.pkg.request import InstallRequest, install_changes, refresh_lists
 from minion.states.pkg.steps import version_in
-from minion.states.pkg.wanted import Wanted, names_of, normal, wanted_of
+from minion.states.pkg.wanted import WantedPackages, names_of, normal, wanted_of
 
 _NONE_GIVEN = "No packages to install provided"
 LISTS_MINUTES = 60
@@ -72,7 +72,7 @@ def installed(
         only_upgrade=bool(only_upgrade),
     )
     minutes = _minutes(refresh, cache_valid_time)
-    request = Request(manager=manager, wanted=tuple(missing), options=options, minutes=minutes)
+    request = InstallRequest(manager=manager, wanted=tuple(missing), options=options, minutes=minutes)
     again = _once_more(wanted, missing, have) if reinstall else ()
     anew = replace(request, wanted=again, options=replace(options, reinstall=True))
     warnings = ("skip_verify is ignored: packages are installed only when apt can verify them",) if skip_verify else ()
@@ -129,8 +129,8 @@ def latest(
         comment = f"Package {name} is already up-to-date" if pkgs is None else _all_fresh(fresh)
         return Plan(comment=comment, warnings=warnings)
     options = InstallOptions(fromrepo=fromrepo or "", recommends=install_recommends, change_held=bool(update_holds))
-    wanted = tuple(Wanted(name=one, version=offered[one].candidate) for one in old)
-    request = Request(manager=manager, wanted=wanted, options=options, minutes=None)
+    wanted = tuple(WantedPackages(name=one, version=offered[one].candidate) for one in old)
+    request = InstallRequest(manager=manager, wanted=wanted, options=options, minutes=None)
     listed = ", ".join(sorted(old))
     noted = ", ".join(f"{one} ({have[one].version})" for one in fresh)
     return Plan(
@@ -173,7 +173,7 @@ def group_installed(
     )
 
 
-def _is_there(machine: Reader, manager: PackageManager, have: Mapping[str, Package], one: Wanted) -> bool:
+def _is_there(machine: Reader, manager: PackageManager, have: Mapping[str, Package], one: WantedPackages) -> bool:
     found = have.get(one.name)
     if found is not None and found.installed:
         if one.version == "latest":
@@ -202,7 +202,9 @@ def _minutes(refresh: bool | None, cache_valid_time: Value) -> int | None:
     return 1 if refresh else LISTS_MINUTES
 
 
-def _once_more(wanted: Sequence[Wanted], missing: Sequence[Wanted], have: Mapping[str, Package]) -> tuple[Wanted, ...]:
+def _once_more(
+    wanted: Sequence[WantedPackages], missing: Sequence[WantedPackages], have: Mapping[str, Package]
+) -> tuple[WantedPackages, ...]:
     """Those that are there as they should be; one with a version keeps the one that it has."""
     there = [one for one in wanted if one not in missing and version_in(have, one.name)]
     return tuple(replace(one, version=version_in(have, one.name) if one.version else "") for one in there)
@@ -210,9 +212,9 @@ def _once_more(wanted: Sequence[Wanted], missing: Sequence[Wanted], have: Mappin
 
 def _installed_comment(
     tense: str,
-    missing: Sequence[Wanted],
-    there: Sequence[Wanted],
-    again: Sequence[Wanted],
+    missing: Sequence[WantedPackages],
+    there: Sequence[WantedPackages],
+    again: Sequence[WantedPackages],
     have: Mapping[str, Package],
     hold: bool | None,
 ) -> str:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from minion.machine.plan import Change, Machine, Value
-from minion.providers.pkg.packages import Package, Step
+from minion.providers.pkg.packages import Package, TransactionStep
 
 
-def transaction(steps: Sequence[Step], act: Callable[[Machine], Mapping[str, Value]]) -> tuple[Change, ...]:
+def transaction(steps: Sequence[TransactionStep], act: Callable[[Machine], Mapping[str, Value]]) -> tuple[Change, ...]:
     """One act, shown as all that it changes."""
     ordered = sorted(steps, key=lambda step: step.name)
     return tuple(
@@ -29,18 +29,18 @@ def version_in(have: Mapping[str, Package], name: str) -> str:
     return have[name].version if name in have and have[name].installed else ""
 
 
-def difference(before: Mapping[str, Package], after: Mapping[str, Package]) -> list[Step]:
+def difference(before: Mapping[str, Package], after: Mapping[str, Package]) -> list[TransactionStep]:
     """What has really changed; a package whose leftovers went counts with the version that they were of."""
     steps = []
     for name in sorted({*before, *after}):
         old, new = version_in(before, name), version_in(after, name)
         if old != new:
-            steps.append(Step(name=name, old=old, new=new))
+            steps.append(TransactionStep(name=name, old=old, new=new))
         elif not old and name in before and name not in after:
-            steps.append(Step(name=name, old=before[name].version, new=""))
+            steps.append(TransactionStep(name=name, old=before[name].version, new=""))
     return steps
 
 
-def shown(steps: Sequence[Step]) -> dict[str, Value]:
+def shown(steps: Sequence[TransactionStep]) -> dict[str, Value]:
     """As `changes` has them."""
     return {step.name: {"old": step.old, "new": step.new} for step in steps}

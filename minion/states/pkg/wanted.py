@@ -1,4 +1,4 @@
-"""Which packages a pkg state asks for: its `name`, `version` and `pkgs` read into `Wanted`.
+"""Which packages a pkg state asks for: its `name`, `version` and `pkgs` read into `WantedPackages`.
 
 Called by `minion.states.pkg.state`. It checks what an author wrote, and looks at no machine.
 """
@@ -17,7 +17,7 @@ _COMPARISON = re.compile(r"(>=|<=|==|!=|=|<<|>>|<|>)\s*(.+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WantedPackages:
     """A package, and what its version shall be: nothing, a version, `latest`, a pattern or comparisons."""
 
     name: str
@@ -79,7 +79,7 @@ def wanted_of(
     *,
     allow_updates: bool,
     ignore_epoch: bool | None = None,
-) -> tuple[Wanted, ...]:
+) -> tuple[WantedPackages, ...]:
     """The packages of `pkg.installed`, each name once; StateFailed about what cannot be a package or a version."""
     pairs = [(name, version)] if pkgs is None else list(_pairs(pkgs))
     chosen = {str(one): "" if given is None else str(given).strip() for one, given in pairs}
@@ -87,7 +87,7 @@ def wanted_of(
         manager.check_name(one)
         _check_version(manager, one, given)
     return tuple(
-        Wanted(name=one, version=given, newer_too=allow_updates, ignore_epoch=ignore_epoch)
+        WantedPackages(name=one, version=given, newer_too=allow_updates, ignore_epoch=ignore_epoch)
         for one, given in chosen.items()
     )
 
@@ -100,7 +100,7 @@ def plain(name: str, architecture: Value) -> str:
     return name
 
 
-def normal(machine: Reader, wanted: tuple[Wanted, ...]) -> tuple[Wanted, ...]:
+def normal(machine: Reader, wanted: tuple[WantedPackages, ...]) -> tuple[WantedPackages, ...]:
     """The packages under their plain names."""
     return tuple(replace(one, name=plain(one.name, machine.grains.get("osarch"))) for one in wanted)
 
@@ -114,7 +114,7 @@ def unwanted_of(
     *,
     normalize: bool,
     ignore_epoch: bool | None,
-) -> tuple[Wanted, ...]:
+) -> tuple[WantedPackages, ...]:
     """The packages of `pkg.removed` and `purged`, with the version that is to go, where one is given."""
     unwanted = wanted_of(manager, name, version, pkgs, allow_updates=False, ignore_epoch=ignore_epoch)
     return normal(machine, unwanted) if normalize else unwanted

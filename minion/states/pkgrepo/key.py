@@ -16,14 +16,14 @@ from urllib.parse import quote
 
 from highstate.salt_urls import split_salt_url
 from minion.machine.plan import Machine, Reader, StateFailed, Value
-from minion.providers.pkg.apt_sources import Source
+from minion.providers.pkg.apt_sources import AptSource
 
 KEYRINGS = "/etc/apt/keyrings"
 _ARMOUR = b"-----BEGIN PGP PUBLIC KEY BLOCK-----"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class RepositoryKey:
     """A key file, as it shall be."""
 
     path: str
@@ -43,8 +43,8 @@ class Key:
 
 
 def key_of(
-    machine: Reader, source: Source, given: tuple[Value, Value, Value, Value], signedby: Value, saltenv: str
-) -> Key | None:
+    machine: Reader, source: AptSource, given: tuple[Value, Value, Value, Value], signedby: Value, saltenv: str
+) -> RepositoryKey | None:
     """The key that `key_url`, `key_text`, or `keyid` with `keyserver` name; None when they name none."""
     url, text, keyid, keyserver = given
     if not (url or text or keyid):
@@ -57,7 +57,9 @@ def key_of(
     if url and str(url).startswith(("salt://", "/", "file://")):
         return _known(machine, path, _checked(_local(machine, str(url), saltenv), str(url)))
     address = str(url) if url else _at_keyserver(keyid, keyserver)
-    return Key(path=path, there=machine.stat(path) is not None, load=lambda machine: _fetched(machine, address))
+    return RepositoryKey(
+        path=path, there=machine.stat(path) is not None, load=lambda machine: _fetched(machine, address)
+    )
 
 
 def dearmoured(data: bytes) -> bytes:
@@ -79,10 +81,10 @@ def armoured(data: bytes) -> bytes:
     return _ARMOUR + b"\n\n" + base64.encodebytes(data) + b"-----END PGP PUBLIC KEY BLOCK-----\n"
 
 
-def _known(machine: Reader, path: str, data: bytes) -> Key:
+def _known(machine: Reader, path: str, data: bytes) -> RepositoryKey:
     stored = dearmoured(data) if path.endswith(".gpg") and data.lstrip().startswith(_ARMOUR) else data
     there = machine.stat(path) is not None and machine.read(path) == stored
-    return Key(path=path, there=there, load=lambda _machine: stored)
+    return RepositoryKey(path=path, there=there, load=lambda _machine: stored)
 
 
 def _local(machine: Reader, url: str, saltenv: str) -> bytes:
@@ -116,7 +118,7 @@ def _at_keyserver(keyid: Value, keyserver: Value) -> str:
     return f"https://{host}/pks/lookup?op=get&options=mr&search=0x{quote(digits)}"
 
 
-def _file_name(source: Source, url: Value) -> str:
+def _file_name(source: AptSource, url: Value) -> str:
     """Named after the key's URL, otherwise after the repository."""
     base = posixpath.basename(str(url).partition("?")[0]) if url else ""
     base = re.sub(r"[^A-Za-z0-9._-]", "-", base) or re.sub(

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
 from minion.providers.pkg import apt_sources
-from minion.providers.pkg.apt_sources import Source
+from minion.providers.pkg.apt_sources import AptSource
 from minion.providers.pkg.packages import package_manager
-from minion.states.pkgrepo.key import Key, key_of
+from minion.states.pkgrepo.key import RepositoryKey, key_of
 
 TEST_NOTE = (
     "This may cause pkg states to behave differently than stated if this action is repeated without test=True, due to "
@@ -29,7 +29,7 @@ class _Place:
 
     path: str
     text: str
-    there: Source | None
+    there: AptSource | None
 
 
 def managed(
@@ -113,7 +113,7 @@ def absent(machine: Reader, name: str) -> Plan:
     )
 
 
-def _described(name: str, dist: Value, comps: Value, architectures: Value) -> Source:
+def _described(name: str, dist: Value, comps: Value, architectures: Value) -> AptSource:
     source = apt_sources.wanted_line(name)
     if dist:
         source = replace(source, suite=str(dist))
@@ -127,7 +127,7 @@ def _described(name: str, dist: Value, comps: Value, architectures: Value) -> So
 
 
 def _plan(
-    machine: Reader, name: str, source: Source, place: _Place, key: Key | None, *, clean: bool, fetch: bool
+    machine: Reader, name: str, source: AptSource, place: _Place, key: RepositoryKey | None, *, clean: bool, fetch: bool
 ) -> Plan:
     text = apt_sources.with_source(place.path, "" if clean else place.text, source)
     right = place.there is not None and place.there.same(source) and not (clean and text != place.text)
@@ -164,7 +164,7 @@ def fetch_lists(machine: Machine, name: str) -> Mapping[str, Value]:
     }
 
 
-def _place(machine: Reader, source: Source, file: str | None) -> _Place:
+def _place(machine: Reader, source: AptSource, file: str | None) -> _Place:
     """Where it stands; where nothing has it, the file asked for, or Salt's choice, sources.list."""
     places = _places(machine, source)
     for place in places:
@@ -183,7 +183,7 @@ def _place(machine: Reader, source: Source, file: str | None) -> _Place:
     return _Place(path=path, text=text, there=there)
 
 
-def _places(machine: Reader, source: Source) -> list[_Place]:
+def _places(machine: Reader, source: AptSource) -> list[_Place]:
     found = []
     for path in apt_sources.files(machine):
         text = machine.read(path).decode("utf-8", "surrogateescape")

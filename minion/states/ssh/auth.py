@@ -20,7 +20,7 @@ _LINE = re.compile(rf"^(?:(?P<options>.*?)\s+)?(?P<kind>{_KIND})\s+(?P<key>[A-Za
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class PublicKey:
     """A line of authorized_keys."""
 
     kind: str
@@ -122,7 +122,7 @@ def manage(
 
 def _keys(
     machine: Reader, name: str, enc: str, comment: Value, source: Value, options: Value, saltenv: str
-) -> list[Key]:
+) -> list[PublicKey]:
     if not source:
         return [_key(name, enc, comment, options)]
     text = of_source(machine, source, saltenv, Template(variables={}), None).decode("utf-8", "replace")
@@ -130,7 +130,7 @@ def _keys(
     return [_key(line, enc, "", None) for line in lines]
 
 
-def _key(name: str, enc: str, comment: Value, options: Value) -> Key:
+def _key(name: str, enc: str, comment: Value, options: Value) -> PublicKey:
     key = parse(name.strip())
     listed = ",".join(str(one) for one in options) if isinstance(options, list) else str(options or "")
     if key is None:
@@ -139,21 +139,23 @@ def _key(name: str, enc: str, comment: Value, options: Value) -> Key:
         kind = enc if re.fullmatch(_KIND, enc) else f"ssh-{enc}"
         if not re.fullmatch(_KIND, kind):
             raise StateFailed(f"enc {enc} is no kind of key: write ssh-ed25519, ssh-rsa, ecdsa-sha2-nistp256, …")
-        key = Key(kind=kind, key=name.strip())
-    return Key(kind=key.kind, key=key.key, options=key.options or listed, comment=key.comment or str(comment or ""))
+        key = PublicKey(kind=kind, key=name.strip())
+    return PublicKey(
+        kind=key.kind, key=key.key, options=key.options or listed, comment=key.comment or str(comment or "")
+    )
 
 
-def parse(line: str) -> Key | None:
+def parse(line: str) -> PublicKey | None:
     """A line of authorized_keys; None when it is none."""
     found = None if line.lstrip().startswith("#") else _LINE.match(line.strip())
     if found is None:
         return None
-    return Key(
+    return PublicKey(
         kind=found["kind"], key=found["key"], options=found["options"] or "", comment=(found["comment"] or "").strip()
     )
 
 
-def _said(name: str, key: Key, source: Value) -> str:
+def _said(name: str, key: PublicKey, source: Value) -> str:
     return key.key if source else name
 
 

@@ -13,7 +13,7 @@ from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Valu
 from minion.providers import accounts
 from minion.providers.accounts import Group, User
 from minion.states.user.shadow import WORDS, Password
-from minion.states.user.wanted import GECOS, Wanted
+from minion.states.user.wanted import GECOS, WantedUser
 
 
 def present(
@@ -67,7 +67,7 @@ def present(
         enforced=bool(enforce_password),
         days={**days, "expire": expire or None},
     )
-    wanted = Wanted.checked(
+    wanted = WantedUser.checked(
         name,
         ids=(uid, gid),
         paths=(home, shell),
@@ -115,7 +115,7 @@ def _creation_options(createhome: bool, usergroup: bool | None, unique: bool, sy
 
 
 def _creation(
-    wanted: Wanted, secret: Password, known: Mapping[str, Group], missing: Sequence[str], options: Sequence[str]
+    wanted: WantedUser, secret: Password, known: Mapping[str, Group], missing: Sequence[str], options: Sequence[str]
 ) -> Plan:
     joined = [one for one in wanted.all_groups() if one in known]
 
@@ -144,7 +144,7 @@ def _with_the_user(_machine: Machine) -> None:
     """An attribute that a new user gets when it is made."""
 
 
-def _new_attributes(wanted: Wanted, joined: Sequence[str]) -> list[str]:
+def _new_attributes(wanted: WantedUser, joined: Sequence[str]) -> list[str]:
     options: list[str] = []
     for option, value in (
         ("--uid", wanted.uid),
@@ -159,7 +159,7 @@ def _new_attributes(wanted: Wanted, joined: Sequence[str]) -> list[str]:
     return options
 
 
-def _refuse_missing(machine: Reader, wanted: Wanted) -> None:
+def _refuse_missing(machine: Reader, wanted: WantedUser) -> None:
     """Groups are looked up when it comes to the act: under test, an earlier state may have been going to make them."""
     missing = [one for one in wanted.groups or () if accounts.group(machine, one) is None]
     if missing:
@@ -172,7 +172,7 @@ class _Update:
 
     machine: Reader
     found: User
-    wanted: Wanted
+    wanted: WantedUser
     secret: Password
     known: Mapping[str, Group]
     remove_groups: bool

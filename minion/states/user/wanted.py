@@ -1,4 +1,4 @@
-"""What `user.present` asks for: its arguments, checked, as `Wanted`.
+"""What `user.present` asks for: its arguments, checked, as `WantedUser`.
 
 Called by `minion.states.user.state`. It looks at no machine. Passwords are the business of `minion.states.user.shadow`.
 """
@@ -15,7 +15,7 @@ GECOS = ("fullname", "roomnumber", "workphone", "homephone", "other")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WantedUser:
     """The attributes of a user; None stands for what is left as it is."""
 
     name: str
@@ -37,7 +37,7 @@ class Wanted:
         paths: tuple[Value, Value],
         groups: tuple[Value, Value],
         gecos: tuple[Value, ...],
-    ) -> Wanted:
+    ) -> WantedUser:
         """From the arguments as an author wrote them: (uid, gid), (home, shell), (groups, optional_groups)."""
         accounts.check_name("user", name)
         return cls(

@@ -4,15 +4,15 @@ import pytest
 
 from controller.adapters.sdb import Profiles
 from controller.build.compile_ports import plugins_of, ports_of
-from controller.build.mine import Mines
+from controller.build.mine import MineStore
 from controller.build.runners import Runners
-from controller.sessions.sessions import Fleet, Link
+from controller.sessions.sessions import Session, Sessions
 from controller.store import Store
-from highstate.compile import Settings, compile_minion
+from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
 from highstate.ports import SourceFailed, question
 from highstate.types import Minion
-from wire.messages import MineEntry, Question
+from wire.messages import FactQuery, MineEntry
 
 WEB = Minion(id="web1", grains={"id": "web1", "role": "web"})
 DB = Minion(id="db1", grains={"id": "db1", "role": "db"})
@@ -98,11 +98,11 @@ def test_a_module_is_loaded_anew_when_its_file_changes(options, home):
 
 
 def test_they_are_part_of_a_compile(options):
-    settings = Settings(ext_pillar=({"inventory": ["x"]},), master_tops={"cobbled": {"env": "base"}})
+    settings = CompileOptions(ext_pillar=({"inventory": ["x"]},), master_tops={"cobbled": {"env": "base"}})
     tree = {"role-web.sls": b"x: {test.nop: [{name: {{ pillar.role }}}]}", "top.sls": b"{}"}
     done = compile_minion(MemoryFiles({"base": tree}), MemoryFiles({}), WEB, settings, None, ports_of(options))
     assert [chunk.name for chunk in done.lowstate] == ["web"], done.errors
-    broken = Settings(ext_pillar=({"broken": []},))
+    broken = CompileOptions(ext_pillar=({"broken": []},))
     done = compile_minion(MemoryFiles({"base": tree}), MemoryFiles({}), WEB, broken, None, ports_of(options))
     assert "does_not_exist" in str(done.errors[0])
 
@@ -110,19 +110,19 @@ def test_they_are_part_of_a_compile(options):
 @pytest.fixture
 def runners(tmp_path, options):
     with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
-        fleet = Fleet()
+        fleet = Sessions()
         for at, minion in enumerate((WEB, DB)):
             store.seen(minion.id, 1.0, grains=minion.grains)
             store.request_key(f"{at}" * 40, minion.id, 1.0)
             store.set_key_state(minion.id, "accepted", 1.0)
-        fleet.connect(Link(minion="web1", key="0" * 40, session="", grains={}, seen=1.0))
-        mines = Mines(store=store, pillar_of=lambda minion: {})
+        fleet.connect(Session(minion="web1", key="0" * 40, session="", grains={}, seen=1.0))
+        mines = MineStore(store=store, pillar_of=lambda minion: {})
         mines.put("web1", {"addr": MineEntry(value=1), "kept": MineEntry(value=2, allow="web*")})
         yield Runners(store=store, fleet=fleet, mines=mines, plugins=lambda: plugins_of(options), profiles=Profiles({}))
 
 
 def ask(runners, *args, **kwargs):
-    return runners.hear(Question(fun="saltutil.runner", asked=question(args, kwargs)), WEB)
+    return runners.hear(FactQuery(fun="saltutil.runner", asked=question(args, kwargs)), WEB)
 
 
 @pytest.mark.parametrize(

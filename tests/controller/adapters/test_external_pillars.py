@@ -8,7 +8,7 @@ import pytest
 
 from controller.adapters.external_pillars import CommandSource
 from controller.build.compile_ports import ports_of
-from highstate.compile import Settings, compile_minion
+from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
 from highstate.ports import SourceFailed
 from highstate.types import Minion
@@ -137,7 +137,7 @@ class TestFileTree:
 
 
 def test_a_compile_with_two_sources(site):
-    settings = Settings(ext_pillar=({"cmd_yaml": "echo 'a: {b: 1}'"}, {"http_json": {"url": f"{site}/%s"}}))
+    settings = CompileOptions(ext_pillar=({"cmd_yaml": "echo 'a: {b: 1}'"}, {"http_json": {"url": f"{site}/%s"}}))
     tree = MemoryFiles({"base": {"top.sls": b"base:\n  '*': [s]\n", "s.sls": b"{{ pillar.path }}: {test.nop: []}"}})
     done = compile_minion(tree, MemoryFiles({}), WEB, settings, None, ports_of({}))
     assert [chunk.id for chunk in done.lowstate] == ["/web1"]

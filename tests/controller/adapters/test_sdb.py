@@ -3,7 +3,7 @@
 import pytest
 
 from controller.adapters.sdb import Profiles
-from controller.config.settings import BadSettings, load_settings
+from controller.config.settings import BadControllerSettings, load_settings
 from highstate.ports import DecryptFailed, SecretFailed
 
 
@@ -81,5 +81,5 @@ def test_a_profile_is_an_option_of_any_name(tmp_path):
     (tmp_path / "controller").write_text("mine: {driver: env, keys: [A]}\n")
     assert load_settings(tmp_path).sdb == {"mine": {"driver": "env", "keys": ["A"]}}
     (tmp_path / "controller").write_text("mine: {drver: env}\n")
-    with pytest.raises(BadSettings):
+    with pytest.raises(BadControllerSettings):
         load_settings(tmp_path)

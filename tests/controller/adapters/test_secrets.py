@@ -10,9 +10,9 @@ import gnupg
 import pytest
 
 from controller.adapters.secrets import BadVault, Keyring, Vault, VaultSettings
-from highstate.compile import Settings, compile_minion
+from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
-from highstate.ports import DecryptFailed, Ports, SecretFailed
+from highstate.ports import CompilePorts, DecryptFailed, SecretFailed
 from highstate.types import Minion
 
 WEB = Minion(id="web1", grains={"id": "web1", "role": {"name": "web"}})
@@ -46,7 +46,7 @@ def test_pillar_is_decrypted_also_inside_nested_values(keys):
     states = MemoryFiles(
         {"base": {"top.sls": b"base:\n  '*': [s]\n", "s.sls": b"{{ pillar.db.passwords[0] }}: {test.nop: []}"}}
     )
-    done = compile_minion(states, tree, WEB, Settings(), None, Ports(decrypt=Keyring(folder)))
+    done = compile_minion(states, tree, WEB, CompileOptions(), None, CompilePorts(decrypt=Keyring(folder)))
     assert done.errors == ()
     assert done.pillar == {"db": {"passwords": ["ü-one", "plain"]}}
 

@@ -3,7 +3,7 @@
 import pytest
 
 from controller.build.compile_ports import ports_of
-from highstate.compile import Settings, compile_minion
+from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
 from highstate.types import Minion
 
@@ -14,7 +14,11 @@ def compiled(command, *, name="ext_nodes", **settings):
     trees = {"base": FILES, "qa": {"q.sls": "q: test.nop"}}
     files = MemoryFiles({env: {path: text.encode() for path, text in tree.items()} for env, tree in trees.items()})
     return compile_minion(
-        files, MemoryFiles({}), Minion(id="web1"), Settings(master_tops={name: command}, **settings), ports=ports_of({})
+        files,
+        MemoryFiles({}),
+        Minion(id="web1"),
+        CompileOptions(master_tops={name: command}, **settings),
+        ports=ports_of({}),
     )
 
 

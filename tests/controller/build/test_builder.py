@@ -13,13 +13,13 @@ from typing import ClassVar
 import pytest
 
 from controller.build.builder import Builder
-from controller.build.compile_worker import Request
-from controller.build.compile_pool import ProcessCompiler
-from controller.sessions.sessions import Fleet
-from controller.build.fact_queries import LiveFacts
-from controller.observe.redactor import Masks
+from controller.build.compile_worker import CompileRequest
+from controller.build.compile_pool import CompilePool
+from controller.sessions.sessions import Sessions
+from controller.build.fact_queries import FactQueries
+from controller.observe.redactor import Redactor
 from controller.observe.metrics import Metrics
-from controller.build.mine import Mines
+from controller.build.mine import MineStore
 from controller.store import Store
 from gitfs.source import Revision
 from highstate.files import MemoryFiles
@@ -38,24 +38,24 @@ def revision(digest: str) -> Revision:
     return Revision(id=digest, digest=digest, remotes={})
 
 
-def request(minions=MINIONS, **changed: str) -> Request:
+def request(minions=MINIONS, **changed: str) -> CompileRequest:
     texts = {**STATES, **changed}
     tree = MemoryFiles({"base": {path: text.encode() for path, text in texts.items()}})
-    return Request(files=tree, pillar=MemoryFiles({}), minions=minions)
+    return CompileRequest(files=tree, pillar=MemoryFiles({}), minions=minions)
 
 
 @pytest.fixture
 def rig(tmp_path):
     woken: list[str] = []
     clock = SimpleNamespace(now=1.0)
-    compiler = ProcessCompiler()
+    compiler = CompilePool()
     with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
         for minion in MINIONS:
             store.seen(minion.id, 1.0, grains=minion.grains)
         metrics = Metrics(lambda: 1.0)
-        facts = LiveFacts(
+        facts = FactQueries(
             store=store,
-            fleet=Fleet(),
+            fleet=Sessions(),
             server=None,  # nobody is connected
             metrics=metrics,
             clock=lambda: 1.0,
@@ -71,8 +71,8 @@ def rig(tmp_path):
             wake=woken.extend,
             refresh_seconds=600.0,
             facts=facts,
-            mines=Mines(store=store, pillar_of=lambda minion: {}),
-            masks=Masks(store, "key"),
+            mines=MineStore(store=store, pillar_of=lambda minion: {}),
+            masks=Redactor(store, "key"),
         )
         yield SimpleNamespace(builder=builder, store=store, woken=woken, metrics=metrics, clock=clock)
         compiler.close()

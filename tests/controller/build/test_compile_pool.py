@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from controller.build.compile_worker import Request
-from controller.build.compile_pool import ProcessCompiler
+from controller.build.compile_worker import CompileRequest
+from controller.build.compile_pool import CompilePool
 from highstate.files import MemoryFiles
 from highstate.types import Minion
 
@@ -21,7 +21,7 @@ def tree(app, **more):
 
 def request(app, ids=("a", "b", "c"), pillar=""):
     pillar_tree = MemoryFiles({"base": {"top.sls": b"base: {'*': [p]}", "p.sls": pillar.encode()}})
-    return Request(
+    return CompileRequest(
         files=tree(app),
         pillar=pillar_tree,
         minions=tuple(Minion(id=each, grains={"id": each}) for each in ids),
@@ -31,7 +31,7 @@ def request(app, ids=("a", "b", "c"), pillar=""):
 
 @pytest.fixture(params=[1, 2])
 def compiler(request):
-    compiler = ProcessCompiler(workers=request.param, timeout=30.0)
+    compiler = CompilePool(workers=request.param, timeout=30.0)
     yield compiler
     compiler.close()
 
@@ -68,7 +68,7 @@ def run():
         pass
     return {"x": {"test.nop": []}}
 """
-    compiler = ProcessCompiler(workers=1, timeout=3.0)
+    compiler = CompilePool(workers=1, timeout=3.0)
     try:
         answers = await compiler.compile(request(endless))
         assert [answer.ok for answer in answers] == [True, False, True]
@@ -96,7 +96,7 @@ async def test_a_set_gives_the_same_document_in_each_process():
     app = "x: {test.nop: [{all: !!set {alpha, beta, gamma, delta, epsilon, zeta, eta, theta}}]}"
     digests = set()
     for _ in range(3):
-        compiler = ProcessCompiler(workers=1, timeout=30.0)
+        compiler = CompilePool(workers=1, timeout=30.0)
         [answer] = await compiler.compile(request(app, ids=("a",)))
         digests.add(answer.digest)
         compiler.close()

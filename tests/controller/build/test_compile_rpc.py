@@ -14,17 +14,17 @@ import msgspec
 import pytest
 
 from controller.build.compile_ports import ports_of
-from controller.build.sandbox_policy import walls_of
-from controller.build.compile_worker import Request
-from controller.build.compile_pool import ProcessCompiler
-from controller.build.sandbox import Walls
-from controller.build.compile_rpc import Broker, PortCall, ports_over
-from controller.config.settings import Settings
+from controller.build.sandbox_policy import sandbox_policy_of
+from controller.build.compile_worker import CompileRequest
+from controller.build.compile_pool import CompilePool
+from controller.build.sandbox import SandboxPolicy
+from controller.build.compile_rpc import RpcServer, PortCall, ports_over
+from controller.config.settings import ControllerSettings
 from gitfs.tree.directory import scan
 from gitfs.tree.snapshot import Snapshot
 from highstate.files import MemoryFiles
 from highstate.types import Minion
-from highstate.ports import DecryptFailed, Ports, SecretFailed, SourceFailed
+from highstate.ports import DecryptFailed, CompilePorts, SecretFailed, SourceFailed
 
 WEB = Minion(id="web1", grains={"id": "web1"})
 PASSWORD = "correct horse"
@@ -55,7 +55,7 @@ def _site():
 
 def _request(app, pillar="{}", more_sls="", **more):
     states = {"top.sls": b"base: {'*': [app]}", "app.sls": app.encode(), "more.sls": more_sls.encode()}
-    return Request(
+    return CompileRequest(
         files=MemoryFiles({"base": states}),
         pillar=MemoryFiles({"base": {"top.sls": b"base: {'*': [p]}", "p.sls": pillar.encode()}}),
         minions=(WEB,),
@@ -63,8 +63,8 @@ def _request(app, pillar="{}", more_sls="", **more):
     )
 
 
-async def _compiled(request, walls=Walls()):  # noqa: B008  (frozen)
-    with closing(ProcessCompiler(walls=walls, timeout=30.0)) as compiler:
+async def _compiled(request, walls=SandboxPolicy()):  # noqa: B008  (frozen)
+    with closing(CompilePool(walls=walls, timeout=30.0)) as compiler:
         (answer,) = await compiler.compile(request)
     return answer
 
@@ -170,7 +170,7 @@ def walled():
 
 
 async def test_who_breaks_out_of_the_sandbox_finds_nothing(walled, tmp_path):
-    found = await _looked(tmp_path, walls_of(Settings(cachedir=tmp_path / "cache")))
+    found = await _looked(tmp_path, sandbox_policy_of(ControllerSettings(cachedir=tmp_path / "cache")))
     assert found == {
         "key": "PermissionError",
         "passwd": "PermissionError",
@@ -184,26 +184,26 @@ async def test_who_breaks_out_of_the_sandbox_finds_nothing(walled, tmp_path):
 
 async def test_it_is_said_how_more_is_granted(walled, tmp_path):
     app = "#!py\ndef run():\n    return open('/etc/passwd').read()\n"
-    answer = await _compiled(_request(app), walls_of(Settings(cachedir=tmp_path)))
+    answer = await _compiled(_request(app), sandbox_policy_of(ControllerSettings(cachedir=tmp_path)))
     assert "/etc/passwd" in answer.errors[0].message
     assert "compile_grants" in answer.errors[0].hint
 
 
 async def test_what_is_granted_is_let_through(walled, tmp_path):
     grants = ("network", "programs", str(tmp_path))
-    found = await _looked(tmp_path, walls_of(Settings(cachedir=tmp_path / "cache", compile_grants=grants)))
+    found = await _looked(tmp_path, sandbox_policy_of(ControllerSettings(cachedir=tmp_path / "cache", compile_grants=grants)))
     assert found["key"] == "'secret key'"
     assert "CompletedProcess" in found["program"]
     assert "socket" in found["net"]
     assert found["write"] == found["passwd"] == "PermissionError"
-    assert walls_of(Settings(compile_confinement=False)) is None
+    assert sandbox_policy_of(ControllerSettings(compile_confinement=False)) is None
     assert "root" in (await _looked(tmp_path, None))["passwd"]
 
 
 async def test_a_folder_that_is_swapped_is_read_on(walled, tmp_path):
     root = tmp_path / "salt"
-    settings = Settings(cachedir=tmp_path / "cache", git={"file_roots": {"base": [str(root)]}})
-    with closing(ProcessCompiler(walls=walls_of(settings))) as compiler:
+    settings = ControllerSettings(cachedir=tmp_path / "cache", git={"file_roots": {"base": [str(root)]}})
+    with closing(CompilePool(walls=sandbox_policy_of(settings))) as compiler:
         for name in ("one", "two"):
             new = tmp_path / "new"
             new.mkdir()
@@ -212,7 +212,7 @@ async def test_a_folder_that_is_swapped_is_read_on(walled, tmp_path):
             if root.exists():
                 root.rename(tmp_path / "old")
             new.rename(root)
-            request = Request(
+            request = CompileRequest(
                 files=Snapshot(environments={"base": (scan(root),)}),
                 pillar=MemoryFiles({"base": {}}),
                 minions=(WEB,),
@@ -242,7 +242,7 @@ class TestABroker:
 
     def broker(self):
         language = {"ext_pillar": ({"cmd_json": "echo '{}'"}, {"git": ["main x"]}, "odd")}
-        return Broker(ports_of({}), language, [WEB])
+        return RpcServer(ports_of({}), language, [WEB])
 
     def test_entries_are_numbered_and_others_left(self):
         assert self.broker().sealed["ext_pillar"] == ({"cmd_json": 0}, {"git": ["main x"]}, "odd")
@@ -276,8 +276,8 @@ class TestABroker:
             def pillar(self, minion, pillar, arguments):
                 raise RuntimeError(PASSWORD)
 
-        ports = Ports(pillar_sources={"hangs": Hangs(), "breaks": Breaks()})
-        broker = Broker(ports, {"ext_pillar": ({"hangs": 1}, {"breaks": 2})}, [WEB])
+        ports = CompilePorts(pillar_sources={"hangs": Hangs(), "breaks": Breaks()})
+        broker = RpcServer(ports, {"ext_pillar": ({"hangs": 1}, {"breaks": 2})}, [WEB])
         call = PortCall(port="pillar", minion_id="web1", text="{}", entry=0)
         assert "no answer within" in broker.answer(call, within=0.05).error
         said = broker.answer(msgspec.structs.replace(call, entry=1)).error

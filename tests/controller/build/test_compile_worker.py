@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from controller.build.compile_worker import Kept, Request, answer
+from controller.build.compile_worker import Kept, CompileRequest, answer
 from highstate.files import MemoryFiles
 from highstate.types import Minion
-from wire.messages import FactAnswer, Question
+from wire.messages import FactAnswer, FactQuery
 
 TREE = MemoryFiles(
     {
@@ -20,8 +20,8 @@ TREE = MemoryFiles(
 MINIONS = tuple(Minion(id=f"web{number}", grains={"own": number}) for number in range(5))
 
 
-def request(**fields) -> Request:
-    return Request(**{"files": TREE, "pillar": MemoryFiles({}), "minions": MINIONS, **fields})
+def request(**fields) -> CompileRequest:
+    return CompileRequest(**{"files": TREE, "pillar": MemoryFiles({}), "minions": MINIONS, **fields})
 
 
 def spoil(kept: Kept) -> None:
@@ -55,7 +55,7 @@ def test_who_stands_on_more_than_trees_is_not_checked():
     tree = MemoryFiles(
         {"base": {"top.sls": b"base: {'*': [w]}", "w.sls": b"w{{ salt['cmd.which']('sh') }}: {test.nop: []}"}}
     )
-    asked = Question(fun="cmd.which", asked='[["sh"], {}]')
+    asked = FactQuery(fun="cmd.which", asked='[["sh"], {}]')
     facts = {minion.id: {asked: FactAnswer(value="/bin/sh")} for minion in MINIONS[:1]}
     found = list(answer(request(files=tree, facts=facts, check_rate=1.0), Kept()))
     assert [each.ok for each in found] == [True, False, False, False, False]

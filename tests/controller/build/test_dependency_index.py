@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.build.compile_worker import CompiledMinion, Kept, Request, answer
-from controller.build.compile_pool import ProcessCompiler
+from controller.build.compile_worker import CompiledMinion, Kept, CompileRequest, answer
+from controller.build.compile_pool import CompilePool
 from controller.build.dependency_index import Footprints
 from highstate.files import MemoryFiles
 from highstate.types import Minion
-from highstate.compile import Settings, compile_minion
+from highstate.compile import CompileOptions, compile_minion
 from highstate.desired import desired_of
 
 STATES = {
@@ -35,7 +35,7 @@ def files(tree: dict[str, str], **changed: str) -> MemoryFiles:
 
 
 def answers(kept: Kept, states: MemoryFiles, pillar: MemoryFiles) -> list[CompiledMinion]:
-    return list(answer(Request(files=states, pillar=pillar, minions=tuple(MINIONS.values())), kept))
+    return list(answer(CompileRequest(files=states, pillar=pillar, minions=tuple(MINIONS.values())), kept))
 
 
 @pytest.fixture
@@ -64,8 +64,8 @@ def test_whom_a_push_concerns(footprints, states, pillar, concerned):
     assert found == concerned
     for name, minion in MINIONS.items():
         if name not in found:
-            before = compile_minion(files(STATES), files(PILLAR), minion, Settings())
-            assert desired_of(compile_minion(*trees, minion, Settings())) == desired_of(before)
+            before = compile_minion(files(STATES), files(PILLAR), minion, CompileOptions())
+            assert desired_of(compile_minion(*trees, minion, CompileOptions())) == desired_of(before)
 
 
 def test_who_is_not_known_or_was_made_otherwise_is_concerned(footprints):
@@ -85,22 +85,22 @@ def test_what_is_compiled_anew_stands_on_the_new_trees(footprints):
 
 def test_a_document_packed_by_class_is_the_document_packed_at_once():
     drift = {"interval": 5.0, "splay": 1.0}
-    request = Request(files=files(STATES), pillar=files(PILLAR), minions=tuple(MINIONS.values()), drift=drift)
+    request = CompileRequest(files=files(STATES), pillar=files(PILLAR), minions=tuple(MINIONS.values()), drift=drift)
     kept = Kept()
     for each in [*answer(request, kept), *answer(request, kept)]:
-        fresh = compile_minion(request.files, request.pillar, MINIONS[each.minion_id], Settings())
+        fresh = compile_minion(request.files, request.pillar, MINIONS[each.minion_id], CompileOptions())
         assert each.document == msgspec.msgpack.encode(desired_of(fresh, drift=drift).as_document())
 
 
 async def test_workers_stream_answers_and_hold_back_what_is_held():
-    compiler = ProcessCompiler(workers=2)
+    compiler = CompilePool(workers=2)
     try:
-        request = Request(files=files(STATES), pillar=files(PILLAR), minions=tuple(MINIONS.values()))
+        request = CompileRequest(files=files(STATES), pillar=files(PILLAR), minions=tuple(MINIONS.values()))
         found = {each.minion_id: each async for batch in compiler.stream(request) for each in batch}
         assert found.keys() == MINIONS.keys()
         assert [each.minion_id for each in await compiler.compile(request)] == list(MINIONS)
         held = {name: each.digest for name, each in found.items() if name != "db1"}
-        request = Request(files=request.files, pillar=request.pillar, minions=request.minions, held=held)
+        request = CompileRequest(files=request.files, pillar=request.pillar, minions=request.minions, held=held)
         again = await compiler.compile(request)
         assert [each.minion_id for each in again if each.document] == ["db1"]
         assert {each.minion_id: each.digest for each in again} == {name: each.digest for name, each in found.items()}
@@ -109,10 +109,10 @@ async def test_workers_stream_answers_and_hold_back_what_is_held():
 
 
 async def test_who_stops_listening_stops_nobody():
-    compiler = ProcessCompiler(workers=1)
+    compiler = CompilePool(workers=1)
     minions = tuple(Minion(id=f"web{number}", grains={"id": f"web{number}"}) for number in range(400))
     pillar = files(PILLAR, **{f"hosts/{each.id}.sls": "own: 1\n" for each in minions})
-    request = Request(files=files(STATES), pillar=pillar, minions=minions)
+    request = CompileRequest(files=files(STATES), pillar=pillar, minions=minions)
     try:
         stream = compiler.stream(request)
         await anext(stream)
@@ -175,10 +175,10 @@ def test_after_random_edits_documents_are_those_of_a_full_compile(edits):
         trees = {"files": edited(POOL, states), "pillar": edited(PILLAR_POOL, pillars)}
         concerned = footprints.affected(trees["files"], trees["pillar"], MINIONS, "")
         asked = tuple(minion for name, minion in MINIONS.items() if name in concerned)
-        found = list(answer(Request(**trees, minions=asked), kept))
+        found = list(answer(CompileRequest(**trees, minions=asked), kept))
         footprints.note(found, "")
         documents |= {each.minion_id: (each.digest, each.errors) for each in found}
-        fresh = answer(Request(**trees, minions=tuple(MINIONS.values())), Kept())
+        fresh = answer(CompileRequest(**trees, minions=tuple(MINIONS.values())), Kept())
         assert documents == {each.minion_id: (each.digest, each.errors) for each in fresh}
 
 
@@ -188,5 +188,5 @@ def test_who_stands_on_an_external_pillar_is_concerned_by_every_push(tmp_path):
     language = {"ext_pillar": ({"file_tree": {"root_dir": str(tmp_path)}},)}
     trees = {"files": files(STATES), "pillar": files(PILLAR)}
     footprints = Footprints()
-    footprints.note(answer(Request(**trees, minions=tuple(MINIONS.values()), language=language), Kept()), "")
+    footprints.note(answer(CompileRequest(**trees, minions=tuple(MINIONS.values()), language=language), Kept()), "")
     assert footprints.affected(trees["files"], trees["pillar"], MINIONS, "") == set(MINIONS)

@@ -2,12 +2,12 @@
 
 import pytest
 
-from controller.sessions.sessions import Keyring
-from controller.build.mine import MOST_FUNCTIONS, MineRefused, Mines
+from controller.sessions.sessions import KeyRegistry
+from controller.build.mine import MOST_FUNCTIONS, MineRefused, MineStore
 from controller.store import Store
 from highstate.types import Minion
 from highstate.ports import question
-from wire.messages import FactAnswer, MineEntry, Question
+from wire.messages import FactAnswer, MineEntry, FactQuery
 
 GRAINS = {"web1": {"role": "web"}, "web2": {"role": "web"}, "db1": {"role": "db"}}
 PILLAR = {"web1": {"tier": "gold"}, "web2": {"tier": "tin"}}
@@ -26,14 +26,14 @@ def store(tmp_path):
 
 @pytest.fixture
 def mines(store):
-    mines = Mines(store=store, pillar_of=lambda minion: PILLAR.get(minion, {}), nodegroups={"webs": "web*"})
+    mines = MineStore(store=store, pillar_of=lambda minion: PILLAR.get(minion, {}), nodegroups={"webs": "web*"})
     for minion in GRAINS:
         mines.put(minion, {"addr": MineEntry(value=[minion]), "os": MineEntry(value={"n": 1})})
     return mines
 
 
 def asked(*args, **kwargs):
-    return Question(fun="mine.get", asked=question(args, kwargs))
+    return FactQuery(fun="mine.get", asked=question(args, kwargs))
 
 
 def get(mines, *args, asker="db1", **kwargs):
@@ -79,7 +79,7 @@ def test_who_may_have_it_is_said_by_whose_it_is(mines):
 
 
 def test_a_key_that_is_not_accepted_any_more_counts_for_nothing(mines, store):
-    keyring = Keyring()
+    keyring = KeyRegistry()
     mines.keys_version = lambda: keyring.version
     assert "web1" in get(mines, "*", "addr")
     store.set_key_state("web1", "rejected", 2.0)

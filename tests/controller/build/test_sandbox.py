@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.build.sandbox import Unconfined, Walls, confine
+from controller.build.sandbox import Unconfined, SandboxPolicy, confine
 
 _TRY = """
 import json, os, socket, subprocess, sys, urllib.request
@@ -26,7 +26,7 @@ else:
 """
 
 
-def _inside(walls: Walls, deed: str) -> str:
+def _inside(walls: SandboxPolicy, deed: str) -> str:
     import msgspec
 
     command = [sys.executable, "-P", "-c", _TRY.format(deed=deed), msgspec.json.encode(walls).decode()]
@@ -51,7 +51,7 @@ def test_what_is_not_granted_can_not_be_read(tmp_path: Path) -> None:
     tree.mkdir()
     (tree / "top.sls").write_text("base: {}")
     (tree / "out").symlink_to(key)
-    walls = Walls(readable=(str(tree), str(tmp_path / "not-there")))
+    walls = SandboxPolicy(readable=(str(tree), str(tmp_path / "not-there")))
     assert _inside(walls, f"open({str(tree / 'top.sls')!r}).read()") == "done"
     assert _inside(walls, f"open({str(key)!r}).read()") == "PermissionError"
     assert _inside(walls, f"open({str(tree / 'out')!r}).read()") == "PermissionError"
@@ -65,7 +65,7 @@ def test_nothing_is_written_but_where_it_is_granted(tmp_path: Path) -> None:
     own, other = tmp_path / "own", tmp_path / "other"
     own.mkdir()
     other.mkdir()
-    walls = Walls(readable=(str(other),), writable=(str(own),))
+    walls = SandboxPolicy(readable=(str(other),), writable=(str(own),))
     assert _inside(walls, f"open({str(own / 'a')!r}, 'w').write('x'); os.unlink({str(own / 'a')!r})") == "done"
     assert _inside(walls, f"open({str(other / 'a')!r}, 'w')") == "PermissionError"
     assert _inside(walls, f"os.rename({str(own)!r}, {str(other / 'own')!r})") in ("PermissionError", "OSError")
@@ -73,12 +73,12 @@ def test_nothing_is_written_but_where_it_is_granted(tmp_path: Path) -> None:
 
 
 def test_modules_of_python_can_be_loaded_and_programs_not_run() -> None:
-    assert _inside(Walls(), "import httpx, gnupg, hvac, sqlite3, mako.template") == "done"
-    assert _inside(Walls(), "subprocess.run(['/bin/true'])") == "PermissionError"
-    assert _inside(Walls(), "os.execv('/bin/true', ['true'])") == "PermissionError"
-    assert _inside(Walls(programs=True), "subprocess.run(['/bin/true'], check=True)") == "done"
+    assert _inside(SandboxPolicy(), "import httpx, gnupg, hvac, sqlite3, mako.template") == "done"
+    assert _inside(SandboxPolicy(), "subprocess.run(['/bin/true'])") == "PermissionError"
+    assert _inside(SandboxPolicy(), "os.execv('/bin/true', ['true'])") == "PermissionError"
+    assert _inside(SandboxPolicy(programs=True), "subprocess.run(['/bin/true'], check=True)") == "done"
     assert (
-        _inside(Walls(programs=True), "subprocess.run(['/bin/cat', '/etc/shadow'], check=True)") == "CalledProcessError"
+        _inside(SandboxPolicy(programs=True), "subprocess.run(['/bin/cat', '/etc/shadow'], check=True)") == "CalledProcessError"
     )
 
 
@@ -87,7 +87,7 @@ def test_the_controllers_socket_is_out_of_reach(tmp_path: Path) -> None:
         server.bind(str(tmp_path / "controller.sock"))
         server.listen()
         deed = f"socket.socket(socket.AF_UNIX).connect({str(tmp_path / 'controller.sock')!r})"
-        for walls in (Walls(), Walls(network=True), Walls(readable=(str(tmp_path),), writable=(str(tmp_path),))):
+        for walls in (SandboxPolicy(), SandboxPolicy(network=True), SandboxPolicy(readable=(str(tmp_path),), writable=(str(tmp_path),))):
             assert _inside(walls, deed) == "PermissionError"
 
 
@@ -96,20 +96,20 @@ def test_the_network_is_reached_only_when_it_is_granted() -> None:
         server.bind(("127.0.0.1", 0))
         server.listen()
         deed = f"socket.create_connection(('127.0.0.1', {server.getsockname()[1]}))"
-        assert _inside(Walls(), deed) == "PermissionError"
-        assert _inside(Walls(programs=True), deed) == "PermissionError"
-        assert _inside(Walls(network=True), deed) == "done"
-    assert _inside(Walls(), "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)") == "PermissionError"
-    assert _inside(Walls(network=True), "socket.getaddrinfo('localhost', 80)") == "done"
+        assert _inside(SandboxPolicy(), deed) == "PermissionError"
+        assert _inside(SandboxPolicy(programs=True), deed) == "PermissionError"
+        assert _inside(SandboxPolicy(network=True), deed) == "done"
+    assert _inside(SandboxPolicy(), "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)") == "PermissionError"
+    assert _inside(SandboxPolicy(network=True), "socket.getaddrinfo('localhost', 80)") == "done"
 
 
 def test_other_processes_are_left_alone() -> None:
     # Signals stay among the confined since version 6 of the interface; the parent is the one who must live.
-    assert _inside(Walls(), "os.kill(os.getppid(), 0)") in ("PermissionError", "done")
-    assert _inside(Walls(), "os.kill(os.getpid(), 0)") == "done"
+    assert _inside(SandboxPolicy(), "os.kill(os.getppid(), 0)") in ("PermissionError", "done")
+    assert _inside(SandboxPolicy(), "os.kill(os.getpid(), 0)") == "done"
 
 
 def test_it_is_said_where_there_is_no_landlock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "freebsd14")
     with pytest.raises(Unconfined, match="Linux"):
-        confine(Walls())
+        confine(SandboxPolicy())

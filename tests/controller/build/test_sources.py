@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import git_servers
 import pytest
 
-from controller.config.settings import Settings
+from controller.config.settings import ControllerSettings
 from controller.build.sources import open_source
 from gitfs.errors import FetchFailed
 
@@ -67,7 +67,7 @@ def served(tmp_path):
 
 def settings(tmp_path, url, password, **options):
     remote = {url: [{"name": "far"}, {"user": git_servers.USER}, {"password": password}, {"insecure_auth": True}]}
-    return Settings(cachedir=tmp_path / "cache", git={"gitfs_remotes": [remote]}, **options)
+    return ControllerSettings(cachedir=tmp_path / "cache", git={"gitfs_remotes": [remote]}, **options)
 
 
 def test_a_password_in_a_vault_is_asked_for_at_each_fetch(tmp_path, served, vault):

@@ -6,16 +6,16 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from controller.build.compile_worker import Request
-from controller.build.compile_pool import ProcessCompiler
-from controller.build.sandbox import Walls
+from controller.build.compile_worker import CompileRequest
+from controller.build.compile_pool import CompilePool
+from controller.build.sandbox import SandboxPolicy
 from controller.build.recorded_facts import Heard
 from controller.offline.cases import parse_case
 from controller.offline.linting import LintJob, lint
 from controller.offline.show import answer_case
 from highstate.files import MemoryFiles
 from highstate.types import Minion
-from highstate.compile import Settings
+from highstate.compile import CompileOptions
 from highstate.lint import Sample
 from wire.messages import FactAnswer
 
@@ -39,7 +39,7 @@ REACH = {
 
 def request(*changed, ids=("web1", "db1"), **more):
     merged = {path: text.encode() for tree in (STATES, *changed) for path, text in tree.items()}
-    return Request(
+    return CompileRequest(
         files=MemoryFiles({"base": merged}),
         pillar=MemoryFiles({}),
         minions=tuple(Minion(id=each, grains={"id": each}) for each in ids),
@@ -49,7 +49,7 @@ def request(*changed, ids=("web1", "db1"), **more):
 
 @pytest.fixture
 def compiler():
-    with closing(ProcessCompiler(walls=Walls(), timeout=30.0)) as compiler:
+    with closing(CompilePool(walls=SandboxPolicy(), timeout=30.0)) as compiler:
         yield compiler
 
 
@@ -94,7 +94,7 @@ async def test_what_is_switched_off_is_not_even_loaded(compiler, tmp_path):
     evil = f"open({str(marker)!r}, 'w').write('ran')\n"
     everywhere = {path: evil for path in STATES if path.startswith("_")}
     asked = replace(request(everywhere), language={**LANGUAGE, "opts": {"allow_py_renderer": False}})
-    with closing(ProcessCompiler(timeout=30.0)) as free:  # no walls: only what is not run leaves no marker
+    with closing(CompilePool(timeout=30.0)) as free:  # no walls: only what is not run leaves no marker
         for answer in await free.compile(asked):
             assert not answer.ok
             assert "allow_py_renderer" in str(answer.errors[0])
@@ -125,7 +125,7 @@ def test_offline_tools_take_those_of_ones_own_tree(folder):
     [problem] = answer_case(parse_case(data)[0]).errors
     assert "does_not_exist" in problem.message
     samples = (Sample(name="one", grains={}),)
-    job = LintJob(file_roots={"base": [str(folder)]}, pillar_roots={}, samples=samples, settings=Settings())
+    job = LintJob(file_roots={"base": [str(folder)]}, pillar_roots={}, samples=samples, settings=CompileOptions())
     assert "does_not_exist" in next(one.message for one in lint(job, timeout=30.0) if one.file == "app.sls")
     (folder / "_renderers/mine.py").write_text(STATES["_renderers/mine.py"])
     assert [one for one in lint(job, timeout=30.0) if one.file == "app.sls"] == []

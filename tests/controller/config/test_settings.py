@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from controller.config.settings import BadSettings, Settings, check_git, load_settings
-from highstate.compile import Settings as Language
+from controller.config.settings import BadControllerSettings, ControllerSettings, check_git, load_settings
+from highstate.compile import CompileOptions
 
 
 @pytest.fixture
@@ -23,14 +23,14 @@ def write(tmp_path):
 
 
 def faults_of(folder: Path) -> list[str]:
-    with pytest.raises(BadSettings) as raised:
+    with pytest.raises(BadControllerSettings) as raised:
         load_settings(folder)
     return [str(fault).removeprefix(f"{folder}/") for fault in raised.value.faults]
 
 
 def test_without_files_there_are_defaults(tmp_path):
     settings = load_settings(tmp_path / "none")
-    assert settings == Settings(
+    assert settings == ControllerSettings(
         config_dir=tmp_path / "none",
         ports={"gpg_keydir": str(tmp_path / "none/gpgkeys")},
         language={"state_top_saltenv": "base"},
@@ -131,7 +131,7 @@ def test_the_language_takes_what_is_handed_on(write):
         "top_file_merging_strategy: same\nenv_order: [base, dev]\nstate_top: t.sls\nstate_auto_order: False\n"
         "pillar_source_merging_strategy: none\npillar_merge_lists: true\njinja_env: {trim_blocks: true}\n"
     )
-    language = Language(**load_settings(write(text)).language)
+    language = CompileOptions(**load_settings(write(text)).language)
     assert language.env_order == ("base", "dev")
     assert language.pillar_source_merging_strategy == "none"
 
@@ -153,7 +153,7 @@ def test_git_options_are_handed_on_and_checked(write):
 )
 def test_what_gitfs_cannot_use_names_file_and_line(write, text):
     folder = write(f"http_port: 1\n{text}")
-    with pytest.raises(BadSettings) as raised:
+    with pytest.raises(BadControllerSettings) as raised:
         check_git(load_settings(folder))
     assert str(raised.value).startswith(f"{folder}/controller:2: ")
 
@@ -182,6 +182,6 @@ nodegroups: {webs: 'web*'}
 
 def test_a_bad_vault_is_told_without_its_token(tmp_path):
     (tmp_path / "controller").write_text("vault: {auth: {token: hidden}}\n")
-    with pytest.raises(BadSettings, match="a vault that can be used") as caught:
+    with pytest.raises(BadControllerSettings, match="a vault that can be used") as caught:
         load_settings(tmp_path)
     assert "hidden" not in str(caught.value)

@@ -3,7 +3,7 @@
 import pytest
 
 from controller.build.compile_worker import CompiledMinion
-from controller.observe.redactor import Masks
+from controller.observe.redactor import Redactor
 from controller.store import Store
 from controller.store.secrets import MOST
 from highstate.types import Pos, Problem, Stage
@@ -21,20 +21,20 @@ def store(tmp_path):
 
 
 def test_secrets_of_earlier_documents_are_remembered(store):
-    masks = Masks(store, "key")
+    masks = Redactor(store, "key")
     masks.learn({"web1": [OLD], "web2": []})
     first = masks.of("web1").text(f"{OLD} {NEW}")
     masks.learn({"web1": [NEW]})
     assert masks.of("web1").text(OLD) == first.split(" b")[0]
     assert NEW not in masks.of("web1").text(NEW)
     assert masks.of("web2").text(OLD) == OLD
-    later = Masks(store, "key")
+    later = Redactor(store, "key")
     assert later.of("web1").text(f"{OLD} {NEW}") == masks.of("web1").text(f"{OLD} {NEW}")
-    assert Masks(store, "other").of("web1").text(OLD) != later.of("web1").text(OLD)
+    assert Redactor(store, "other").of("web1").text(OLD) != later.of("web1").text(OLD)
 
 
 def test_those_of_a_preview_leave_nothing_in_the_store(store):
-    masks = Masks(store, "key")
+    masks = Redactor(store, "key")
     masks.lend("web1", [NEW])
     masks.lend("web1", [OLD])
     shown = masks.of("web1").text(f"{OLD} {NEW}")
@@ -55,7 +55,7 @@ def test_the_store_keeps_a_bounded_number_and_forgets_with_the_minion(store):
 
 
 def test_all_of_a_result_is_masked(store):
-    masks = Masks(store, "key")
+    masks = Redactor(store, "key")
     masks.learn({"web1": [OLD]})
     states = {
         f"cmd_|-x_|-echo {OLD}_|-run": {"changes": {"stdout": [OLD.encode(), OLD]}, "comment": OLD, "result": True}
@@ -81,7 +81,7 @@ def test_all_of_a_result_is_masked(store):
 
 
 def test_errors_are_masked_with_what_they_show(store):
-    masks = Masks(store, "key")
+    masks = Redactor(store, "key")
     masks.learn({"web1": [OLD]})
     problem = Problem(
         message=f"no {OLD}", pos=Pos(file="a.sls", stage=Stage.RENDER), excerpt=f"  | {OLD}", hint=f"near {OLD}"

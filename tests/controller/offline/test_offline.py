@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from controller.offline import BadCase, Isolated, Lost, parse_case, run_batch
 from controller.offline import batch as batches
-from controller.offline.trees import BadTree, GitTree, environment_of
+from controller.offline.trees import GitTree, TreeUnavailable, environment_of
 
 ENDLESS = "#!py\nimport time\n\ndef run():\n    time.sleep(600)\n"
 
@@ -191,7 +191,7 @@ def test_git_trees_by_name():
     assert GitTree.parse("qa=/srv/repo@feature/x").saltenv == "qa"
     assert environment_of("https://example.org/?a=b") == ("base", "https://example.org/?a=b")
     for bad in ("", "repo", "repo@", "@main"):
-        with pytest.raises(BadTree):
+        with pytest.raises(TreeUnavailable):
             GitTree.parse(bad)
 
 

@@ -7,18 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.reconcile.decision import (
-    Abandon,
     Apply,
     Drift,
     Health,
     LastRun,
-    Offer,
+    ObservedState,
     OpenRun,
     Remediate,
+    RequeueAfter,
     Resend,
+    SendDesired,
     Sync,
-    View,
-    WakeAt,
+    TimeOutRun,
     backoff,
     health_of,
     reconcile,
@@ -29,7 +29,9 @@ from controller.reconcile.policy import DriftPolicy, Policy
 NOW = 1000.0
 AUTO = Policy()
 REMEDIATE = Policy(drift=DriftPolicy(mode="remediate"))
-SYNCED = View(connected=True, paused=False, broken=False, generation=2, desired="b", held="b", offered=0, applied="b")
+SYNCED = ObservedState(
+    connected=True, paused=False, broken=False, generation=2, desired="b", held="b", offered=0, applied="b"
+)
 PUSHED = replace(SYNCED, held="a", applied="a")
 RUN = OpenRun(run_id="r1", digest="b", sent=True, asked_at=NOW - 10)
 BAD = LastRun(digest="b", good=False, finished_at=NOW - 10, failures=1)
@@ -40,45 +42,49 @@ DRIFT = Drift(run_id="d1", found_at=NOW, chunks=2, remediations=0, remediated_at
     ("view", "policy", "expected"),
     [
         pytest.param(SYNCED, AUTO, [], id="synced: nothing"),
-        pytest.param(PUSHED, AUTO, [Offer(), Apply(whole=False)], id="a push: send and apply what changed"),
+        pytest.param(PUSHED, AUTO, [SendDesired(), Apply(whole=False)], id="a push: send and apply what changed"),
         pytest.param(replace(PUSHED, offered=2), AUTO, [Apply(whole=False)], id="sent already"),
-        pytest.param(replace(PUSHED, applied=""), AUTO, [Offer(), Apply(whole=True)], id="the first time: everything"),
-        pytest.param(PUSHED, Policy(push="whole"), [Offer(), Apply(whole=True)], id="policy asks for everything"),
-        pytest.param(PUSHED, Policy(apply="manual"), [Offer()], id="manual: sent, not applied"),
-        pytest.param(replace(PUSHED, paused=True), AUTO, [Offer()], id="paused: sent, not applied"),
+        pytest.param(
+            replace(PUSHED, applied=""), AUTO, [SendDesired(), Apply(whole=True)], id="the first time: everything"
+        ),
+        pytest.param(PUSHED, Policy(push="whole"), [SendDesired(), Apply(whole=True)], id="policy asks for everything"),
+        pytest.param(PUSHED, Policy(apply="manual"), [SendDesired()], id="manual: sent, not applied"),
+        pytest.param(replace(PUSHED, paused=True), AUTO, [SendDesired()], id="paused: sent, not applied"),
         pytest.param(replace(PUSHED, connected=False), AUTO, [], id="away"),
         pytest.param(replace(PUSHED, generation=0, desired=""), AUTO, [], id="nothing compiled"),
-        pytest.param(replace(SYNCED, held=""), AUTO, [Offer()], id="a wiped disk gets the document back"),
+        pytest.param(replace(SYNCED, held=""), AUTO, [SendDesired()], id="a wiped disk gets the document back"),
         pytest.param(
             replace(PUSHED, broken=True),
             AUTO,
-            [Offer(), Apply(whole=False)],
+            [SendDesired(), Apply(whole=False)],
             id="broken: still brought to the last good",
         ),
-        pytest.param(replace(SYNCED, open_run=RUN), AUTO, [WakeAt(NOW - 10 + 3600)], id="in progress"),
+        pytest.param(replace(SYNCED, open_run=RUN), AUTO, [RequeueAfter(NOW - 10 + 3600)], id="in progress"),
         pytest.param(
             replace(SYNCED, held="a", open_run=replace(RUN, sent=False)),
             AUTO,
-            [Offer(), Resend("r1"), WakeAt(NOW - 10 + 3600)],
+            [SendDesired(), Resend("r1"), RequeueAfter(NOW - 10 + 3600)],
             id="after a restart: asked again, with its document",
         ),
         pytest.param(
             replace(PUSHED, open_run=replace(RUN, digest="a", sent=False)),
             AUTO,
-            [Resend("r1"), WakeAt(NOW - 10 + 3600)],
+            [Resend("r1"), RequeueAfter(NOW - 10 + 3600)],
             id="a run of an older document ends first, and keeps that document",
         ),
         pytest.param(
             replace(SYNCED, open_run=replace(RUN, asked_at=NOW - 3600)),
             AUTO,
-            [Abandon("r1")],
+            [TimeOutRun("r1")],
             id="no result for too long",
         ),
-        pytest.param(replace(PUSHED, last_run=BAD), AUTO, [Offer(), WakeAt(NOW - 10 + 30)], id="failed: later"),
+        pytest.param(
+            replace(PUSHED, last_run=BAD), AUTO, [SendDesired(), RequeueAfter(NOW - 10 + 30)], id="failed: later"
+        ),
         pytest.param(
             replace(PUSHED, last_run=replace(BAD, finished_at=NOW - 31)),
             AUTO,
-            [Offer(), Apply(whole=True)],
+            [SendDesired(), Apply(whole=True)],
             id="failed: after the back-off everything is looked at",
         ),
         pytest.param(
@@ -93,7 +99,7 @@ DRIFT = Drift(run_id="d1", found_at=NOW, chunks=2, remediations=0, remediated_at
         pytest.param(
             replace(SYNCED, drift=replace(DRIFT, remediations=3, remediated_at=NOW - 1)),
             REMEDIATE,
-            [WakeAt(NOW - 1 + 120)],
+            [RequeueAfter(NOW - 1 + 120)],
             id="drift that comes back again and again is healed less often",
         ),
     ],
@@ -123,7 +129,7 @@ def test_sync_and_health(view, sync, health):
 
 
 VIEWS = st.builds(
-    View,
+    ObservedState,
     connected=st.booleans(),
     paused=st.booleans(),
     broken=st.booleans(),

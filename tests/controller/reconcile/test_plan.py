@@ -1,7 +1,7 @@
 """Plans: what is shown, and what has to run."""
 
 from controller.observe.plan_text import headline, plan_text
-from controller.reconcile.plan import Kind, plan
+from controller.reconcile.plan import ChangeKind, plan
 from highstate.desired import Desired, chunk_keys
 from highstate.types import Chunk
 
@@ -29,7 +29,7 @@ def ran(result, document):
 def test_everything_is_new_for_a_new_minion():
     new = desired(chunk("a"), chunk("b"))
     result = plan(None, new)
-    assert kinds(result) == {"a": Kind.ADDED, "b": Kind.ADDED}
+    assert kinds(result) == {"a": ChangeKind.ADDED, "b": ChangeKind.ADDED}
     assert ran(result, new) == ["a", "b"]
 
 
@@ -42,7 +42,7 @@ def test_a_field_a_function_and_a_removal():
     old = desired(chunk("a", mode="0644"), chunk("s", state="service", fun="running"), chunk("gone"))
     new = desired(chunk("a", mode="0600", user="root"), chunk("s", state="service", fun="dead"))
     result = plan(old, new)
-    assert kinds(result) == {"a": Kind.CHANGED, "s": Kind.CHANGED, "gone": Kind.REMOVED}
+    assert kinds(result) == {"a": ChangeKind.CHANGED, "s": ChangeKind.CHANGED, "gone": ChangeKind.REMOVED}
     fields = {(each.name, each.old, each.new) for each in result.changes[0].fields}
     assert fields == {("mode", "0644", "0600"), ("user", None, "root")}
     assert ran(result, new) == ["a", "s"]
@@ -55,7 +55,7 @@ def test_values_that_are_equal_to_python_but_not_to_people():
 
 def test_content_alone():
     old, new = desired(chunk("a"), contents={"a": "1"}), desired(chunk("a"), contents={"a": "2"})
-    assert kinds(plan(old, new)) == {"a": Kind.CONTENT}
+    assert kinds(plan(old, new)) == {"a": ChangeKind.CONTENT}
 
 
 def test_watchers_are_triggered_again_and_requirements_come_along():
@@ -66,7 +66,11 @@ def test_watchers_are_triggered_again_and_requirements_come_along():
     old = desired(package, chunk("conf", contents="1"), service, listener, other)
     new = desired(package, chunk("conf", contents="2"), service, listener, other)
     result = plan(old, new)
-    assert kinds(result) == {"conf": Kind.CHANGED, "nginx": Kind.RETRIGGERED, "reload": Kind.RETRIGGERED}
+    assert kinds(result) == {
+        "conf": ChangeKind.CHANGED,
+        "nginx": ChangeKind.RETRIGGERED,
+        "reload": ChangeKind.RETRIGGERED,
+    }
     assert ran(result, new) == ["nginx-pkg", "conf", "nginx", "reload"]
 
 
@@ -81,7 +85,7 @@ def test_cycles_of_listeners_end():
     first = chunk("a", listen=[{"file": "b"}])
     second = chunk("b", listen=[{"file": "a"}])
     result = plan(desired(chunk("a"), second), desired(first, second))
-    assert kinds(result) == {"a": Kind.CHANGED, "b": Kind.RETRIGGERED}
+    assert kinds(result) == {"a": ChangeKind.CHANGED, "b": ChangeKind.RETRIGGERED}
 
 
 def test_text_shows_signs_and_multiline_values_as_a_diff():

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from controller.jids import RunIds
+from controller.jids import Jids
 from controller.observe.metrics import Metrics
-from controller.observe.redactor import Masks
+from controller.observe.redactor import Redactor
 from controller.reconcile.documents import Documents
-from controller.reconcile.reconciler import Loop
+from controller.reconcile.reconciler import Reconciler
 from controller.reconcile.status import Status
-from controller.sessions.sessions import Fleet, Link, Progress
+from controller.sessions.sessions import Progress, Session, Sessions
 from controller.store import AppliedRecord, DesiredRecord, Store
 from reactors.bus import Bus
 from wire.messages import RunProgress
@@ -28,29 +28,29 @@ class Unsent:
 @pytest.fixture
 def status(tmp_path: Path):
     with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
-        fleet, documents = Fleet(), Documents(store)
+        fleet, documents = Sessions(), Documents(store)
         store.seen("web1", 1.0, grains={"id": "web1"})
         record = DesiredRecord(minion="web1", generation=1, revision="r1", digest="d" * 64, document=b"\x80")
         store.put_compiled([record])
         store.put_applied(
             AppliedRecord(minion="web1", digest=record.digest, generation=1, revision="r1", at=1.0, outcome="ok")
         )
-        loop = Loop(
+        loop = Reconciler(
             store=store,
             fleet=fleet,
             server=Unsent(),
             documents=documents,
             bus=Bus(lambda: 1.0),
             metrics=Metrics(lambda: 1.0),
-            ids=RunIds(lambda: 1.0),
+            ids=Jids(lambda: 1.0),
             clock=lambda: 1.0,
             run_timeout=60.0,
         )
-        yield Status(store=store, fleet=fleet, loop=loop, documents=documents, masks=Masks(store, "key"))
+        yield Status(store=store, fleet=fleet, loop=loop, documents=documents, masks=Redactor(store, "key"))
 
 
 def connected(status, **more):
-    status.fleet.connect(Link(minion="web1", key=KEY, session="s", grains={}, seen=1.0, **more))
+    status.fleet.connect(Session(minion="web1", key=KEY, session="s", grains={}, seen=1.0, **more))
     [line] = status.minions(["web1"])
     return line
 

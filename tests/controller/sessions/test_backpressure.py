@@ -3,7 +3,7 @@
 import asyncio
 
 from controller.sessions import backpressure
-from controller.sessions.backpressure import Intake
+from controller.sessions.backpressure import Backpressure
 
 
 class Wire:
@@ -23,7 +23,7 @@ async def test_a_flood_is_held_back_and_let_go(monkeypatch):
     monkeypatch.setattr(backpressure, "HIGH", 10)
     monkeypatch.setattr(backpressure, "LOW", 3)
     handled = []
-    inlet = Intake(asyncio.get_running_loop(), handled.extend)
+    inlet = Backpressure(asyncio.get_running_loop(), handled.extend)
     inlet.server = wire = Wire()
     for number in range(5):
         inlet.put([number] * 4)
@@ -36,4 +36,4 @@ async def test_a_flood_is_held_back_and_let_go(monkeypatch):
 async def test_a_closed_loop_takes_nothing_and_raises_nothing():
     loop = asyncio.new_event_loop()
     loop.close()
-    Intake(loop, lambda batch: None).put(["x"])
+    Backpressure(loop, lambda batch: None).put(["x"])

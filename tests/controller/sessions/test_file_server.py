@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from controller.sessions.file_server import TreeFiles
+from controller.sessions.file_server import FileServer
 from gitfs.config.settings import RemoteSettings
 from gitfs.source import Source
 from gitfs.tree.directory import blob_id
@@ -57,7 +57,7 @@ def tree(tmp_path_factory):
     pillars = [RemoteSettings(name="pillar", url=str(pillar), branch="main")]
     with Source(remotes, pillars, folder / "cache", {"base": [roots / "srv"]}) as source:
         source.fetch(patience=60)
-        files = TreeFiles()
+        files = FileServer()
         files.use(source.live().files)
         yield files, folder
 
@@ -185,7 +185,7 @@ def test_whatever_is_asked_only_the_tree_is_shown(tree, path, saltenv, offset):
 
 
 def test_before_there_is_a_tree():
-    files = TreeFiles()
+    files = FileServer()
     for question in (FindFile(request=1, path="top.sls"), ListFiles(request=1), GetBlob(request=1, oid="0" * 40)):
         expect_nothing(files.answer(question))
 
@@ -193,7 +193,7 @@ def test_before_there_is_a_tree():
 def test_contents_of_older_trees_are_sent_for_a_while_and_their_paths_are_not_found(tmp_path):
     roots = tmp_path / "roots"
     roots.mkdir()
-    files = TreeFiles(bound=2)
+    files = FileServer(bound=2)
     with Source((), (), tmp_path / "cache", {"base": [roots]}) as source:
         for number in range(5):
             (roots / f"f{number}").write_bytes(b"%d" % number)

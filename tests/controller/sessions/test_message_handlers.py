@@ -6,34 +6,34 @@ from types import SimpleNamespace
 import pytest
 import zmq
 
-from controller.build.fact_queries import LiveFacts
-from controller.build.mine import Mines
+from controller.build.fact_queries import FactQueries
+from controller.build.mine import MineStore
 from controller.observe.metrics import Metrics
-from controller.observe.redactor import Masks
-from controller.sessions.file_server import TreeFiles
-from controller.sessions.message_handlers import Inbox
-from controller.sessions.sessions import Fleet, Keyring
+from controller.observe.redactor import Redactor
+from controller.sessions.file_server import FileServer
+from controller.sessions.message_handlers import MessageHandlers
+from controller.sessions.sessions import KeyRegistry, Sessions
 from controller.store import DesiredRecord, RunRecord, Store
 from reactors.bus import Bus
 from wire.messages import (
-    Alive,
     Bye,
     FactAnswer,
     FactAnswers,
+    FactQuery,
     FindFile,
     GetBlob,
     GetMine,
     Hello,
+    HelloAck,
+    KeepAlive,
     KeyRequest,
     KeyState,
     Mine,
     MineEntry,
     MineFound,
-    Question,
     ResultAck,
     RunProgress,
     RunResult,
-    Welcome,
 )
 from wire.server.types import Gone, Incoming
 
@@ -71,9 +71,9 @@ class Woken:
 @pytest.fixture
 def rig(tmp_path):
     with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
-        server, loop, recompiled, fleet = Outbox(), Woken(), [], Fleet()
+        server, loop, recompiled, fleet = Outbox(), Woken(), [], Sessions()
         metrics = Metrics(lambda: 1.0)
-        facts = LiveFacts(
+        facts = FactQueries(
             store=store,
             fleet=fleet,
             server=server,
@@ -82,18 +82,18 @@ def rig(tmp_path):
             askable=lambda: ("cmd.run",),
             ready=recompiled.append,
         )
-        inbox = Inbox(
+        inbox = MessageHandlers(
             store=store,
             fleet=fleet,
-            keyring=Keyring(),
+            keyring=KeyRegistry(),
             server=server,
             loop=loop,
             bus=Bus(lambda: 1.0),
             metrics=metrics,
-            files=TreeFiles(),
+            files=FileServer(),
             facts=facts,
-            mines=Mines(store=store, pillar_of=lambda minion: {}),
-            masks=Masks(store, "key"),
+            mines=MineStore(store=store, pillar_of=lambda minion: {}),
+            masks=Redactor(store, "key"),
             clock=lambda: 1.0,
             epoch="epoch",
             alive_interval=15.0,
@@ -129,7 +129,7 @@ def test_a_stranger_gets_no_more_than_where_its_key_stands(rig):
 
 def test_hello_connects_and_asks_for_a_compile(rig):
     say(rig, Hello(id="web1", grains={"os": "Debian"}, held="no digest\n" * 100, session="s" * 1000))
-    assert rig.server.sent == [(KEY, Welcome(epoch="epoch", alive_interval=15.0))]
+    assert rig.server.sent == [(KEY, HelloAck(epoch="epoch", alive_interval=15.0))]
     assert rig.recompiled == ["web1"]
     record = rig.store.minion("web1")
     assert (record.grains, record.held, len(record.session)) == ({"os": "Debian"}, "", 64)
@@ -144,7 +144,7 @@ def test_who_is_compiled_already_is_not_compiled_again(rig):
 
 
 def test_a_message_from_before_our_start_is_answered_with_a_welcome(rig):
-    say(rig, Alive(held=DIGEST))
+    say(rig, KeepAlive(held=DIGEST))
     assert rig.server.kinds() == ["Welcome"]
 
 
@@ -240,7 +240,7 @@ def test_one_message_that_breaks_us_costs_no_other(rig):
     assert rig.store.run("1").state == "finished"
 
 
-QUESTION = Question(fun="cmd.which", asked='[["sh"], {}]')
+QUESTION = FactQuery(fun="cmd.which", asked='[["sh"], {}]')
 
 
 async def ask(rig, minion="web1"):
@@ -363,8 +363,8 @@ def test_progress_is_passed_on_of_own_runs_alone(rig):
 def test_what_a_minion_still_has_to_do_is_in_its_status(rig):
     with_run(rig)
     say(rig, Hello(id="web1", grains={}))
-    say(rig, Alive(held=DIGEST, owed=("service_|-nginx_|-nginx_|-running",)))
+    say(rig, KeepAlive(held=DIGEST, owed=("service_|-nginx_|-nginx_|-running",)))
     link = rig.inbox.fleet.link("web1")
     assert (link.owed, link.held) == (("service_|-nginx_|-nginx_|-running",), DIGEST)
-    say(rig, Alive(held=DIGEST))
+    say(rig, KeepAlive(held=DIGEST))
     assert link.owed == ()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from extmods import Store, user_grains
+from extmods import ModuleStore, user_grains
 from highstate.files import MemoryFiles
 from minion.execution import Context, Modules
 
@@ -112,7 +112,7 @@ def test_what_is_not_here_can_be_imported_and_says_so_when_it_is_used():
 
 
 def test_grains_that_run_commands(tmp_path: Path):
-    store = Store(str(tmp_path))
+    store = ModuleStore(str(tmp_path))
     store.sync(MemoryFiles({"base": {"_grains/rack.py": GRAIN.encode()}}), ("grains",))
     assert user_grains(store, "web1", {"id": "web1"}, {}) == {"rack": "r7", "seen": "web1"}
 

@@ -6,8 +6,8 @@ import pytest
 
 from gitfs.config.remotes import pillar_includes, pillar_remotes
 from gitfs.source import Source
-from highstate.compile import Settings
-from highstate.compile.compiler import Bench
+from highstate.compile import CompileOptions
+from highstate.compile.compiler import Compilation
 from highstate.files import MemoryFiles
 from highstate.types import Minion
 
@@ -74,8 +74,8 @@ def bench(remotes, tmp_path, entries, *, roots=None, settings=None, **options):
     )
     source.fetch()
     minion = Minion(id="m1", grains={"id": "m1"})
-    return Bench(
-        files=MemoryFiles({}), pillar_files=source.live().pillar, minion=minion, settings=settings or Settings()
+    return Compilation(
+        files=MemoryFiles({}), pillar_files=source.live().pillar, minion=minion, settings=settings or CompileOptions()
     )
 
 
@@ -105,16 +105,16 @@ def test_each_remote_by_its_own_top_file_then_merged(remotes, tmp_path, entries,
 def test_folders_come_first_and_remotes_over_them(remotes, tmp_path):
     both = ["main {a}", "main {b}"]
     assert pillar(remotes, tmp_path, both, roots=ROOTS) == {**OF_BOTH, "r": 1}
-    first = Settings(ext_pillar_first=True, ext_pillar=({"git": []},))
+    first = CompileOptions(ext_pillar_first=True, ext_pillar=({"git": []},))
     found = pillar(remotes, tmp_path, both, roots=ROOTS, settings=first)
     assert (found["from"], found["d"]) == ("roots", {"k": "r", "l": [2]})
 
 
 def test_strategies_merge_the_remotes_too(remotes, tmp_path):
     both = ["main {a}", "main {b}"]
-    lists = pillar(remotes, tmp_path, both, settings=Settings(pillar_merge_lists=True))
+    lists = pillar(remotes, tmp_path, both, settings=CompileOptions(pillar_merge_lists=True))
     assert lists["d"] == {"k": "b", "l": [1, 2]}
-    over = pillar(remotes, tmp_path, both, settings=Settings(pillar_source_merging_strategy="overwrite"))
+    over = pillar(remotes, tmp_path, both, settings=CompileOptions(pillar_source_merging_strategy="overwrite"))
     assert over["d"] == {"k": "b", "l": [2]}
 
 

@@ -6,7 +6,7 @@ import yaml
 from gitfs.config.remotes import backends, file_remotes, ignored_files, pillar_includes, pillar_remotes
 from gitfs.config.settings import PerSaltenv, RemoteSettings
 from gitfs.config.urls import canonical, redact
-from gitfs.errors import BadSettings
+from gitfs.errors import BadRemoteSettings
 from gitfs.transport.credentials import reveal
 
 
@@ -102,14 +102,14 @@ def test_ssh_keeps_its_user():
     ],
 )
 def test_bad_remotes(remotes, message):
-    with pytest.raises(BadSettings, match=message) as bad:
+    with pytest.raises(BadRemoteSettings, match=message) as bad:
         file_remotes({"gitfs_remotes": remotes})
     assert "gitfs_remotes" in str(bad.value)
     assert "pw" not in str(bad.value)
 
 
 def test_unknown_global_option():
-    with pytest.raises(BadSettings, match="'gitfs_rooot'; did you mean 'gitfs_root'"):
+    with pytest.raises(BadRemoteSettings, match="'gitfs_rooot'; did you mean 'gitfs_root'"):
         file_remotes({"gitfs_rooot": "x"})
 
 
@@ -123,7 +123,7 @@ def test_unknown_global_option():
     ],
 )
 def test_unknown_options_of_pillar(config, message):
-    with pytest.raises(BadSettings, match=message):
+    with pytest.raises(BadRemoteSettings, match=message):
         pillar_remotes(config)
 
 
@@ -136,7 +136,7 @@ def test_unknown_options_of_pillar(config, message):
     ],
 )
 def test_unknown_options_for_all_remotes(config, message):
-    with pytest.raises(BadSettings, match=message):
+    with pytest.raises(BadRemoteSettings, match=message):
         file_remotes(config)
 
 
@@ -174,14 +174,14 @@ def test_the_order_of_the_backends():
     assert backends({}) == ("roots", "git")
     assert backends({"fileserver_backend": ["gitfs", "roots"]}) == ("git", "roots")
     assert backends({"fileserver_backend": ["git"]}) == ("git",)
-    with pytest.raises(BadSettings, match="no backend 's3fs'"):
+    with pytest.raises(BadRemoteSettings, match="no backend 's3fs'"):
         backends({"fileserver_backend": ["roots", "s3fs"]})
 
 
 def test_ignored_files():
     ignored = ignored_files({"file_ignore_glob": ["*.swp", "*/.svn/*"], "file_ignore_regex": r"/\.bzr($|/)"})
     assert [ignored.matches(path) for path in ("a/x.swp", "a/.svn/x", "a/.bzr/x", "a/x")] == [True, True, True, False]
-    with pytest.raises(BadSettings, match="no regular expression"):
+    with pytest.raises(BadRemoteSettings, match="no regular expression"):
         ignored_files({"file_ignore_regex": ["("]})
 
 
@@ -279,13 +279,13 @@ def test_secrets_that_stand_elsewhere(tmp_path):
 
 
 def test_bad_pillar_remotes():
-    with pytest.raises(BadSettings, match=r"ext_pillar\[0\]\.git\[0\]: write `BRANCH URL`"):
+    with pytest.raises(BadRemoteSettings, match=r"ext_pillar\[0\]\.git\[0\]: write `BRANCH URL`"):
         pillar_remotes({"ext_pillar": [{"git": [" "]}]})
-    with pytest.raises(BadSettings, match="`all_saltenvs` has a meaning"):
+    with pytest.raises(BadRemoteSettings, match="`all_saltenvs` has a meaning"):
         pillar_remotes({"ext_pillar": [{"git": [{"main https://host/a.git": [{"all_saltenvs": "x"}]}]}]})
-    with pytest.raises(BadSettings, match="must be true or false"):
+    with pytest.raises(BadRemoteSettings, match="must be true or false"):
         pillar_includes({"git_pillar_includes": "no"})
-    with pytest.raises(BadSettings, match="no meaning with `__env__`"):
+    with pytest.raises(BadRemoteSettings, match="no meaning with `__env__`"):
         pillar_remotes({"ext_pillar": [{"git": [{"__env__ https://host/a.git": [{"env": "base"}]}]}]})
 
 

@@ -15,7 +15,7 @@ from gitfs.config.settings import RemoteSettings
 from gitfs.mirror.lfs import Lfs
 from gitfs.mirror.mirror import Mirror
 from gitfs.source import Source
-from gitfs.transport.lfs_server import LfsFailed, Server, lfs_url
+from gitfs.transport.lfs_server import LfsFailed, LfsServer, lfs_url
 from gitfs.tree.directory import blob_id
 
 CONTENT = b"\x00\x01large \n" * 1000
@@ -128,7 +128,7 @@ def received(server, content, tmp_path, **options):
     settings = RemoteSettings(name="x", url=url, insecure_auth=True, **options)
     digest = hashlib.sha256(content).hexdigest()
     with (tmp_path / "got").open("wb") as file:
-        Server(settings).sources({digest: len(content)})[digest](file, len(content))
+        LfsServer(settings).sources({digest: len(content)})[digest](file, len(content))
     return (tmp_path / "got").read_bytes()
 
 

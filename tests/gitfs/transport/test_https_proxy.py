@@ -14,7 +14,7 @@ import trustme
 from git_servers import PASSWORD, USER, Backend, serving
 
 from gitfs.config.settings import RemoteSettings
-from gitfs.errors import BadSettings, FetchFailed
+from gitfs.errors import BadRemoteSettings, FetchFailed
 from gitfs.mirror.mirror import Mirror
 from gitfs.remote_report import ask
 from gitfs.transport.credentials import SecretFrom, reveal, withhold
@@ -218,9 +218,9 @@ def test_a_secret_is_in_no_process_while_a_fetch_is_under_way(remote, authority,
     ],
 )
 def test_settings_that_do_not_go_together(options, reason):
-    with pytest.raises(BadSettings, match=reason):
+    with pytest.raises(BadRemoteSettings, match=reason):
         RemoteSettings(name="far", url="https://git.example.org/x.git", **options)
-    with pytest.raises(BadSettings, match="in the clear"):
+    with pytest.raises(BadRemoteSettings, match="in the clear"):
         RemoteSettings(name="far", url="http://git.example.org/x.git", token=TOKEN)
 
 

@@ -13,7 +13,7 @@ from git_servers import serving
 from gitfs.config.settings import RemoteSettings
 from gitfs.transport.callbacks import _is_same_server
 from gitfs.transport.credentials import SecretFrom
-from gitfs.transport.lfs_server import Server
+from gitfs.transport.lfs_server import LfsServer
 
 CONTENT = b"large\x00" * 5000
 OID = hashlib.sha256(CONTENT).hexdigest()
@@ -81,7 +81,7 @@ def two(tmp_path):
 def received(port, options, tmp_path):
     settings = RemoteSettings(name="far", url=f"https://localhost:{port}/infra.git", **options)
     with (tmp_path / "got").open("wb") as file:
-        Server(settings).sources({OID: len(CONTENT)})[OID](file, len(CONTENT))
+        LfsServer(settings).sources({OID: len(CONTENT)})[OID](file, len(CONTENT))
     return (tmp_path / "got").read_bytes()
 
 

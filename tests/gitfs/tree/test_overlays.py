@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gitfs.config.settings import Ignored, PerSaltenv, RemoteSettings
 from gitfs.tree.overlays import Overlays
-from gitfs.tree.saltenvs import Place, Refs
+from gitfs.tree.saltenvs import Refs, SaltenvSource
 from gitfs.tree.snapshot import GitLayer, Layer
 
 NAMES = ("main", "dev", "stage", "v1")
@@ -27,7 +27,7 @@ REMOTES = (
 )
 
 
-def layers_of(remote: RemoteSettings, place: Place) -> Sequence[Layer]:
+def layers_of(remote: RemoteSettings, place: SaltenvSource) -> Sequence[Layer]:
     tree = f"{place.commit}/{place.root}"
     return [GitLayer(mirror="/m", remote=remote.name, commit=place.commit, tree=tree, mountpoint=place.mountpoint)]
 

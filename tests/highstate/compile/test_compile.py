@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from highstate.compile import Settings, compile_minion, compile_sls
+from highstate.compile import CompileOptions, compile_minion, compile_sls
 from highstate.files import MemoryFiles
 from highstate.memo.memo import Memo
 from highstate.types import Minion
@@ -91,15 +91,15 @@ def pillar_files(pillar):
 def test_memoised_equals_fresh(tree, wanted):
     files, memo = MemoryFiles({"base": tree}), Memo()
     for pillar, minion in wanted:
-        fresh = compile_minion(files, pillar_files(pillar), minion, Settings())
-        assert compile_minion(files, pillar_files(pillar), minion, Settings(), memo) == fresh
-        assert compile_minion(files, pillar_files(pillar), minion, Settings()) == fresh
+        fresh = compile_minion(files, pillar_files(pillar), minion, CompileOptions())
+        assert compile_minion(files, pillar_files(pillar), minion, CompileOptions(), memo) == fresh
+        assert compile_minion(files, pillar_files(pillar), minion, CompileOptions()) == fresh
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(trees(), pillars, minions)
 def test_a_lowstate_keeps_its_promises(tree, pillar, minion):
-    result = compile_minion(MemoryFiles({"base": tree}), pillar_files(pillar), minion, Settings())
+    result = compile_minion(MemoryFiles({"base": tree}), pillar_files(pillar), minion, CompileOptions())
     if result.errors:
         assert result.lowstate == ()
         assert all(problem.message and problem.pos.file for problem in result.errors)
@@ -147,7 +147,7 @@ def test_a_lowstate_keeps_its_promises(tree, pillar, minion):
 )
 def test_no_tree_raises(data):
     tree = {"top.sls": b"base:\n  '*':\n    - a\n", "a.sls": ("#!yaml\n" + json.dumps(data)).encode()}
-    compiled = compile_minion(MemoryFiles({"base": tree}), MemoryFiles({"base": {}}), Minion(id="m"), Settings())
+    compiled = compile_minion(MemoryFiles({"base": tree}), MemoryFiles({"base": {}}), Minion(id="m"), CompileOptions())
     for problem in (*compiled.errors, *compiled.warnings):
         assert str(problem)
 
@@ -172,7 +172,7 @@ def test_no_tree_raises(data):
 def test_hostile_text_ends_in_errors_or_chunks(text):
     tree = {"top.sls": b"base: {'*': [a]}", "a.sls": text.encode()}
     for files in (MemoryFiles({"base": tree}), MemoryFiles({"base": tree | {"b": b"{{ nosuch }}"}})):
-        done = compile_minion(files, MemoryFiles({"base": {}}), Minion(id="m"), Settings(), Memo())
+        done = compile_minion(files, MemoryFiles({"base": {}}), Minion(id="m"), CompileOptions(), Memo())
         assert done.errors or done.lowstate
 
 
@@ -188,14 +188,14 @@ def test_data_without_end_is_refused(text):
     top = b"base: {'*': [a]}"
     good, bad = MemoryFiles({"base": {}}), MemoryFiles({"base": {"top.sls": top, "a.sls": text.encode()}})
     for files, pillar in ((bad, good), (good, bad)):
-        done = compile_minion(files, pillar, Minion(id="m"), Settings(), Memo())
+        done = compile_minion(files, pillar, Minion(id="m"), CompileOptions(), Memo())
         assert len(done.errors) >= 1
         assert done.pillar == {}
 
 
 def test_includes_nested_without_end():
     tree = {f"s{n}.sls": f"include: [s{n + 1}]\n".encode() for n in range(400)} | {"top.sls": b"base: {'*': [s0]}"}
-    done = compile_minion(MemoryFiles({"base": tree}), MemoryFiles({"base": {}}), Minion(id="m"), Settings())
+    done = compile_minion(MemoryFiles({"base": tree}), MemoryFiles({"base": {}}), Minion(id="m"), CompileOptions())
     assert "more than 150" in done.errors[0].message
 
 
@@ -256,7 +256,7 @@ TREE = MemoryFiles(
 
 
 def test_positions_and_high_data():
-    done = compile_minion(TREE, MemoryFiles({"base": {}}), Minion(id="m"), Settings())
+    done = compile_minion(TREE, MemoryFiles({"base": {}}), Minion(id="m"), CompileOptions())
     y, x = done.lowstate
     assert (x.pos.file, x.pos.line, x.pos.template_line) == ("a.sls", 4, 4)
     assert y.pos.include_chain == ("a", "b")
@@ -270,13 +270,15 @@ def test_positions_and_high_data():
 
 
 def test_sls_with_a_pillar_of_the_caller():
-    done = compile_sls(TREE, MemoryFiles({"base": {}}), Minion(id="m"), Settings(), ["a"], pillar_override={"v": 5})
+    done = compile_sls(
+        TREE, MemoryFiles({"base": {}}), Minion(id="m"), CompileOptions(), ["a"], pillar_override={"v": 5}
+    )
     assert done.lowstate[1].arguments["v"] == 5
     assert done.pillar == {"v": 5}
 
 
 def test_sls_that_is_not_there():
-    done = compile_sls(TREE, MemoryFiles({"base": {}}), Minion(id="m"), Settings(), ["aa", "b"])
+    done = compile_sls(TREE, MemoryFiles({"base": {}}), Minion(id="m"), CompileOptions(), ["aa", "b"])
     (problem,) = done.errors
     assert "aa.sls and aa/init.sls" in problem.message
 
@@ -292,13 +294,13 @@ def test_one_bad_sls_does_not_hide_the_others():
             }
         }
     )
-    done = compile_minion(tree, MemoryFiles({"base": {}}), Minion(id="m"), Settings())
+    done = compile_minion(tree, MemoryFiles({"base": {}}), Minion(id="m"), CompileOptions())
     assert [problem.pos.file for problem in done.errors] == ["a.sls", "b.sls"]
 
 
 def test_a_warning_for_what_is_ignored():
     tree = {"top.sls": b"base: {'*': [a]}", "a.sls": b"alpha:\n  test.nop:\n    - require_in:\n      - alhpa\n"}
-    done = compile_minion(MemoryFiles({"base": tree}), MemoryFiles({"base": {}}), Minion(id="m"), Settings())
+    done = compile_minion(MemoryFiles({"base": tree}), MemoryFiles({"base": {}}), Minion(id="m"), CompileOptions())
     (warning,) = done.warnings
     assert done.ok
     assert "'alpha'" in warning.hint
@@ -310,7 +312,7 @@ def test_a_memo_tells_settings_apart_that_shape_every_render(opts):
     top = "base:\n  '*':\n    - a\n"
     files = MemoryFiles({"base": {"top.sls": top.encode(), "a.sls": sls.encode()}})
     memo, minion = Memo(), Minion(id="m", grains={"id": "m"})
-    for chosen in Settings(), Settings(opts=opts), Settings():
+    for chosen in CompileOptions(), CompileOptions(opts=opts), CompileOptions():
         remembered = compile_minion(files, MemoryFiles({}), minion, chosen, memo)
         fresh = compile_minion(files, MemoryFiles({}), minion, chosen)
         assert (remembered.lowstate, remembered.errors) == (fresh.lowstate, fresh.errors)

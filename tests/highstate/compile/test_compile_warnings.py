@@ -1,13 +1,13 @@
 """What a compile goes on with, and tells all the same."""
 
-from highstate.compile import Settings, compile_sls
+from highstate.compile import CompileOptions, compile_sls
 from highstate.files import MemoryFiles
 from highstate.types import Minion
 
 
 def _compiled(text):
     files = MemoryFiles({"base": {"a.sls": text.encode()}})
-    return compile_sls(files, MemoryFiles({}), Minion(id="m"), Settings(), ["a"])
+    return compile_sls(files, MemoryFiles({}), Minion(id="m"), CompileOptions(), ["a"])
 
 
 def test_a_second_require_replaces_the_first_and_is_told():

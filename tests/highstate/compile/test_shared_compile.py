@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from highstate.compile import Settings, compile_minion
-from highstate.compile.shapes import Hole, holed, shape_of
+from highstate.compile import CompileOptions, compile_minion
+from highstate.compile.shapes import Placeholder, holed, shape_of
 from highstate.files import MemoryFiles
 from highstate.memo.memo import Memo
 from highstate.types import Compiled, Minion
 
-SETTINGS = Settings()
+SETTINGS = CompileOptions()
 VALUES = ["1", "true", "x", "one", "'0644'", "[a, b]", "{k: v}", "null", "web", "{% raw %}{{{% endraw %}"]
 NAMES = ["a", "b", "c"]
 
@@ -172,4 +172,4 @@ def test_holes_tell_when_they_are_looked_at():
         hole.looked = False
         look()
         assert hole.looked
-    assert isinstance(hole, Hole)
+    assert isinstance(hole, Placeholder)

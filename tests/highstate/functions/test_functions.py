@@ -3,7 +3,7 @@
 import pytest
 
 from highstate.files import MemoryFiles
-from highstate.render import Context, RenderFailed, render_sls
+from highstate.render import RenderContext, RenderFailed, render_sls
 from highstate.types import Minion
 
 TREE = {
@@ -18,10 +18,10 @@ PILLAR = {"a": {"port": 81}, "merge": {"l": [1], "d": {"x": 1}}, "list": [{"name
 GRAINS = {"os": "Debian", "roles": ["web"], "nested": {"deep": [1, {"k": "v"}]}}
 
 
-def context(text: str, **more: object) -> Context:
+def context(text: str, **more: object) -> RenderContext:
     files = MemoryFiles({"base": {**TREE, "t.sls": text.encode()}, "dev": {"only.txt": b"dev"}})
     values = {"minion": Minion(id="web1", grains=GRAINS), "pillar": PILLAR, **more}
-    return Context(files=files, **values)
+    return RenderContext(files=files, **values)
 
 
 def value(expression: str, **more: object) -> object:

@@ -3,8 +3,8 @@
 import pytest
 
 from highstate.files import MemoryFiles
-from highstate.ports import Fact, Ports, RecordedFacts, SecretFailed
-from highstate.render import Context, RenderFailed, render_sls
+from highstate.ports import CompilePorts, Fact, RecordedFacts, SecretFailed
+from highstate.render import RenderContext, RenderFailed, render_sls
 from highstate.types import Minion
 
 GRAINS = {
@@ -31,7 +31,7 @@ class Vault:
 def value(expression, grains=GRAINS, files=None, **settings):
     tree = {"t.sls": f"v: {{{{ ({expression}) | json }}}}\n", **(files or {})}
     trees = MemoryFiles({"base": {path: text.encode() for path, text in tree.items()}})
-    work = Context(minion=Minion(id="web1", grains=grains), files=trees, **settings)
+    work = RenderContext(minion=Minion(id="web1", grains=grains), files=trees, **settings)
     return render_sls("t.sls", work, sls="t").data["v"]
 
 
@@ -74,7 +74,7 @@ def test_what_cannot_be_told_is_asked_of_the_machine(call):
     assert caught.value.live == call
     args = [1, 10] if call == "random.rand_int" else arguments
     facts = RecordedFacts([{"fun": call, "args": args, "ret": "answer"}])
-    assert value(expression, grains={}, ports=Ports(facts=facts)) == "answer"
+    assert value(expression, grains={}, ports=CompilePorts(facts=facts)) == "answer"
 
 
 @pytest.mark.parametrize(
@@ -89,13 +89,13 @@ def test_what_cannot_be_told_is_asked_of_the_machine(call):
 )
 def test_the_vault(expression, expected):
     opts = {"my": {"driver": "vault"}}
-    assert value(expression, ports=Ports(secrets=Vault()), opts=opts) == expected
+    assert value(expression, ports=CompilePorts(secrets=Vault()), opts=opts) == expected
 
 
 def test_a_secret_that_is_not_there_is_an_error():
     for path in ("'secret/db'", "'secret/web1', 'nope'"):
         with pytest.raises(RenderFailed, match=r"vault\.read_secret"):
-            value(f"salt['vault.read_secret']({path})", ports=Ports(secrets=Vault()))
+            value(f"salt['vault.read_secret']({path})", ports=CompilePorts(secrets=Vault()))
 
 
 @pytest.mark.parametrize("text", ["is defined", "is not defined", "is undefined", "| default('x')", "| d('x')"])
@@ -108,7 +108,7 @@ def test_nobody_guesses_what_the_machine_has(text):
 
 
 def test_with_facts_a_function_of_the_machine_is_there():
-    assert value("salt['cmd.run'] is defined", ports=Ports(facts=RecordedFacts([]))) is True
+    assert value("salt['cmd.run'] is defined", ports=CompilePorts(facts=RecordedFacts([]))) is True
 
 
 @pytest.mark.parametrize("call", ["pillar.get']('a', pillarenv='dev')", "pillar.items'](pillarenv='dev')"])
@@ -124,5 +124,5 @@ def test_what_the_controller_cannot_answer_is_not_said_of_the_machine():
             return Fact(error="there is no runner 'x.y'")
 
     with pytest.raises(RenderFailed) as caught:
-        value("salt['saltutil.runner']('x.y')", ports=Ports(facts=Nobody()))
+        value("salt['saltutil.runner']('x.y')", ports=CompilePorts(facts=Nobody()))
     assert "salt['saltutil.runner']: there is no runner 'x.y'" in str(caught.value)

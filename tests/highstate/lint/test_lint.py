@@ -3,7 +3,7 @@
 import pytest
 
 from highstate.files import MemoryFiles
-from highstate.lint import RULES, SAMPLES, KnownStates, Sample, Severity, Signature, Trees, lint_trees
+from highstate.lint import RULES, SAMPLES, KnownStates, LintTrees, Sample, Severity, Signature, lint_trees
 
 NOP = Signature(takes_anything=True)
 KNOWN = KnownStates(
@@ -21,7 +21,7 @@ def lint(states, pillar=None, *, samples=SAMPLES, disabled=(), over=None):
     """The findings of a tree of base; a bare string is the only SLS, which the top file gives to all."""
     if isinstance(states, str):
         states = {"top.sls": "base:\n  '*': [a]\n", "a.sls": states}
-    trees = Trees(
+    trees = LintTrees(
         files=MemoryFiles({"base": {path: text.encode() for path, text in states.items()}}),
         pillar_files=MemoryFiles({"base": {path: text.encode() for path, text in (pillar or {}).items()}}),
         pillar=over or {},

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from highstate.files import MemoryFiles
 from highstate.memo.memo import Memo
-from highstate.memo.tracked import Sources
+from highstate.memo.tracked import ReadSources
 from highstate.pillar.pillar import compile_pillar
-from highstate.render import Context, RenderFailed, render_sls, render_template
+from highstate.render import RenderContext, RenderFailed, render_sls, render_template
 from highstate.types import Minion
 
 KEYS = ["a", "b", "c", "os"]
@@ -86,7 +86,7 @@ tree = st.fixed_dictionaries(
 )
 
 
-def outcome(context: Context, path: str = "t.sls") -> object:
+def outcome(context: RenderContext, path: str = "t.sls") -> object:
     try:
         done = render_sls(path, context, sls="t")
     except RenderFailed as failed:
@@ -101,8 +101,8 @@ def test_a_memoised_render_equals_a_fresh_one(trees, minions):
     for content in trees:
         files = MemoryFiles({"base": {path: text.encode() for path, text in content.items()}})
         for one, pillar in minions + minions:
-            fresh = outcome(Context(minion=one, files=files, pillar=pillar))
-            assert outcome(Context(minion=one, files=files, pillar=pillar, memo=memo)) == fresh
+            fresh = outcome(RenderContext(minion=one, files=files, pillar=pillar))
+            assert outcome(RenderContext(minion=one, files=files, pillar=pillar, memo=memo)) == fresh
     assert memo.conflicts == 0
 
 
@@ -128,15 +128,15 @@ def test_a_memoised_pillar_equals_a_fresh_one(part, other, target, minions):
     )
     memo = Memo()
     for one in minions + minions:
-        fresh = compile_pillar(Context(minion=one, files=files))
-        again = compile_pillar(Context(minion=one, files=files, memo=memo))
+        fresh = compile_pillar(RenderContext(minion=one, files=files))
+        again = compile_pillar(RenderContext(minion=one, files=files, memo=memo))
         assert repr(again) == repr(fresh)
     assert memo.conflicts == 0
 
 
-def context(memo: Memo | None, text: str, **grains: object) -> Context:
+def context(memo: Memo | None, text: str, **grains: object) -> RenderContext:
     files = MemoryFiles({"base": {"t.sls": text.encode()}})
-    return Context(minion=Minion(id=str(grains.get("id", "m")), grains=grains), files=files, memo=memo)
+    return RenderContext(minion=Minion(id=str(grains.get("id", "m")), grains=grains), files=files, memo=memo)
 
 
 def test_minions_share_a_result_when_what_was_read_is_equal():
@@ -177,7 +177,7 @@ def test_a_changed_import_is_noticed():
     memo = Memo()
     for number in (1, 2):
         files = MemoryFiles({"base": {"t.sls": b"{% import_yaml 'd.yaml' as d %}a: {{ d }}", "d.yaml": b"%d" % number}})
-        done = render_sls("t.sls", Context(minion=Minion(id="m"), files=files, memo=memo), sls="t")
+        done = render_sls("t.sls", RenderContext(minion=Minion(id="m"), files=files, memo=memo), sls="t")
         assert done.data == {"a": number}
 
 
@@ -185,7 +185,9 @@ def test_live_functions_are_never_memoised_but_named():
     memo, answers = Memo(), iter("12")
     files = MemoryFiles({"base": {"f": b"{{ salt['cmd.run']('x') }}"}})
     for expected in "12":
-        work = Context(minion=Minion(id="m"), files=files, memo=memo, functions={"cmd.run": lambda _: next(answers)})
+        work = RenderContext(
+            minion=Minion(id="m"), files=files, memo=memo, functions={"cmd.run": lambda _: next(answers)}
+        )
         done = render_template("f", work)
         assert (done.text, done.volatile) == (expected, ("cmd.run",))
     assert len(memo) == 0
@@ -206,7 +208,7 @@ def test_failures_are_shared_too_but_not_their_frames():
 
 def test_it_is_bounded_and_forgets_what_was_not_used_for_longest():
     memo = Memo(size=3)
-    sources = {n: Sources(minion_id="m", roots={"grains": {"n": n}}, files=MemoryFiles({})) for n in range(5)}
+    sources = {n: ReadSources(minion_id="m", roots={"grains": {"n": n}}, files=MemoryFiles({})) for n in range(5)}
     read = ("value", "grains", ("n",))
     for n in (0, 1, 2):
         memo.store("key", {read: sources[n].digest(read)}, n)

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from highstate.files import MemoryFiles
-from highstate.memo.tracked import Recorder, Sources, View, digest_value, fresh, place_of, plain
+from highstate.memo.tracked import ReadSources, Recorder, TrackedMapping, digest_value, fresh, place_of, plain
 
 PILLAR = {"web": {"port": 80, "names": ["a", "b"], "tls": {"on": True}}, "n": None, 1: "one"}
 
@@ -14,11 +14,11 @@ PILLAR = {"web": {"port": 80, "names": ["a", "b"], "tls": {"on": True}}, "n": No
 @pytest.fixture
 def recorder() -> Recorder:
     files = MemoryFiles({"base": {"a/b": b"x"}})
-    return Recorder(Sources(minion_id="m1", roots={"pillar": PILLAR, "grains": {}, "opts": {}}, files=files))
+    return Recorder(ReadSources(minion_id="m1", roots={"pillar": PILLAR, "grains": {}, "opts": {}}, files=files))
 
 
 @pytest.fixture
-def view(recorder: Recorder) -> View:
+def view(recorder: Recorder) -> TrackedMapping:
     return recorder.view("pillar")
 
 

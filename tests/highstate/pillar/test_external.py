@@ -2,9 +2,9 @@
 
 import pytest
 
-from highstate.compile import Settings, compile_sls
+from highstate.compile import CompileOptions, compile_sls
 from highstate.files import MemoryFiles
-from highstate.ports import DecryptFailed, Ports, SourceFailed
+from highstate.ports import CompilePorts, DecryptFailed, SourceFailed
 from highstate.types import Minion
 
 TOP = "base:\n  '*':\n    - one\n"
@@ -30,10 +30,10 @@ class Upper:
 
 def compiled(pillar="deep: {own: 1, both: own}\n", override=None, **settings):
     tree = MemoryFiles({"base": {"top.sls": TOP.encode(), "one.sls": pillar.encode()}})
-    ports = Ports(pillar_sources={"echo": Echo()}, decrypt=Upper())
+    ports = CompilePorts(pillar_sources={"echo": Echo()}, decrypt=Upper())
     states = MemoryFiles({"base": {"s.sls": b"{}"}})
     minion = Minion(id="web1", grains={"id": "web1"})
-    return compile_sls(states, tree, minion, Settings(**settings), ["s"], pillar_override=override, ports=ports)
+    return compile_sls(states, tree, minion, CompileOptions(**settings), ["s"], pillar_override=override, ports=ports)
 
 
 def test_a_source_lies_over_the_sls_and_sees_them():

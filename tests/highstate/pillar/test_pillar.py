@@ -5,7 +5,7 @@ import pytest
 from highstate.files import MemoryFiles
 from highstate.memo.memo import Memo
 from highstate.pillar.pillar import PillarResult, compile_pillar
-from highstate.render import Context
+from highstate.render import RenderContext
 from highstate.types import Minion, Stage
 
 MINION = Minion(id="web1", grains={"os": "Debian", "id": "web1"})
@@ -16,7 +16,7 @@ def compiled(
 ) -> PillarResult:
     trees = {"base": tree, **(envs or {})}
     files = MemoryFiles({env: {path: text.encode() for path, text in one.items()} for env, one in trees.items()})
-    return compile_pillar(Context(minion=MINION, files=files), **settings)
+    return compile_pillar(RenderContext(minion=MINION, files=files), **settings)
 
 
 def pillar(tree: dict[str, str], **settings: object) -> dict[str, object]:
@@ -178,11 +178,11 @@ def test_whole_pillars_are_memoised_by_what_was_read():
     files = MemoryFiles({"base": tree})
     for name in ("a", "b", "c"):
         minion = Minion(id=name, grains={"os": "Debian", "id": name})
-        result = compile_pillar(Context(minion=minion, files=files, memo=memo))
+        result = compile_pillar(RenderContext(minion=minion, files=files, memo=memo))
         assert result.pillar == {"os": "Debian", "l": []}
     assert (memo.hits, memo.misses) == (2, 3)
     other = Minion(id="d", grains={"os": "RedHat"})
-    assert compile_pillar(Context(minion=other, files=files, memo=memo)).pillar == {}
+    assert compile_pillar(RenderContext(minion=other, files=files, memo=memo)).pillar == {}
 
 
 def test_a_changed_file_and_a_new_one_are_noticed():
@@ -191,16 +191,16 @@ def test_a_changed_file_and_a_new_one_are_noticed():
     seen = []
     for change in ({}, {"p/a.sls": b"a: 2\n"}, {"p/b.sls": b"b: 1\n"}):
         tree = {**tree, **change}
-        seen.append(compile_pillar(Context(minion=MINION, files=MemoryFiles({"base": tree}), memo=memo)).pillar)
+        seen.append(compile_pillar(RenderContext(minion=MINION, files=MemoryFiles({"base": tree}), memo=memo)).pillar)
     assert seen == [{"a": 1}, {"a": 2}, {"a": 2, "b": 1}]
 
 
 def test_a_new_environment_is_noticed():
     memo = Memo()
     trees = {"base": {"top.sls": b"base:\n  '*': [a]\n", "a.sls": b"a: 1\n"}}
-    assert compile_pillar(Context(minion=MINION, files=MemoryFiles(trees), memo=memo)).pillar == {"a": 1}
+    assert compile_pillar(RenderContext(minion=MINION, files=MemoryFiles(trees), memo=memo)).pillar == {"a": 1}
     trees["dev"] = {"top.sls": b"dev:\n  '*': [b]\n", "b.sls": b"b: 1\n"}
-    assert compile_pillar(Context(minion=MINION, files=MemoryFiles(trees), memo=memo)).pillar == {"a": 1, "b": 1}
+    assert compile_pillar(RenderContext(minion=MINION, files=MemoryFiles(trees), memo=memo)).pillar == {"a": 1, "b": 1}
 
 
 def test_what_a_pillar_read_is_told_to_the_caller():
@@ -209,9 +209,9 @@ def test_what_a_pillar_read_is_told_to_the_caller():
     files = MemoryFiles({"base": {"top.sls": b"base:\n  '*': [one]\n", "one.sls": b"a: {{ grains.os }}\n"}})
     memo = Memo()
     for _ in range(2):
-        context = Context(minion=MINION, files=files, memo=memo)
+        context = RenderContext(minion=MINION, files=files, memo=memo)
         outer = Recorder(context.sources)
-        compile_pillar(Context(minion=MINION, files=files, memo=memo, reads=outer))
+        compile_pillar(RenderContext(minion=MINION, files=files, memo=memo, reads=outer))
         assert list(outer.reads) == [
             ("file", "base", "top.sls"),
             ("id", "glob", "*"),

@@ -6,7 +6,7 @@ Each line of REFUSED fails, with its place; each of HARMLESS renders, and shows 
 import pytest
 
 from controller.offline import answer_case, parse_case
-from highstate.compile import Settings, compile_minion
+from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
 from highstate.types import Minion
 
@@ -156,7 +156,7 @@ def compiled(line, **opts):
         "lib.jinja": "{% set q = 1 %}",
     }
     files = MemoryFiles({"base": {path: text.encode() for path, text in tree.items()}})
-    return compile_minion(files, MemoryFiles({}), Minion(id="m", grains={"id": "m"}), Settings(opts=opts))
+    return compile_minion(files, MemoryFiles({}), Minion(id="m", grains={"id": "m"}), CompileOptions(opts=opts))
 
 
 @pytest.fixture(autouse=True)
@@ -192,7 +192,7 @@ PYTHON = [
 @pytest.mark.parametrize("text", PYTHON)
 def test_python_can_be_kept_out(text):
     files = MemoryFiles({"base": {"top.sls": b"base: {'*': [one]}", "one.sls": text.encode()}})
-    settings = Settings(opts={"allow_py_renderer": False})
+    settings = CompileOptions(opts={"allow_py_renderer": False})
     [problem] = compile_minion(files, MemoryFiles({}), Minion(id="m"), settings).errors
     assert "switched off" in problem.message
 

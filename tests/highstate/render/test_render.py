@@ -5,16 +5,16 @@ import pickle
 import pytest
 
 from highstate.files import MemoryFiles
-from highstate.render import Context, RenderFailed, render_sls, render_template
+from highstate.render import RenderContext, RenderFailed, render_sls, render_template
 from highstate.types import Minion, Stage
 
 PILLAR = {"sites": ["a", "b"], "nginx": {"port": 80}}
 
 
-def context(tree: dict[str, str | bytes], **more: object) -> Context:
+def context(tree: dict[str, str | bytes], **more: object) -> RenderContext:
     blobs = {path: text if isinstance(text, bytes) else text.encode() for path, text in tree.items()}
     values = {"minion": Minion(id="m1", grains={"os_family": "Debian"}), "pillar": PILLAR, **more}
-    return Context(files=MemoryFiles({"base": blobs}), **values)
+    return RenderContext(files=MemoryFiles({"base": blobs}), **values)
 
 
 def failure(tree: dict[str, str | bytes] | str, path: str = "t.sls", **more: object) -> RenderFailed:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from highstate.files import MemoryFiles
-from highstate.render import Context, RenderFailed, render_sls
+from highstate.render import RenderContext, RenderFailed, render_sls
 from highstate.types import Minion
 
 RECORDED = json.loads((Path(__file__).parent / "recorded_templates.json").read_text())
@@ -30,7 +30,7 @@ def test_as_salt(case):
     name = case["sls"]
     tree = {**RECORDED["files"], f"{name}.sls": case["template"]}
     files = MemoryFiles({"base": {path: text.encode() for path, text in tree.items()}})
-    context = Context(minion=Minion(id="minion", grains=RECORDED["grains"]), files=files, pillar=PILLAR)
+    context = RenderContext(minion=Minion(id="minion", grains=RECORDED["grains"]), files=files, pillar=PILLAR)
     if case.get("error"):
         with pytest.raises(RenderFailed):
             render_sls(f"{name}.sls", context, sls=name)

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from highstate.compile import Settings, compile_minion
+from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
 from highstate.memo.memo import Memo
-from highstate.ports import DecryptFailed, Ports, RecordedFacts
-from highstate.render import Context, RenderFailed, render_sls
+from highstate.ports import CompilePorts, DecryptFailed, RecordedFacts
+from highstate.render import RenderContext, RenderFailed, render_sls
 from highstate.types import Minion
 
 RECORDED = json.loads((Path(__file__).parent / "recorded_renderers.json").read_text())
@@ -21,7 +21,7 @@ def rendered(template, *, sls="pkg.sub.one", files=None, **settings):
     trees = MemoryFiles({"base": {name: text.encode() for name, text in tree.items()}})
     minion = Minion(id="minion", grains={**RECORDED["grains"], "id": "minion"})
     settings.setdefault("pillar", RECORDED["pillar"])
-    return render_sls(path, Context(minion=minion, files=trees, **settings), sls=sls).data
+    return render_sls(path, RenderContext(minion=minion, files=trees, **settings), sls=sls).data
 
 
 def failure(template, **settings):
@@ -84,7 +84,7 @@ def run():
         with pytest.raises(RenderFailed) as caught:
             rendered("#!py\ndef run():\n    return {'a': __salt__['cmd.run']('ls')}\n")
         assert (caught.value.live, caught.value.problem.pos.line) == ("cmd.run", 3)
-        facts = Ports(facts=RecordedFacts([{"fun": "cmd.run", "args": ["ls"], "ret": "x"}]))
+        facts = CompilePorts(facts=RecordedFacts([{"fun": "cmd.run", "args": ["ls"], "ret": "x"}]))
         assert rendered("#!py\ndef run():\n    return {'a': __salt__['cmd.run']('ls')}\n", ports=facts) == {"a": "x"}
 
     def test_it_can_be_switched_off(self):
@@ -97,10 +97,10 @@ def run():
         tree = {"top.sls": "base:\n  '*': [one]\n", "one.sls": "#!py\ndef run():\n    return {'n': {'test.nop': []}}\n"}
         files = MemoryFiles({"base": {name: text.encode() for name, text in tree.items()}})
         memo = Memo()
-        done = compile_minion(files, MemoryFiles({}), Minion(id="m"), Settings(), memo)
+        done = compile_minion(files, MemoryFiles({}), Minion(id="m"), CompileOptions(), memo)
         assert done.volatile == ("#!py",)
         kept = len(memo)
-        assert compile_minion(files, MemoryFiles({}), Minion(id="m"), Settings(), memo) == done
+        assert compile_minion(files, MemoryFiles({}), Minion(id="m"), CompileOptions(), memo) == done
         assert len(memo) == kept
         assert not [key for key in memo._trees if "one.sls" in key]
 
@@ -151,7 +151,7 @@ def message(text):
 
 
 class TestGpg:
-    PORTS = Ports(decrypt=Rot13())
+    PORTS = CompilePorts(decrypt=Rot13())
 
     def test_messages_inside_nested_values_are_read(self):
         data = json.dumps(

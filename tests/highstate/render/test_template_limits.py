@@ -3,7 +3,7 @@
 import pytest
 
 from highstate.bounded_regex import SlowPattern, match, replace, search
-from highstate.compile import Settings, compile_minion
+from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
 from highstate.types import Minion
 
@@ -15,7 +15,7 @@ def errors(one, top="base:\n  '*':\n    - one\n", **files):
     trees = {"top.sls": top, "one.sls": one, **files}
     tree = MemoryFiles({"base": {path: text.encode() for path, text in trees.items()}})
     grains = {"id": "m", "long": LONG}
-    return compile_minion(tree, MemoryFiles({}), Minion(id="m", grains=grains), Settings()).errors
+    return compile_minion(tree, MemoryFiles({}), Minion(id="m", grains=grains), CompileOptions()).errors
 
 
 def problem(one, **others):

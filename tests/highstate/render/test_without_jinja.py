@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from highstate.files import MemoryFiles
 from highstate.memo.tracked import Recorder
-from highstate.render import Context, jinja
+from highstate.render import RenderContext, jinja
 from highstate.render.source_map import Text
 from highstate.types import Minion
 
@@ -16,7 +16,7 @@ PIECES = st.sampled_from(["a", "{", "}", "%", "#", "# c", " ", "\n", "\n\n", "\t
 
 
 def run(source: str) -> Text:
-    recorder = Recorder(Context(minion=Minion(id="m"), files=MemoryFiles({})).sources)
+    recorder = Recorder(RenderContext(minion=Minion(id="m"), files=MemoryFiles({})).sources)
     fork = jinja.environment(()).fork(jinja.TreeLoader(recorder, "base"), {})
     return jinja.run(jinja.compile_template(fork, source, "t", source), fork, {})
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from highstate.desired import chunk_keys
-from highstate.run import MemoryJournal, Prepared, Status, Surroundings, as_running, judge, outcome, run
+from highstate.run import MemoryJournal, Prepared, RequisiteStatus, RunHooks, as_running, judge, outcome, run
 from highstate.types import Chunk, StateResult
 
 
@@ -209,7 +209,7 @@ def test_failhard_ends_the_run(more: dict[str, Any]) -> None:
 
 def test_retry_until_it_succeeds() -> None:
     slept: list[float] = []
-    got = last(low("late", retry={"attempts": 3, "interval": 4}), around=Surroundings(sleep=slept.append))
+    got = last(low("late", retry={"attempts": 3, "interval": 4}), around=RunHooks(sleep=slept.append))
     assert (got.result, slept) == (True, [4.0])
     assert got.comment == 'Attempt 1: Returned a result of "False", with the following comment: "acted 1"\nacted 2'
     assert last(low("late", retry={"attempts": 3}), test=True).result is None
@@ -241,7 +241,7 @@ def test_a_mod_watch_that_was_cut_off_is_done_again() -> None:
 def test_the_verdict_is_a_function_of_results() -> None:
     good, bad = StateResult(name="a", result=True), StateResult(name="b", result=False)
     changed = StateResult(name="c", result=True, changes={"x": 1})
-    assert judge({}) is Status.MET
-    assert judge({"watch": [changed], "require": [bad]}) is Status.FAIL
-    assert judge({"watch": [changed], "onchanges": [good]}) is Status.ONCHANGES
-    assert judge({"require": [replace(good, skipped=True)]}) is Status.MET
+    assert judge({}) is RequisiteStatus.MET
+    assert judge({"watch": [changed], "require": [bad]}) is RequisiteStatus.FAIL
+    assert judge({"watch": [changed], "onchanges": [good]}) is RequisiteStatus.ONCHANGES
+    assert judge({"require": [replace(good, skipped=True)]}) is RequisiteStatus.MET

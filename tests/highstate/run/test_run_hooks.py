@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from highstate.run import MemoryJournal, MemoryTriggers, Prepared, Surroundings, Task, not_run, run
+from highstate.run import MemoryJournal, MemoryTriggers, Prepared, RunHooks, Task, not_run, run
 from highstate.types import Chunk, StateResult
 
 
@@ -44,7 +44,7 @@ def low(name: str, state: str = "test", fun: str = "do", **arguments: Any) -> Ch
 
 def go(machine: Machine, *chunks: Chunk, test: bool = False, **around: Any) -> dict[str, StateResult]:
     keyed = {one.tag: one for one in chunks}
-    results = run(keyed, machine, test=test, clock=lambda: 0.0, around=Surroundings(**around))
+    results = run(keyed, machine, test=test, clock=lambda: 0.0, around=RunHooks(**around))
     return {keyed[key].name if key in keyed else key: result for key, result in results.items()}
 
 
@@ -135,7 +135,7 @@ def test_killed_twice_at_any_step_a_trigger_is_acted_on(first: int, second: int,
     keyed = {one.tag: one for one in SERVED}
     for lives in (first, second, float("inf")):
         machine.lives = lives
-        around = Surroundings(triggers=triggers, remembers_at_once=not journalled)
+        around = RunHooks(triggers=triggers, remembers_at_once=not journalled)
         own = journal if journalled else MemoryJournal()
         with contextlib.suppress(Killed):
             run(keyed, machine, test=False, clock=lambda: 0.0, journal=own, around=around)
@@ -162,7 +162,7 @@ def test_a_trigger_of_an_earlier_run_outlives_a_kill() -> None:
 def test_a_chunk_that_fails_because_the_run_is_left_off_is_done_again() -> None:
     machine, journal = Machine(changing={"a", "b"}, broken={"b"}), MemoryJournal()
     keyed = {name: low(name) for name in ("a", "b", "c")}
-    leaving = Surroundings(stopping=lambda: len(machine.acted) == 2, left_off=lambda: True)
+    leaving = RunHooks(stopping=lambda: len(machine.acted) == 2, left_off=lambda: True)
     assert list(run(keyed, machine, test=False, clock=lambda: 0.0, journal=journal, around=leaving)) == ["a"]
     machine.broken.clear()
     whole = run(keyed, machine, test=False, clock=lambda: 0.0, journal=journal)
@@ -173,7 +173,7 @@ def test_what_a_stopped_run_has_not_done_is_told() -> None:
     machine = Machine(changing={"a", "b"})
     keyed = {name: low(name) for name in ("a", "b", "c", "known")}
     known = {"known": StateResult(name="known", result=True)}
-    stopping = Surroundings(stopping=lambda: len(machine.acted) == 1)
+    stopping = RunHooks(stopping=lambda: len(machine.acted) == 1)
     results = run(keyed, machine, test=False, clock=lambda: 0.0, known=known, around=stopping)
     left = not_run(keyed, results, known, "enough")
     assert {key: (one.comment, one.run_num, one.result) for key, one in left.items()} == {
@@ -221,7 +221,7 @@ def test_parallel_without_a_background_is_in_order() -> None:
 def test_a_run_stops_between_chunks_and_goes_on_later() -> None:
     machine, journal = Machine(changing={"a", "b", "c"}), MemoryJournal()
     keyed = {name: low(name) for name in ("a", "b", "c")}
-    stopping = Surroundings(stopping=lambda: len(machine.acted) == 2)
+    stopping = RunHooks(stopping=lambda: len(machine.acted) == 2)
     first = run(keyed, machine, test=False, clock=lambda: 0.0, journal=journal, around=stopping)
     assert list(first) == ["a", "b"]
     whole = run(keyed, machine, test=False, clock=lambda: 0.0, journal=journal)

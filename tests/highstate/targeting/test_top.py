@@ -4,7 +4,7 @@ import pytest
 
 from highstate.files import MemoryFiles
 from highstate.memo.memo import Memo
-from highstate.render import Context
+from highstate.render import RenderContext
 from highstate.targeting.top import TopResult, top_matches
 from highstate.types import Minion, Stage
 
@@ -14,7 +14,7 @@ MINION = Minion(id="web1", grains={"os": "Debian"})
 def top(trees: dict[str, dict[str, str]] | str, **settings: object) -> TopResult:
     trees = {"base": {"top.sls": trees}} if isinstance(trees, str) else trees
     files = MemoryFiles({env: {path: text.encode() for path, text in one.items()} for env, one in trees.items()})
-    context = Context(minion=MINION, files=files, pillar={"role": "web"})
+    context = RenderContext(minion=MINION, files=files, pillar={"role": "web"})
     return top_matches(context, **settings)
 
 
@@ -151,5 +151,5 @@ def test_minions_share_the_rendered_top():
     memo = Memo()
     files = MemoryFiles({"base": {"top.sls": b"base:\n  'web*': [a]\n"}})
     for name, expected in (("web1", {"base": ("a",)}), ("web2", {"base": ("a",)}), ("db", {})):
-        assert top_matches(Context(minion=Minion(id=name), files=files, memo=memo)).matches == expected
+        assert top_matches(RenderContext(minion=Minion(id=name), files=files, memo=memo)).matches == expected
     assert (memo.hits, memo.misses) == (2, 1)

@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from wire.keys import load_or_create
-from wire.messages import Alive, Beat, Bye, Hello, KeyRequest
+from wire.messages import Bye, Heartbeat, Hello, KeepAlive, KeyRequest
 
 
 def test_asks_for_its_key_then_says_hello(controller, agents):
@@ -29,12 +29,12 @@ def test_asks_for_its_key_then_says_hello(controller, agents):
 def test_a_new_epoch_is_greeted(controller, agents):
     agents().start()
     first = controller.next(Hello)
-    controller.next(Alive)
+    controller.next(KeepAlive)
     controller.epoch = "e2"
     serial = iter(range(1, 1000))
 
     def greeted():
-        controller.server.publish(Beat(epoch="e2", serial=next(serial), time=0.0))
+        controller.server.publish(Heartbeat(epoch="e2", serial=next(serial), time=0.0))
         return len(controller.all(Hello)) > 1
 
     controller.wait(greeted)

@@ -8,7 +8,7 @@ import pytest
 
 from minion.agent.file_requests import ANSWER_WITHIN, PATIENCE, FileRelay
 from minion.processes import AgentPipe, Child
-from wire.messages import Alive, FileFound, FindFile, Refused, decode_to_minion, encode
+from wire.messages import FileFound, FindFile, KeepAlive, Refused, decode_to_minion, encode
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_worker_that_ended_is_forgotten(relay, sent, worker):
     relay.answer(FileFound(request=sent[0].request))
 
 
-@pytest.mark.parametrize("frame", [b"\xc1", encode(Alive())])
+@pytest.mark.parametrize("frame", [b"\xc1", encode(KeepAlive())])
 def test_a_worker_that_says_anything_else_is_ended(relay, sent, worker, frame):
     child, _ = worker
     relay.online(0.0)

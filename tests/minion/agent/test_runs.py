@@ -11,14 +11,14 @@ from pathlib import Path
 from highstate.files import blob_id
 from wire import patch
 from wire.messages import (
-    Alive,
     Call,
     FindFile,
     GetBlob,
     Held,
     Hello,
-    NeedWhole,
+    KeepAlive,
     Preview,
+    ResyncRequired,
     RunProgress,
     RunResult,
     RunStarted,
@@ -118,7 +118,7 @@ def test_a_patch_that_does_not_fit_asks_for_the_whole_and_the_run_waits(controll
     desired = desired_state(managed(tmp_path / "a", contents="a"))
     controller.desire(desired)
     controller.run("r1")
-    controller.next(NeedWhole, held="")
+    controller.next(ResyncRequired, held="")
     controller.desire(desired, whole=True)
     assert controller.result("r1").outcome == "changed"
 
@@ -128,7 +128,7 @@ def test_a_run_whose_document_was_replaced_is_answered(controller, agents, desir
     controller.next(Hello)
     controller.desire(desired_state(("test", "nop", "a")))
     controller.run("r1", digest="0" * 64, generation=1)
-    controller.next(NeedWhole)
+    controller.next(ResyncRequired)
     controller.desire(desired_state(("test", "nop", "b")))
     assert "was replaced by" in controller.result("r1").error
 
@@ -278,14 +278,14 @@ def test_a_trigger_that_could_not_be_acted_on_is_told_until_it_is(controller, ag
     controller.desire(desired)
     controller.run("r1")
     assert controller.result("r1").outcome == "failed"
-    controller.next(Alive, owed=(owed,))
+    controller.next(KeepAlive, owed=(owed,))
     controller.send(Call(run_id="c1", fun="state.pending"))
     assert controller.result("c1").value == [owed]
     (tmp_path / "fixed").touch()
     controller.seen.clear()
     controller.run("r2")
     assert controller.result("r2").outcome == "changed"
-    controller.next(Alive, owed=())
+    controller.next(KeepAlive, owed=())
     controller.send(Call(run_id="c2", fun="state.pending"))
     assert controller.result("c2").value == []
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from minion.agent.session import ASK_AGAIN, GREET_AGAIN, Link, LinkPorts, Standing
-from wire.messages import Alive, Beat, Hello, KeyRequest, KeyState, Refused, Welcome
+from minion.agent.session import ASK_AGAIN, GREET_AGAIN, AgentSession, LinkPorts, SessionState
+from wire.messages import Heartbeat, Hello, HelloAck, KeepAlive, KeyRequest, KeyState, Refused
 
 
 @pytest.fixture
@@ -17,7 +17,9 @@ def link(sent):
         sent.append(message)
         return True
 
-    return Link("web1", "ab:cd", LinkPorts(send=send, hello=lambda: Hello(id="web1", grains={}), alive=Alive))
+    return AgentSession(
+        "web1", "ab:cd", LinkPorts(send=send, hello=lambda: Hello(id="web1", grains={}), alive=KeepAlive)
+    )
 
 
 def kinds(sent):
@@ -37,18 +39,18 @@ def test_asks_with_growing_pauses_until_accepted(link, sent):
     assert kinds(sent)[-1] is Hello
     link.tick(now + GREET_AGAIN)
     assert kinds(sent)[-2:] == [Hello, Hello]
-    link.welcome(Welcome(epoch="e", alive_interval=5.0), now)
+    link.welcome(HelloAck(epoch="e", alive_interval=5.0), now)
     assert link.online
     link.tick(now + 5.0)
-    assert kinds(sent)[-1] is Alive
+    assert kinds(sent)[-1] is KeepAlive
 
 
 def test_an_accepted_key_greets_at_once_and_asks_when_refused(link, sent):
     link.connected(0.0)
     link.key_state(KeyState(state="accepted"), 0.0)
-    link.welcome(Welcome(epoch="e", alive_interval=5.0), 0.0)
+    link.welcome(HelloAck(epoch="e", alive_interval=5.0), 0.0)
     link.disconnected()
-    assert link.standing is Standing.OFFLINE
+    assert link.standing is SessionState.OFFLINE
     sent.clear()
     link.connected(1.0)
     assert kinds(sent) == [Hello]
@@ -59,10 +61,10 @@ def test_an_accepted_key_greets_at_once_and_asks_when_refused(link, sent):
 def test_a_new_epoch_is_greeted(link, sent):
     link.connected(0.0)
     link.key_state(KeyState(state="accepted"), 0.0)
-    link.welcome(Welcome(epoch="e1", alive_interval=5.0), 0.0)
+    link.welcome(HelloAck(epoch="e1", alive_interval=5.0), 0.0)
     sent.clear()
-    assert not link.beat(Beat(epoch="e1", serial=1, time=0.0), 1.0)
-    assert link.beat(Beat(epoch="e2", serial=1, time=0.0), 1.0)
+    assert not link.beat(Heartbeat(epoch="e1", serial=1, time=0.0), 1.0)
+    assert link.beat(Heartbeat(epoch="e2", serial=1, time=0.0), 1.0)
     assert kinds(sent) == [Hello]
 
 

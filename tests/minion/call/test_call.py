@@ -14,10 +14,10 @@ import pytest
 from highstate.desired import Desired
 from highstate.files import blob_id
 from highstate.types import Chunk
-from minion.call.call import Options, main
-from minion.spool.desired_state import Holding
+from minion.call.call import CallOptions, main
+from minion.spool.desired_state import DesiredState
 from minion.spool.files import BlobCache
-from wire.messages import Desire
+from wire.messages import DesiredUpdate
 from wire.patch import diff, digest
 
 
@@ -56,7 +56,7 @@ def call(tree: Path, fun: str, *args: str, local: bool = True, **more: Any) -> t
     roots: dict[str, Any] = {}
     if local:
         roots = {"file_root": (str(tree / "states"),), "pillar_root": (str(tree / "pillar"),)}
-    options = Options(fun=fun, args=args, local=local, config_dir=tree / "conf", **roots, **more)
+    options = CallOptions(fun=fun, args=args, local=local, config_dir=tree / "conf", **roots, **more)
     return main(options, out, err), out.getvalue(), err.getvalue()
 
 
@@ -200,7 +200,9 @@ def test_a_held_state(tree: Path) -> None:
     cachedir.mkdir(parents=True)
     BlobCache(cachedir).put(blob_id(source), source)
     document = msgspec.to_builtins(desired.as_document())
-    Holding(cachedir).accept(Desire(generation=1, base="", digest=digest(document), patch=diff({}, document)))
+    DesiredState(cachedir).accept(
+        DesiredUpdate(generation=1, base="", digest=digest(document), patch=diff({}, document))
+    )
     assert data(tree, "pillar.get", "p", local=False) == 1
     ran = data(tree, "state.sls", "web", local=False)
     assert [entry["result"] for entry in ran.values()] == [True]

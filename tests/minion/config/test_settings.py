@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from minion.config.settings import BadSettings, Settings, keep_id, load_settings
+from minion.config.files import BadMinionSettings
+from minion.config.settings import MinionSettings, keep_id, load_settings
 
 
 def write(folder: Path, text: str, name: str = "minion") -> Path:
@@ -67,7 +68,7 @@ def test_an_unknown_key_is_a_warning_with_a_near_name(tmp_path: Path) -> None:
 )
 def test_bad_files_are_refused_with_their_name(tmp_path: Path, text: str, said: str) -> None:
     path = write(tmp_path, text)
-    with pytest.raises(BadSettings) as caught:
+    with pytest.raises(BadMinionSettings) as caught:
         load_settings(tmp_path)
     assert str(path) in str(caught.value)
     assert said in str(caught.value)
@@ -93,7 +94,7 @@ def test_a_folder_named_like_a_symlink_stays_as_named(tmp_path: Path) -> None:
 def test_every_field_can_be_set(tmp_path: Path) -> None:
     from minion.config.settings import _READERS
 
-    own = {f.name for f in fields(Settings)} - {"config_dir", "opts", "warnings"}
+    own = {f.name for f in fields(MinionSettings)} - {"config_dir", "opts", "warnings"}
     assert own == set(_READERS)
 
 
@@ -115,5 +116,5 @@ def test_includes_are_merged_as_salt_merges_them(tmp_path: Path) -> None:
 )
 def test_bad_includes(tmp_path: Path, text: str, said: str) -> None:
     write(tmp_path, text)
-    with pytest.raises(BadSettings, match=said):
+    with pytest.raises(BadMinionSettings, match=said):
         load_settings(tmp_path)

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from minion.config.settings import BadSettings, load_settings
+from minion.config.files import BadMinionSettings
+from minion.config.settings import load_settings
 from minion.grains import collect, network
 from minion.grains.freebsd import freebsd_grains_of, parse_values
 from minion.grains.hardware import devicetree, gpu_of, parse_cpuinfo, parse_meminfo
@@ -217,7 +218,7 @@ def test_static_grains_have_a_file_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "minion").write_text("id: web1\ngrains:\n  role: db\n")
     assert load_settings(tmp_path).grains == {"role": "db", "rack": 3}
     (tmp_path / "grains").write_text("- no mapping\n")
-    with pytest.raises(BadSettings, match="grains: must hold"):
+    with pytest.raises(BadMinionSettings, match="grains: must hold"):
         load_settings(tmp_path)
 
 

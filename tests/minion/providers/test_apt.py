@@ -15,7 +15,7 @@ from minion.machine.plan import StateFailed
 from minion.providers.pkg import apt
 from minion.providers.pkg.apt import Apt, parse_packages, parse_policy, parse_simulation
 from minion.providers.pkg.debversion import compare
-from minion.providers.pkg.packages import InstallOptions, Step, Target
+from minion.providers.pkg.packages import InstallOptions, PackageTarget, TransactionStep
 
 POLICY = """bash:
   Installed: 5.2.15-2+b8
@@ -70,10 +70,10 @@ def test_policy_gives_candidates_and_versions() -> None:
 
 def test_simulation_gives_every_step() -> None:
     assert parse_simulation(SIMULATED) == [
-        Step(name="bash", old="5.2.15-2+b8", new="5.2.15-2+b13"),
-        Step(name="gone", old="2.0", new=""),
-        Step(name="libx:i386", old="", new="1:2.3~rc1-4"),
-        Step(name="old", old="1.0-1", new=""),
+        TransactionStep(name="bash", old="5.2.15-2+b8", new="5.2.15-2+b13"),
+        TransactionStep(name="gone", old="2.0", new=""),
+        TransactionStep(name="libx:i386", old="", new="1:2.3~rc1-4"),
+        TransactionStep(name="old", old="1.0-1", new=""),
     ]
 
 
@@ -118,7 +118,7 @@ def test_names_that_apt_would_take_for_something_else_are_refused(name: str) -> 
         lambda: Apt().available(_machine(), [name]),
         lambda: Apt().remove(_machine(), [name], purge=False),
         lambda: Apt().hold(_machine(), [name], held=True),
-        lambda: Apt().install(_machine(), [Target(name=name)], InstallOptions()),
+        lambda: Apt().install(_machine(), [PackageTarget(name=name)], InstallOptions()),
     ):
         with pytest.raises(StateFailed, match="Invalid package name"):
             ask()
@@ -148,7 +148,7 @@ def test_this_machines_packages_are_seen() -> None:
 
 @pytest.mark.skipif(shutil.which("apt-get") is None, reason="asks apt, which is not here")
 def test_a_name_that_would_be_a_regular_expression_is_not_simulated() -> None:
-    assert Apt().predict_install(_machine(), [Target(name="dpk.")], InstallOptions()) is None
+    assert Apt().predict_install(_machine(), [PackageTarget(name="dpk.")], InstallOptions()) is None
 
 
 LOCKED = {

@@ -16,7 +16,7 @@ from minion.machine.plan import StateFailed
 from minion.providers.pkg import apk, pacman, pkgng
 from minion.providers.pkg.apk import Apk
 from minion.providers.pkg.dnf import Dnf
-from minion.providers.pkg.packages import InstallOptions, PackageManager, Step, Target
+from minion.providers.pkg.packages import InstallOptions, PackageManager, PackageTarget, TransactionStep
 from minion.providers.pkg.pacman import Pacman
 from minion.providers.pkg.pkgng import PkgNg
 from minion.providers.pkg.yum import Yum
@@ -100,13 +100,15 @@ def test_apk_is_asked_and_read(programs: Callable[..., Callable[[], list[str]]])
     offered = Apk().available(MACHINE, ["zlib", "own"])
     assert offered["zlib"].versions == ("1.3.1-r10", "1.3.1-r2")
     assert "own" not in offered
-    assert Apk().predict_install(MACHINE, [Target(name="zlib", version="1.3.1-r2")], PLAIN) == [
-        Step(name="busybox", old="1.36-r1", new="1.36-r2"),
-        Step(name="old", old="1-r0", new=""),
-        Step(name="zlib", old="", new="1.3.1-r2"),
+    assert Apk().predict_install(MACHINE, [PackageTarget(name="zlib", version="1.3.1-r2")], PLAIN) == [
+        TransactionStep(name="busybox", old="1.36-r1", new="1.36-r2"),
+        TransactionStep(name="old", old="1-r0", new=""),
+        TransactionStep(name="zlib", old="", new="1.3.1-r2"),
     ]
     Apk().install(
-        MACHINE, [Target(name="zlib", version="1.3.1-r2"), Target(name="curl")], InstallOptions(fromrepo="edge")
+        MACHINE,
+        [PackageTarget(name="zlib", version="1.3.1-r2"), PackageTarget(name="curl")],
+        InstallOptions(fromrepo="edge"),
     )
     Apk().remove(MACHINE, ["zlib"], purge=True)
     Apk().upgrade(MACHINE, [], whole=False)
@@ -138,7 +140,7 @@ def test_what_is_there_is_installed_once_more(
     programs: Callable[..., Callable[[], list[str]]], manager: PackageManager, program: str, command: str
 ) -> None:
     called = programs(program)
-    manager.install(MACHINE, [Target(name="zlib")], InstallOptions(reinstall=True))
+    manager.install(MACHINE, [PackageTarget(name="zlib")], InstallOptions(reinstall=True))
     assert called() == [command]
 
 
@@ -180,12 +182,14 @@ def test_pacman_is_asked_and_read(programs: Callable[..., Callable[[], list[str]
     )
     assert Pacman().packages(MACHINE)["zlib"].version == "1:1.0-1"
     assert Pacman().available(MACHINE, ["zlib"], "core")["zlib"].versions == ("1:1.3.1-2",)
-    assert Pacman().predict_install(MACHINE, [Target(name="zlib")], PLAIN) == [
-        Step(name="new", old="", new="1-1"),
-        Step(name="zlib", old="1:1.0-1", new="1:1.3.1-2"),
+    assert Pacman().predict_install(MACHINE, [PackageTarget(name="zlib")], PLAIN) == [
+        TransactionStep(name="new", old="", new="1-1"),
+        TransactionStep(name="zlib", old="1:1.0-1", new="1:1.3.1-2"),
     ]
-    assert Pacman().predict_remove(MACHINE, ["zlib"], purge=True) == [Step(name="zlib", old="1:1.0-1", new="")]
-    Pacman().install(MACHINE, [Target(name="zlib", version="1:1.3.1-2")], PLAIN)
+    assert Pacman().predict_remove(MACHINE, ["zlib"], purge=True) == [
+        TransactionStep(name="zlib", old="1:1.0-1", new="")
+    ]
+    Pacman().install(MACHINE, [PackageTarget(name="zlib", version="1:1.3.1-2")], PLAIN)
     Pacman().upgrade(MACHINE, [], whole=True)
     assert Pacman().groups(MACHINE, "base-devel") == ["gcc", "make"]
     assert [line for line in called() if "-Q" not in line and "--print" not in line] == [
@@ -196,7 +200,7 @@ def test_pacman_is_asked_and_read(programs: Callable[..., Callable[[], list[str]
         "-Sgq -- base-devel",
     ]
     with pytest.raises(StateFailed, match=r"version 0\.9 of zlib is not offered"):
-        Pacman().install(MACHINE, [Target(name="zlib", version="0.9")], PLAIN)
+        Pacman().install(MACHINE, [PackageTarget(name="zlib", version="0.9")], PLAIN)
     assert (
         pacman.with_ignored("[options]\nIgnorePkg = a b\n", ["b", "c"], held=True) == "[options]\nIgnorePkg = a b c\n"
     )
@@ -221,12 +225,12 @@ def test_pkg_is_asked_and_read(programs: Callable[..., Callable[[], list[str]]])
     called = programs("pkg", answers)
     assert {name: one.held for name, one in PkgNg().packages(MACHINE).items()} == {"nginx": True, "pcre2": False}
     assert PkgNg().available(MACHINE, ["nginx"], "latest")["nginx"].candidate == "1.27.0,3"
-    assert PkgNg().predict_install(MACHINE, [Target(name="nginx")], PLAIN) == [
-        Step(name="nginx", old="", new="1.26.2,3"),
-        Step(name="old", old="1.0_1", new=""),
-        Step(name="pcre2", old="10.42", new="10.43"),
+    assert PkgNg().predict_install(MACHINE, [PackageTarget(name="nginx")], PLAIN) == [
+        TransactionStep(name="nginx", old="", new="1.26.2,3"),
+        TransactionStep(name="old", old="1.0_1", new=""),
+        TransactionStep(name="pcre2", old="10.42", new="10.43"),
     ]
-    PkgNg().install(MACHINE, [Target(name="nginx", version="1.26.2,3")], InstallOptions(fromrepo="latest"))
+    PkgNg().install(MACHINE, [PackageTarget(name="nginx", version="1.26.2,3")], InstallOptions(fromrepo="latest"))
     PkgNg().hold(MACHINE, ["nginx"], held=False)
     PkgNg().remove(MACHINE, ["nginx"], purge=False)
     assert called()[1:] == [
@@ -275,7 +279,7 @@ The operation will free 4 MiB.
     ],
 )
 def test_what_pkg_would_do_is_read(shown: str, steps: list[tuple[str, str, str]]) -> None:
-    assert pkgng.parse_steps(shown) == [Step(name=name, old=old, new=new) for name, old, new in steps]
+    assert pkgng.parse_steps(shown) == [TransactionStep(name=name, old=old, new=new) for name, old, new in steps]
 
 
 def test_pkg_is_asked_for_the_rest_of_the_port(programs: Callable[..., Callable[[], list[str]]]) -> None:
@@ -323,8 +327,8 @@ def test_a_transaction_that_fails_says_why(
 ) -> None:
     programs(name, {"": "it is broken"}, code=99)
     with pytest.raises(StateFailed, match=r"(?s)Problem encountered installing package.*errors:\n    - it is broken"):
-        manager.install(MACHINE, [Target(name="x")], PLAIN)
-    assert manager.predict_install(MACHINE, [Target(name="x")], PLAIN) is None
+        manager.install(MACHINE, [PackageTarget(name="x")], PLAIN)
+    assert manager.predict_install(MACHINE, [PackageTarget(name="x")], PLAIN) is None
     assert manager.refresh(MACHINE, older_than=None) == "it is broken"
     assert manager.groups(MACHINE, "x") is None
 
@@ -335,7 +339,7 @@ def test_nothing_that_is_an_option_gets_through(manager: PackageManager) -> None
         with pytest.raises(StateFailed, match="Invalid package name"):
             manager.check_name(name)
         with pytest.raises(StateFailed, match="Invalid package name"):
-            manager.install(MACHINE, [Target(name=name)], PLAIN)
+            manager.install(MACHINE, [PackageTarget(name=name)], PLAIN)
         with pytest.raises(StateFailed, match="Invalid package name"):
             manager.remove(MACHINE, [name], purge=True)
     with pytest.raises(StateFailed, match="Invalid version"):
@@ -377,15 +381,20 @@ def test_a_real_pacman_in_a_root_of_its_own(tmp_path: Path, monkeypatch: pytest.
     manager = Pacman()
     assert manager.refresh(MACHINE, older_than=None) == ""
     assert manager.available(MACHINE, ["voice", "nosuch"])["voice"].candidate == "1:2-1"
-    foreseen = manager.predict_install(MACHINE, [Target(name="greeting")], PLAIN)
-    assert foreseen == [Step(name="greeting", old="", new="1.0-1"), Step(name="voice", old="", new="1:2-1")]
-    manager.install(MACHINE, [Target(name="greeting")], PLAIN)
+    foreseen = manager.predict_install(MACHINE, [PackageTarget(name="greeting")], PLAIN)
+    assert foreseen == [
+        TransactionStep(name="greeting", old="", new="1.0-1"),
+        TransactionStep(name="voice", old="", new="1:2-1"),
+    ]
+    manager.install(MACHINE, [PackageTarget(name="greeting")], PLAIN)
     assert {name: one.version for name, one in manager.packages(MACHINE).items()} == {
         "greeting": "1.0-1",
         "voice": "1:2-1",
     }
     assert manager.predict_upgrade(MACHINE, [], whole=True) == []
-    assert manager.predict_remove(MACHINE, ["greeting"], purge=False) == [Step(name="greeting", old="1.0-1", new="")]
+    assert manager.predict_remove(MACHINE, ["greeting"], purge=False) == [
+        TransactionStep(name="greeting", old="1.0-1", new="")
+    ]
     manager.remove(MACHINE, ["greeting"], purge=False)
     assert list(manager.packages(MACHINE)) == ["voice"]
 

@@ -16,7 +16,14 @@ from minion.machine.machine import LocalMachine
 from minion.machine.plan import FileStat, StateFailed
 from minion.providers.pkg import dnf, rpm, zypper
 from minion.providers.pkg.dnf import Dnf
-from minion.providers.pkg.packages import InstallOptions, Package, PackageManager, Step, Target, package_manager
+from minion.providers.pkg.packages import (
+    InstallOptions,
+    Package,
+    PackageManager,
+    PackageTarget,
+    TransactionStep,
+    package_manager,
+)
 from minion.providers.pkg.rpmversion import compare, compare_pacman, compare_segments
 from minion.providers.pkg.zypper import Zypper
 
@@ -100,12 +107,12 @@ def test_rpms_list_is_read() -> None:
 
 def test_dnfs_tables_are_read() -> None:
     assert dnf.parse_transaction(INSTALL, HAVE) == [
-        Step(name="a-name-that-is-much-too-long-for-its-column", old="", new="3.1-1"),
-        Step(name="greeting", old="1.0-1", new="2.0-1"),
-        Step(name="greeting-doc", old="", new="1.5-1"),
-        Step(name="greeting-voice", old="", new="1:1.5-1"),
+        TransactionStep(name="a-name-that-is-much-too-long-for-its-column", old="", new="3.1-1"),
+        TransactionStep(name="greeting", old="1.0-1", new="2.0-1"),
+        TransactionStep(name="greeting-doc", old="", new="1.5-1"),
+        TransactionStep(name="greeting-voice", old="", new="1:1.5-1"),
     ]
-    assert dnf.parse_transaction(REMOVE, HAVE) == [Step(name="greeting", old="1.0-1", new="")]
+    assert dnf.parse_transaction(REMOVE, HAVE) == [TransactionStep(name="greeting", old="1.0-1", new="")]
     assert dnf.parse_transaction("Nothing to do.\n", HAVE) == []
 
 
@@ -137,9 +144,9 @@ def test_zyppers_xml_is_read() -> None:
 <solvable type="patch" name="p" edition="1"/></to-install>
 <to-remove><solvable type="package" name="old" edition="3"/></to-remove></install-summary></stream>Aborted."""
     assert zypper.parse_summary(summary) == [
-        Step(name="greeting", old="1.0-1", new="2.0-1"),
-        Step(name="old", old="3", new=""),
-        Step(name="voice", old="", new="1"),
+        TransactionStep(name="greeting", old="1.0-1", new="2.0-1"),
+        TransactionStep(name="old", old="3", new=""),
+        TransactionStep(name="voice", old="", new="1"),
     ]
     assert zypper.parse_summary("no document") == []
     assert zypper.parse_summary("<stream><broken></stream>") == []
@@ -248,7 +255,7 @@ def _manager(program: str, machine: Rooted) -> PackageManager:
     assert isinstance(manager, Dnf | Zypper)
     assert manager.refresh(machine, older_than=None) == ""
     # Zypper does not bear a root that has had packages and has none any more.
-    manager.install(machine, [Target(name="anchor")], InstallOptions())
+    manager.install(machine, [PackageTarget(name="anchor")], InstallOptions())
     return manager
 
 
@@ -260,30 +267,32 @@ def test_real_packages_come_are_upgraded_and_go(program: str, rooted: Rooted) ->
     assert list(offered) == ["greeting"]
     assert offered["greeting"].versions == ("2.0-1", "1.0-1")
 
-    older = [Target(name="greeting", version="1.0-1")]
+    older = [PackageTarget(name="greeting", version="1.0-1")]
     foreseen = manager.predict_install(rooted, older, InstallOptions())
     assert foreseen == [
-        Step(name="greeting", old="", new="1.0-1"),
-        Step(name="greeting-voice", old="", new="1.5-1"),
+        TransactionStep(name="greeting", old="", new="1.0-1"),
+        TransactionStep(name="greeting-voice", old="", new="1.5-1"),
     ]
     manager.install(rooted, older, InstallOptions())
     have = manager.packages(rooted)
     assert (have["greeting"].version, have["greeting-voice"].version) == ("1.0-1", "1.5-1")
     assert have["greeting-voice"].provides == ("voice",)
 
-    assert manager.predict_upgrade(rooted, [], whole=False) == [Step(name="greeting", old="1.0-1", new="2.0-1")]
+    assert manager.predict_upgrade(rooted, [], whole=False) == [
+        TransactionStep(name="greeting", old="1.0-1", new="2.0-1")
+    ]
     manager.upgrade(rooted, ["greeting"], whole=False)
     assert manager.packages(rooted)["greeting"].version == "2.0-1"
     assert manager.predict_upgrade(rooted, [], whole=True) == []
 
     assert manager.predict_remove(rooted, ["greeting-voice"], purge=False) == [
-        Step(name="greeting", old="2.0-1", new=""),
-        Step(name="greeting-voice", old="1.5-1", new=""),
+        TransactionStep(name="greeting", old="2.0-1", new=""),
+        TransactionStep(name="greeting-voice", old="1.5-1", new=""),
     ]
     manager.remove(rooted, ["greeting-voice"], purge=False)
     assert list(manager.packages(rooted)) == ["anchor"]
     with pytest.raises(StateFailed, match="Problem encountered installing package"):
-        manager.install(rooted, [Target(name="nosuch")], InstallOptions())
+        manager.install(rooted, [PackageTarget(name="nosuch")], InstallOptions())
     paths = [str(path) for path in (rooted.root.parent / "repo").rglob("greeting-voice*.rpm")]
     manager.install_files(rooted, paths)
     assert "greeting-voice" in manager.packages(rooted)

@@ -17,7 +17,7 @@ from minion.machine.machine import LocalMachine
 from minion.machine.plan import Completed, FileStat, StateFailed
 from minion.providers.service.openrc import OpenRC
 from minion.providers.service.rcd import RcD
-from minion.providers.service.services import Service, check_name, service_manager
+from minion.providers.service.services import ServiceState, check_name, service_manager
 from minion.providers.service.systemd import Systemd, parse_show, parse_unit_files, service_of, unit
 from minion.providers.service.sysv import SysV
 
@@ -80,13 +80,13 @@ def _under_systemd(shown: str, **more: Any) -> Any:
     return machine
 
 
-def _service(shown: str) -> Service | None:
+def _service(shown: str) -> ServiceState | None:
     return service_of("nginx", parse_show(shown))
 
 
 def test_a_service_is_read_from_systemctl_show() -> None:
-    assert _service(ACTIVE) == Service(name="nginx", running=True, enabled=True)
-    assert _service(DEAD) == Service(name="nginx", running=False, enabled=False)
+    assert _service(ACTIVE) == ServiceState(name="nginx", running=True, enabled=True)
+    assert _service(DEAD) == ServiceState(name="nginx", running=False, enabled=False)
     assert _service(ABSENT) is None
     assert Systemd().service(_under_systemd(ACTIVE), "nginx") == _service(ACTIVE)
 
@@ -102,8 +102,10 @@ def test_a_static_unit_cannot_be_switched_and_a_looping_one_does_not_run() -> No
 def test_an_init_script_under_systemd_is_enabled_by_its_links() -> None:
     machine = _under_systemd(WRAPPED, folders={"/etc/rc2.d": ["S01nginx"]})
     found = Systemd().service(machine, "nginx")
-    assert found == Service(name="nginx", running=True, enabled=True)
-    assert Systemd().service(_under_systemd(WRAPPED), "nginx") == Service(name="nginx", running=True, enabled=False)
+    assert found == ServiceState(name="nginx", running=True, enabled=True)
+    assert Systemd().service(_under_systemd(WRAPPED), "nginx") == ServiceState(
+        name="nginx", running=True, enabled=False
+    )
 
 
 def test_changed_units_are_loaded_before_a_start() -> None:
@@ -136,7 +138,7 @@ def _with_scripts(**links: Sequence[str]) -> Any:
 def test_init_scripts_are_services() -> None:
     machine = _with_scripts(rc2=["K01web", "S01other"])
     assert SysV().services(machine) == ["web"]
-    assert SysV().service(machine, "web") == Service(name="web", running=False, enabled=False)
+    assert SysV().service(machine, "web") == ServiceState(name="web", running=False, enabled=False)
     assert SysV().service(machine, "README") is None
     assert SysV().service(machine, "nosuch") is None
     enabled = SysV().service(_with_scripts(rc3=["S05web"]), "web")
@@ -207,8 +209,8 @@ def test_openrc_is_asked_by_its_own_tools() -> None:
     manager = service_manager(machine)
     assert isinstance(manager, OpenRC)
     assert manager.services(machine) == ["crond", "sshd"]
-    assert manager.service(machine, "sshd") == Service(name="sshd", running=True, enabled=True)
-    assert manager.service(machine, "crond") == Service(name="crond", running=False, enabled=False)
+    assert manager.service(machine, "sshd") == ServiceState(name="sshd", running=True, enabled=True)
+    assert manager.service(machine, "crond") == ServiceState(name="crond", running=False, enabled=False)
     assert manager.service(machine, "functions.sh") is None
     manager.control(machine, "sshd", "force-reload")
     manager.enable(machine, "sshd", enabled=True)
@@ -235,8 +237,8 @@ def test_freebsd_is_asked_by_service() -> None:
     manager = service_manager(machine)
     assert isinstance(manager, RcD)
     assert manager.services(machine) == ["cron", "nginx", "sshd"]
-    assert manager.service(machine, "nginx") == Service(name="nginx", running=True, enabled=False)
-    assert manager.service(machine, "cron") == Service(name="cron", running=False, enabled=True)
+    assert manager.service(machine, "nginx") == ServiceState(name="nginx", running=True, enabled=False)
+    assert manager.service(machine, "cron") == ServiceState(name="cron", running=False, enabled=True)
     assert manager.service(machine, "nosuch") is None
     manager.control(machine, "nginx", "restart")
     manager.control(machine, "nginx", "force-reload")

@@ -11,7 +11,7 @@ from minion.machine.machine import LocalMachine
 from minion.machine.plan import StateFailed
 from minion.providers.pkg.apk import Apk, parse_world
 from minion.providers.pkg.dnf import parse_group
-from minion.providers.pkg.packages import InstallOptions, Step, Target, package_manager
+from minion.providers.pkg.packages import InstallOptions, PackageTarget, TransactionStep, package_manager
 from minion.providers.pkg.pacman import Pacman
 from minion.providers.pkg.yum import Yum, parse_list
 
@@ -129,14 +129,14 @@ def test_yum_is_asked_and_told(machine, program):
     )
     yum = Yum()
     assert yum.available(machine, ["bash"], "updates")["bash"].candidate == "4.2.46-35.el7_9"
-    steps = yum.predict_install(machine, [Target(name="nginx")], InstallOptions(recommends=False))
+    steps = yum.predict_install(machine, [PackageTarget(name="nginx")], InstallOptions(recommends=False))
     assert steps == [
-        Step(name="nginx", old="", new="1:1.20.1-10.el7"),
-        Step(name="nginx-filesystem", old="", new="1:1.20.1-10.el7"),
-        Step(name="old", old="1.0-1", new=""),
-        Step(name="openssl", old="1:1.0.2k-25.el7_9", new="1:1.0.2k-26.el7_9"),
+        TransactionStep(name="nginx", old="", new="1:1.20.1-10.el7"),
+        TransactionStep(name="nginx-filesystem", old="", new="1:1.20.1-10.el7"),
+        TransactionStep(name="old", old="1.0-1", new=""),
+        TransactionStep(name="openssl", old="1:1.0.2k-25.el7_9", new="1:1.0.2k-26.el7_9"),
     ]
-    yum.install(machine, [Target(name="nginx", version="1.20.1-10.el7")], InstallOptions(fromrepo="epel"))
+    yum.install(machine, [PackageTarget(name="nginx", version="1.20.1-10.el7")], InstallOptions(fromrepo="epel"))
     yum.upgrade(machine, [], whole=True)
     assert yum.refresh(machine, older_than=None) == ""
     assert [call for call in calls() if call.startswith("yum")] == [

@@ -4,16 +4,16 @@ import stat
 
 import pytest
 
-from minion.spool.desired_state import FILE_NAME, Holding, read_document
+from minion.spool.desired_state import FILE_NAME, DesiredState, read_document
 from wire import patch
 from wire.errors import PatchMismatch
-from wire.messages import Desire, Preview
+from wire.messages import DesiredUpdate, Preview
 
 
 def desire(old, new, generation=1, **fields):
     base = "" if old is None else patch.digest(old)
     made = {"generation": generation, "base": base, "digest": patch.digest(new), "patch": patch.diff(old, new)}
-    return Desire(**{**made, **fields})
+    return DesiredUpdate(**{**made, **fields})
 
 
 @pytest.fixture
@@ -25,13 +25,13 @@ def documents(desired_state):
 
 def test_whole_then_patch_survive_a_restart(tmp_path, documents):
     first, second = documents
-    holding = Holding(tmp_path)
+    holding = DesiredState(tmp_path)
     assert holding.digest == ""
     holding.accept(desire(None, first))
     assert holding.drift == {"interval": 60}
     holding.accept(desire(first, second, generation=2))
 
-    again = Holding(tmp_path)
+    again = DesiredState(tmp_path)
 
     assert (again.digest, again.generation, again.drift) == (patch.digest(second), 2, {})
     assert read_document(tmp_path / FILE_NAME).desired.as_document() == second
@@ -40,49 +40,51 @@ def test_whole_then_patch_survive_a_restart(tmp_path, documents):
 
 def test_a_patch_for_another_base_is_refused_and_changes_nothing(tmp_path, documents):
     first, second = documents
-    holding = Holding(tmp_path)
+    holding = DesiredState(tmp_path)
     with pytest.raises(PatchMismatch, match="nothing is held"):
         holding.accept(desire(first, second))
     holding.accept(desire(None, first))
     with pytest.raises(PatchMismatch):
         holding.accept(desire(second, first, digest="0" * 64))
-    assert Holding(tmp_path).digest == patch.digest(first)
+    assert DesiredState(tmp_path).digest == patch.digest(first)
 
 
 def test_a_wrong_digest_is_refused(tmp_path, documents):
     with pytest.raises(PatchMismatch, match="is not"):
-        Holding(tmp_path).accept(desire(None, documents[0], digest="f" * 64))
+        DesiredState(tmp_path).accept(desire(None, documents[0], digest="f" * 64))
 
 
 @pytest.mark.parametrize("document", [[], "x", None, {"chunks": {}}, {"chunks": {"a": {}}, "pillar": 1}])
 def test_what_is_no_document_is_refused(tmp_path, document):
     with pytest.raises(PatchMismatch, match="no desired document"):
-        Holding(tmp_path).accept(Desire(generation=1, base="", digest=patch.digest(document), patch=["v", document]))
+        DesiredState(tmp_path).accept(
+            DesiredUpdate(generation=1, base="", digest=patch.digest(document), patch=["v", document])
+        )
 
 
 @pytest.mark.parametrize("damage", [b"", b"\xc1garbage", None])
 def test_a_damaged_file_is_as_good_as_none(tmp_path, documents, damage, caplog):
-    holding = Holding(tmp_path)
+    holding = DesiredState(tmp_path)
     holding.accept(desire(None, documents[0]))
     path = tmp_path / FILE_NAME
     data = path.read_bytes()
     path.write_bytes(damage if damage is not None else data[:-1] + bytes([data[-1] ^ 1]))
 
-    again = Holding(tmp_path)
+    again = DesiredState(tmp_path)
 
     assert again.digest == ""
     assert "event=desired_unreadable" in caplog.text
     again.accept(desire(None, documents[1]))
-    assert Holding(tmp_path).digest == patch.digest(documents[1])
+    assert DesiredState(tmp_path).digest == patch.digest(documents[1])
 
 
 def test_a_preview_is_not_held(tmp_path, documents):
     first, second = documents
-    holding = Holding(tmp_path)
+    holding = DesiredState(tmp_path)
     holding.accept(desire(None, first))
     packed = holding.packed_preview(
         Preview(run_id="p", base=holding.digest, digest=patch.digest(second), patch=patch.diff(first, second))
     )
     (tmp_path / "preview").write_bytes(packed)
     assert read_document(tmp_path / "preview").desired.as_document() == second
-    assert Holding(tmp_path).digest == patch.digest(first)
+    assert DesiredState(tmp_path).digest == patch.digest(first)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from minion.spool.state_queue import Conflict, Turns
+from minion.spool.state_queue import Conflict, StateQueue
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def another(cachedir: Path, jid: str) -> Iterator[Callable[[], None]]:
 
 
 def test_a_run_is_refused_while_another_goes_on(tmp_path: Path) -> None:
-    mine = Turns(tmp_path, "state.sls", "2")
+    mine = StateQueue(tmp_path, "state.sls", "2")
     with another(tmp_path, "20261121154611083487"):
         with pytest.raises(Conflict) as refused, mine.taken(False):
             pass
@@ -44,7 +44,7 @@ def test_a_run_is_refused_while_another_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("queue", [True, 0, 2])
 def test_a_run_that_may_wait_waits(tmp_path: Path, queue: object) -> None:
-    mine, entered = Turns(tmp_path, "state.sls", "2"), threading.Event()
+    mine, entered = StateQueue(tmp_path, "state.sls", "2"), threading.Event()
 
     def wait() -> None:
         with mine.taken(queue):
@@ -59,7 +59,7 @@ def test_a_run_that_may_wait_waits(tmp_path: Path, queue: object) -> None:
 
 
 def test_a_process_that_was_killed_has_no_turn(tmp_path: Path) -> None:
-    mine = Turns(tmp_path, "state.sls", "2")
+    mine = StateQueue(tmp_path, "state.sls", "2")
     with another(tmp_path, "1") as kill:
         kill()
         with mine.taken(True):
@@ -68,7 +68,7 @@ def test_a_process_that_was_killed_has_no_turn(tmp_path: Path) -> None:
 
 
 def test_a_run_within_a_run_has_its_turn(tmp_path: Path) -> None:
-    mine = Turns(tmp_path, "state.sls", "2")
+    mine = StateQueue(tmp_path, "state.sls", "2")
     with mine.taken(False), mine.taken(False):
         pass
     with mine.taken(False):
@@ -76,6 +76,6 @@ def test_a_run_within_a_run_has_its_turn(tmp_path: Path) -> None:
 
 
 def test_who_cannot_write_there_takes_no_turn(tmp_path: Path) -> None:
-    with Turns(tmp_path / "none", "state.sls").taken(False):
+    with StateQueue(tmp_path / "none", "state.sls").taken(False):
         pass
     assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from minion.call.call import Options, main
+from minion.call.call import CallOptions, main
 from wire.messages import Call, Hello
 
 MINE = """
@@ -42,7 +42,7 @@ def config(tmp_path: Path) -> Path:
 
 def call(config: Path, fun: str, *args: str, returners: str = "") -> tuple[int, str, str]:
     out, err = io.StringIO(), io.StringIO()
-    options = Options(fun=fun, args=args, config_dir=config, out="json", log_level="error", returners=returners)
+    options = CallOptions(fun=fun, args=args, config_dir=config, out="json", log_level="error", returners=returners)
     return main(options, out, err), out.getvalue(), err.getvalue()
 
 

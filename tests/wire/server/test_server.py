@@ -15,23 +15,23 @@ from wire.errors import CannotBind, MalformedMessage
 from wire.keys import KeyPair
 from wire.messages import (
     MAX_TO_MINION,
-    Alive,
-    Beat,
     Blob,
     Bye,
+    Heartbeat,
     Hello,
+    HelloAck,
+    KeepAlive,
     KeyRequest,
     KeyState,
     Refused,
     ResultAck,
     RunStarted,
-    Welcome,
     encode,
 )
 from wire.server.server import Server
 from wire.server.types import Gone, Identity, Incoming, Refusal
 
-WELCOME = Welcome(epoch="e1", alive_interval=15.0)
+WELCOME = HelloAck(epoch="e1", alive_interval=15.0)
 
 
 def _until(condition: Any) -> None:
@@ -48,7 +48,7 @@ def test_an_accepted_minion_is_heard_and_answered(controller: Any) -> None:
     assert (heard.id, heard.key) == ("web1", web.keys.public)
     assert heard.message == Hello(id="web1", grains={"os": "Debian"})
     controller.server.send(web.keys.public, WELCOME)
-    assert web.wait(Welcome) == WELCOME
+    assert web.wait(HelloAck) == WELCOME
     controller.wait_count("out.welcome")  # it is counted after it is sent
     counts = controller.server.counts()
     assert (counts["in.hello"], counts["out.welcome"], counts["peers"]) == (1, 1, 1)
@@ -95,12 +95,12 @@ def test_beats_reach_everyone_that_was_welcomed(controller: Any) -> None:
         peer.send(Hello(id=f"web{number}", grains={}))
         controller.wait(Incoming)
         controller.server.send(peer.keys.public, WELCOME)
-        peer.wait(Welcome)
+        peer.wait(HelloAck)
         peer.connection.receive(0)
     controller.wait_count("subscribers", 3)
-    controller.server.publish(Beat(epoch="e1", serial=1, time=1.0))
+    controller.server.publish(Heartbeat(epoch="e1", serial=1, time=1.0))
     for peer in peers:
-        assert peer.wait(Beat).serial == 1
+        assert peer.wait(Heartbeat).serial == 1
 
 
 def test_a_message_for_a_key_that_is_not_there_comes_back_as_gone(controller: Any) -> None:
@@ -134,24 +134,24 @@ def test_a_key_that_is_rejected_while_connected_gets_nothing_more(controller: An
     web.send(Hello(id="web1", grains={}))
     controller.wait(Incoming)
     controller.server.send(web.keys.public, WELCOME)
-    web.wait(Welcome)
+    web.wait(HelloAck)
     web.connection.receive(0)
     controller.wait_count("subscribers")
     controller.know(web.keys, "web1", "rejected")
 
     controller.server.send(web.keys.public, Blob(request=1, oid="a", offset=0, total=6, data=b"secret"))
     assert controller.wait(Refusal).reason == "not-accepted"
-    controller.server.publish(Beat(epoch="e1", serial=1, time=1.0))
-    web.send(Alive())
+    controller.server.publish(Heartbeat(epoch="e1", serial=1, time=1.0))
+    web.send(KeepAlive())
     assert controller.wait(Refusal).reason == "not-accepted"
     assert web.wait(Refused).message == "your key is not accepted"
     _until(lambda: controller.server.counts()["subscribers"] == 0)
-    controller.server.publish(Beat(epoch="e1", serial=2, time=1.0))
+    controller.server.publish(Heartbeat(epoch="e1", serial=2, time=1.0))
     controller.server.send(web.keys.public, KeyState(state="rejected"))
     found = web.seen
     while not any(isinstance(item, KeyState) for item in found):
         found += web.connection.receive(0.5)[0]
-    assert not any(isinstance(item, Beat | Blob) for item in found)
+    assert not any(isinstance(item, Heartbeat | Blob) for item in found)
 
 
 def test_a_disconnected_key_may_come_again_and_is_judged_anew(controller: Any) -> None:
@@ -162,7 +162,7 @@ def test_a_disconnected_key_may_come_again_and_is_judged_anew(controller: Any) -
     controller.server.disconnect(web.keys.public)
     controller.wait(Gone, key=web.keys.public)
     while not controller.server.counts().get("refused.not-accepted"):
-        web.connection.send(Alive())
+        web.connection.send(KeepAlive())
         web.connection.receive(0.02)
     assert controller.wait(Refusal).reason == "not-accepted"
 
@@ -181,7 +181,7 @@ def test_a_peer_that_does_not_read_is_disconnected_and_the_others_are_served(con
     assert controller.wait(Refusal, reason="overflow").key == keys.public
     assert controller.wait(Gone).key == keys.public
     controller.server.send(quick.keys.public, WELCOME)
-    assert quick.wait(Welcome) == WELCOME
+    assert quick.wait(HelloAck) == WELCOME
 
 
 def test_two_connections_of_one_key_are_not_served_at_once(controller: Any) -> None:
@@ -203,13 +203,13 @@ def test_a_held_server_reads_nothing_until_it_is_resumed(controller: Any) -> Non
     controller.wait(Incoming)
     controller.server.hold()
     controller.server.send(web.keys.public, WELCOME)  # whatever comes after this turn of the loop is held
-    web.wait(Welcome)
-    web.send(Alive())
+    web.wait(HelloAck)
+    web.send(KeepAlive())
     controller.server.send(web.keys.public, WELCOME)
-    web.wait(Welcome)
+    web.wait(HelloAck)
     assert controller.delivered == []
     controller.server.resume()
-    assert controller.wait(Incoming).message == Alive()
+    assert controller.wait(Incoming).message == KeepAlive()
 
 
 def test_a_registry_that_fails_costs_one_frame_and_not_the_thread(controller_with: Any, caplog: Any) -> None:
@@ -218,11 +218,11 @@ def test_a_registry_that_fails_costs_one_frame_and_not_the_thread(controller_wit
     web.send(Hello(id="web1", grains={}))
     controller.wait(Incoming)
     identities, controller.identities = controller.identities, None
-    web.send(Alive())
+    web.send(KeepAlive())
     controller.wait_count("errors")
     controller.identities = identities
-    web.send(Alive(held="x"))
-    assert controller.wait(Incoming).message == Alive(held="x")
+    web.send(KeepAlive(held="x"))
+    assert controller.wait(Incoming).message == KeepAlive(held="x")
     assert "goes on after an error" in caplog.text
 
 
@@ -274,7 +274,7 @@ def test_connections_that_come_and_go_leave_nothing_behind(controller: Any) -> N
         web.send(Hello(id="web1", grains={}))
         controller.wait(Incoming)
         controller.server.send(web.keys.public, WELCOME)
-        web.wait(Welcome)
+        web.wait(HelloAck)
         web.connection.receive(0)
 
     def descriptors() -> int:

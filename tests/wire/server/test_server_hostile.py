@@ -15,26 +15,26 @@ import pytest
 import zmq
 
 from wire.messages import (
-    Alive,
-    Beat,
     FindFile,
     GetBlob,
+    Heartbeat,
     Hello,
+    HelloAck,
+    KeepAlive,
     KeyRequest,
     ListFiles,
     Refused,
     ResultAck,
     RunResult,
-    Welcome,
     decode_to_minion,
     encode,
 )
 from wire.server.types import Gone, Incoming, Refusal
 
-WELCOME = Welcome(epoch="e1", alive_interval=15.0)
+WELCOME = HelloAck(epoch="e1", alive_interval=15.0)
 REQUESTS = [
     Hello(id="web1", grains={}),
-    Alive(),
+    KeepAlive(),
     FindFile(request=1, path="top.sls"),
     ListFiles(request=1),
     GetBlob(request=1, oid="a"),
@@ -46,7 +46,7 @@ def _round_trip(controller: Any, peer: Any, minion_id: str) -> None:
     peer.send(Hello(id=minion_id, grains={}))
     heard = controller.wait(Incoming, id=minion_id)
     controller.server.send(heard.key, WELCOME)
-    peer.wait(Welcome)
+    peer.wait(HelloAck)
 
 
 @pytest.mark.parametrize("state", [None, "pending", "rejected"])
@@ -71,8 +71,8 @@ def test_a_key_that_is_not_accepted_is_kept_out_of_the_publish_port(controller: 
     controller.wait_count("subscribers")
     stranger = controller.raw(kind=zmq.SUB, port=controller.server.ports.publish)
     assert controller.wait(Refusal).detail == "asked for the publish port"
-    controller.server.publish(Beat(epoch="e1", serial=1, time=1.0))
-    assert web.wait(Beat).serial == 1
+    controller.server.publish(Heartbeat(epoch="e1", serial=1, time=1.0))
+    assert web.wait(Heartbeat).serial == 1
     assert not stranger.poll(50)
 
 
@@ -121,9 +121,9 @@ def test_a_lower_protocol_is_refused(controller: Any, message: Any) -> None:
     "frames",
     [
         [b""],
-        [b"", encode(Alive())],
-        [encode(Alive()), encode(Alive())],
-        [encode(Alive()), b""],
+        [b"", encode(KeepAlive())],
+        [encode(KeepAlive()), encode(KeepAlive())],
+        [encode(KeepAlive()), b""],
         [b"\xc1"],
         [b"\x91" * 100_000],
         [os.urandom(1000)],
@@ -137,8 +137,8 @@ def test_malformed_frames_are_refused_and_the_minion_is_served_on(controller: An
     raw.send_multipart(frames)
     assert controller.wait(Refusal).reason == "malformed"
     assert decode_to_minion(raw.recv()) == Refused(message="the message cannot be read")
-    raw.send(encode(Alive()))
-    assert controller.wait(Incoming).message == Alive()
+    raw.send(encode(KeepAlive()))
+    assert controller.wait(Incoming).message == KeepAlive()
 
 
 def test_a_stranger_may_not_send_much(controller: Any) -> None:

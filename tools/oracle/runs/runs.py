@@ -164,11 +164,11 @@ def _tree(root: Path, name: str) -> Files:
 
 def _pillar(root: Path) -> Mapping[str, Any]:
     from highstate.pillar.pillar import compile_pillar
-    from highstate.render import Context
+    from highstate.render import RenderContext
     from highstate.types import Minion
 
     minion = Minion(id="oracle", grains=_grains(root))
-    return compile_pillar(Context(minion=minion, files=_tree(root, "pillar"), opts={})).pillar
+    return compile_pillar(RenderContext(minion=minion, files=_tree(root, "pillar"), opts={})).pillar
 
 
 def _opts(case: Case, root: Path) -> dict[str, Any]:

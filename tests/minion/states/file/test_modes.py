@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minion.call.call import Options, main
+from minion.call.call import CallOptions, main
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def call(tmp_path):
     def apply(sls, *words):
         (tree / "s.sls").write_text(sls.replace("{top}", str(tmp_path)))
         out, err = io.StringIO(), io.StringIO()
-        options = Options(
+        options = CallOptions(
             fun="state.apply",
             args=("s", *words),
             local=True,
