@@ -114,7 +114,9 @@ async def controller(settings: ControllerSettings) -> AsyncIterator[Running]:
         source = stack.enter_context(open_source(settings))
         changes = Changes(source.remotes, roots=source.roots)
         compiler = CompilePool(
-            workers=settings.compile_workers, timeout=settings.compile_timeout, walls=sandbox_policy_of(settings)
+            workers=settings.compile_workers,
+            timeout=settings.compile_timeout,
+            sandbox_policy=sandbox_policy_of(settings),
         )
         stack.callback(compiler.close)
         parts = _wire_up(settings, store, source, changes, compiler)
@@ -142,7 +144,7 @@ class _Parts:
     service: ControllerService
     server: Server
     loop: Reconciler
-    inbox: MessageHandlers
+    handlers: MessageHandlers
     facts: FactQueries
     mines: MineStore
     runners: Runners
@@ -157,17 +159,17 @@ def _wire_up(
     clock: Callable[[], float] = time.time
     epoch = uuid.uuid4().hex
     keypair = load_or_create(settings.pki_dir / "controller.key")
-    metrics, bus, fleet, files = Metrics(clock), Bus(clock), Sessions(), FileServer()
-    masks = Redactor(store, keypair.secret)
+    metrics, bus, sessions, files = Metrics(clock), Bus(clock), Sessions(), FileServer()
+    redactor = Redactor(store, keypair.secret)
     keyring, documents, ids = KeyRegistry(store.keys()), Documents(store), Jids(clock)
     running = asyncio.get_running_loop()
 
-    intake = Backpressure(running, lambda batch: inbox.deliver(batch))
+    backpressure = Backpressure(running, lambda batch: handlers.deliver(batch))
     bind = Bind(host=settings.interface, publish_port=settings.publish_port, request_port=settings.ret_port)
-    intake.server = server = Server(bind, keypair, keyring, intake.put)
+    backpressure.server = server = Server(bind, keypair, keyring, backpressure.put)
     loop = Reconciler(
         store=store,
-        fleet=fleet,
+        sessions=sessions,
         server=server,
         documents=documents,
         bus=bus,
@@ -178,7 +180,7 @@ def _wire_up(
     )
     facts = FactQueries(
         store=store,
-        fleet=fleet,
+        sessions=sessions,
         server=server,
         metrics=metrics,
         clock=clock,
@@ -190,11 +192,11 @@ def _wire_up(
         store=store,
         pillar_of=targets.pillar_of,
         nodegroups=targets.nodegroups,
-        keys_version=lambda: keyring.version + fleet.version,
+        keys_version=lambda: keyring.version + sessions.version,
     )
     runners = Runners(
         store=store,
-        fleet=fleet,
+        sessions=sessions,
         mines=mines,
         plugins=lambda: plugins_of(settings.ports),
         profiles=Profiles(settings.sdb, lambda: ports_of(settings.ports).decrypt),
@@ -209,7 +211,7 @@ def _wire_up(
         wake=loop.wake,
         facts=facts,
         mines=mines,
-        masks=masks,
+        redactor=redactor,
         refresh_seconds=settings.pillar_cache_ttl,
     )
     revisions = SourceReconciler(
@@ -225,9 +227,9 @@ def _wire_up(
         ports=settings.ports,
         check_rate=settings.compile_check_rate,
     )
-    inbox = MessageHandlers(
+    handlers = MessageHandlers(
         store=store,
-        fleet=fleet,
+        sessions=sessions,
         keyring=keyring,
         server=server,
         loop=loop,
@@ -236,7 +238,7 @@ def _wire_up(
         files=files,
         facts=facts,
         mines=mines,
-        masks=masks,
+        redactor=redactor,
         clock=clock,
         epoch=epoch,
         alive_interval=settings.alive_interval,
@@ -247,17 +249,17 @@ def _wire_up(
     )
     calls = Jobs(
         store=store,
-        fleet=fleet,
+        sessions=sessions,
         server=server,
         ids=ids,
         metrics=metrics,
         clock=clock,
-        waiters=inbox.waiters,
-        watchers=inbox.watchers,
+        waiters=handlers.waiters,
+        watchers=handlers.watchers,
     )
     service = ControllerService(
         store=store,
-        fleet=fleet,
+        sessions=sessions,
         keyring=keyring,
         server=server,
         keypair=keypair,
@@ -265,7 +267,7 @@ def _wire_up(
         changes=changes,
         revisions=revisions,
         loop=loop,
-        state=Status(store=store, fleet=fleet, loop=loop, documents=documents, masks=masks),
+        state=Status(store=store, sessions=sessions, loop=loop, documents=documents, redactor=redactor),
         targets=targets,
         calls=calls,
         previews=Previews(
@@ -273,7 +275,7 @@ def _wire_up(
             revisions=revisions,
             documents=documents,
             calls=calls,
-            masks=masks,
+            redactor=redactor,
             files=files,
             run_programs=settings.preview_py_renderer,
         ),
@@ -284,7 +286,7 @@ def _wire_up(
         service=service,
         server=server,
         loop=loop,
-        inbox=inbox,
+        handlers=handlers,
         facts=facts,
         mines=mines,
         runners=runners,
@@ -313,7 +315,7 @@ async def _keep_house(parts: _Parts, store: Store, settings: ControllerSettings)
         if changed := parts.mines.settle(parts.runners.hear):
             parts.revisions.due(*changed)
         parts.facts.ask_due(parts.loop.policy.drift.interval)
-        parts.inbox.silence(time.time() - settings.minion_timeout)
+        parts.handlers.silence(time.time() - settings.minion_timeout)
         if time.monotonic() - pruned > PRUNE_SECONDS:
             pruned = time.monotonic()
             await asyncio.to_thread(store.prune, settings.keep_runs)

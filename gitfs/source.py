@@ -194,12 +194,12 @@ class Source:
         except FetchFailed as error:
             return error
 
-    def tidy(self) -> list[str]:
+    def gc(self) -> list[str]:
         """Drop what no ref reaches and no snapshot in use shows, where that is worth it; names of those tidied.
 
         Takes seconds for a large mirror. Readers go on meanwhile; a fetch of the same mirror waits.
         """
-        return self._upkeep.tidy()
+        return self._upkeep.gc()
 
     def disk_bytes(self) -> Mapping[str, int]:
         """Remote -> bytes of its mirror, `submodules` for those of all; looks at every file."""

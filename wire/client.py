@@ -305,12 +305,12 @@ class Connection:
         self._counts["malformed"] += 1
         return None
 
-    def _is_fresh(self, beat: Heartbeat) -> bool:
+    def _is_fresh(self, heartbeat: Heartbeat) -> bool:
         """Whether the beat is newer than all others of its epoch."""
-        if beat.serial <= self._serials.get(beat.epoch, -1):
+        if heartbeat.serial <= self._serials.get(heartbeat.epoch, -1):
             self._counts["stale-beats"] += 1
             return False
-        self._serials[beat.epoch] = beat.serial
+        self._serials[heartbeat.epoch] = heartbeat.serial
         while len(self._serials) > _EPOCHS_REMEMBERED:
             del self._serials[next(iter(self._serials))]
         return True

@@ -68,7 +68,7 @@ class KeepAlive(_Message, tag="alive", frozen=True, kw_only=True):
     held: str = ""
     running: tuple[str, ...] = ()
     """Run ids in progress or waiting."""
-    owed: tuple[str, ...] = ()
+    pending_triggers: tuple[str, ...] = ()
     """Keys of the chunks that still have to act on a change that an earlier run made."""
 
 

@@ -92,7 +92,7 @@ class MinionStatus(_View, frozen=True, kw_only=True):
     """When the oldest of these answers was given."""
     running: tuple[str, ...] = ()
     """How far the runs are that go on there: `12/40 nginx (pkg.installed)`."""
-    owed: tuple[str, ...] = ()
+    pending_triggers: tuple[str, ...] = ()
     """What still has to act on a change that an earlier run made, as a service that failed to restart."""
 
 

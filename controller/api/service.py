@@ -39,7 +39,7 @@ class ControllerService:
     """The controller, as far as people may ask it (`views.Service` says what each method does)."""
 
     store: Store
-    fleet: Sessions
+    sessions: Sessions
     keyring: KeyRegistry
     server: Server
     keypair: KeyPair
@@ -151,7 +151,7 @@ class ControllerService:
         self.keyring.replace(self.store.keys())
         for record in records:
             if act != "accepted":
-                self.fleet.lost(record.public_key)
+                self.sessions.lost(record.public_key)
                 self.server.disconnect(record.public_key)
             self.bus.publish("salt/key", {"id": record.id, "act": act, "fingerprint": record.fingerprint})
 
@@ -179,13 +179,13 @@ class ControllerService:
         asked = {}
         for row in self.store.status_rows(self.targets.select(target)):
             minion = row.minion.id
-            link = self.fleet.link(minion)
-            if link is None:
+            session = self.sessions.session(minion)
+            if session is None:
                 yield schema.SyncReturn(minion=minion, outcome="unreachable", summary="not connected")
             elif row.minion.paused and not test:
                 yield schema.SyncReturn(minion=minion, outcome="paused", summary="`saltern resume` first")
             else:
-                run = row.open_run or self.loop.sync(row, link, whole=whole, test=test)
+                run = row.open_run or self.loop.sync(row, session, whole=whole, test=test)
                 if run is not None:
                     asked[minion] = (run.run_id, self.calls.wait(run.run_id))
                 else:

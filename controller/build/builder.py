@@ -43,10 +43,10 @@ class Builder:
     wake: Callable[[Iterable[str]], None]
     facts: FactQueries
     mines: MineStore
-    masks: Redactor
+    redactor: Redactor
     refresh_seconds: float = 0.0
     """Until a document is made again that stands on more than trees: external pillars, secrets, programs. 0: never."""
-    footprints: Footprints = field(default_factory=Footprints)
+    dependency_index: Footprints = field(default_factory=Footprints)
     _expires: dict[str, float] = field(default_factory=dict)
     """When these documents are to be made again."""
 
@@ -54,7 +54,7 @@ class Builder:
         """Bring all minions of a request to its revision: compile those that it concerns and those that are `due`."""
         ids = [minion.id for minion in request.minions]
         concerned = await asyncio.to_thread(
-            self.footprints.affected, request.files, request.pillar, ids, shaping_of(request)
+            self.dependency_index.affected, request.files, request.pillar, ids, shaping_of(request)
         )
         concerned |= set(due)
         # What a push concerns stands on fresh facts; it is compiled as soon as they are there.
@@ -63,7 +63,7 @@ class Builder:
         spared = [minion for minion in ids if minion not in concerned]
         self.store.carry_over(spared, revision.digest)
         self.metrics.spared(len(spared))
-        self.footprints.keep(set(ids))
+        self.dependency_index.keep(set(ids))
         self._expires = {minion: at for minion, at in self._expires.items() if minion in set(ids)}
 
     async def compile(self, request: CompileRequest, revision: Revision) -> None:
@@ -77,7 +77,7 @@ class Builder:
             async for batch in batches:
                 final = [answer for answer in batch if not self._asks(answer)]
                 self._keep(final, before, revision)
-                self.footprints.note(final, shaping_of(request))
+                self.dependency_index.note(final, shaping_of(request))
                 for answer in batch:
                     if answer.heard:
                         self.mines.stands_on(answer.minion_id, dict(answer.heard), self.clock())
@@ -99,8 +99,8 @@ class Builder:
         return not answer.ok and bool(answer.unanswered) and self.facts.ask(answer.minion_id, answer.unanswered)
 
     def _keep(self, batch: Sequence[CompiledMinion], before: Mapping[str, DesiredRecord], revision: Revision) -> None:
-        self.masks.learn({answer.minion_id: answer.secrets for answer in batch})
-        batch = [self.masks.compiled(answer) for answer in batch]
+        self.redactor.learn({answer.minion_id: answer.secrets for answer in batch})
+        batch = [self.redactor.compiled(answer) for answer in batch]
         records = [self._record(answer, before.get(answer.minion_id), revision) for answer in batch]
         self.store.put_compiled(records)
         for answer, record in zip(batch, records, strict=True):

@@ -62,8 +62,8 @@ class CompilePool:
     know: FleetQuery | None = None
     """Answers what compiles ask of the fleet; called from the threads of the processes."""
 
-    def __init__(self, *, workers: int = 1, timeout: float = 60.0, walls: SandboxPolicy | None = None) -> None:
-        self._workers = [_Worker(timeout, walls) for _ in range(workers)]
+    def __init__(self, *, workers: int = 1, timeout: float = 60.0, sandbox_policy: SandboxPolicy | None = None) -> None:
+        self._workers = [_Worker(timeout, sandbox_policy) for _ in range(workers)]
         self._locks = [asyncio.Lock() for _ in range(workers)]
         self._running: set[asyncio.Task[None]] = set()
         self._homes: dict[str, int] = {}
@@ -150,9 +150,9 @@ def _class_key(minion: Minion) -> tuple[str, ...]:
 class _Worker:
     """One process, started when first needed and again after it was killed."""
 
-    def __init__(self, timeout: float, walls: SandboxPolicy | None) -> None:
+    def __init__(self, timeout: float, sandbox_policy: SandboxPolicy | None) -> None:
         self._timeout = timeout
-        self._walls = walls
+        self._walls = sandbox_policy
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
         self._closed = False
@@ -162,13 +162,13 @@ class _Worker:
     def compile(self, request: CompileRequest, put: Callable[[list[CompiledMinion]], None], know: FleetQuery | None = None) -> None:
         """Puts answers for all minions, in batches; one that hangs or breaks the process gets an error."""
         answers = _Answers(put)
-        broker = RpcServer(ports_of(request.ports), request.language, request.minions, know)
-        request = replace(request, ports={}, offer=broker.offer, language=broker.sealed)
+        rpc_server = RpcServer(ports_of(request.ports), request.language, request.minions, know)
+        request = replace(request, ports={}, capabilities=rpc_server.capabilities, language=rpc_server.sealed)
         suspect = ""
         while len(answers) < len(request.minions):
             rest = request.minions[len(answers) :]
             try:
-                self._stream(replace(request, minions=rest), answers, broker)
+                self._stream(replace(request, minions=rest), answers, rpc_server)
             except (_Hung, EOFError, OSError, msgspec.MsgspecError) as error:
                 self.stop()
                 if self._closed:
@@ -185,14 +185,14 @@ class _Worker:
         """Process id; 0 when it does not run."""
         return self._process.pid if self._process is not None else 0
 
-    def _stream(self, request: CompileRequest, answers: _Answers, broker: RpcServer) -> None:
+    def _stream(self, request: CompileRequest, answers: _Answers, rpc_server: RpcServer) -> None:
         """Adds to `answers` as they come, so that what arrived before a hang is kept."""
         connection = self._running()
         connection.send_bytes(pickle.dumps(request))
         for _ in request.minions:
-            answers.append(self._next(connection, broker))
+            answers.append(self._next(connection, rpc_server))
 
-    def _next(self, connection: Connection, broker: RpcServer) -> CompiledMinion:
+    def _next(self, connection: Connection, rpc_server: RpcServer) -> CompiledMinion:
         """The next minion's answer; what is asked before is answered, within the same time."""
         until = time.monotonic() + self._timeout
         while connection.poll(max(0.0, until - time.monotonic())):
@@ -201,7 +201,7 @@ class _Worker:
                 return said
             # A source that hangs is named by the error that the compile makes of it: the rest of the time is for that.
             within = 0.9 * (until - time.monotonic())
-            connection.send_bytes(pickle.dumps(broker.answer(said, within)))
+            connection.send_bytes(pickle.dumps(rpc_server.answer(said, within)))
         raise _Hung
 
     def _running(self) -> Connection:
@@ -212,10 +212,10 @@ class _Worker:
         if self._connection is None:
             self._ways = ways
             ours, theirs = socket.socketpair()
-            walls = msgspec.json.encode(self._walls).decode()
+            sandbox_policy = msgspec.json.encode(self._walls).decode()
             with theirs:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", "controller.build.compile_worker", str(theirs.fileno()), walls],
+                    [sys.executable, "-P", "-m", "controller.build.compile_worker", str(theirs.fileno()), sandbox_policy],
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
                     env=_environment(),

@@ -50,7 +50,7 @@ class Capabilities(NamedTuple):
     secrets: bool = False
     pillar_sources: tuple[str, ...] = ()
     top_sources: tuple[str, ...] = ()
-    fleet: bool = False
+    sessions: bool = False
     """Whether questions about the fleet are answered."""
 
 
@@ -133,17 +133,17 @@ def fleet_over(ask: RpcClient, minion_id: str, known: dict[FactQuery, Heard]) ->
     return hear
 
 
-def ports_over(ask: RpcClient, offer: Capabilities) -> CompilePorts:
+def ports_over(ask: RpcClient, capabilities: Capabilities) -> CompilePorts:
     """Ports whose every use is a question. One set serves a process for as long as the offer is the same."""
     pillar: PillarSource = _RemotePillar(ask)
     tops: TopSource = _RemoteTops(ask)
-    keyring: Decrypt | None = _RemoteKeyring(ask, {}) if offer.decrypt else None
-    vault: Secrets | None = _RemoteVault(ask) if offer.secrets else None
+    keyring: Decrypt | None = _RemoteKeyring(ask, {}) if capabilities.decrypt else None
+    vault: Secrets | None = _RemoteVault(ask) if capabilities.secrets else None
     return CompilePorts(
         decrypt=keyring,
         secrets=vault,
-        pillar_sources=dict.fromkeys(offer.pillar_sources, pillar),
-        top_sources=dict.fromkeys(offer.top_sources, tops),
+        pillar_sources=dict.fromkeys(capabilities.pillar_sources, pillar),
+        top_sources=dict.fromkeys(capabilities.top_sources, tops),
     )
 
 
@@ -173,12 +173,12 @@ class RpcServer:
         tops, self._top_entries = _numbered([language.get("master_tops") or {}], ports.top_sources)
         self.sealed = {**language, "ext_pillar": tuple(external), "master_tops": tops[0]}
         """`language` with numbers in the place of what the ports take: passwords, commands, addresses."""
-        self.offer = Capabilities(
+        self.capabilities = Capabilities(
             decrypt=ports.decrypt is not None,
             secrets=ports.secrets is not None,
             pillar_sources=tuple(ports.pillar_sources),
             top_sources=tuple(ports.top_sources),
-            fleet=know is not None,
+            sessions=know is not None,
         )
 
     def answer(self, call: PortCall, within: float = 60.0) -> PortAnswer:

@@ -59,7 +59,7 @@ class CompileRequest:
     """Drift schedule to put into the documents."""
     ports: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Options that the ports of a compile are made of: keys and vaults. They stay with the controller."""
-    offer: Capabilities = NO_OFFER
+    capabilities: Capabilities = NO_OFFER
     """What the controller answers of it; filled in by `compiler`."""
     held: Mapping[str, str] = field(default_factory=dict)
     """Minion -> digest of the document that the controller holds: an equal one is not sent again."""
@@ -127,15 +127,15 @@ class Kept:
     reads: dict[frozenset[tuple[str, ...]], bytes] = field(default_factory=dict)
     ports: CompilePorts = NO_PORTS
     ask: RpcClient | None = None
-    fleet: dict[FactQuery, Heard] = field(default_factory=dict)
+    sessions: dict[FactQuery, Heard] = field(default_factory=dict)
     """What all minions of this request hear of the fleet."""
     _offer: Capabilities = NO_OFFER
 
-    def use(self, offer: Capabilities, ask: RpcClient) -> None:
+    def use(self, capabilities: Capabilities, ask: RpcClient) -> None:
         """Ports for what is offered; the same ones as long as that is the same, because the memo asks for it."""
         self.ask = ask
-        if offer != self._offer:
-            self._offer, self.ports = offer, ports_over(ask, offer)
+        if capabilities != self._offer:
+            self._offer, self.ports = capabilities, ports_over(ask, capabilities)
 
     def packed_reads(self, part: frozenset[tuple[str, str, str, str, str]]) -> bytes:
         """A part of the reads, packed; many minions have the same one."""
@@ -152,8 +152,8 @@ class Kept:
 def answer(request: CompileRequest, kept: Kept, ask: RpcClient | None = None) -> Iterator[CompiledMinion]:
     """Compile each minion of the request, in order. `ask` carries the questions of its ports to the controller."""
     if ask is not None:
-        kept.use(request.offer, ask)
-    kept.fleet.clear()
+        kept.use(request.capabilities, ask)
+    kept.sessions.clear()
     settings = CompileOptions(**request.language)
     tree = Tree(request.files)
     checks = 1
@@ -177,7 +177,7 @@ def _compiled(
     request: CompileRequest, settings: CompileOptions, tree: Tree, minion: Minion, kept: Kept, *, fresh: bool = False
 ) -> CompiledMinion:
     started = time.perf_counter()
-    hear = fleet_over(kept.ask, minion.id, kept.fleet) if kept.ask is not None and request.offer.fleet else None
+    hear = fleet_over(kept.ask, minion.id, kept.sessions) if kept.ask is not None and request.capabilities.sessions else None
     facts = MinionFacts(request.facts.get(minion.id, {}), request.askable, hear)
     memo = None if fresh else kept.memo
     try:
@@ -232,10 +232,10 @@ def _unpackable(error: Exception) -> Problem:
     )
 
 
-def main(descriptor: int, walls: SandboxPolicy | None) -> None:
+def main(descriptor: int, sandbox_policy: SandboxPolicy | None) -> None:
     """Serve requests from the socket with this file descriptor until the controller closes it.
 
-    Sends first what keeps it from being confined by `walls`, or nothing.
+    Sends first what keeps it from being confined by `sandbox_policy`, or nothing.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the controller, which ends us
     os.nice(5)  # answering minions comes before compiling
@@ -243,7 +243,7 @@ def main(descriptor: int, walls: SandboxPolicy | None) -> None:
     collect_seldom()
     kept = Kept()
     with Connection(descriptor) as connection:
-        connection.send_bytes(_confined(walls).encode())
+        connection.send_bytes(_confined(sandbox_policy).encode())
 
         def ask(call: PortCall) -> PortAnswer:
             connection.send_bytes(_ENCODER.encode(call))
@@ -260,13 +260,13 @@ def main(descriptor: int, walls: SandboxPolicy | None) -> None:
             collect_new()
 
 
-def _confined(walls: SandboxPolicy | None) -> str:
+def _confined(sandbox_policy: SandboxPolicy | None) -> str:
     """Build the walls; why they cannot be built."""
-    if walls is None:
+    if sandbox_policy is None:
         return ""
     _forget_configuration_of_git()
     try:
-        confine(walls)
+        confine(sandbox_policy)
     except Unconfined as error:
         return str(error)
     return ""

@@ -46,7 +46,7 @@ class FactQueries:
     """Questions to minions, and their answers. `ready` is told whom to compile again."""
 
     store: Store
-    fleet: Sessions
+    sessions: Sessions
     server: Server
     metrics: Metrics
     clock: Callable[[], float]
@@ -76,7 +76,7 @@ class FactQueries:
     def ask_again(self, minions: Collection[str], *, always: bool) -> set[str]:
         """Ask these minions all that was recorded of them; who was asked. `always`: compile them in any case."""
         asked = set()
-        here = [minion for minion in minions if self.fleet.link(minion) is not None]
+        here = [minion for minion in minions if self.sessions.session(minion) is not None]
         for minion, records in (self.store.facts(here) if here else {}).items():
             self._rounds.pop(minion, None)
             questions = [each.question for each in records if not _kept(each.question, each.answer)]
@@ -100,8 +100,8 @@ class FactQueries:
     def answered(self, minion: str, key: str, message: FactAnswers) -> None:
         """A minion has answered."""
         asked = self._open.get(message.request)
-        link = self.fleet.link(minion)
-        if asked is None or asked.minion != minion or link is None or link.key != key:
+        session = self.sessions.session(minion)
+        if asked is None or asked.minion != minion or session is None or session.key != key:
             return  # too late, or made up
         asked.timer.cancel()
         answers = [bounded(answer) for answer in message.answers[: len(asked.questions)]]
@@ -109,8 +109,8 @@ class FactQueries:
         self._keep(message.request, dict(zip(asked.questions, answers, strict=True)))
 
     def _send(self, minion: str, questions: Sequence[FactQuery], *, always: bool) -> bool:
-        link = self.fleet.link(minion)
-        if link is None:
+        session = self.sessions.session(minion)
+        if session is None:
             return False
         self._serial += 1
         request = self._serial
@@ -119,7 +119,7 @@ class FactQueries:
         self._open[request] = _Asked(minion, tuple(questions), always, timer)
         self.metrics.sent("AskFacts")
         message = FactRequest(request=request, questions=tuple(questions), allowed=self.askable(), timeout=self.patience)
-        self.server.send(link.key, message)
+        self.server.send(session.key, message)
         return True
 
     def _late(self, request: int) -> None:

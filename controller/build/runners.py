@@ -43,7 +43,7 @@ class Runners:
     """Answers questions about the fleet (`OF_THE_FLEET`)."""
 
     store: Store
-    fleet: Sessions
+    sessions: Sessions
     mines: MineStore
     plugins: Callable[[], Plugins | None]
     profiles: Profiles
@@ -98,10 +98,10 @@ class Runners:
         }
 
     def _up(self, tgt: str = "*", tgt_type: str = "glob") -> list[str]:
-        return [each for each in self._those(tgt, tgt_type) if self.fleet.link(each) is not None]
+        return [each for each in self._those(tgt, tgt_type) if self.sessions.session(each) is not None]
 
     def _down(self, tgt: str = "*", tgt_type: str = "glob") -> list[str]:
-        return [each for each in self._those(tgt, tgt_type) if self.fleet.link(each) is None]
+        return [each for each in self._those(tgt, tgt_type) if self.sessions.session(each) is None]
 
     def _status(self, tgt: str = "*", tgt_type: str = "glob") -> dict[str, list[str]]:
         return {"up": self._up(tgt, tgt_type), "down": self._down(tgt, tgt_type)}

@@ -69,7 +69,7 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Connect by TCP, and look names up."""
 
 
-def confine(walls: SandboxPolicy) -> None:
+def confine(sandbox_policy: SandboxPolicy) -> None:
     """Build the walls around this process. They hold for its children and cannot be taken down.
 
     Raises:
@@ -82,14 +82,14 @@ def confine(walls: SandboxPolicy) -> None:
     if abi < 1:
         raise Unconfined(f"the kernel has no Landlock ({os.strerror(ctypes.get_errno())})")
     _checked(libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-    _restrict(libc, abi, walls)
-    if not walls.programs:  # a program may need the sockets of others: gpg asks its agent
-        _filter_sockets(libc, [AF_INET, AF_INET6, _AF_NETLINK] if walls.network else [])
+    _restrict(libc, abi, sandbox_policy)
+    if not sandbox_policy.programs:  # a program may need the sockets of others: gpg asks its agent
+        _filter_sockets(libc, [AF_INET, AF_INET6, _AF_NETLINK] if sandbox_policy.network else [])
 
 
-def _restrict(libc: ctypes.CDLL, abi: int, walls: SandboxPolicy) -> None:
+def _restrict(libc: ctypes.CDLL, abi: int, sandbox_policy: SandboxPolicy) -> None:
     rights = _FILES_BY_ABI[max(known for known in _FILES_BY_ABI if known <= abi)]
-    tcp = _TCP if abi >= _TCP_ABI and not walls.network else 0
+    tcp = _TCP if abi >= _TCP_ABI and not sandbox_policy.network else 0
     scopes = _SCOPES if abi >= _SCOPES_ABI else 0
     attributes = struct.pack("=QQQ", rights, tcp, scopes)
     # An older kernel takes the longer struct as long as the fields that it does not know are 0.
@@ -97,10 +97,10 @@ def _restrict(libc: ctypes.CDLL, abi: int, walls: SandboxPolicy) -> None:
     ruleset = _checked(libc.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(size), 0))
     try:
         read = _READ_FILE | _READ_DIR
-        run = _EXECUTE if walls.programs else 0
+        run = _EXECUTE if sandbox_policy.programs else 0
         _grant(libc, ruleset, (*_SYSTEM, *_of_python()), read | run)
-        _grant(libc, ruleset, walls.readable, read | run)
-        _grant(libc, ruleset, walls.writable, rights & ~_EXECUTE)
+        _grant(libc, ruleset, sandbox_policy.readable, read | run)
+        _grant(libc, ruleset, sandbox_policy.writable, rights & ~_EXECUTE)
         _grant(libc, ruleset, ("/dev/null",), read | _WRITE_FILE)
         _checked(libc.syscall(_RESTRICT_SELF, ruleset, 0))
     finally:

@@ -116,7 +116,7 @@ class SourceReconciler:
             self._tidying.add_done_callback(_log_tidied)
 
     def _keep_small(self) -> list[str]:
-        done = self.source.tidy()
+        done = self.source.gc()
         if done or abs(self.clock() - self._weighed) > WEIGH_SECONDS:
             self._weighed = self.clock()
             for remote, size in self.source.disk_bytes().items():

@@ -2,7 +2,7 @@
 
 A compile says which plain texts it had of GnuPG and of a vault (`Compiled.secrets`). They are remembered by minion,
 those of earlier documents too, because the difference of a rotated password shows both. Called where something comes
-in that will be shown (`inbox`, `builder`), and where documents are compared (`status`, `preview`). What minions are
+in that will be shown (`handlers`, `builder`), and where documents are compared (`status`, `preview`). What minions are
 sent is not masked: they need it.
 """
 

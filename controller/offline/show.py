@@ -69,7 +69,7 @@ def answer_case(
     minion = Minion(id=case.minion, grains={"id": case.minion, **(case.grains or {})})
     try:
         files = snapshot_of(roots, git_files)
-        bench = Compilation(
+        compilation = Compilation(
             files=files,
             pillar_files=snapshot_of(pillar_roots, git_pillar),
             minion=minion,
@@ -77,7 +77,7 @@ def answer_case(
             memo=memo,
             ports=CompileModules(tree=Tree(files), minion=minion, opts=settings.opts).over(_ports(case)),
         )
-        return _shown(bench, case, tuple(f"{folder} is no folder; it counts as empty" for folder in missing))
+        return _shown(compilation, case, tuple(f"{folder} is no folder; it counts as empty" for folder in missing))
     except (GitfsError, OSError) as error:
         return Answer(errors=(_unreadable(f"the tree cannot be read: {error}"),))
 
@@ -93,18 +93,18 @@ def _ports(case: Case) -> CompilePorts:
     return replace(ports, facts=RecordedFacts(facts)) if facts else ports
 
 
-def _shown(bench: Compilation, case: Case, remarks: tuple[str, ...]) -> Answer:
-    pillar = bench.pillar(case.pillar)
+def _shown(compilation: Compilation, case: Case, remarks: tuple[str, ...]) -> Answer:
+    pillar = compilation.pillar(case.pillar)
     if pillar.errors:
         return Answer(errors=pillar.errors, remarks=remarks)
     if case.show == "pillar":
         return Answer(result=pillar.pillar, remarks=remarks)
-    top = _named(case, bench) if case.names else bench.top(pillar.pillar)
+    top = _named(case, compilation) if case.names else compilation.top(pillar.pillar)
     if top.errors:
         return Answer(errors=top.errors, remarks=remarks)
     if case.show == "top":
         return Answer(result={env: list(names) for env, names in top.matches.items()}, remarks=remarks)
-    high = bench.high(top, pillar.pillar)
+    high = compilation.high(top, pillar.pillar)
     if case.show == "highstate" and not case.check_files:
         if case.names:  # only here does Salt look at the form of what it shows
             verify(high)
@@ -112,16 +112,16 @@ def _shown(bench: Compilation, case: Case, remarks: tuple[str, ...]) -> Answer:
             result=high.as_salt(), errors=tuple(high.problems), warnings=tuple(high.warnings), remarks=remarks
         )
     shown = high.as_salt()
-    chunks = bench.low(high)
+    chunks = compilation.low(high)
     errors = tuple(high.problems)
     if case.check_files and not errors:
-        errors = bench.compile(top, pillar.pillar).errors
+        errors = compilation.compile(top, pillar.pillar).errors
     low = [chunk.as_salt() for chunk in chunks]
-    result = None if errors else _result(case.show, low, shown, bench)
+    result = None if errors else _result(case.show, low, shown, compilation)
     return Answer(result=result, errors=errors, warnings=tuple(high.warnings), remarks=remarks)
 
 
-def _result(show: Show, low: list[dict[str, Value]], high: Mapping[str, Value], bench: Compilation) -> Value:
+def _result(show: Show, low: list[dict[str, Value]], high: Mapping[str, Value], compilation: Compilation) -> Value:
     match show:
         case "lowstate":
             return low
@@ -130,15 +130,15 @@ def _result(show: Show, low: list[dict[str, Value]], high: Mapping[str, Value], 
         case "sls":
             return list(dict.fromkeys(chunk["__sls__"] for chunk in low))
         case "reads":
-            return {stage: reads_of(recorder) for stage, recorder in bench.recorders.items()}
+            return {stage: reads_of(recorder) for stage, recorder in compilation.recorders.items()}
         case "pillar" | "top":
             raise ValueError(f"{show} needs no low chunks")
         case _:
             assert_never(show)
 
 
-def _named(case: Case, bench: Compilation) -> TopResult:
-    saltenv = bench.settings.saltenv or "base"
+def _named(case: Case, compilation: Compilation) -> TopResult:
+    saltenv = compilation.settings.saltenv or "base"
     place = Pos(file="--sls", saltenv=saltenv, stage=Stage.TOP)
     return TopResult(matches={saltenv: case.names}, places={(saltenv, name): place for name in case.names})
 

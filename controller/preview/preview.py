@@ -64,7 +64,7 @@ class Previews:
     revisions: SourceReconciler
     documents: Documents
     calls: Jobs
-    masks: Redactor
+    redactor: Redactor
     files: FileServer
     run_programs: bool
     """Whether `#!py` and `#!mako` of a head are run."""
@@ -88,7 +88,7 @@ class Previews:
             testing=sum(1 for _, future in tests.values() if future is not None),
         )
         for text, ids in classes.items():
-            changes = change_views(sides.plans[ids[0]], self.masks.of(ids[0]))
+            changes = change_views(sides.plans[ids[0]], self.redactor.of(ids[0]))
             yield PreviewClass(minions=tuple(ids), text=text, changes=changes)
         for errors, ids in _grouped(sides.broken).items():
             yield PreviewBroken(minions=tuple(ids), errors=errors)
@@ -114,7 +114,7 @@ class Previews:
 
     def _classes(self, plans: Mapping[str, PushPlan]) -> dict[str, list[str]]:
         """Minions by the text of their plan, the largest group first."""
-        return _grouped({minion: plan_text(changes, self.masks.of(minion)) for minion, changes in plans.items()})
+        return _grouped({minion: plan_text(changes, self.redactor.of(minion)) for minion, changes in plans.items()})
 
     async def _trees(self, ref: str) -> Trees:
         try:
@@ -130,8 +130,8 @@ class Previews:
         heads = await compiler.compile(self.revisions.request(after, records, more))
         sides = _Sides([record.id for record in records])
         for each in (*bases, *heads):
-            self.masks.lend(each.minion_id, each.secrets)
-        for old, new in zip(map(self.masks.compiled, bases), map(self.masks.compiled, heads), strict=True):
+            self.redactor.lend(each.minion_id, each.secrets)
+        for old, new in zip(map(self.redactor.compiled, bases), map(self.redactor.compiled, heads), strict=True):
             if fresh := tuple(str(one) for one in new.warnings if one not in old.warnings):
                 sides.warned[new.minion_id] = fresh
             if not new.ok:
@@ -149,8 +149,8 @@ class Previews:
         asked = {}
         for minion, changes in sides.plans.items():
             head = sides.heads[minion]
-            link = self.calls.fleet.link(minion)
-            held = self.documents.document(link.held) if link else None
+            session = self.calls.sessions.session(minion)
+            held = self.documents.document(session.held) if session else None
             new = msgspec.msgpack.decode(head.document)
             run = RunRecord(
                 run_id=self.calls.ids.next(),
@@ -165,7 +165,7 @@ class Previews:
             )
             message = Preview(
                 run_id=run.run_id,
-                base=link.held if link and held is not None else "",
+                base=session.held if session and held is not None else "",
                 digest=head.digest,
                 patch=["v", new] if held is None else patch.diff(held, new),
                 keys=changes.run,

@@ -76,7 +76,7 @@ class Reconciler:
     """The work queue of a controller and the hands that carry out instructions."""
 
     store: Store
-    fleet: Sessions
+    sessions: Sessions
     server: Server
     documents: Documents
     bus: Bus
@@ -149,18 +149,18 @@ class Reconciler:
 
     def view(self, row: StatusRow) -> ObservedState:
         """The facts about one minion."""
-        minion, link = row.minion.id, self.fleet.link(row.minion.id)
+        minion, session = row.minion.id, self.sessions.session(row.minion.id)
         desired = row.desired
         return ObservedState(
-            connected=link is not None,
+            connected=session is not None,
             paused=row.minion.paused,
             broken=bool(desired and desired.errors),
             generation=desired.generation if desired else 0,
             desired=desired.digest if desired else "",
-            held=link.held if link else row.minion.held,
-            offered=link.offered if link else 0,
+            held=session.held if session else row.minion.held,
+            offered=session.offered if session else 0,
             applied=row.applied.digest if row.applied else "",
-            open_run=_open_run(row.open_run, link),
+            open_run=_open_run(row.open_run, session),
             last_run=self._last_run(row),
             drift=self._drift(row, minion),
         )
@@ -196,20 +196,20 @@ class Reconciler:
 
     def _carry_out(self, row: StatusRow, instruction: Instruction, now: float) -> None:
         minion = row.minion.id
-        link = self.fleet.link(minion)
-        if link is None:
+        session = self.sessions.session(minion)
+        if session is None:
             return  # it went away while its instructions were carried out; its next Hello wakes us
         match instruction:
             case SendDesired():
-                self._offer(row, link)
+                self._offer(row, session)
             case Apply(whole=whole):
-                self._apply(row, link, whole)
+                self._apply(row, session, whole)
             case Remediate(cause=cause):
                 streak = self._remediations.setdefault(minion, _Streak())
                 streak.count, streak.at = streak.count + 1, now
-                self.start(row, link, RunRequest(kind="remediate", keys=None, cause=f"drift {cause}"))
+                self.start(row, session, RunRequest(kind="remediate", keys=None, cause=f"drift {cause}"))
             case Resend(run_id=run_id):
-                self._resend(run_id, link)
+                self._resend(run_id, session)
             case TimeOutRun(run_id=run_id):
                 self._abandon(run_id, now)
             case RequeueAfter(time=time):
@@ -225,30 +225,30 @@ class Reconciler:
             self.metrics.run_ended(run.kind, "lost", now - run.created)
             self.ended(run, "lost")
 
-    def _offer(self, row: StatusRow, link: Session) -> None:
+    def _offer(self, row: StatusRow, session: Session) -> None:
         desired = row.desired
         if desired is None:
             return
-        message = self.documents.desire(desired.generation, desired.digest, link.held)
-        self._send(link, message)
-        link.offered = desired.generation
+        message = self.documents.desire(desired.generation, desired.digest, session.held)
+        self._send(session, message)
+        session.offered = desired.generation
 
-    def _apply(self, row: StatusRow, link: Session, whole: bool) -> None:
+    def _apply(self, row: StatusRow, session: Session, whole: bool) -> None:
         desired = row.desired
         if desired is None:
             return
         if whole or row.applied is None:
-            self.start(row, link, RunRequest(kind="apply", keys=None, cause=f"revision {row.attempted_label}"))
+            self.start(row, session, RunRequest(kind="apply", keys=None, cause=f"revision {row.attempted_label}"))
             return
         changes = plan(self.documents.desired(row.applied.digest), self.documents.desired(desired.digest))
         if changes.run:
             order = RunRequest(kind="apply", keys=changes.run, cause=f"revision {row.attempted_label}")
-            self.start(row, link, order, note=headline(changes))
+            self.start(row, session, order, note=headline(changes))
             return
         # The document is new and nothing in it is to be run (a pillar key that no chunk uses, a removed chunk).
         self._applied(minion=row.minion.id, document=desired, outcome="ok", run_id="")
 
-    def sync(self, row: StatusRow, link: Session, *, whole: bool, test: bool) -> RunRecord | None:
+    def sync(self, row: StatusRow, session: Session, *, whole: bool, test: bool) -> RunRecord | None:
         """Start at once what a person asks for; None when nothing is pending. A test changes nothing.
 
         Args:
@@ -267,13 +267,13 @@ class Reconciler:
                 return None
             if last is None or last.outcome in GOOD:
                 keys = plan(self.documents.desired(applied.digest), self.documents.desired(desired.digest)).run
-        if link.held != desired.digest and link.offered != desired.generation:
-            self._offer(row, link)
+        if session.held != desired.digest and session.offered != desired.generation:
+            self._offer(row, session)
         return self.start(
-            row, link, RunRequest(kind="preview" if test else "apply", keys=keys, cause="sync", test=test)
+            row, session, RunRequest(kind="preview" if test else "apply", keys=keys, cause="sync", test=test)
         )
 
-    def start(self, row: StatusRow, link: Session, order: RunRequest, *, note: str = "") -> RunRecord:
+    def start(self, row: StatusRow, session: Session, order: RunRequest, *, note: str = "") -> RunRecord:
         """Record a run of the desired document and ask the minion for it. The record comes first: a crash resumes."""
         desired = row.desired
         if desired is None:
@@ -300,17 +300,17 @@ class Reconciler:
         }
         event["chunks"] = len(run.keys) if run.keys is not None else "all"
         self.bus.publish(f"saltern/run/{run.run_id}/new", event, revision=row.attempted_label)
-        self._send_run(run, link)
+        self._send_run(run, session)
         return run
 
-    def _resend(self, run_id: str, link: Session) -> None:
+    def _resend(self, run_id: str, session: Session) -> None:
         run = self.store.run(run_id)
         if run is not None:
-            self._send_run(run, link)
+            self._send_run(run, session)
 
-    def _send_run(self, run: RunRecord, link: Session) -> None:
+    def _send_run(self, run: RunRecord, session: Session) -> None:
         self._send(
-            link,
+            session,
             Run(
                 run_id=run.run_id,
                 kind=run.kind,
@@ -320,11 +320,11 @@ class Reconciler:
                 test=run.test,
             ),
         )
-        link.sent.add(run.run_id)
+        session.sent.add(run.run_id)
 
-    def _send(self, link: Session, message: ToMinion) -> None:
+    def _send(self, session: Session, message: ToMinion) -> None:
         self.metrics.sent(type(message).__name__)
-        self.server.send(link.key, message)
+        self.server.send(session.key, message)
 
     # --- what came of it ---
 
@@ -364,12 +364,12 @@ class Reconciler:
             self.metrics.push_applied(max(0.0, self.clock() - known.first_seen))
 
 
-def _open_run(run: RunRecord | None, link: Session | None) -> OpenRun | None:
+def _open_run(run: RunRecord | None, session: Session | None) -> OpenRun | None:
     if run is None:
         return None
     return OpenRun(
         run_id=run.run_id,
         digest=run.digest,
-        sent=link is not None and run.run_id in link.sent,
+        sent=session is not None and run.run_id in session.sent,
         asked_at=run.created,
     )

@@ -28,10 +28,10 @@ class Status:
     """Answers about minions and runs."""
 
     store: Store
-    fleet: Sessions
+    sessions: Sessions
     loop: Reconciler
     documents: Documents
-    masks: Redactor
+    redactor: Redactor
 
     def minions(self, ids: Sequence[str] | None = None) -> list[schema.MinionStatus]:
         """One status a minion, sorted by id; None: all."""
@@ -61,30 +61,30 @@ class Status:
 
     def _minion(self, row: StatusRow, asked: Mapping[str, float]) -> schema.MinionStatus:
         view = self.loop.view(row)
-        link = self.fleet.link(row.minion.id)
-        owed = tuple(short(key) for key in link.owed) if link else ()
-        running = tuple(progress_text(one.said) for one in link.progress.values()) if link else ()
+        session = self.sessions.session(row.minion.id)
+        pending_triggers = tuple(short(key) for key in session.pending_triggers) if session else ()
+        running = tuple(progress_text(one.said) for one in session.progress.values()) if session else ()
         errors = _texts(row.desired.errors) if row.desired else ()
         synced = bool(row.applied and row.desired and row.applied.digest == row.desired.digest and not errors)
         return schema.MinionStatus(
             id=row.minion.id,
             sync=sync_of(view).value,
             health=health_of(view).value,
-            connected=link is not None,
+            connected=session is not None,
             attempted_revision=row.attempted_label,
             # A push that changes nothing for a minion is applied there as soon as it is compiled.
             applied_revision=row.attempted_label if synced else row.applied_label,
             applied_at=row.applied.at if row.applied else None,
-            last_seen=link.seen if link else row.minion.last_seen,
+            last_seen=session.seen if session else row.minion.last_seen,
             paused=row.minion.paused,
             drifted=view.drift.chunks if view.drift else 0,
-            message=f"running: {running[0]}" if running else _message(row, view, errors) or _owing(owed),
+            message=f"running: {running[0]}" if running else _message(row, view, errors) or _owing(pending_triggers),
             errors=errors,
             warnings=_texts(row.desired.warnings) if row.desired else (),
             volatile=tuple(asked),
             asked_at=min(asked.values(), default=None),
             running=running,
-            owed=owed,
+            pending_triggers=pending_triggers,
         )
 
     def diff(self, ids: Sequence[str]) -> list[schema.MinionDiff]:
@@ -99,8 +99,8 @@ class Status:
             id=row.minion.id,
             base=row.applied_label,
             head=row.attempted_label,
-            text=plan_text(changes, self.masks.of(row.minion.id)) if changes else "",
-            changes=change_views(changes, self.masks.of(row.minion.id)) if changes else (),
+            text=plan_text(changes, self.redactor.of(row.minion.id)) if changes else "",
+            changes=change_views(changes, self.redactor.of(row.minion.id)) if changes else (),
             drift=drift,
             drift_at=found_at,
             errors=_texts(row.desired.errors) if row.desired else (),
@@ -165,7 +165,7 @@ class Status:
         result = self.store.run_result(run.run_id) or {}
         return schema.RunView(
             entry=self._entry(run),
-            keys=None if run.keys is None else tuple(map(self.masks.of(run.minion).text, run.keys)),
+            keys=None if run.keys is None else tuple(map(self.redactor.of(run.minion).text, run.keys)),
             states=result.get("states") or {},
             value=result.get("value"),
             error=result.get("error") or "",
@@ -192,9 +192,9 @@ class Status:
         )
 
 
-def _owing(owed: Sequence[str]) -> str:
-    more = f" (+{len(owed) - 1} more)" if len(owed) > 1 else ""
-    return f"still to act on a change: {owed[0]}{more}" if owed else ""
+def _owing(pending_triggers: Sequence[str]) -> str:
+    more = f" (+{len(pending_triggers) - 1} more)" if len(pending_triggers) > 1 else ""
+    return f"still to act on a change: {pending_triggers[0]}{more}" if pending_triggers else ""
 
 
 def _message(row: StatusRow, view: ObservedState, errors: Sequence[str]) -> str:

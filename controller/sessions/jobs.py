@@ -35,7 +35,7 @@ class Jobs:
     """Sends messages that ask for a result, and waits."""
 
     store: Store
-    fleet: Sessions
+    sessions: Sessions
     server: Server
     ids: Jids
     metrics: Metrics
@@ -69,14 +69,14 @@ class Jobs:
 
     def ask(self, run: RunRecord, message: ToMinion) -> tuple[str, asyncio.Future[RunResult] | None]:
         """Record a run and send its message; (run id, future), the future None when the minion is not connected."""
-        link = self.fleet.link(run.minion)
-        if link is None:
+        session = self.sessions.session(run.minion)
+        if session is None:
             return "", None
         self.store.create_run(run)
         future: asyncio.Future[RunResult] = asyncio.get_running_loop().create_future()
         self.waiters[run.run_id] = future
         self.metrics.sent(type(message).__name__)
-        self.server.send(link.key, message)
+        self.server.send(session.key, message)
         return run.run_id, future
 
     def wait(self, run_id: str) -> asyncio.Future[RunResult]:

@@ -78,7 +78,7 @@ class MessageHandlers:
     """
 
     store: Store
-    fleet: Sessions
+    sessions: Sessions
     keyring: KeyRegistry
     server: Server
     loop: Reconciler
@@ -87,7 +87,7 @@ class MessageHandlers:
     files: FileServer
     facts: FactQueries
     mines: MineStore
-    masks: Redactor
+    redactor: Redactor
     clock: Callable[[], float]
     epoch: str
     alive_interval: float
@@ -118,7 +118,7 @@ class MessageHandlers:
                 self.metrics.received(type(delivery.message).__name__)
                 self._handle(delivery)
             case Gone(key=key):
-                self._gone(self.fleet.lost(key), "connection lost")
+                self._gone(self.sessions.lost(key), "connection lost")
             case Refusal():
                 self.metrics.refused(delivery.reason)
                 log.warning("refused", reason=delivery.reason, minion=delivery.id, detail=delivery.detail)
@@ -135,54 +135,56 @@ class MessageHandlers:
         if isinstance(message, Hello):
             self._hello(incoming.key, incoming.id, message)
             return
-        link = self.fleet.link(incoming.id)
-        if link is None or link.key != incoming.key:
+        session = self.sessions.session(incoming.id)
+        if session is None or session.key != incoming.key:
             # From before our start: a new Hello says what it holds, then it goes on.
             self._send(incoming.key, HelloAck(epoch=self.epoch, alive_interval=self.alive_interval))
             return
-        link.seen = self.clock()
-        self._from_link(link, message)
+        session.seen = self.clock()
+        self._from_link(session, message)
 
-    def _from_link(self, link: Session, message: object) -> None:
+    def _from_link(self, session: Session, message: object) -> None:
         match message:
-            case KeepAlive(held=held, owed=owed):
-                link.owed = owed
-                self._holds(link, _digest(held))
+            case KeepAlive(held=held, pending_triggers=pending_triggers):
+                session.pending_triggers = pending_triggers
+                self._holds(session, _digest(held))
             case Held(digest=held):
-                self._holds(link, _digest(held))
+                self._holds(session, _digest(held))
             case Grains(grains=grains):
-                link.grains = grains
-                self.store.seen(link.minion, link.seen, grains=grains)
+                session.grains = grains
+                self.store.seen(session.minion, session.seen, grains=grains)
                 self.mines.changed()
-                self.recompile(link.minion)
+                self.recompile(session.minion)
             case ResyncRequired():
-                self._need_whole(link, message)
+                self._need_whole(session, message)
             case RunStarted(run_id=run_id):
-                self._started(link, run_id)
+                self._started(session, run_id)
             case RunProgress():
-                self._progressed(link, message)
+                self._progressed(session, message)
             case RunResult():
-                self._result(link, message)
+                self._result(session, message)
             case FactAnswers():
-                self.facts.answered(link.minion, link.key, message)
+                self.facts.answered(session.minion, session.key, message)
             case Mine(entries=entries):
-                self._mine(link, entries)
+                self._mine(session, entries)
             case GetMine(request=request, asked=asked):
-                said = self.mines.hear(FactQuery(fun=GET, asked=asked), Minion(id=link.minion, grains=link.grains))
-                self._send(link.key, MineFound(request=request, answer=said.answer))
+                said = self.mines.hear(
+                    FactQuery(fun=GET, asked=asked), Minion(id=session.minion, grains=session.grains)
+                )
+                self._send(session.key, MineFound(request=request, answer=said.answer))
             case FindFile() | ListFiles() | GetBlob():
-                self._send(link.key, self.files.answer(message))
+                self._send(session.key, self.files.answer(message))
             case Bye():
-                self._gone(self.fleet.disconnect(link.minion), "stopped")
+                self._gone(self.sessions.disconnect(session.minion), "stopped")
             case _:
-                log.warning("a message of no use here", minion=link.minion, kind=type(message).__name__)
+                log.warning("a message of no use here", minion=session.minion, kind=type(message).__name__)
 
-    def _mine(self, link: Session, entries: dict[str, MineEntry]) -> None:
+    def _mine(self, session: Session, entries: dict[str, MineEntry]) -> None:
         try:
-            self.mines.put(link.minion, entries)
+            self.mines.put(session.minion, entries)
         except MineRefused as error:
             self.metrics.refused("mine")
-            log.warning("a mine that is not kept", minion=link.minion, reason=str(error))
+            log.warning("a mine that is not kept", minion=session.minion, reason=str(error))
 
     # --- keys and connections ---
 
@@ -204,11 +206,13 @@ class MessageHandlers:
 
     def _hello(self, key: str, minion: str, message: Hello) -> None:
         now = self.clock()
-        before = self.fleet.link(minion)
+        before = self.sessions.session(minion)
         known = self.store.minion(minion)
         held, session = _digest(message.held), message.session[:64]
         self.store.seen(minion, now, grains=message.grains, session=session, held=held)
-        self.fleet.connect(Session(minion=minion, key=key, session=session, grains=message.grains, seen=now, held=held))
+        self.sessions.connect(
+            Session(minion=minion, key=key, session=session, grains=message.grains, seen=now, held=held)
+        )
         self._send(key, HelloAck(epoch=self.epoch, alive_interval=self.alive_interval))
         desired = self.store.desired(minion)
         # What did not compile may have lacked an answer of this very minion.
@@ -221,32 +225,32 @@ class MessageHandlers:
             log.info("connected", minion=minion)
         self.loop.wake([minion])
 
-    def _gone(self, link: Session | None, why: str) -> None:
-        if link is not None:
-            self.store.seen(link.minion, link.seen, held=link.held)
-            self.bus.publish(f"saltern/minion/{link.minion}/gone", {"id": link.minion, "why": why})
-            log.info("disconnected", minion=link.minion, why=why)
+    def _gone(self, session: Session | None, why: str) -> None:
+        if session is not None:
+            self.store.seen(session.minion, session.seen, held=session.held)
+            self.bus.publish(f"saltern/minion/{session.minion}/gone", {"id": session.minion, "why": why})
+            log.info("disconnected", minion=session.minion, why=why)
 
     def silence(self, since: float) -> None:
         """Give up links of which nothing was heard since a time."""
-        for link in self.fleet.silent(since):
-            self._gone(self.fleet.disconnect(link.minion), "silent")
+        for session in self.sessions.silent(since):
+            self._gone(self.sessions.disconnect(session.minion), "silent")
 
-    def _holds(self, link: Session, held: str) -> None:
-        if link.held != held:
-            link.held = held
-            self.store.seen(link.minion, link.seen, held=held)
-            self.loop.wake([link.minion])
+    def _holds(self, session: Session, held: str) -> None:
+        if session.held != held:
+            session.held = held
+            self.store.seen(session.minion, session.seen, held=held)
+            self.loop.wake([session.minion])
 
-    def _need_whole(self, link: Session, message: ResyncRequired) -> None:
-        link.held, link.offered = _digest(message.held), 0
-        open_run = next(iter(self.store.open_runs(link.minion)), None)
+    def _need_whole(self, session: Session, message: ResyncRequired) -> None:
+        session.held, session.offered = _digest(message.held), 0
+        open_run = next(iter(self.store.open_runs(session.minion)), None)
         if open_run is not None:
-            link.sent.discard(open_run.run_id)
-            if open_run.generation != message.generation or self._generation(link.minion) != message.generation:
+            session.sent.discard(open_run.run_id)
+            if open_run.generation != message.generation or self._generation(session.minion) != message.generation:
                 # It was cut off in a run of a document that it has lost; a later one stands in its place.
                 self._end(open_run, _lost(open_run))
-        self.loop.wake([link.minion])
+        self.loop.wake([session.minion])
 
     def _generation(self, minion: str) -> int:
         desired = self.store.desired(minion)
@@ -254,46 +258,50 @@ class MessageHandlers:
 
     # --- results ---
 
-    def _started(self, link: Session, run_id: str) -> None:
+    def _started(self, session: Session, run_id: str) -> None:
         run = self.store.run(run_id)
-        if run is not None and run.minion == link.minion:
-            self.store.start_run(run_id, link.seen)
+        if run is not None and run.minion == session.minion:
+            self.store.start_run(run_id, session.seen)
 
-    def _progressed(self, link: Session, message: RunProgress) -> None:
+    def _progressed(self, session: Session, message: RunProgress) -> None:
         """Pass on how far a run is: of a minion's own runs, and no more often than a minion has reason to say it."""
         run_id = message.run_id
-        if run_id in link.progress:
-            if link.seen - link.progress[run_id].at < PROGRESS_SECONDS:
+        if run_id in session.progress:
+            if session.seen - session.progress[run_id].at < PROGRESS_SECONDS:
                 return
         else:
             run = self.store.run(run_id)
-            if not (_DRIFT_ID.fullmatch(run_id) if run is None else run.minion == link.minion and run.finished is None):
+            if not (
+                _DRIFT_ID.fullmatch(run_id) if run is None else run.minion == session.minion and run.finished is None
+            ):
                 return
-            while len(link.progress) >= MOST_PROGRESS:
-                link.progress.pop(next(iter(link.progress)))
-        message = self.masks.progress(link.minion, message)
-        link.progress[run_id] = Progress(message, link.seen)
+            while len(session.progress) >= MOST_PROGRESS:
+                session.progress.pop(next(iter(session.progress)))
+        message = self.redactor.progress(session.minion, message)
+        session.progress[run_id] = Progress(message, session.seen)
         if (watcher := self.watchers.get(run_id)) is not None:
             watcher(message)
-        self.bus.publish(f"salt/job/{run_id}/prog/{link.minion}/{message.done}", progress_data(link.minion, message))
+        self.bus.publish(
+            f"salt/job/{run_id}/prog/{session.minion}/{message.done}", progress_data(session.minion, message)
+        )
 
-    def _result(self, link: Session, result: RunResult) -> None:
+    def _result(self, session: Session, result: RunResult) -> None:
         run = self.store.run(result.run_id)
         own_id = {"drift": _DRIFT_ID, "call": _SCHEDULED_ID}.get(result.kind)
         if run is None and own_id is not None and own_id.fullmatch(result.run_id):
-            run = self._own_run(link, result)
-        if run is None or run.minion != link.minion:
+            run = self._own_run(session, result)
+        if run is None or run.minion != session.minion:
             self.metrics.refused("unknown-run")
-            log.warning("a result of a run that nobody asked for", minion=link.minion, run=result.run_id)
+            log.warning("a result of a run that nobody asked for", minion=session.minion, run=result.run_id)
         else:
-            self._end(run, self.masks.result(link.minion, result))
-        self._send(link.key, ResultAck(run_id=result.run_id))
+            self._end(run, self.redactor.result(session.minion, result))
+        self._send(session.key, ResultAck(run_id=result.run_id))
 
-    def _own_run(self, link: Session, result: RunResult) -> RunRecord:
-        applied = self.store.applied(link.minion)
+    def _own_run(self, session: Session, result: RunResult) -> RunRecord:
+        applied = self.store.applied(session.minion)
         run = RunRecord(
             run_id=result.run_id,
-            minion=link.minion,
+            minion=session.minion,
             kind=result.kind,
             created=self.clock(),
             digest=_digest(result.digest),
@@ -303,13 +311,13 @@ class MessageHandlers:
             cause="schedule",
         )
         self.store.create_run(run)
-        self.store.prune(self.keep_runs, link.minion)  # a minion starts these itself, as many as it likes
+        self.store.prune(self.keep_runs, session.minion)  # a minion starts these itself, as many as it likes
         return run
 
     def _end(self, run: RunRecord, result: RunResult) -> None:
         """Store a result; all that follows from it happens once, however often it comes."""
-        if (link := self.fleet.link(run.minion)) is not None:
-            link.progress.pop(run.run_id, None)
+        if (session := self.sessions.session(run.minion)) is not None:
+            session.progress.pop(run.run_id, None)
         changed, failed = count_states(result.states)
         with self.store.transaction():  # the result and what it makes of the minion stand or fall together
             first = self.store.finish_run(

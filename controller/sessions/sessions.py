@@ -59,7 +59,7 @@ class Session:
     """Generation that was sent to it, 0 for none."""
     sent: set[str] = field(default_factory=set)
     """Run ids that were sent to it."""
-    owed: tuple[str, ...] = ()
+    pending_triggers: tuple[str, ...] = ()
     """Keys of chunks that it says still have to act on a change."""
     progress: dict[str, Progress] = field(default_factory=dict)
     """By run id."""
@@ -80,24 +80,24 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._links)
 
-    def link(self, minion: str) -> Session | None:
+    def session(self, minion: str) -> Session | None:
         """The connection of a minion, None when it has none."""
         return self._links.get(minion)
 
-    def connect(self, link: Session) -> None:
+    def connect(self, session: Session) -> None:
         """A minion said Hello: this connection replaces the one before, and what was sent there may be lost."""
-        self.disconnect(link.minion)
+        self.disconnect(session.minion)
         self.version += 1
-        self._links[link.minion] = link
-        self._minion_of[link.key] = link.minion
+        self._links[session.minion] = session
+        self._minion_of[session.key] = session.minion
 
     def disconnect(self, minion: str) -> Session | None:
         """Forget a connection; what it was, None when there was none."""
-        link = self._links.pop(minion, None)
-        if link is not None:
+        session = self._links.pop(minion, None)
+        if session is not None:
             self.version += 1
-            self._minion_of.pop(link.key, None)
-        return link
+            self._minion_of.pop(session.key, None)
+        return session
 
     def lost(self, key: str) -> Session | None:
         """The peer with this key is gone."""
@@ -106,4 +106,4 @@ class Sessions:
 
     def silent(self, since: float) -> list[Session]:
         """Links of which nothing was heard since a time (seconds since the epoch)."""
-        return [link for link in self._links.values() if link.seen < since]
+        return [session for session in self._links.values() if session.seen < since]

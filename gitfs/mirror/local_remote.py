@@ -57,7 +57,7 @@ class Nearby:
             source = pygit2.Repository(str(self._path))
             missing, size = _missing(source, into, wanted)
             if len(missing) > MOST_OBJECTS or size > MOST_BYTES:
-                pack_copy.bring(source, into, missing)
+                pack_copy.fetch_commit(source, into, missing)
             elif missing:
                 # One pack, there or not there, whenever we are killed. Not single files: libgit2 never comes back from
                 # reading one that a power cut has shortened.

@@ -45,7 +45,7 @@ class Upkeep:
         self._submodules = submodules
         self._in_use = in_use
 
-    def tidy(self) -> list[str]:
+    def gc(self) -> list[str]:
         """Drop what nobody needs, where that is worth it; names of the remotes that were tidied."""
         done = [mirror.settings.name for mirror in self._mirrors.values() if self._tidied(mirror)]
         below = self._folder / "submodules"
@@ -63,7 +63,7 @@ class Upkeep:
 
     def _tidied(self, mirror: Mirror) -> bool:
         with suppress(FetchFailed):  # the next fetch says what is wrong with it
-            return mirror.tidy(lambda: self._in_use(mirror.path))
+            return mirror.gc(lambda: self._in_use(mirror.path))
         return False
 
     def _tidy_submodules(self) -> list[str]:

@@ -105,7 +105,7 @@ class Mirror:
         with self._writing():
             return self._fetch()
 
-    def tidy(self, in_use: Callable[[], Collection[str]]) -> bool:
+    def gc(self, in_use: Callable[[], Collection[str]]) -> bool:
         """Make one pack of many and drop what nobody needs, once that is worth it; whether it was done.
 
         Args:
@@ -124,7 +124,7 @@ class Mirror:
         return True
 
     def is_untidy(self) -> bool:
-        """Whether `tidy` has something to do, as far as that can be told without work."""
+        """Whether `gc` has something to do, as far as that can be told without work."""
         return self._generations.is_untidy()
 
     def unpin(self, needed: Collection[str], before: float) -> None:
@@ -142,7 +142,7 @@ class Mirror:
         with self._writing():
             self._acceptance.forget()
 
-    def bring(self, commit: str) -> None:
+    def fetch_commit(self, commit: str) -> None:
         """Have this commit with all that it needs, live or not; FetchFailed when the remote does not give it."""
         with self._writing():
             repository = self._generations.open()

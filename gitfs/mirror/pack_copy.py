@@ -38,7 +38,7 @@ class Unsuitable(Exception):
     """The packs of the remote do not serve."""
 
 
-def bring(source: pygit2.Repository, into: pygit2.Repository, needed: Collection[pygit2.Oid]) -> None:
+def fetch_commit(source: pygit2.Repository, into: pygit2.Repository, needed: Collection[pygit2.Oid]) -> None:
     """Have these objects, which are all that the mirror lacks. Unsuitable, GitError, KeyError or OSError: nothing came.
 
     Args:

@@ -59,7 +59,7 @@ class Submodules:
             if links and self._depth >= MOST_DEPTH:
                 return f"submodules are nested deeper than {MOST_DEPTH}"
             for link in links:
-                self._mirror(link.settings).bring(link.commit)
+                self._mirror(link.settings).fetch_commit(link.commit)
         except BadTree as error:
             return f"{error}; `submodules: false` leaves them out"
         except FetchFailed as error:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from highstate.compile import shared_compile
 from highstate.compile.assemble import Taken, assemble
 from highstate.compile.chunks import drafts_of
-from highstate.compile.extend import apply_exclude, reconcile
+from highstate.compile.extend import apply_exclude, apply_extends
 from highstate.compile.high import High
 from highstate.compile.order import ordered
 from highstate.compile.requisites import requisites_in
@@ -40,17 +40,17 @@ def compile_minion(
     ports: CompilePorts = NO_PORTS,
 ) -> Compiled:
     """The highstate of a minion: what the top file gives it, compiled."""
-    bench = Compilation(
+    compilation = Compilation(
         files=files, pillar_files=pillar_files, minion=minion, settings=settings, memo=memo, ports=ports
     )
-    pillar = bench.pillar()
+    pillar = compilation.pillar()
     if pillar.errors:
-        return _with_reads(Compiled(minion_id=minion.id, errors=pillar.errors), bench)
-    top = bench.top(pillar.pillar)
+        return _with_reads(Compiled(minion_id=minion.id, errors=pillar.errors), compilation)
+    top = compilation.top(pillar.pillar)
     if top.errors:
         failed = Compiled(minion_id=minion.id, pillar=pillar.pillar, matches=top.matches, errors=top.errors)
-        return _with_reads(failed, bench)
-    return _with_reads(bench.compile(top, pillar.pillar), bench)
+        return _with_reads(failed, compilation)
+    return _with_reads(compilation.compile(top, pillar.pillar), compilation)
 
 
 def compile_sls(
@@ -65,29 +65,29 @@ def compile_sls(
     ports: CompilePorts = NO_PORTS,
 ) -> Compiled:
     """The lowstate of the SLS named (`state.apply a,b`), whatever the top file says."""
-    bench = Compilation(
+    compilation = Compilation(
         files=files, pillar_files=pillar_files, minion=minion, settings=settings, memo=memo, ports=ports
     )
-    pillar = bench.pillar(pillar_override)
+    pillar = compilation.pillar(pillar_override)
     if pillar.errors:
         return Compiled(minion_id=minion.id, errors=pillar.errors)
     place = Pos(file="state.apply", saltenv=saltenv, stage=Stage.TOP)
     given = TopResult(matches={saltenv: tuple(sls)}, places={(saltenv, name): place for name in sls})
-    return _with_reads(bench.compile(given, pillar.pillar), bench)
+    return _with_reads(compilation.compile(given, pillar.pillar), compilation)
 
 
-def _with_reads(compiled: Compiled, bench: Compilation) -> Compiled:
+def _with_reads(compiled: Compiled, compilation: Compilation) -> Compiled:
     """Named: what its pillar, its top file and its states stand on."""
-    names = dict.fromkeys(name for recorder in bench.recorders.values() for name in recorder.volatile)
+    names = dict.fromkeys(name for recorder in compilation.recorders.values() for name in recorder.volatile)
     kept: list[tuple[Recorder, Read]] = []
-    parts = [_file_reads(stage, recorder, kept) for stage, recorder in bench.recorders.items()]
+    parts = [_file_reads(stage, recorder, kept) for stage, recorder in compilation.recorders.items()]
     files = None if names or None in parts else tuple(part for part in parts if part is not None)
-    return replace(compiled, volatile=tuple(names), files=files, secrets=_secrets(bench, kept))
+    return replace(compiled, volatile=tuple(names), files=files, secrets=_secrets(compilation, kept))
 
 
-def _secrets(bench: Compilation, kept: Sequence[tuple[Recorder, Read]]) -> frozenset[str]:
+def _secrets(compilation: Compilation, kept: Sequence[tuple[Recorder, Read]]) -> frozenset[str]:
     """All that came of a vault or of an encrypted message."""
-    found = set(bench.decrypted)
+    found = set(compilation.decrypted)
     for recorder, read in kept:
         with contextlib.suppress(SecretFailed, DecryptFailed):
             found |= _secrets_of(recorder.sources, read)
@@ -428,10 +428,10 @@ def _pillar_problem(what: str) -> Problem:
 
 def lowstate_of(high: High, settings: CompileOptions) -> tuple[Chunk, ...]:
     """High data -> chunks in running order; what is wrong with it goes to `high.problems`."""
-    reconcile(high)
+    apply_extends(high)
     verify(high)
     requisites_in(high, settings.disabled_requisites)
-    reconcile(high, strict=True)
+    apply_extends(high, strict=True)
     excluded = apply_exclude(high)
     if high.problems:
         return ()

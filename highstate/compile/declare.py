@@ -17,7 +17,7 @@ def read_states(high: High, data: dict[Value, Value], place: SourceLocation) -> 
     """The bodies of an SLS by ID; `high.places` learns where each is."""
     bodies: dict[str, Body] = {}
     for id_, written in data.items():
-        own = SourceLocation(place.sheet, (id_,))
+        own = SourceLocation(place.source_file, (id_,))
         if not isinstance(id_, str):
             high.problems.append(
                 own.problem(
@@ -38,7 +38,7 @@ def read_extends(high: High, data: Value, place: SourceLocation) -> None:
         high.problems.append(place.problem(f"The extend of SLS {place.sls!r} is not a dictionary", "extend"))
         return
     for id_, written in data.items():
-        own = SourceLocation(place.sheet, ("extend", id_))
+        own = SourceLocation(place.source_file, ("extend", id_))
         if not isinstance(id_, str) or not isinstance(written, dict):
             high.problems.append(own.problem(f"The extension of {id_!r} in SLS {place.sls!r} is not a dictionary"))
             continue

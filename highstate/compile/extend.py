@@ -12,7 +12,7 @@ from highstate.compile.positions import near
 from highstate.types import Value
 
 
-def reconcile(high: High, *, strict: bool = False) -> None:
+def apply_extends(high: High, *, strict: bool = False) -> None:
     """Put the pending extends into the bodies they name; those whose target is not there become problems.
 
     `strict`: a target must have the state that is named (the `_in` requisites); otherwise an ID that lacks the

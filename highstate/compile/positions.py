@@ -45,7 +45,7 @@ class SourceFile:
 class SourceLocation:
     """A part of an SLS file: the whole, an ID in it, or an entry of its `extend`."""
 
-    sheet: SourceFile
+    source_file: SourceFile
     keys: tuple[Value, ...] = ()
     """Path of mapping keys down to this part."""
     written: dict[str, str] = field(default_factory=dict)
@@ -54,46 +54,46 @@ class SourceLocation:
     @property
     def sls(self) -> str:
         """Name of the SLS."""
-        return self.sheet.sls
+        return self.source_file.sls
 
     @property
     def saltenv(self) -> str:
         """Its environment."""
-        return self.sheet.saltenv
+        return self.source_file.saltenv
 
     @property
     def file(self) -> str:
         """Path of its template."""
-        return self.sheet.file
+        return self.source_file.file
 
     def pos(self, *keys: Value) -> Pos:
         """Position of a path of keys below this part, or of the nearest thing around it whose line is known."""
-        sheet, line = self.sheet, self._line(*keys)
+        source_file, line = self.source_file, self._line(*keys)
         return Pos(
-            file=sheet.file,
-            saltenv=sheet.saltenv,
+            file=source_file.file,
+            saltenv=source_file.saltenv,
             line=line,
-            template_line=sheet.lines.template_line(line) if sheet.lines is not None and line else 0,
+            template_line=source_file.lines.template_line(line) if source_file.lines is not None and line else 0,
             stage=Stage.COMPILE,
-            include_chain=sheet.include_chain,
+            include_chain=source_file.include_chain,
         )
 
     def problem(self, message: str, *keys: Value, hint: str = "") -> Problem:
         """An error about this part, with its position and the lines around it, of the template where they are known."""
-        sheet, pos = self.sheet, self.pos(*keys)
-        shown = source_excerpt(sheet.files, pos) if sheet.files is not None else ""
-        return Problem(message=message, pos=pos, excerpt=shown or _excerpt(sheet.text, pos.line), hint=hint)
+        source_file, pos = self.source_file, self.pos(*keys)
+        shown = source_excerpt(source_file.files, pos) if source_file.files is not None else ""
+        return Problem(message=message, pos=pos, excerpt=shown or _excerpt(source_file.text, pos.line), hint=hint)
 
     def below(self, *keys: Value) -> SourceLocation:
         """The part of this one under a path of keys."""
-        return SourceLocation(self.sheet, (*self.keys, *(self._key(key) for key in keys)))
+        return SourceLocation(self.source_file, (*self.keys, *(self._key(key) for key in keys)))
 
     def _key(self, key: Value) -> Value:
         return self.written.get(key, key) if isinstance(key, str) else key
 
     def _line(self, *keys: Value) -> int:
         """Line of the deepest part of the path that is known; list items on the way need not be named."""
-        lines = self.sheet.lines
+        lines = self.source_file.lines
         if lines is None:
             return 0
         if not keys and len(self.keys) == 1:  # an ID: most of all questions

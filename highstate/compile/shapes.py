@@ -1,8 +1,8 @@
 """Rendered SLS told apart into shape and values: two with one shape compile alike, whatever their values are.
 
 The shape of a declaration is all that a compile looks at: IDs, states, functions, names, order, requisites. Values of
-other arguments are only carried along; `holed` puts a `Placeholder` in the place of each, which notices when someone
-looks at it all the same. Used by `classes`, which makes one compile serve all minions of a class.
+other arguments are only carried along; `with_placeholders` puts a `Placeholder` in the place of each, which notices
+when someone looks at it all the same. Used by `classes`, which makes one compile serve all minions of a class.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ def shape_of(data: Mapping[Value, Value]) -> Shape:
     return Shape(digest_value(digests), values)
 
 
-def holed(data: Mapping[Value, Value], step: int) -> tuple[dict[Value, Value], list[Placeholder]]:
+def with_placeholders(data: Mapping[Value, Value], step: int) -> tuple[dict[Value, Value], list[Placeholder]]:
     """The same data with holes for the values that `shape_of` leaves out."""
     made: dict[Value, Value] = {}
-    holes: list[Placeholder] = []
+    placeholders: list[Placeholder] = []
     for id_, written in data.items():
         if id_ in _WHOLE or not isinstance(written, dict):
             made[id_] = written
@@ -96,12 +96,12 @@ def holed(data: Mapping[Value, Value], step: int) -> tuple[dict[Value, Value], l
                 for index, argument in enumerate(run):
                     if _carried(argument):
                         [(key, value)] = argument.items()
-                        hole = Placeholder((step, id_), number, value)
-                        holes.append(hole)
-                        arguments[index] = {key: hole}
+                        placeholder = Placeholder((step, id_), number, value)
+                        placeholders.append(placeholder)
+                        arguments[index] = {key: placeholder}
                         number += 1
         made[id_] = body
-    return made, holes
+    return made, placeholders
 
 
 def _carried(argument: Value) -> bool:

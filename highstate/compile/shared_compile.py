@@ -18,7 +18,7 @@ from typing import Any
 
 from highstate.compile.assemble import NOTHING
 from highstate.compile.high import High
-from highstate.compile.shapes import Placeholder, holed, shape_of
+from highstate.compile.shapes import Placeholder, shape_of, with_placeholders
 from highstate.content import content_of
 from highstate.data_limits import unbounded
 from highstate.memo.memo import Memo
@@ -55,7 +55,7 @@ class SharedPlan:
     compiled: Compiled
     data: tuple[Data, ...]
     """Of each SLS, in order."""
-    holes: Mapping[int, Mapping[str, Placeholder]]
+    placeholders: Mapping[int, Mapping[str, Placeholder]]
     """Index of a chunk -> argument -> hole."""
     chunks: Mapping[Place, tuple[int, ...]]
     """Indexes of the chunks that have values of a place."""
@@ -160,20 +160,25 @@ def planned(
     tags = {chunk.tag for chunk in compiled.lowstate}
     if not compiled.ok or len(tags) < len(compiled.lowstate):
         return None
-    holes: list[Placeholder] = []
+    placeholders: list[Placeholder] = []
     data: list[Data] = []
 
     def take(saltenv: str, path: str, sls: str, rendered: dict[Value, Value]) -> dict[Value, Value]:
-        made, found = holed(rendered, len(data))
+        made, found = with_placeholders(rendered, len(data))
         data.append(rendered)
-        holes.extend(found)
+        placeholders.extend(found)
         return made
 
     high = assembled(take)
     shown = high.as_salt()
     chunks: tuple[Chunk, ...] = lowered(high)
     same = len(data) == len(walk.data) and all(one is other for one, other in zip(data, walk.data, strict=True))
-    if high.problems or tuple(high.warnings) != compiled.warnings or not same or any(hole.looked for hole in holes):
+    if (
+        high.problems
+        or tuple(high.warnings) != compiled.warnings
+        or not same
+        or any(placeholder.looked for placeholder in placeholders)
+    ):
         return None
     filled = tuple(replace(chunk, arguments=_filled(chunk.arguments)) for chunk in chunks)
     if filled != compiled.lowstate or {id_: _shown(body) for id_, body in shown.items()} != compiled.highstate:
@@ -185,10 +190,12 @@ def planned(
     return SharedPlan(
         compiled=replace(compiled, minion_id="", pillar={}),
         data=tuple(data),
-        holes=in_chunks,
-        chunks=_by_place((hole.place, index) for index, found in in_chunks.items() for hole in found.values()),
+        placeholders=in_chunks,
+        chunks=_by_place(
+            (placeholder.place, index) for index, found in in_chunks.items() for placeholder in found.values()
+        ),
         shown=with_holes,
-        ids=_by_place((hole.place, id_) for id_, body in with_holes.items() for hole in _holes_of(body)),
+        ids=_by_place((placeholder.place, id_) for id_, body in with_holes.items() for placeholder in _holes_of(body)),
         parts=tuple(_part(chunk, contexts) for chunk in compiled.lowstate),
     )
 
@@ -206,7 +213,7 @@ def filled(
         for index in plan.chunks.get(place, ()):
             if chunks[index] is plan.compiled.lowstate[index]:
                 arguments = {**chunks[index].arguments}
-                arguments |= {key: fresh.value(hole) for key, hole in plan.holes[index].items()}
+                arguments |= {key: fresh.value(placeholder) for key, placeholder in plan.placeholders[index].items()}
                 chunks[index] = replace(chunks[index], arguments=arguments)
     contents: dict[str, Content] = {}
     found: list[Problem] = []
@@ -245,10 +252,10 @@ class _Fresh:
                 self._values[step] = shape_of(now).values
                 self.places += [(step, id_) for id_, written in now.items() if written is not was[id_]]
 
-    def value(self, hole: Placeholder) -> Value:
+    def value(self, placeholder: Placeholder) -> Value:
         """What this minion has in a hole."""
-        step, id_ = hole.place
-        return self._values[step][id_][hole.number] if step in self._values else hole.value
+        step, id_ = placeholder.place
+        return self._values[step][id_][placeholder.number] if step in self._values else placeholder.value
 
 
 def _part(chunk: Chunk, contexts: Mapping[str, RenderContext]) -> _Part:

@@ -1,6 +1,6 @@
 """The form of the high data: everything that is not written as Salt's language wants it, all at once.
 
-Called after the first `reconcile`, before the requisites are looked at. It changes nothing but `High.problems`.
+Called after the first `apply_extends`, before the requisites are looked at. It changes nothing but `High.problems`.
 Source: salt/state.py `_verify_high`.
 """
 

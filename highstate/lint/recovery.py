@@ -65,11 +65,11 @@ def _is_declared(entry: str) -> bool:
 
 
 def _high(text: str, sls: str, path: str, saltenv: str) -> High:
-    bench = Compilation(
+    compilation = Compilation(
         files=MemoryFiles({saltenv: {path: text.encode()}}),
         pillar_files=MemoryFiles({}),
         minion=Minion(id="sample"),
         settings=CompileOptions(),
     )
     place = Pos(file=path, saltenv=saltenv)
-    return bench.high(TopResult(matches={saltenv: (sls,)}, places={(saltenv, sls): place}), {})
+    return compilation.high(TopResult(matches={saltenv: (sls,)}, places={(saltenv, sls): place}), {})

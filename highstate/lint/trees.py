@@ -98,8 +98,8 @@ class _Work:
 
     def look(self, sample: Sample) -> Iterator[Finding]:
         """Everything, for one sample."""
-        bench = self._bench(sample)
-        pillar = bench.pillar(self.trees.pillar)
+        compilation = self._bench(sample)
+        pillar = compilation.pillar(self.trees.pillar)
         for problem in pillar.errors:
             yield Finding.of(problem, rule_of(problem), "pillar")
         seen = pillar.pillar or dict(self.trees.pillar)
@@ -107,7 +107,7 @@ class _Work:
         yield from self._look_at(self.pillars, sample, {}, pillar_stage=True)
         yield from self._look_at(self.states, sample, seen, pillar_stage=False)
         yield from self._look_alone(sample, seen)
-        yield from self._look_together(bench, seen)
+        yield from self._look_together(compilation, seen)
 
     def look_at_texts(self) -> Iterator[Finding]:
         """What does not depend on a sample."""
@@ -141,9 +141,9 @@ class _Work:
         self, uses: Uses, sample: Sample, pillar: Mapping[str, Value], *, pillar_stage: bool
     ) -> Iterator[Finding]:
         """Render all SLS of a tree one by one: what fails, and who includes whom."""
-        bench = self._bench(sample)
+        compilation = self._bench(sample)
         for saltenv in uses.files.saltenvs():
-            context = bench.context(uses.files, pillar, saltenv)
+            context = compilation.context(uses.files, pillar, saltenv)
             for sls, path in linted_sls(uses.files, saltenv, uses.tree):
                 try:
                     rendered = render_sls(path, context, sls=sls, pillar_stage=pillar_stage)
@@ -185,25 +185,25 @@ class _Work:
                     continue
                 place = Pos(file=path, saltenv=saltenv, stage=Stage.TOP)
                 given = TopResult(matches={saltenv: (sls,)}, places={(saltenv, sls): place})
-                bench = self._bench(sample)
-                high = bench.high(given, pillar)
+                compilation = self._bench(sample)
+                high = compilation.high(given, pillar)
                 tree.add(high, [sls])
-                alone.append((bench, given, high))
+                alone.append((compilation, given, high))
         for one in self.excluding:
             yield from one.check(self.trees.files, tree)
         self.excluding.clear()
-        for bench, given, high in alone:
-            yield from self._look_at_one(bench, given, high, pillar, tree)
+        for compilation, given, high in alone:
+            yield from self._look_at_one(compilation, given, high, pillar, tree)
 
     def _look_at_one(
-        self, bench: Compilation, given: TopResult, high: High, pillar: Mapping[str, Value], tree: Declared
+        self, compilation: Compilation, given: TopResult, high: High, pillar: Mapping[str, Value], tree: Declared
     ) -> Iterator[Finding]:
         own = Declared()
         own.add(high, [sls for names in given.matches.values() for sls in names])
         yield from check_states(high, self.known)
         lacking = list(check_requisites(high, own, tree))
         yield from lacking
-        yield from _low(bench, high)
+        yield from _low(compilation, high)
         for problem in high.problems:
             if (rule := rule_of(problem)) not in _OWN_CHECKS:
                 yield Finding.of(problem, rule)
@@ -213,26 +213,26 @@ class _Work:
             elif not lacking:
                 yield Finding.of(problem, "no-effect")
         if not high.problems:
-            for problem in bench.compile(given, pillar).errors:
+            for problem in compilation.compile(given, pillar).errors:
                 rule = rule_of(problem)
                 yield Finding.of(problem, "missing-file" if rule == "form" else rule)
 
-    def _look_together(self, bench: Compilation, pillar: Mapping[str, Value]) -> Iterator[Finding]:
+    def _look_together(self, compilation: Compilation, pillar: Mapping[str, Value]) -> Iterator[Finding]:
         """The highstate of the sample: what goes wrong only between SLS."""
-        top = bench.top(pillar)
+        top = compilation.top(pillar)
         for problem in top.errors:
             yield Finding.of(problem, rule_of(problem))
-        high = bench.high(top, pillar)
-        yield from _low(bench, high)
+        high = compilation.high(top, pillar)
+        yield from _low(compilation, high)
         for problem in high.problems:
             if (rule := rule_of(problem)) in ("duplicate-id", "cycle"):
                 yield Finding.of(problem, rule)
 
 
-def _low(bench: Compilation, high: High) -> Iterator[Finding]:
+def _low(compilation: Compilation, high: High) -> Iterator[Finding]:
     """Compile on, for what that finds; a circle is found where another mistake keeps the compile from looking, too."""
     cycle = find_cycle(high)
-    bench.low(high)
+    compilation.low(high)
     if cycle is not None and high.problems and all(rule_of(problem) != "cycle" for problem in high.problems):
         yield cycle
 

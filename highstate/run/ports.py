@@ -58,7 +58,7 @@ class Journal(Protocol):
 class Triggers(Protocol):
     """Remembers, from one run to the next, which chunks could not act on a change that they were to act on."""
 
-    def owed(self) -> Collection[str]:
+    def pending_triggers(self) -> Collection[str]:
         """Chunk keys; a listener's has `mod_watch` for its function."""
 
     def settle(self, more: frozenset[str], less: frozenset[str]) -> None:
@@ -124,9 +124,9 @@ class RunHooks:
     triggers: Triggers | None = None
     remembers_at_once: bool = False
     """Whether what a change triggers is remembered when it is made and not at the end: no journal resumes the run."""
-    told: Callable[[str, Chunk, StateResult], None] = _nobody
+    on_result: Callable[[str, Chunk, StateResult], None] = _nobody
     """Hears of each result when it is there."""
-    begins: Callable[[str, int, int], None] = _unnoticed
+    on_start: Callable[[str, int, int], None] = _unnoticed
     """Hears of each chunk when it begins, after its requisites: its key, how many are done, and of how many."""
     aggregate: bool = False
     """Whether chunks that do not say otherwise aggregate."""
@@ -138,7 +138,7 @@ class MemoryTriggers:
 
     keys: frozenset[str] = frozenset()
 
-    def owed(self) -> Collection[str]:
+    def pending_triggers(self) -> Collection[str]:
         """What is remembered."""
         return self.keys
 

@@ -98,7 +98,7 @@ class _Run:
     numbers: dict[str, int] = field(default_factory=dict)
     """Key → place in the order in which chunks began."""
     starts: dict[str, float] = field(default_factory=dict)
-    owed: frozenset[str] = frozenset()
+    pending_triggers: frozenset[str] = frozenset()
     """Chunks that an earlier run triggered and that could not act."""
     remembered: set[str] = field(default_factory=set)
     """What was added to them while the run goes on."""
@@ -111,7 +111,7 @@ class _Run:
     def __post_init__(self) -> None:
         self.graph = Graph(self.chunks)
         if self.around.triggers is not None:
-            self.owed = frozenset(self.around.triggers.owed())
+            self.pending_triggers = frozenset(self.around.triggers.pending_triggers())
         self.finished = {} if self.test else self.journal.results()
         self.attempts = Attempts(
             executor=self.executor,
@@ -144,10 +144,10 @@ class _Run:
             self.stopped = False  # listeners act after a failhard too (Salt)
             self.listeners()
         if not self.test and self.around.triggers is not None:
-            owed, index = self.owed | self.remembered, self.graph.index
-            more, less = owed_after(self.chunks, self.results, self.known, owed, index)
+            pending_triggers, index = self.pending_triggers | self.remembered, self.graph.index
+            more, less = owed_after(self.chunks, self.results, self.known, pending_triggers, index)
             # What was remembered for the case of a crash, and what nothing triggered after all, is forgotten.
-            self.around.triggers.settle(more, less | (self.remembered - self.owed - more))
+            self.around.triggers.settle(more, less | (self.remembered - self.pending_triggers - more))
         return dict(sorted(self.results.items(), key=lambda item: item[1].run_num)) if self.numbers else self.results
 
     def begun_now(self, key: str) -> bool:
@@ -228,7 +228,7 @@ class _Run:
         self.results[key] = result if result.run_num == number else replace(result, run_num=number)
         chunk = self.chunks.get(key)
         if chunk is not None:
-            self.around.told(key, chunk, self.results[key])
+            self.around.on_result(key, chunk, self.results[key])
         if not self.test and result.result is False:
             hard = self.failhard if chunk is None else chunk.arguments.get("failhard", self.failhard)
             self.stopped = self.stopped or bool(hard)
@@ -267,7 +267,7 @@ class _Run:
         status = self.with_owed(key, chunk, status)
         if status is not RequisiteStatus.MET and status in _NOT_RUN:
             return _not_run(chunk, True, _NOT_RUN[status])
-        self.begins(key)
+        self.on_start(key)
         if not self.is_parallel(chunk):
             result = self.attempted(key, chunk, status)
             return _beside(result) if chunk.arguments.get("parallel") is True else result
@@ -276,8 +276,8 @@ class _Run:
         self.pending[key] = self.around.background(lambda: (self.attempted(key, chunk, status), self.clock()))
         return None
 
-    def begins(self, key: str) -> None:
-        self.around.begins(key, len(self.results), len(self.chunks) - len(self.known))
+    def on_start(self, key: str) -> None:
+        self.around.on_start(key, len(self.results), len(self.chunks) - len(self.known))
 
     def attempted(self, key: str, chunk: Chunk, status: RequisiteStatus) -> StateResult:
         result = self.attempts.until_good(
@@ -290,7 +290,7 @@ class _Run:
 
     def with_owed(self, key: str, chunk: Chunk, status: RequisiteStatus) -> RequisiteStatus:
         """The verdict for a chunk that could not act on a change in an earlier run: it is to act now."""
-        if key not in self.owed or status not in (RequisiteStatus.MET, RequisiteStatus.ONCHANGES):
+        if key not in self.pending_triggers or status not in (RequisiteStatus.MET, RequisiteStatus.ONCHANGES):
             return status
         return (
             RequisiteStatus.CHANGE
@@ -389,7 +389,7 @@ class _Run:
             if "listen_in" in chunk.arguments and self.is_changed(key):
                 for item in items(chunk, "listen_in"):
                     heard.update(dict.fromkeys(one for one in find(item, key) if one not in self.known))
-            if self.owed and key not in self.known and listener_key(chunk) in self.owed:
+            if self.pending_triggers and key not in self.known and listener_key(chunk) in self.pending_triggers:
                 heard[key] = None
         for key in heard:
             self.listener(self.chunks[key])
@@ -406,11 +406,11 @@ class _Run:
             self.keep(key, self.finished[key])
             return
         self.starts[key] = self.clock()
-        self.begins(key)
+        self.on_start(key)
         listening = replace(chunk, id=f"listener_{chunk.id}")
         result = self.attempts.until_good(chunk, lambda: self.attempts.listener(key, listening))
         self.record(key, _beside(result) if chunk.arguments.get("parallel") is True else result, self.clock())
-        self.around.told(key, listening, self.results[key])
+        self.around.on_result(key, listening, self.results[key])
 
 
 def _beside(result: StateResult) -> StateResult:

@@ -23,23 +23,24 @@ def owed_after(
     chunks: Mapping[str, Chunk],
     results: Mapping[str, StateResult],
     known: Mapping[str, StateResult],
-    owed: frozenset[str],
+    pending_triggers: frozenset[str],
     index: Index,
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """What a run with these results came to owe, and what of `owed` it does so no longer; chunks outside the run owe
-    what they owed before.
+    """Triggers that a run with these results leaves pending, and those of `pending_triggers` that it has settled.
+
+    Chunks outside of the run keep theirs.
     """
-    after, told = set(owed), _told(chunks, results, index)
+    after, on_result = set(pending_triggers), _told(chunks, results, index)
     more = set[str]()
     for key, chunk in chunks.items():
         if key in known:
             continue
         _settle(after, more, key, results.get(key), _saw_change(key, chunk, _FOLLOWED, results, index))
-        heard = _saw_change(key, chunk, ("listen",), results, index) or key in told
+        heard = _saw_change(key, chunk, ("listen",), results, index) or key in on_result
         own = listener_key(chunk)
         if heard or own in after:
             _settle(after, more, own, results.get(own), heard)
-    return frozenset(more), frozenset(owed - after)
+    return frozenset(more), frozenset(pending_triggers - after)
 
 
 def triggered(chunks: Mapping[str, Chunk], index: Index) -> dict[str, set[str]]:

@@ -201,7 +201,7 @@ class Agent:
             case HelloAck():
                 self._welcomed(event, now)
             case Heartbeat():
-                if self._link.beat(event, now):
+                if self._link.heartbeat(event, now):
                     self._files.offline(now)
             case DesiredUpdate():
                 self._desire(event)
@@ -308,8 +308,8 @@ class Agent:
         )
 
     def _alive(self) -> KeepAlive:
-        owed = tuple(sorted(self._triggers.owed()))[:MOST_OWED]
-        return KeepAlive(held=self._holding.digest, running=self._jobs.running(), owed=owed)
+        pending_triggers = tuple(sorted(self._triggers.pending_triggers()))[:MOST_OWED]
+        return KeepAlive(held=self._holding.digest, running=self._jobs.running(), pending_triggers=pending_triggers)
 
 
 def main(config_dir: Path, log_level: str | None = None) -> int:

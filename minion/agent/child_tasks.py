@@ -62,7 +62,7 @@ class Children:
         grains = self.grains()
 
         def work(pipe: AgentPipe) -> None:
-            do(WorkerRequest(folder=folder, settings=self.settings, grains=grains, begins=progress.write), pipe)
+            do(WorkerRequest(folder=folder, settings=self.settings, grains=grains, on_start=progress.write), pipe)
 
         return self.fork(work)
 

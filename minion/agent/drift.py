@@ -43,7 +43,7 @@ class DriftTimer:
             log.error("event=drift_schedule_refused error=%s", error)
         self._plan(now)
 
-    def run_now(self, holding: DesiredState, now: float) -> Run:
+    def run_now(self, desired_state: DesiredState, now: float) -> Run:
         """The check that is due: the whole document, changing nothing."""
         self._stamp.touch(mode=0o600)
         os.utime(self._stamp, (now, now))
@@ -51,8 +51,8 @@ class DriftTimer:
         return Run(
             run_id=f"drift-{self._id}-{int(now * 1000):012x}{secrets.token_hex(5)}",
             kind="drift",
-            generation=holding.generation,
-            digest=holding.digest,
+            generation=desired_state.generation,
+            digest=desired_state.digest,
             test=True,
         )
 

@@ -71,11 +71,13 @@ class RunPorts:
 class Jobs:
     """All runs that are not finished."""
 
-    def __init__(self, cachedir: Path, holding: DesiredState, ports: RunPorts, *, tells_progress: bool = True) -> None:
+    def __init__(
+        self, cachedir: Path, desired_state: DesiredState, ports: RunPorts, *, tells_progress: bool = True
+    ) -> None:
         self._tells_progress = tells_progress
         self._folders = RunFolders(cachedir)
         self.outbox = Outbox(cachedir, self._folders)
-        self._holding = holding
+        self._holding = desired_state
         self._ports = ports
         self._jobs: dict[str, RunJob] = {}
         self._parked: dict[str, Run | Preview] = {}

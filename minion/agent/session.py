@@ -54,13 +54,13 @@ class AgentSession:
         self._told = ""
         self._epoch = ""
         self._alive_interval = 0.0
-        self.standing = SessionState.OFFLINE
+        self.session_state = SessionState.OFFLINE
         self.deadline = float("inf")
 
     @property
     def online(self) -> bool:
         """Whether the controller has welcomed this agent on this connection."""
-        return self.standing is SessionState.ONLINE
+        return self.session_state is SessionState.ONLINE
 
     def connected(self, now: float) -> None:
         """The connection stands."""
@@ -72,7 +72,7 @@ class AgentSession:
 
     def disconnected(self) -> None:
         """The connection is gone; the socket comes back by itself."""
-        self.standing = SessionState.OFFLINE
+        self.session_state = SessionState.OFFLINE
         self.deadline = float("inf")
 
     def key_state(self, message: KeyState, now: float) -> None:
@@ -81,7 +81,7 @@ class AgentSession:
             if not self._accepted:
                 log.info("event=key_accepted id=%s", self._id)
             self._accepted = True
-            if self.standing is SessionState.ASKING:
+            if self.session_state is SessionState.ASKING:
                 self.greet(now)
             return
         self._accepted = False
@@ -97,13 +97,13 @@ class AgentSession:
                 self._id,
                 message.message,
             )
-        if self.standing is not SessionState.ASKING:
+        if self.session_state is not SessionState.ASKING:
             self._ask(now)
 
     def refused(self, message: Refused, now: float) -> None:
         """The controller did not accept our last message. Before the welcome that is about the key."""
-        log.warning("event=refused standing=%s message=%s", self.standing.value, message.message)
-        if self.standing is SessionState.GREETING:
+        log.warning("event=refused standing=%s message=%s", self.session_state.value, message.message)
+        if self.session_state is SessionState.GREETING:
             self._accepted = False
             self._asked = 0
             self._ask(now)
@@ -115,10 +115,10 @@ class AgentSession:
         self._told = ""
         self._epoch = message.epoch
         self._alive_interval = max(message.alive_interval, 0.1)
-        self.standing = SessionState.ONLINE
+        self.session_state = SessionState.ONLINE
         self.deadline = now + self._alive_interval
 
-    def beat(self, message: Heartbeat, now: float) -> bool:
+    def heartbeat(self, message: Heartbeat, now: float) -> bool:
         """The controller's pulse; True when it is another controller life than the one that welcomed us."""
         if self.online and message.epoch != self._epoch:
             self.greet(now)
@@ -127,7 +127,7 @@ class AgentSession:
 
     def greet(self, now: float) -> None:
         """Say hello."""
-        self.standing = SessionState.GREETING
+        self.session_state = SessionState.GREETING
         self.deadline = now + GREET_AGAIN
         self._ports.send(self._ports.hello())
 
@@ -135,7 +135,7 @@ class AgentSession:
         """Do what is due."""
         if now < self.deadline:
             return
-        match self.standing:
+        match self.session_state:
             case SessionState.ASKING:
                 self._ask(now)
             case SessionState.GREETING:
@@ -147,7 +147,7 @@ class AgentSession:
                 self.deadline = float("inf")
 
     def _ask(self, now: float) -> None:
-        self.standing = SessionState.ASKING
+        self.session_state = SessionState.ASKING
         self.deadline = now + ASK_AGAIN[min(self._asked, len(ASK_AGAIN) - 1)]
         self._asked += 1
         self._ports.send(KeyRequest(id=self._id))

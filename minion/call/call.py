@@ -176,12 +176,12 @@ class _Local:
             make_pillar=self.local_pillar if local else lambda: self.held.pillar,
             make_files=(lambda: self.roots) if local else self.held_files,
             make_compiler=self.roots_compiler if local else self.held_compiler,
-            turns=StateQueue(self.settings.cachedir, self.options.fun),
+            state_queue=StateQueue(self.settings.cachedir, self.options.fun),
             failhard=self.settings.failhard,
             backup_dir=str(self.settings.cachedir / "file_backup"),
             cachedir=str(self.settings.cachedir),
             config_dir=str(self.settings.config_dir),
-            make_surroundings=self.surroundings,
+            make_surroundings=self.run_hooks,
         )
 
     @cached_property
@@ -247,15 +247,15 @@ class _Local:
 
         return HeldCompiler(minion_id=self.settings.id, desired=self.held)
 
-    def surroundings(self) -> RunHooks:
+    def run_hooks(self) -> RunHooks:
         """Threads, and the triggers that are owed, where there is a cache to keep them in."""
-        from minion.worker.run_hooks import TriggerFile, surroundings
+        from minion.worker.run_hooks import TriggerFile, run_hooks
         from minion.worker.termination import Stop
 
         there = self.settings.cachedir.is_dir()
         stop = Stop(self.settings.stop_grace, has_agent=False)
         stop.follow()
-        return surroundings(self.settings.opts, TriggerFile(self.settings.cachedir) if there else None, stop)
+        return run_hooks(self.settings.opts, TriggerFile(self.settings.cachedir) if there else None, stop)
 
 
 def _tree(given: Sequence[str], configured: Mapping[str, Sequence[str]], default: str) -> Files:

@@ -18,7 +18,7 @@ from minion.engine.conditions import ConditionFunctions, ConditionUnknown, check
 from minion.engine.registry import Function, UnknownState, find, mod_watch
 from minion.machine.functions import KnownFunctions
 from minion.machine.plan import NULL, Change, Machine, Plan, StateFailed
-from minion.machine.printable import legible, legible_in
+from minion.machine.printable import legible_in, printable
 from minion.machine.umask import MaskedMachine, umask_of
 
 # fmt: off
@@ -185,7 +185,7 @@ class StateEngine:
         return StateResult(
             name=chunk.name,
             result=True,
-            comment=legible(comment),
+            comment=printable(comment),
             changes=legible_in(changes),
             warnings=work.warnings,
         )
@@ -244,7 +244,7 @@ class StateEngine:
         warnings += plan.warnings
         if not plan.changes:
             comment = plan.test_comment if self._test and plan.test_comment else plan.comment
-            result = StateResult(name=chunk.name, result=plan.result, comment=legible(comment), warnings=warnings)
+            result = StateResult(name=chunk.name, result=plan.result, comment=printable(comment), warnings=warnings)
             own_check = "check_cmd" in function.parameters
             return Prepared(chunk=chunk, predicted=result if own_check else self._checked(chunk, result))
         changes: dict[str, Value] = {}
@@ -253,7 +253,7 @@ class StateEngine:
         result = StateResult(
             name=chunk.name,
             result=plan.test_result,
-            comment=legible(plan.pending),
+            comment=printable(plan.pending),
             changes=legible_in(changes),
             warnings=warnings,
         )
@@ -329,7 +329,7 @@ def _failed(
     return StateResult(
         name=chunk.name,
         result=False,
-        comment=legible(comment),
+        comment=printable(comment),
         changes=legible_in(changes or {}),
         warnings=warnings,
     )

@@ -46,7 +46,7 @@ class Context:
     make_files: Callable[[], Files] | None = None
     """The tree of `salt://`; None: an empty one."""
     make_compiler: Callable[[], LowstateSource] | None = None
-    turns: StateQueue | None = None
+    state_queue: StateQueue | None = None
     """Taken while states run, so that no two runs overlap; None: within a run, or where nobody else runs any."""
     failhard: bool = False
     backup_dir: str = ""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def legible(text: str) -> str:
+def printable(text: str) -> str:
     """The text, with bytes that are no UTF-8 written out."""
     if text.isascii():
         return text
@@ -24,7 +24,7 @@ def legible(text: str) -> str:
 def legible_in(value: Any) -> Any:
     """The value with each text in it made legible, keys too."""
     if isinstance(value, str):
-        return legible(value)
+        return printable(value)
     if isinstance(value, Mapping):
         return {legible_in(key): legible_in(one) for key, one in value.items()}
     return [legible_in(one) for one in value] if isinstance(value, list | tuple) else value

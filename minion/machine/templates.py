@@ -32,9 +32,9 @@ def render_text(machine: LocalMachine, text: str, engine: str, saltenv: str, con
     from highstate.render import RenderFailed
     from highstate.render.pipeline import render_string
 
-    surroundings = _surroundings(machine, saltenv)
+    run_hooks = _surroundings(machine, saltenv)
     try:
-        made = render_string(text, engine, context, surroundings, Recorder(surroundings.sources))
+        made = render_string(text, engine, context, run_hooks, Recorder(run_hooks.sources))
     except RenderFailed as error:
         raise StateFailed(f"Unable to manage file: {error.problem}") from error
     if not isinstance(made, str):

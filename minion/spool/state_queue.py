@@ -41,8 +41,8 @@ class Turn(NamedTuple):
 class Conflict(Exception):
     """Others run states, and this run may not wait."""
 
-    def __init__(self, turns: list[Turn]) -> None:
-        super().__init__("\n".join(turn.said() for turn in turns))
+    def __init__(self, state_queue: list[Turn]) -> None:
+        super().__init__("\n".join(turn.said() for turn in state_queue))
 
 
 class StateQueue:

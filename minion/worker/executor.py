@@ -50,7 +50,7 @@ def run_chunks(
     from highstate.run import as_running, not_run, outcome, run
     from highstate.types import StateResult
     from minion.modules.state.runs import engine_of, sync_for
-    from minion.worker.run_hooks import SentEvents, TriggerFile, surroundings
+    from minion.worker.run_hooks import SentEvents, TriggerFile, run_hooks
 
     test = isinstance(request, Preview) or request.test
     events = SentEvents(order.settings.id, request.run_id)
@@ -60,12 +60,12 @@ def run_chunks(
     else:
         sync_for(context, desired.chunks.values())
         engine = engine_of(context, context.machine, test=test)
-    around = surroundings(
+    around = run_hooks(
         order.settings.opts,
         TriggerFile(order.settings.cachedir, whole=desired.chunks.keys()),
         stop,
-        events.told,
-        order.begins,
+        events.on_result,
+        order.on_start,
         resumed=True,
     )
     wanted = desired.chunks if request.keys is None else frozenset(request.keys)
@@ -145,8 +145,8 @@ def call_function(order: WorkerRequest, request: Call, questions: AgentQuestions
         return read_document(path).desired if path.exists() else Desired(chunks={})
 
     events = SentEvents(order.settings.id, request.run_id)
-    turns = StateQueue(order.settings.cachedir, request.fun, request.run_id)
-    context = _context(order, held, questions, events=events, turns=turns, stop=stop)
+    state_queue = StateQueue(order.settings.cachedir, request.fun, request.run_id)
+    context = _context(order, held, questions, events=events, state_queue=state_queue, stop=stop)
     value = Modules(context).call(request.fun, request.args, request.kwargs)
     if order.settings.opts.get("return"):
         _return(context, request, value)
@@ -171,7 +171,7 @@ def _context(
     questions: AgentQuestions,
     *,
     events: SentEvents,
-    turns: StateQueue | None = None,
+    state_queue: StateQueue | None = None,
     stop: Stop | None = None,
 ) -> Context:
     def compiler() -> LowstateSource:
@@ -180,10 +180,10 @@ def _context(
         return HeldCompiler(minion_id=order.settings.id, desired=held())
 
     def surround() -> RunHooks:
-        from minion.worker.run_hooks import TriggerFile, surroundings
+        from minion.worker.run_hooks import TriggerFile, run_hooks
 
         triggers = TriggerFile(order.settings.cachedir)
-        return surroundings(order.settings.opts, triggers, stop, told=events.told, begins=order.begins)
+        return run_hooks(order.settings.opts, triggers, stop, on_result=events.on_result, on_start=order.on_start)
 
     return Context(
         minion_id=order.settings.id,
@@ -193,7 +193,7 @@ def _context(
         make_pillar=lambda: held().pillar,
         make_files=lambda: HeldFiles(held(), BlobCache(order.settings.cachedir), questions),
         make_compiler=compiler,
-        turns=turns,
+        state_queue=state_queue,
         failhard=order.settings.failhard,
         backup_dir=str(order.settings.cachedir / BACKUPS),
         cachedir=str(order.settings.cachedir),

@@ -47,7 +47,7 @@ class ProgressSlot:
         self._memory = mmap.mmap(-1, _SIZE)
 
     def write(self, key: str, done: int, total: int) -> None:
-        """A chunk begins (`highstate.run.Surroundings.begins`)."""
+        """A chunk begins (`highstate.run.Surroundings.on_start`)."""
         body = _ENCODER.encode(Reached(done, total, key[:_LONGEST_KEY]))
         self._memory[: _HEADER + len(body)] = len(body).to_bytes(2, "big") + zlib.crc32(body).to_bytes(4, "big") + body
 

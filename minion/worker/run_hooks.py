@@ -36,7 +36,7 @@ class TriggerFile:
         self._path = cachedir / FILE_NAME
         self._whole = whole
 
-    def owed(self) -> frozenset[str]:
+    def pending_triggers(self) -> frozenset[str]:
         """What is remembered."""
         try:
             keys = json.loads(self._path.read_bytes())
@@ -46,7 +46,7 @@ class TriggerFile:
 
     def settle(self, more: frozenset[str], less: frozenset[str]) -> None:
         """Remember more of them, and less; what other runs have settled meanwhile stays."""
-        if self._left(self.owed(), more, less) == self.owed():
+        if self._left(self.pending_triggers(), more, less) == self.pending_triggers():
             return
         from minion.processes import take_lock
         from minion.spool.journal import write_durably
@@ -54,7 +54,7 @@ class TriggerFile:
         try:
             lock = take_lock(self._path.with_name(f"{FILE_NAME}.lock"), wait=True)
             try:
-                left = self._left(self.owed(), more, less)
+                left = self._left(self.pending_triggers(), more, less)
                 write_durably(self._path, json.dumps(sorted(left)).encode())
             finally:
                 if lock is not None:
@@ -62,8 +62,8 @@ class TriggerFile:
         except OSError as error:
             log.error("event=triggers_not_kept error=%s", error)
 
-    def _left(self, owed: frozenset[str], more: frozenset[str], less: frozenset[str]) -> frozenset[str]:
-        left = (owed - less) | more
+    def _left(self, pending_triggers: frozenset[str], more: frozenset[str], less: frozenset[str]) -> frozenset[str]:
+        left = (pending_triggers - less) | more
         if self._whole is None:
             return left
         return frozenset(key for key in left if key in self._whole or "_|-listener_" in key)
@@ -112,7 +112,7 @@ class SentEvents:
         self._sent.append((tag, dict(data)))
         return True
 
-    def told(self, key: str, chunk: Chunk, result: StateResult) -> None:
+    def on_result(self, key: str, chunk: Chunk, result: StateResult) -> None:
         """The event of a chunk that has `fire_event`: True, or the end of its tag."""
         wanted = chunk.arguments.get("fire_event")
         if wanted is True or isinstance(wanted, str):
@@ -124,12 +124,12 @@ class SentEvents:
         return tuple(self._sent)
 
 
-def surroundings(
+def run_hooks(
     opts: Mapping[str, Any],
     triggers: Triggers | None = None,
     stop: Stop | None = None,
-    told: Callable[[str, Chunk, StateResult], None] | None = None,
-    begins: Callable[[str, int, int], None] | None = None,
+    on_result: Callable[[str, Chunk, StateResult], None] | None = None,
+    on_start: Callable[[str, int, int], None] | None = None,
     *,
     resumed: bool = False,
 ) -> RunHooks:
@@ -145,8 +145,8 @@ def surroundings(
         stopping=stop.asked if stop is not None else lambda: False,
         left_off=stop.left_off if stop is not None else lambda: False,
         sleep=stop.sleep if stop is not None else time.sleep,
-        told=told or (lambda key, chunk, result: None),
-        begins=begins or (lambda key, done, total: None),
+        on_result=on_result or (lambda key, chunk, result: None),
+        on_start=on_start or (lambda key, done, total: None),
         aggregate=aggregate is True or (isinstance(aggregate, list) and "pkg" in aggregate),
     )
 

@@ -42,8 +42,8 @@ class WorkerRequest:
     folder: RunFolder
     settings: MinionSettings
     grains: Mapping[str, Any]
-    begins: Callable[[str, int, int], None] = lambda key, done, total: None
-    """Hears of each state that begins (`highstate.run.Surroundings.begins`)."""
+    on_start: Callable[[str, int, int], None] = lambda key, done, total: None
+    """Hears of each state that begins (`highstate.run.Surroundings.on_start`)."""
 
 
 ENDED = "the call was ended by SIGTERM (as saltutil.term_job sends it); how far the function came is not known"

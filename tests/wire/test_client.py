@@ -76,7 +76,7 @@ def test_a_beat_that_is_not_newer_is_dropped(controller: Any) -> None:
     for epoch, serial in [("e1", 1), ("e1", 3), ("e1", 3), ("e1", 2), ("e2", 1), ("e1", 3), ("e1", 4)]:
         controller.server.publish(Heartbeat(epoch=epoch, serial=serial, time=0.0))
     heard = [web.wait(Heartbeat) for _ in range(4)]
-    assert [(beat.epoch, beat.serial) for beat in heard] == [("e1", 1), ("e1", 3), ("e2", 1), ("e1", 4)]
+    assert [(heartbeat.epoch, heartbeat.serial) for heartbeat in heard] == [("e1", 1), ("e1", 3), ("e2", 1), ("e1", 4)]
     assert web.connection.counts()["stale-beats"] == 3
 
 

@@ -84,7 +84,7 @@ def _judged(case: Case) -> Row:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="saltern-case-")))
         url = stack.enter_context(_served()) if "{url}" in f"{case.name} {case.arguments}" else ""
         case = placed(case, {"{top}": str(folder / "top"), "{url}": url, "{hostname}": os.uname().nodename})
-        stack.enter_context(surroundings(case, folder / "top"))
+        stack.enter_context(run_hooks(case, folder / "top"))
         kept = dict(case.grains)
         before = fingerprint(folder)
         foretold = _once(case, folder, kept, test=True)
@@ -163,7 +163,7 @@ def placed(case: Case, values: Mapping[str, str]) -> Case:
 
 
 @contextmanager
-def surroundings(case: Case, top: Path) -> Iterator[None]:
+def run_hooks(case: Case, top: Path) -> Iterator[None]:
     """What the case needs on the machine; the machine is as before afterwards."""
     top.mkdir()
     top.parent.chmod(0o755)

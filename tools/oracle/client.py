@@ -150,7 +150,7 @@ def ours(job: Job, memo: Memo | None = None) -> Iterator[Answer]:
     """Our answers, one a run."""
     given = {key: tuple(v) if isinstance(v, list) else v for key, v in job.settings.items() if key in _FIELDS}
     settings = CompileOptions(**given)
-    bench = Compilation(
+    compilation = Compilation(
         files=MemoryFiles(job.files),
         pillar_files=MemoryFiles(job.pillar),
         minion=Minion(id=job.minion, grains={**job.grains, "id": job.minion}),
@@ -158,24 +158,26 @@ def ours(job: Job, memo: Memo | None = None) -> Iterator[Answer]:
         memo=memo,
         ports=CompilePorts(facts=_AnyArguments(recorded_facts())),
     )
-    pillar = bench.pillar(job.override)
+    pillar = compilation.pillar(job.override)
     for sls in job.runs:
         started = time.perf_counter()
-        problems, chunks = _run(bench, sls, pillar)
+        problems, chunks = _run(compilation, sls, pillar)
         low = json.loads(json.dumps([chunk.as_salt() for chunk in chunks], default=str))
         yield Answer(low=tuple(low), errors=tuple(map(str, problems)), seconds=time.perf_counter() - started)
 
 
-def _run(bench: Compilation, sls: tuple[str, ...], pillar: PillarResult) -> tuple[Sequence[Problem], Sequence[Chunk]]:
+def _run(
+    compilation: Compilation, sls: tuple[str, ...], pillar: PillarResult
+) -> tuple[Sequence[Problem], Sequence[Chunk]]:
     if pillar.errors:
         return pillar.errors, ()
     place = Pos(file="state.apply")
     given = TopResult(matches={"base": sls}, places={("base", name): place for name in sls})
-    top = given if sls else bench.top(pillar.pillar)
+    top = given if sls else compilation.top(pillar.pillar)
     if top.errors:
         return top.errors, ()
-    high = bench.high(top, pillar.pillar)
-    chunks = bench.low(high)
+    high = compilation.high(top, pillar.pillar)
+    chunks = compilation.low(high)
     return high.problems, chunks
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.docs.state_cases import CASES, Case
-from tools.docs.states_table import installed, placed, surroundings
+from tools.docs.states_table import installed, placed, run_hooks
 
 RECORDED = Path(__file__).resolve().parents[2] / "tests/golden/states-machine.json"
 COMPARED = (
@@ -70,7 +70,7 @@ def main(venv: str, wanted: list[str]) -> None:
 
 def _asked(salt: subprocess.Popen[str], case: Case, top: Path) -> Any:
     whole = placed(case, {"{top}": str(top), "{hostname}": _hostname()})
-    with surroundings(whole, top):
+    with run_hooks(whole, top):
         given = {"state": whole.fun, "arguments": {"name": whole.name, **whole.arguments}, "tree": dict(whole.tree)}
         _said(salt, json.dumps({"top": str(top), **given, "grains": dict(whole.grains), "pillar": dict(whole.pillar)}))
         return json.loads(salt.stdout.readline())  # type: ignore[union-attr]

@@ -59,7 +59,7 @@ class Peers:
     def __len__(self) -> int:
         return len(self._by_key)
 
-    def strangers(self) -> int:
+    def unauthenticated(self) -> int:
         """How many of the peers were not accepted when last heard."""
         return len(self._strangers)
 
@@ -75,7 +75,7 @@ class Peers:
         return self._bind(PeerConnection(number=number, routing=routing, key=key, born=turn), known)
 
     def note(self, key: str, identity: Identity | None) -> None:
-        """Remembers whether a peer is accepted, for `strangers`."""
+        """Remembers whether a peer is accepted, for `unauthenticated`."""
         if identity is not None and identity.state == "accepted":
             self._strangers.discard(key)
         else:

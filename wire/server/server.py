@@ -195,8 +195,8 @@ class Server:
         if domain == PUBLISH_DOMAIN:
             self._refuse("not-accepted", key=key, detail="asked for the publish port")
             return 400
-        strangers = self._open - len(self._peers) + self._peers.strangers()
-        if strangers > self._bounds.unaccepted_peers:
+        unauthenticated = self._open - len(self._peers) + self._peers.unauthenticated()
+        if unauthenticated > self._bounds.unaccepted_peers:
             self._refuse("overflow", key=key, detail="too many peers that are not accepted")
             return 300
         return 200
@@ -299,7 +299,7 @@ class Server:
         if meeting.superseded is not None:
             self._refuse("superseded", key=connection.key, identity=identity, detail="has opened another connection")
             end_connection(meeting.superseded.number, self.ports.request)
-        if not self._accepted(identity) and self._peers.strangers() >= self._bounds.unaccepted_peers:
+        if not self._accepted(identity) and self._peers.unauthenticated() >= self._bounds.unaccepted_peers:
             self._refuse("overflow", key=connection.key, detail="too many peers that are not accepted")
             self._end(connection)
             return False

@@ -261,7 +261,7 @@ def pending(context: Context) -> list[str]:
 
     from minion.worker.run_hooks import TriggerFile
 
-    return sorted(TriggerFile(Path(context.cachedir)).owed()) if context.cachedir else []
+    return sorted(TriggerFile(Path(context.cachedir)).pending_triggers()) if context.cachedir else []
 
 
 FUNCTIONS: Mapping[str, Any] = {

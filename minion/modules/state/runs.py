@@ -98,14 +98,14 @@ def turn(context: Context, queue: Any, concurrent: Any) -> Iterator[None]:
     """The turn to run states. OthersRun when it is another's, and `queue` (or the option `state_queue`) is not set."""
     from minion.spool.state_queue import Conflict
 
-    if context.turns is None:
+    if context.state_queue is None:
         yield
         return
     queue = context.opts.get("state_queue", False) if queue is None else queue
     may_wait = queue if isinstance(queue, bool | int) else False  # as Salt reads whatever else there is
     with ExitStack() as held:
         try:
-            held.enter_context(context.turns.taken(may_wait, bool(concurrent)))
+            held.enter_context(context.state_queue.taken(may_wait, bool(concurrent)))
         except Conflict as error:
             raise OthersRun(str(error)) from error
         yield

@@ -110,15 +110,17 @@ def test_they_are_part_of_a_compile(options):
 @pytest.fixture
 def runners(tmp_path, options):
     with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
-        fleet = Sessions()
+        sessions = Sessions()
         for at, minion in enumerate((WEB, DB)):
             store.seen(minion.id, 1.0, grains=minion.grains)
             store.request_key(f"{at}" * 40, minion.id, 1.0)
             store.set_key_state(minion.id, "accepted", 1.0)
-        fleet.connect(Session(minion="web1", key="0" * 40, session="", grains={}, seen=1.0))
+        sessions.connect(Session(minion="web1", key="0" * 40, session="", grains={}, seen=1.0))
         mines = MineStore(store=store, pillar_of=lambda minion: {})
         mines.put("web1", {"addr": MineEntry(value=1), "kept": MineEntry(value=2, allow="web*")})
-        yield Runners(store=store, fleet=fleet, mines=mines, plugins=lambda: plugins_of(options), profiles=Profiles({}))
+        yield Runners(
+            store=store, sessions=sessions, mines=mines, plugins=lambda: plugins_of(options), profiles=Profiles({})
+        )
 
 
 def ask(runners, *args, **kwargs):

@@ -55,7 +55,7 @@ def rig(tmp_path):
         metrics = Metrics(lambda: 1.0)
         facts = FactQueries(
             store=store,
-            fleet=Sessions(),
+            sessions=Sessions(),
             server=None,  # nobody is connected
             metrics=metrics,
             clock=lambda: 1.0,
@@ -72,7 +72,7 @@ def rig(tmp_path):
             refresh_seconds=600.0,
             facts=facts,
             mines=MineStore(store=store, pillar_of=lambda minion: {}),
-            masks=Redactor(store, "key"),
+            redactor=Redactor(store, "key"),
         )
         yield SimpleNamespace(builder=builder, store=store, woken=woken, metrics=metrics, clock=clock)
         compiler.close()

@@ -63,8 +63,8 @@ def _request(app, pillar="{}", more_sls="", **more):
     )
 
 
-async def _compiled(request, walls=SandboxPolicy()):  # noqa: B008  (frozen)
-    with closing(CompilePool(walls=walls, timeout=30.0)) as compiler:
+async def _compiled(request, sandbox_policy=SandboxPolicy()):  # noqa: B008  (frozen)
+    with closing(CompilePool(sandbox_policy=sandbox_policy, timeout=30.0)) as compiler:
         (answer,) = await compiler.compile(request)
     return answer
 
@@ -137,7 +137,7 @@ def run():
 """
 
 
-async def _looked(tmp_path, walls):
+async def _looked(tmp_path, sandbox_policy):
     key = tmp_path / "controller.key"
     key.write_text("secret key")
     command = f"echo '{{}}' # {PASSWORD}"
@@ -146,7 +146,7 @@ async def _looked(tmp_path, walls):
         request = _request(
             app, language={"ext_pillar": ({"cmd_json": command},)}, ports={"nodegroups": {PASSWORD: "*"}}
         )
-        answer = await _compiled(request, walls)
+        answer = await _compiled(request, sandbox_policy)
     assert answer.errors == ()
     (chunk,) = msgspec.msgpack.decode(answer.document)["chunks"].values()
     return json.loads(chunk["comment"])
@@ -203,7 +203,7 @@ async def test_what_is_granted_is_let_through(walled, tmp_path):
 async def test_a_folder_that_is_swapped_is_read_on(walled, tmp_path):
     root = tmp_path / "salt"
     settings = ControllerSettings(cachedir=tmp_path / "cache", git={"file_roots": {"base": [str(root)]}})
-    with closing(CompilePool(walls=sandbox_policy_of(settings))) as compiler:
+    with closing(CompilePool(sandbox_policy=sandbox_policy_of(settings))) as compiler:
         for name in ("one", "two"):
             new = tmp_path / "new"
             new.mkdir()
@@ -240,12 +240,12 @@ def run():
 class TestABroker:
     """What a worker that was taken over may ask."""
 
-    def broker(self):
+    def rpc_server(self):
         language = {"ext_pillar": ({"cmd_json": "echo '{}'"}, {"git": ["main x"]}, "odd")}
         return RpcServer(ports_of({}), language, [WEB])
 
     def test_entries_are_numbered_and_others_left(self):
-        assert self.broker().sealed["ext_pillar"] == ({"cmd_json": 0}, {"git": ["main x"]}, "odd")
+        assert self.rpc_server().sealed["ext_pillar"] == ({"cmd_json": 0}, {"git": ["main x"]}, "odd")
 
     @pytest.mark.parametrize(
         "call",
@@ -259,7 +259,7 @@ class TestABroker:
         ],
     )
     def test_other_questions_have_no_answer(self, call):
-        assert "may not have" in self.broker().answer(call).error
+        assert "may not have" in self.rpc_server().answer(call).error
 
     def test_a_command_is_none_of_the_questions(self):
         with pytest.raises(msgspec.ValidationError):
@@ -277,15 +277,15 @@ class TestABroker:
                 raise RuntimeError(PASSWORD)
 
         ports = CompilePorts(pillar_sources={"hangs": Hangs(), "breaks": Breaks()})
-        broker = RpcServer(ports, {"ext_pillar": ({"hangs": 1}, {"breaks": 2})}, [WEB])
+        rpc_server = RpcServer(ports, {"ext_pillar": ({"hangs": 1}, {"breaks": 2})}, [WEB])
         call = PortCall(port="pillar", minion_id="web1", text="{}", entry=0)
-        assert "no answer within" in broker.answer(call, within=0.05).error
-        said = broker.answer(msgspec.structs.replace(call, entry=1)).error
+        assert "no answer within" in rpc_server.answer(call, within=0.05).error
+        said = rpc_server.answer(msgspec.structs.replace(call, entry=1)).error
         assert "RuntimeError" in said
         assert PASSWORD not in said
 
     def test_errors_keep_their_kind(self):
-        ports = ports_over(self.broker().answer, self.broker().offer._replace(decrypt=True, secrets=True))
+        ports = ports_over(self.rpc_server().answer, self.rpc_server().offer._replace(decrypt=True, secrets=True))
         with pytest.raises(DecryptFailed):
             ports.decrypt.decrypt("x")
         with pytest.raises(SecretFailed):

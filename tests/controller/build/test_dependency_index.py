@@ -39,7 +39,7 @@ def answers(kept: Kept, states: MemoryFiles, pillar: MemoryFiles) -> list[Compil
 
 
 @pytest.fixture
-def footprints() -> Footprints:
+def dependency_index() -> Footprints:
     made = Footprints()
     made.note(answers(Kept(), files(STATES), files(PILLAR)), "")
     return made
@@ -58,9 +58,9 @@ def footprints() -> Footprints:
         ({}, {"hosts/web2.sls": "own: other\n"}, {"web2"}),
     ],
 )
-def test_whom_a_push_concerns(footprints, states, pillar, concerned):
+def test_whom_a_push_concerns(dependency_index, states, pillar, concerned):
     trees = files(STATES, **states), files(PILLAR, **pillar)
-    found = footprints.affected(*trees, MINIONS, "")
+    found = dependency_index.affected(*trees, MINIONS, "")
     assert found == concerned
     for name, minion in MINIONS.items():
         if name not in found:
@@ -68,19 +68,19 @@ def test_whom_a_push_concerns(footprints, states, pillar, concerned):
             assert desired_of(compile_minion(*trees, minion, CompileOptions())) == desired_of(before)
 
 
-def test_who_is_not_known_or_was_made_otherwise_is_concerned(footprints):
+def test_who_is_not_known_or_was_made_otherwise_is_concerned(dependency_index):
     trees = files(STATES), files(PILLAR)
-    assert footprints.affected(*trees, [*MINIONS, "new"], "") == {"new"}
-    assert footprints.affected(*trees, MINIONS, "other settings") == set(MINIONS)
+    assert dependency_index.affected(*trees, [*MINIONS, "new"], "") == {"new"}
+    assert dependency_index.affected(*trees, MINIONS, "other settings") == set(MINIONS)
 
 
-def test_what_is_compiled_anew_stands_on_the_new_trees(footprints):
+def test_what_is_compiled_anew_stands_on_the_new_trees(dependency_index):
     kept, trees = Kept(), (files(STATES, motd="good bye"), files(PILLAR))
-    footprints.note(answers(kept, *trees), "")
-    assert footprints.affected(*trees, MINIONS, "") == set()
-    assert footprints.affected(files(STATES), files(PILLAR), MINIONS, "") == WEBS
-    footprints.forget()
-    assert footprints.affected(*trees, MINIONS, "") == set(MINIONS)
+    dependency_index.note(answers(kept, *trees), "")
+    assert dependency_index.affected(*trees, MINIONS, "") == set()
+    assert dependency_index.affected(files(STATES), files(PILLAR), MINIONS, "") == WEBS
+    dependency_index.forget()
+    assert dependency_index.affected(*trees, MINIONS, "") == set(MINIONS)
 
 
 def test_a_document_packed_by_class_is_the_document_packed_at_once():
@@ -168,15 +168,15 @@ def edited(pool: dict[str, list[str | None]], chosen: dict[str, int]) -> MemoryF
 @given(edits=EDITS)
 @settings(deadline=None, max_examples=150)
 def test_after_random_edits_documents_are_those_of_a_full_compile(edits):
-    footprints, kept, documents = Footprints(), Kept(), {}
+    dependency_index, kept, documents = Footprints(), Kept(), {}
     states, pillars = {}, {}
     for state_edit, pillar_edit in [({}, {}), *edits]:
         states, pillars = {**states, **state_edit}, {**pillars, **pillar_edit}
         trees = {"files": edited(POOL, states), "pillar": edited(PILLAR_POOL, pillars)}
-        concerned = footprints.affected(trees["files"], trees["pillar"], MINIONS, "")
+        concerned = dependency_index.affected(trees["files"], trees["pillar"], MINIONS, "")
         asked = tuple(minion for name, minion in MINIONS.items() if name in concerned)
         found = list(answer(CompileRequest(**trees, minions=asked), kept))
-        footprints.note(found, "")
+        dependency_index.note(found, "")
         documents |= {each.minion_id: (each.digest, each.errors) for each in found}
         fresh = answer(CompileRequest(**trees, minions=tuple(MINIONS.values())), Kept())
         assert documents == {each.minion_id: (each.digest, each.errors) for each in fresh}
@@ -187,6 +187,6 @@ def test_who_stands_on_an_external_pillar_is_concerned_by_every_push(tmp_path):
     (tmp_path / "hosts" / "web1" / "own").write_text("1")
     language = {"ext_pillar": ({"file_tree": {"root_dir": str(tmp_path)}},)}
     trees = {"files": files(STATES), "pillar": files(PILLAR)}
-    footprints = Footprints()
-    footprints.note(answer(CompileRequest(**trees, minions=tuple(MINIONS.values()), language=language), Kept()), "")
-    assert footprints.affected(trees["files"], trees["pillar"], MINIONS, "") == set(MINIONS)
+    dependency_index = Footprints()
+    dependency_index.note(answer(CompileRequest(**trees, minions=tuple(MINIONS.values()), language=language), Kept()), "")
+    assert dependency_index.affected(trees["files"], trees["pillar"], MINIONS, "") == set(MINIONS)

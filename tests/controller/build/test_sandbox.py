@@ -26,10 +26,10 @@ else:
 """
 
 
-def _inside(walls: SandboxPolicy, deed: str) -> str:
+def _inside(sandbox_policy: SandboxPolicy, deed: str) -> str:
     import msgspec
 
-    command = [sys.executable, "-P", "-c", _TRY.format(deed=deed), msgspec.json.encode(walls).decode()]
+    command = [sys.executable, "-P", "-c", _TRY.format(deed=deed), msgspec.json.encode(sandbox_policy).decode()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, "SECRET": "x"})
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -51,24 +51,24 @@ def test_what_is_not_granted_can_not_be_read(tmp_path: Path) -> None:
     tree.mkdir()
     (tree / "top.sls").write_text("base: {}")
     (tree / "out").symlink_to(key)
-    walls = SandboxPolicy(readable=(str(tree), str(tmp_path / "not-there")))
-    assert _inside(walls, f"open({str(tree / 'top.sls')!r}).read()") == "done"
-    assert _inside(walls, f"open({str(key)!r}).read()") == "PermissionError"
-    assert _inside(walls, f"open({str(tree / 'out')!r}).read()") == "PermissionError"
-    assert _inside(walls, f"os.listdir({str(tmp_path)!r})") == "PermissionError"
-    assert _inside(walls, "open('/etc/shadow').read()") == "PermissionError"
-    assert _inside(walls, "open('/etc/passwd').read()") == "PermissionError"
-    assert _inside(walls, f"open('/proc/{os.getpid()}/environ').read()") == "PermissionError"
+    sandbox_policy = SandboxPolicy(readable=(str(tree), str(tmp_path / "not-there")))
+    assert _inside(sandbox_policy, f"open({str(tree / 'top.sls')!r}).read()") == "done"
+    assert _inside(sandbox_policy, f"open({str(key)!r}).read()") == "PermissionError"
+    assert _inside(sandbox_policy, f"open({str(tree / 'out')!r}).read()") == "PermissionError"
+    assert _inside(sandbox_policy, f"os.listdir({str(tmp_path)!r})") == "PermissionError"
+    assert _inside(sandbox_policy, "open('/etc/shadow').read()") == "PermissionError"
+    assert _inside(sandbox_policy, "open('/etc/passwd').read()") == "PermissionError"
+    assert _inside(sandbox_policy, f"open('/proc/{os.getpid()}/environ').read()") == "PermissionError"
 
 
 def test_nothing_is_written_but_where_it_is_granted(tmp_path: Path) -> None:
     own, other = tmp_path / "own", tmp_path / "other"
     own.mkdir()
     other.mkdir()
-    walls = SandboxPolicy(readable=(str(other),), writable=(str(own),))
-    assert _inside(walls, f"open({str(own / 'a')!r}, 'w').write('x'); os.unlink({str(own / 'a')!r})") == "done"
-    assert _inside(walls, f"open({str(other / 'a')!r}, 'w')") == "PermissionError"
-    assert _inside(walls, f"os.rename({str(own)!r}, {str(other / 'own')!r})") in ("PermissionError", "OSError")
+    sandbox_policy = SandboxPolicy(readable=(str(other),), writable=(str(own),))
+    assert _inside(sandbox_policy, f"open({str(own / 'a')!r}, 'w').write('x'); os.unlink({str(own / 'a')!r})") == "done"
+    assert _inside(sandbox_policy, f"open({str(other / 'a')!r}, 'w')") == "PermissionError"
+    assert _inside(sandbox_policy, f"os.rename({str(own)!r}, {str(other / 'own')!r})") in ("PermissionError", "OSError")
     assert list(other.iterdir()) == []
 
 
@@ -87,8 +87,8 @@ def test_the_controllers_socket_is_out_of_reach(tmp_path: Path) -> None:
         server.bind(str(tmp_path / "controller.sock"))
         server.listen()
         deed = f"socket.socket(socket.AF_UNIX).connect({str(tmp_path / 'controller.sock')!r})"
-        for walls in (SandboxPolicy(), SandboxPolicy(network=True), SandboxPolicy(readable=(str(tmp_path),), writable=(str(tmp_path),))):
-            assert _inside(walls, deed) == "PermissionError"
+        for sandbox_policy in (SandboxPolicy(), SandboxPolicy(network=True), SandboxPolicy(readable=(str(tmp_path),), writable=(str(tmp_path),))):
+            assert _inside(sandbox_policy, deed) == "PermissionError"
 
 
 def test_the_network_is_reached_only_when_it_is_granted() -> None:

@@ -49,7 +49,7 @@ def request(*changed, ids=("web1", "db1"), **more):
 
 @pytest.fixture
 def compiler():
-    with closing(CompilePool(walls=SandboxPolicy(), timeout=30.0)) as compiler:
+    with closing(CompilePool(sandbox_policy=SandboxPolicy(), timeout=30.0)) as compiler:
         yield compiler
 
 

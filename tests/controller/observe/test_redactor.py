@@ -21,23 +21,23 @@ def store(tmp_path):
 
 
 def test_secrets_of_earlier_documents_are_remembered(store):
-    masks = Redactor(store, "key")
-    masks.learn({"web1": [OLD], "web2": []})
-    first = masks.of("web1").text(f"{OLD} {NEW}")
-    masks.learn({"web1": [NEW]})
-    assert masks.of("web1").text(OLD) == first.split(" b")[0]
-    assert NEW not in masks.of("web1").text(NEW)
-    assert masks.of("web2").text(OLD) == OLD
+    redactor = Redactor(store, "key")
+    redactor.learn({"web1": [OLD], "web2": []})
+    first = redactor.of("web1").text(f"{OLD} {NEW}")
+    redactor.learn({"web1": [NEW]})
+    assert redactor.of("web1").text(OLD) == first.split(" b")[0]
+    assert NEW not in redactor.of("web1").text(NEW)
+    assert redactor.of("web2").text(OLD) == OLD
     later = Redactor(store, "key")
-    assert later.of("web1").text(f"{OLD} {NEW}") == masks.of("web1").text(f"{OLD} {NEW}")
+    assert later.of("web1").text(f"{OLD} {NEW}") == redactor.of("web1").text(f"{OLD} {NEW}")
     assert Redactor(store, "other").of("web1").text(OLD) != later.of("web1").text(OLD)
 
 
 def test_those_of_a_preview_leave_nothing_in_the_store(store):
-    masks = Redactor(store, "key")
-    masks.lend("web1", [NEW])
-    masks.lend("web1", [OLD])
-    shown = masks.of("web1").text(f"{OLD} {NEW}")
+    redactor = Redactor(store, "key")
+    redactor.lend("web1", [NEW])
+    redactor.lend("web1", [OLD])
+    shown = redactor.of("web1").text(f"{OLD} {NEW}")
     assert OLD not in shown
     assert NEW not in shown
     assert store.secrets_of("web1") == frozenset()
@@ -55,8 +55,8 @@ def test_the_store_keeps_a_bounded_number_and_forgets_with_the_minion(store):
 
 
 def test_all_of_a_result_is_masked(store):
-    masks = Redactor(store, "key")
-    masks.learn({"web1": [OLD]})
+    redactor = Redactor(store, "key")
+    redactor.learn({"web1": [OLD]})
     states = {
         f"cmd_|-x_|-echo {OLD}_|-run": {"changes": {"stdout": [OLD.encode(), OLD]}, "comment": OLD, "result": True}
     }
@@ -71,24 +71,24 @@ def test_all_of_a_result_is_masked(store):
         error=f"no {OLD}",
         events=((f"a/{OLD}", {"x": OLD}),),
     )
-    masked = masks.result("web1", result)
+    masked = redactor.result("web1", result)
     assert OLD not in repr(masked)
     assert masked.outcome == "failed"
     assert repr(masked).count("<secret ") == 9
-    assert masks.result("web2", result) == result
+    assert redactor.result("web2", result) == result
     said = RunProgress(run_id="1", done=1, total=2, key=f"x {OLD}")
-    assert OLD not in masks.progress("web1", said).key
+    assert OLD not in redactor.progress("web1", said).key
 
 
 def test_errors_are_masked_with_what_they_show(store):
-    masks = Redactor(store, "key")
-    masks.learn({"web1": [OLD]})
+    redactor = Redactor(store, "key")
+    redactor.learn({"web1": [OLD]})
     problem = Problem(
         message=f"no {OLD}", pos=Pos(file="a.sls", stage=Stage.RENDER), excerpt=f"  | {OLD}", hint=f"near {OLD}"
     )
     answer = CompiledMinion(minion_id="web1", errors=(problem,), warnings=(problem,))
-    masked = masks.compiled(answer)
+    masked = redactor.compiled(answer)
     assert OLD not in repr(masked)
     assert str(masked.errors[0]).count("<secret ") == 3
     fine = CompiledMinion(minion_id="web1")
-    assert masks.compiled(fine) is fine
+    assert redactor.compiled(fine) is fine

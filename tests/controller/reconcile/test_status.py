@@ -28,7 +28,7 @@ class Unsent:
 @pytest.fixture
 def status(tmp_path: Path):
     with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
-        fleet, documents = Sessions(), Documents(store)
+        sessions, documents = Sessions(), Documents(store)
         store.seen("web1", 1.0, grains={"id": "web1"})
         record = DesiredRecord(minion="web1", generation=1, revision="r1", digest="d" * 64, document=b"\x80")
         store.put_compiled([record])
@@ -37,7 +37,7 @@ def status(tmp_path: Path):
         )
         loop = Reconciler(
             store=store,
-            fleet=fleet,
+            sessions=sessions,
             server=Unsent(),
             documents=documents,
             bus=Bus(lambda: 1.0),
@@ -46,18 +46,18 @@ def status(tmp_path: Path):
             clock=lambda: 1.0,
             run_timeout=60.0,
         )
-        yield Status(store=store, fleet=fleet, loop=loop, documents=documents, masks=Redactor(store, "key"))
+        yield Status(store=store, sessions=sessions, loop=loop, documents=documents, redactor=Redactor(store, "key"))
 
 
 def connected(status, **more):
-    status.fleet.connect(Session(minion="web1", key=KEY, session="s", grains={}, seen=1.0, **more))
+    status.sessions.connect(Session(minion="web1", key=KEY, session="s", grains={}, seen=1.0, **more))
     [line] = status.minions(["web1"])
     return line
 
 
 def test_a_run_that_goes_on_is_the_message(status):
     said = RunProgress(run_id="1", done=12, total=40, key=NGINX, seconds=3.0)
-    line = connected(status, progress={"1": Progress(said=said, at=1.0)}, owed=(CONF,))
+    line = connected(status, progress={"1": Progress(said=said, at=1.0)}, pending_triggers=(CONF,))
     assert line.running == ("12/40 web (service.running)",)
     assert line.message == "running: 12/40 web (service.running)"
 
@@ -70,12 +70,12 @@ def test_a_run_that_goes_on_is_the_message(status):
         ((NGINX, CONF), "still to act on a change: web (service.running) (+1 more)"),
     ],
 )
-def test_what_is_owed_is_the_message_where_nothing_else_is(status, owed, message):
-    line = connected(status, owed=owed)
+def test_what_is_owed_is_the_message_where_nothing_else_is(status, pending_triggers, message):
+    line = connected(status, pending_triggers=pending_triggers)
     assert line.message == message
-    assert len(line.owed) == len(owed)
+    assert len(line.pending_triggers) == len(pending_triggers)
 
 
 def test_one_that_is_away_owes_and_runs_nothing_that_is_known(status):
     [line] = status.minions(["web1"])
-    assert (line.connected, line.running, line.owed) == (False, (), ())
+    assert (line.connected, line.running, line.pending_triggers) == (False, (), ())

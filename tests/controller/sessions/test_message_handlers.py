@@ -71,20 +71,20 @@ class Woken:
 @pytest.fixture
 def rig(tmp_path):
     with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
-        server, loop, recompiled, fleet = Outbox(), Woken(), [], Sessions()
+        server, loop, recompiled, sessions = Outbox(), Woken(), [], Sessions()
         metrics = Metrics(lambda: 1.0)
         facts = FactQueries(
             store=store,
-            fleet=fleet,
+            sessions=sessions,
             server=server,
             metrics=metrics,
             clock=lambda: 1.0,
             askable=lambda: ("cmd.run",),
             ready=recompiled.append,
         )
-        inbox = MessageHandlers(
+        handlers = MessageHandlers(
             store=store,
-            fleet=fleet,
+            sessions=sessions,
             keyring=KeyRegistry(),
             server=server,
             loop=loop,
@@ -93,7 +93,7 @@ def rig(tmp_path):
             files=FileServer(),
             facts=facts,
             mines=MineStore(store=store, pillar_of=lambda minion: {}),
-            masks=Redactor(store, "key"),
+            redactor=Redactor(store, "key"),
             clock=lambda: 1.0,
             epoch="epoch",
             alive_interval=15.0,
@@ -102,11 +102,13 @@ def rig(tmp_path):
             recompile=recompiled.append,
             live_revision=lambda: "r1",
         )
-        yield SimpleNamespace(inbox=inbox, store=store, server=server, loop=loop, recompiled=recompiled, facts=facts)
+        yield SimpleNamespace(
+            handlers=handlers, store=store, server=server, loop=loop, recompiled=recompiled, facts=facts
+        )
 
 
 def say(rig, message, minion="web1", key=KEY):
-    rig.inbox.deliver([Incoming(key=key, id=minion, message=message)])
+    rig.handlers.deliver([Incoming(key=key, id=minion, message=message)])
 
 
 def result(run_id="1", **more):
@@ -201,7 +203,7 @@ def test_a_waiter_gets_the_result(rig):
     async def wait():
         with_run(rig)
         say(rig, Hello(id="web1", grains={}))
-        future = rig.inbox.waiters["1"] = asyncio.get_running_loop().create_future()
+        future = rig.handlers.waiters["1"] = asyncio.get_running_loop().create_future()
         say(rig, result())
         return await future
 
@@ -211,15 +213,15 @@ def test_a_waiter_gets_the_result(rig):
 def test_who_goes_is_gone(rig):
     say(rig, Hello(id="web1", grains={}))
     say(rig, Bye())
-    assert rig.inbox.fleet.link("web1") is None
+    assert rig.handlers.sessions.session("web1") is None
     say(rig, Hello(id="web1", grains={}))
-    rig.inbox.deliver([Gone(key=KEY)])
-    assert rig.inbox.fleet.link("web1") is None
+    rig.handlers.deliver([Gone(key=KEY)])
+    assert rig.handlers.sessions.session("web1") is None
     say(rig, Hello(id="web1", grains={}))
-    rig.inbox.silence(since=0.5)
-    assert rig.inbox.fleet.link("web1") is not None
-    rig.inbox.silence(since=2.0)
-    assert rig.inbox.fleet.link("web1") is None
+    rig.handlers.silence(since=0.5)
+    assert rig.handlers.sessions.session("web1") is not None
+    rig.handlers.silence(since=2.0)
+    assert rig.handlers.sessions.session("web1") is None
 
 
 def test_files_without_a_tree_are_not_found(rig):
@@ -236,7 +238,7 @@ def test_one_message_that_breaks_us_costs_no_other(rig):
     broken = Incoming(key=KEY, id="web1", message=result(states={"x": {}}))
     with_run(rig)
     good = Incoming(key=KEY, id="web1", message=result())
-    rig.inbox.deliver([broken, good])
+    rig.handlers.deliver([broken, good])
     assert rig.store.run("1").state == "finished"
 
 
@@ -338,8 +340,8 @@ def test_progress_is_passed_on_of_own_runs_alone(rig):
     with_run(rig, minion="db1", run_id="2")
     say(rig, Hello(id="web1", grains={}))
     heard = []
-    rig.inbox.watchers["1"] = heard.append
-    with rig.inbox.bus.subscribe("salt/job/*/prog/*") as seen:
+    rig.handlers.watchers["1"] = heard.append
+    with rig.handlers.bus.subscribe("salt/job/*/prog/*") as seen:
         said = RunProgress(run_id="1", done=12, total=40, key="pkg_|-nginx_|-nginx_|-installed", seconds=3.5)
         say(rig, said)
         say(rig, said)  # too soon after the first
@@ -350,21 +352,21 @@ def test_progress_is_passed_on_of_own_runs_alone(rig):
     assert [event.tag for event in events] == ["salt/job/1/prog/web1/12", "salt/job/drift-web1-1/prog/web1/1"]
     assert events[0].data["text"] == "12/40 nginx (pkg.installed)"
     assert heard == [said]
-    link = rig.inbox.fleet.link("web1")
+    session = rig.handlers.sessions.session("web1")
     say(rig, result("1"))
-    assert list(link.progress) == ["drift-web1-1"]
+    assert list(session.progress) == ["drift-web1-1"]
     say(rig, said)  # late: the run is over
-    assert list(link.progress) == ["drift-web1-1"]
+    assert list(session.progress) == ["drift-web1-1"]
     for number in range(100):
         say(rig, RunProgress(run_id=f"drift-{number}", done=1, total=2, key="x"))
-    assert len(link.progress) == 16
+    assert len(session.progress) == 16
 
 
 def test_what_a_minion_still_has_to_do_is_in_its_status(rig):
     with_run(rig)
     say(rig, Hello(id="web1", grains={}))
-    say(rig, KeepAlive(held=DIGEST, owed=("service_|-nginx_|-nginx_|-running",)))
-    link = rig.inbox.fleet.link("web1")
-    assert (link.owed, link.held) == (("service_|-nginx_|-nginx_|-running",), DIGEST)
+    say(rig, KeepAlive(held=DIGEST, pending_triggers=("service_|-nginx_|-nginx_|-running",)))
+    session = rig.handlers.sessions.session("web1")
+    assert (session.pending_triggers, session.held) == (("service_|-nginx_|-nginx_|-running",), DIGEST)
     say(rig, KeepAlive(held=DIGEST))
-    assert link.owed == ()
+    assert session.pending_triggers == ()

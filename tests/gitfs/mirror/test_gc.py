@@ -75,7 +75,7 @@ def test_what_was_pushed_away_goes_and_history_stays(remote, tmp_path):
     second = remote.commit({"top.sls": "two"})
     mirror.fetch()
     assert lost in pygit2.Repository(mirror.path)
-    assert mirror.tidy(lambda: [])
+    assert mirror.gc(lambda: [])
     repository = pygit2.Repository(mirror.path)
     assert lost not in repository
     assert first in repository
@@ -95,7 +95,7 @@ def test_a_large_pack_stays_as_it_is_while_all_of_it_is_needed(remote, tmp_path,
     for number in range(3):
         remote.commit({"top.sls": str(number)})
         mirror.fetch()
-    assert mirror.tidy(lambda: [])
+    assert mirror.gc(lambda: [])
     packs = {path.name: path.stat().st_ino for path in Path(mirror.path).glob("objects/pack/*.pack")}
     assert large.name in packs
     assert len(packs) == 2
@@ -109,7 +109,7 @@ def test_a_large_pack_stays_as_it_is_while_all_of_it_is_needed(remote, tmp_path,
     remote.run("push", "-q", "-f", "origin", "fresh:main")
     remote.run("push", "-q", "origin", ":fresh")
     Mirror(remote.settings(policy=LivePolicy(allow_rewind=True)), tmp_path / "mirror").fetch()
-    assert mirror.tidy(lambda: [])
+    assert mirror.gc(lambda: [])
     repository = pygit2.Repository(mirror.path)
     assert lost not in repository
     assert first not in repository
@@ -126,11 +126,11 @@ def test_a_snapshot_in_use_stays_readable_and_then_goes(remote, tmp_path):
         remote.run("push", "-q", "origin", ":moving")
         source.fetch()
         source.live()
-        assert source.tidy() == ["states"]
+        assert source.gc() == ["states"]
         assert snapshot.read("garbage", "moving") == b"needed"
         path = source.mirrors_of("states")[0][1].path
         del snapshot
-        assert source.tidy() == ["states"]
+        assert source.gc() == ["states"]
         assert lost not in pygit2.Repository(path)
 
 
@@ -148,7 +148,7 @@ def test_disk_use_is_bounded(remote, tmp_path, monkeypatch):
             remote.run("push", "-q", "origin", ":moving")
             source.fetch()
             source.live()
-            source.tidy()
+            source.gc()
             most = max(most, disk_bytes(tmp_path / "cache"))
     assert most < 2 * 100_000 + 500_000 + 250_000  # twice what is needed, what is spared, and one push
 
@@ -164,7 +164,7 @@ def test_large_contents_of_the_past_go(remote, tmp_path):
             assert not source.fetch()[0].refused
         live = source.live()
         mirror = source.mirrors_of("states")[0][1]
-        assert source.tidy() == ["states"]
+        assert source.gc() == ["states"]
         assert set(lfs_contents(mirror.path).values()) == {blob_id(contents[-1])}
         assert blob_id(contents[0]) not in pygit2.Repository(mirror.path)
         assert live.files.read("a.bin") == contents[-1]

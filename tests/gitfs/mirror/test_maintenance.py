@@ -54,14 +54,14 @@ def test_commits_of_submodules_that_nobody_shows_go(parts, tmp_path):
         go_on(parent, child)
         source.fetch()
         assert source.live().files.read("formula/f") == b"newest"
-        source.tidy()
+        source.gc()
         assert lost in repository  # brought just now
         make_old(repository)
-        source.tidy()
+        source.gc()
         assert len(before.read("formula/f")) == 50_000  # a snapshot in use shows it
         del before
         weight = source.disk_bytes()["submodules"]
-        assert "states/formula" in source.tidy()
+        assert "states/formula" in source.gc()
         assert lost not in pygit2.Repository(repository.path)
         assert source.disk_bytes()["submodules"] < weight - 40_000
         assert source.live().files.read("formula/f") == b"newest"
@@ -78,7 +78,7 @@ def test_what_a_branch_of_the_parent_records_stays(parts, tmp_path):
         go_on(parent, child)
         source.fetch()
         make_old(repository)
-        source.tidy()
+        source.gc()
         assert lost in pygit2.Repository(repository.path)
         assert len(source.live().files.read("formula/f", "older")) == 50_000
 
@@ -94,11 +94,11 @@ def test_mirrors_of_remotes_that_are_configured_no_more_go_after_a_while(make_re
         (stays,) = (Path(mirror.path).parent for _, mirror in source.mirrors_of("kept"))
     (cache / "something-else").mkdir()
     with Source([kept.settings(name="kept")], (), cache) as source:
-        source.tidy()
+        source.gc()
         assert gone.is_dir()
         for folder in (gone, stays):
             os.utime(folder / "lock", (time.time() - UNUSED_SECONDS - 10,) * 2)
-        source.tidy()
+        source.gc()
         assert sorted(path.name for path in cache.iterdir()) == sorted([stays.name, "something-else"])
         assert source.live().files.read("top.sls") == b"one"
         assert source.disk_bytes() == {"kept": disk_bytes(stays)}

@@ -344,7 +344,7 @@ def test_packs_are_made_one_and_old_snapshots_stay_readable(remote, mirror, monk
     for number in range(12):
         remote.commit({"top.sls": str(number), f"file{number}": os.urandom(100)})
         mirror.fetch()
-        mirror.tidy(lambda: [layer.commit])
+        mirror.gc(lambda: [layer.commit])
         assert read(mirror, "top.sls") == str(number).encode()
     assert len(list(Path(mirror.path).rglob("*.pack"))) < 5
     assert len(list(Path(mirror.path).rglob("*.idx"))) < 5

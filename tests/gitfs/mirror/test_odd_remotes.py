@@ -66,7 +66,7 @@ def test_a_remote_that_is_a_shallow_clone_itself(remote, opened, shallow):
         remote.run("push", "-q", "shallow", "main")
         assert not fetched(source).refused
         assert shown(source) == {"top.sls": text}
-        source.tidy()
+        source.gc()
     remote.run("push", "-qf", "shallow", "main~1:main")
     (one,) = fetched(source).refused
     assert "set back or force-pushed" in one.reason
@@ -141,7 +141,7 @@ def test_annotated_nested_and_odd_tags(remote, opened):
         assert shown(source, tag) == {"top.sls": "one"}
         assert source.at(tag).revision.remotes["states"].commit == commit
     assert not fetched(source).changed
-    source.tidy()
+    source.gc()
     assert not fetched(source).rebuilt
     assert shown(source, "deep") == {"top.sls": "one"}
 

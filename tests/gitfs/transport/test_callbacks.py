@@ -123,11 +123,11 @@ def test_a_commit_that_no_branch_has_any_more(remote, tmp_path):
     with serving(remote.bare.parent) as port:
         url = f"http://127.0.0.1:{port}/remote.git"
         mirror = mirror_of(tmp_path, url, user=USER, password=PASSWORD, insecure_auth=True)
-        mirror.bring(lost)
+        mirror.fetch_commit(lost)
         layer = GitLayer.of(mirror.path, "far", lost)
         assert Snapshot(environments={"base": (layer,)}).read("top.sls") == b"one"
         with pytest.raises(FetchFailed):
-            mirror.bring("12" * 20)
+            mirror.fetch_commit("12" * 20)
 
 
 def test_a_page_that_is_no_repository(remote, https, tmp_path):

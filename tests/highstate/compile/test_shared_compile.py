@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from highstate.compile import CompileOptions, compile_minion
-from highstate.compile.shapes import Placeholder, holed, shape_of
+from highstate.compile.shapes import Placeholder, shape_of, with_placeholders
 from highstate.files import MemoryFiles
 from highstate.memo.memo import Memo
 from highstate.types import Compiled, Minion
@@ -163,13 +163,19 @@ def test_shapes_leave_out_values_alone():
 
 
 def test_holes_tell_when_they_are_looked_at():
-    made, holes = holed({"a": {"test.nop": [{"v": 1}, {"order": 1}, "more"]}}, 0)
-    [hole] = holes
-    assert made["a"]["test.nop"][0]["v"] is hole
+    made, placeholders = with_placeholders({"a": {"test.nop": [{"v": 1}, {"order": 1}, "more"]}}, 0)
+    [placeholder] = placeholders
+    assert made["a"]["test.nop"][0]["v"] is placeholder
     assert made["a"]["test.nop"][1:] == [{"order": 1}, "more"]
-    assert not hole.looked
-    for look in (lambda: hole == 1, lambda: hole == 1, lambda: hash(hole), lambda: bool(hole), lambda: str(hole)):
-        hole.looked = False
+    assert not placeholder.looked
+    for look in (
+        lambda: placeholder == 1,
+        lambda: placeholder == 1,
+        lambda: hash(placeholder),
+        lambda: bool(placeholder),
+        lambda: str(placeholder),
+    ):
+        placeholder.looked = False
         look()
-        assert hole.looked
-    assert isinstance(hole, Placeholder)
+        assert placeholder.looked
+    assert isinstance(placeholder, Placeholder)

@@ -274,18 +274,18 @@ def test_a_trigger_that_could_not_be_acted_on_is_told_until_it_is(controller, ag
     controller.next(Hello)
     restart = ("cmd", "run", f"test -e {tmp_path}/fixed", {"onchanges": [{"file": str(tmp_path / "conf")}]})
     desired = desired_state(managed(tmp_path / "conf", contents="new"), restart)
-    owed = list(desired.chunks)[1]
+    pending_triggers = list(desired.chunks)[1]
     controller.desire(desired)
     controller.run("r1")
     assert controller.result("r1").outcome == "failed"
-    controller.next(KeepAlive, owed=(owed,))
+    controller.next(KeepAlive, pending_triggers=(pending_triggers,))
     controller.send(Call(run_id="c1", fun="state.pending"))
-    assert controller.result("c1").value == [owed]
+    assert controller.result("c1").value == [pending_triggers]
     (tmp_path / "fixed").touch()
     controller.seen.clear()
     controller.run("r2")
     assert controller.result("r2").outcome == "changed"
-    controller.next(KeepAlive, owed=())
+    controller.next(KeepAlive, pending_triggers=())
     controller.send(Call(run_id="c2", fun="state.pending"))
     assert controller.result("c2").value == []
 

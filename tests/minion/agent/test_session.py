@@ -50,7 +50,7 @@ def test_an_accepted_key_greets_at_once_and_asks_when_refused(link, sent):
     link.key_state(KeyState(state="accepted"), 0.0)
     link.welcome(HelloAck(epoch="e", alive_interval=5.0), 0.0)
     link.disconnected()
-    assert link.standing is SessionState.OFFLINE
+    assert link.session_state is SessionState.OFFLINE
     sent.clear()
     link.connected(1.0)
     assert kinds(sent) == [Hello]
@@ -63,8 +63,8 @@ def test_a_new_epoch_is_greeted(link, sent):
     link.key_state(KeyState(state="accepted"), 0.0)
     link.welcome(HelloAck(epoch="e1", alive_interval=5.0), 0.0)
     sent.clear()
-    assert not link.beat(Heartbeat(epoch="e1", serial=1, time=0.0), 1.0)
-    assert link.beat(Heartbeat(epoch="e2", serial=1, time=0.0), 1.0)
+    assert not link.heartbeat(Heartbeat(epoch="e1", serial=1, time=0.0), 1.0)
+    assert link.heartbeat(Heartbeat(epoch="e2", serial=1, time=0.0), 1.0)
     assert kinds(sent) == [Hello]
 
 

@@ -25,11 +25,11 @@ def documents(desired_state):
 
 def test_whole_then_patch_survive_a_restart(tmp_path, documents):
     first, second = documents
-    holding = DesiredState(tmp_path)
-    assert holding.digest == ""
-    holding.accept(desire(None, first))
-    assert holding.drift == {"interval": 60}
-    holding.accept(desire(first, second, generation=2))
+    desired_state = DesiredState(tmp_path)
+    assert desired_state.digest == ""
+    desired_state.accept(desire(None, first))
+    assert desired_state.drift == {"interval": 60}
+    desired_state.accept(desire(first, second, generation=2))
 
     again = DesiredState(tmp_path)
 
@@ -40,12 +40,12 @@ def test_whole_then_patch_survive_a_restart(tmp_path, documents):
 
 def test_a_patch_for_another_base_is_refused_and_changes_nothing(tmp_path, documents):
     first, second = documents
-    holding = DesiredState(tmp_path)
+    desired_state = DesiredState(tmp_path)
     with pytest.raises(PatchMismatch, match="nothing is held"):
-        holding.accept(desire(first, second))
-    holding.accept(desire(None, first))
+        desired_state.accept(desire(first, second))
+    desired_state.accept(desire(None, first))
     with pytest.raises(PatchMismatch):
-        holding.accept(desire(second, first, digest="0" * 64))
+        desired_state.accept(desire(second, first, digest="0" * 64))
     assert DesiredState(tmp_path).digest == patch.digest(first)
 
 
@@ -64,8 +64,8 @@ def test_what_is_no_document_is_refused(tmp_path, document):
 
 @pytest.mark.parametrize("damage", [b"", b"\xc1garbage", None])
 def test_a_damaged_file_is_as_good_as_none(tmp_path, documents, damage, caplog):
-    holding = DesiredState(tmp_path)
-    holding.accept(desire(None, documents[0]))
+    desired_state = DesiredState(tmp_path)
+    desired_state.accept(desire(None, documents[0]))
     path = tmp_path / FILE_NAME
     data = path.read_bytes()
     path.write_bytes(damage if damage is not None else data[:-1] + bytes([data[-1] ^ 1]))
@@ -80,10 +80,10 @@ def test_a_damaged_file_is_as_good_as_none(tmp_path, documents, damage, caplog):
 
 def test_a_preview_is_not_held(tmp_path, documents):
     first, second = documents
-    holding = DesiredState(tmp_path)
-    holding.accept(desire(None, first))
-    packed = holding.packed_preview(
-        Preview(run_id="p", base=holding.digest, digest=patch.digest(second), patch=patch.diff(first, second))
+    desired_state = DesiredState(tmp_path)
+    desired_state.accept(desire(None, first))
+    packed = desired_state.packed_preview(
+        Preview(run_id="p", base=desired_state.digest, digest=patch.digest(second), patch=patch.diff(first, second))
     )
     (tmp_path / "preview").write_bytes(packed)
     assert read_document(tmp_path / "preview").desired.as_document() == second

@@ -46,14 +46,14 @@ def call(config: Path, fun: str, *args: str, returners: str = "") -> tuple[int, 
     return main(options, out, err), out.getvalue(), err.getvalue()
 
 
-def told(place: Path) -> list[dict]:
+def on_result(place: Path) -> list[dict]:
     return [json.loads(line) for line in place.read_text().splitlines()] if place.exists() else []
 
 
 def test_a_returner_of_the_tree_gets_salts_keys(config):
     code, out, err = call(config, "test.arg", "a", "b=1", returners="kept")
     assert (code, err) == (0, "")
-    (ret,) = told(config / "kept")
+    (ret,) = on_result(config / "kept")
     assert ret.pop("jid").isdigit()
     value = {"args": ["a"], "kwargs": {"b": 1}}
     assert ret == {
@@ -68,20 +68,20 @@ def test_one_that_fails_costs_nothing_but_itself(config):
     assert "returner nope: LookupError: there is none" in err
     assert "returner broken: LookupError: ModuleNotFoundError: No module named 'nothing_of_that_name'" in err
     assert "returner empty: LookupError: the module has no function returner" in err
-    assert [ret["return"] for ret in told(config / "kept")] == [True]
+    assert [ret["return"] for ret in on_result(config / "kept")] == [True]
 
 
 def test_built_in_ones(config):
     _, out, err = call(config, "test.ping", returners="local, rawfile_json")
     assert err == ""
     assert "'fun': 'test.ping'" in out
-    assert told(config / "log" / "raw")[0]["return"] is True
+    assert on_result(config / "log" / "raw")[0]["return"] is True
 
 
 def test_a_run_of_states_and_an_exit_code(config):
     call(config, "state.single", "test.nop", "x", returners="kept")
     call(config, "cmd.retcode", "exit 3", returners="kept")
-    run, command = told(config / "kept")
+    run, command = on_result(config / "kept")
     assert (run["out"], run["retcode"], run["success"]) == ("highstate", 0, True)
     assert (command["return"], command["retcode"]) == (3, 3)
 
@@ -90,7 +90,7 @@ def test_those_of_the_configuration(config):
     about = json.loads((config / "minion").read_text())
     (config / "minion").write_text(json.dumps({**about, "return": ["kept"]}))
     call(config, "test.ping")
-    assert len(told(config / "kept")) == 1
+    assert len(on_result(config / "kept")) == 1
 
 
 def test_calls_of_the_agent_too(controller, agents, tmp_path):
@@ -99,5 +99,5 @@ def test_calls_of_the_agent_too(controller, agents, tmp_path):
     controller.next(Hello)
     controller.send(Call(run_id="c1", fun="test.echo", args=("hi",)))
     assert controller.result("c1").value == "hi"
-    (ret,) = told(raw)
+    (ret,) = on_result(raw)
     assert (ret["jid"], ret["fun"], ret["fun_args"], ret["return"]) == ("c1", "test.echo", ["hi"], "hi")

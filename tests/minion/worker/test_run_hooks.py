@@ -5,18 +5,18 @@ from pathlib import Path
 import pytest
 
 from highstate.types import StateResult
-from minion.worker.run_hooks import InThread, TriggerFile, surroundings
+from minion.worker.run_hooks import InThread, TriggerFile, run_hooks
 
 NONE = frozenset[str]()
 
 
 def test_triggers_outlive_the_process(tmp_path: Path) -> None:
     TriggerFile(tmp_path).settle(frozenset({"a", "b"}), NONE)
-    assert TriggerFile(tmp_path).owed() == {"a", "b"}
+    assert TriggerFile(tmp_path).pending_triggers() == {"a", "b"}
     TriggerFile(tmp_path, whole={"b"}).settle(frozenset({"a", "b"}), NONE)
-    assert TriggerFile(tmp_path).owed() == {"b"}
+    assert TriggerFile(tmp_path).pending_triggers() == {"b"}
     TriggerFile(tmp_path).settle(NONE, frozenset({"b"}))
-    assert TriggerFile(tmp_path).owed() == NONE
+    assert TriggerFile(tmp_path).pending_triggers() == NONE
 
 
 def test_runs_beside_each_other_keep_what_the_others_remember(tmp_path: Path) -> None:
@@ -32,13 +32,13 @@ def test_runs_beside_each_other_keep_what_the_others_remember(tmp_path: Path) ->
                 os._exit(0)
         children.append(pid)
     assert [os.waitpid(pid, 0)[1] for pid in children] == [0, 0, 0, 0]
-    assert TriggerFile(tmp_path).owed() == {"a29", "b29", "c29", "d29"}
+    assert TriggerFile(tmp_path).pending_triggers() == {"a29", "b29", "c29", "d29"}
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"a": 1}', b"\xff"])
 def test_a_damaged_file_counts_as_empty(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "triggers").write_bytes(content)
-    assert TriggerFile(tmp_path).owed() == frozenset()
+    assert TriggerFile(tmp_path).pending_triggers() == frozenset()
 
 
 def test_nothing_owed_writes_nothing(tmp_path: Path) -> None:
@@ -74,6 +74,6 @@ def test_what_a_task_raises_reaches_who_waits() -> None:
 
 
 def test_state_aggregate() -> None:
-    assert surroundings({"state_aggregate": True}).aggregate
-    assert surroundings({"state_aggregate": ["pkg"]}).aggregate
-    assert not surroundings({}).aggregate
+    assert run_hooks({"state_aggregate": True}).aggregate
+    assert run_hooks({"state_aggregate": ["pkg"]}).aggregate
+    assert not run_hooks({}).aggregate

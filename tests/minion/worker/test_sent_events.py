@@ -12,9 +12,9 @@ def low(**arguments: Any) -> Chunk:
 
 def test_fire_event_of_a_chunk() -> None:
     events, result = SentEvents("web1", "run1"), StateResult(name="n", result=True)
-    events.told("k", low(), result)
-    events.told("k", low(fire_event=True), result)
-    events.told("k", low(fire_event="my/end"), result)
+    events.on_result("k", low(), result)
+    events.on_result("k", low(fire_event=True), result)
+    events.on_result("k", low(fire_event="my/end"), result)
     assert [tag for tag, _ in events.sent()] == ["salt/state_result/run1/web1/n", "salt/state_result/run1/web1/my/end"]
     assert events.sent()[0][1]["ret"]["__id__"] == "i"
 

@@ -63,9 +63,9 @@ def test_strangers_are_counted_until_they_are_accepted_or_gone() -> None:
     connections = [peers.meet(key=key, routing=key.encode() * 16, number=ord(key), turn=1).connection for key in "abc"]
     for key in "abc":
         peers.note(key, None)
-    assert peers.strangers() == 3
+    assert peers.unauthenticated() == 3
     peers.note("a", Identity(id="web1", state="accepted"))
     peers.note("b", Identity(id="web2", state="rejected"))
-    assert peers.strangers() == 2
+    assert peers.unauthenticated() == 2
     assert peers.forget(connections[2])
-    assert (peers.strangers(), len(peers)) == (1, 2)
+    assert (peers.unauthenticated(), len(peers)) == (1, 2)

@@ -216,8 +216,8 @@ def test_a_routing_id_that_could_be_guessed_is_refused(controller: Any, routing:
 
 def test_strangers_are_only_so_many(controller_with: Any) -> None:
     controller = controller_with(unaccepted_peers=3)
-    strangers = [controller.raw() for _ in range(8)]
-    for number, stranger in enumerate(strangers):
+    unauthenticated = [controller.raw() for _ in range(8)]
+    for number, stranger in enumerate(unauthenticated):
         stranger.send(encode(KeyRequest(id=f"s{number}")))
     assert controller.wait(Refusal).reason == "overflow"
     web = controller.peer("web1")

@@ -100,7 +100,7 @@ def ours(case: Case) -> Answer:
     from highstate.types import Minion
     from minion.execution import CompileFailed, Context, Modules
     from minion.worker.lowstate_sources import RootsCompiler
-    from minion.worker.run_hooks import SentEvents, surroundings
+    from minion.worker.run_hooks import SentEvents, run_hooks
 
     with _folder() as root:
         _laid_out(case, root)
@@ -115,7 +115,7 @@ def ours(case: Case) -> Answer:
             make_files=lambda: files,
             make_compiler=lambda: RootsCompiler(files=files, pillar_files=pillar, minion=minion, opts=opts),
             failhard=bool(opts.get("failhard")),
-            make_surroundings=lambda: surroundings(opts, told=sent.told),
+            make_surroundings=lambda: run_hooks(opts, told=sent.told),
         )
         try:
             found = {"states": Modules(context).call("state.sls", ["case"], {"test": case.test})}
