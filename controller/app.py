@@ -22,15 +22,15 @@ import structlog
 from controller.adapters.sdb import Profiles
 from controller.api import serve
 from controller.api.service import ControllerService
-from controller.build.builder import Builder
-from controller.build.compile_pool import CompilePool
-from controller.build.compile_ports import plugins_of, ports_of
-from controller.build.fact_queries import FactQueries
-from controller.build.mine import MineStore
-from controller.build.runners import Runners
-from controller.build.sandbox_policy import sandbox_policy_of
-from controller.build.source_reconciler import SourceReconciler
-from controller.build.sources import open_source
+from controller.compilation.builder import Builder
+from controller.compilation.compile_pool import CompilePool
+from controller.compilation.compile_ports import plugins_of, ports_of
+from controller.compilation.fact_queries import FactQueries
+from controller.compilation.mine import MineStore
+from controller.compilation.runners import Runners
+from controller.compilation.sandbox_policy import sandbox_policy_of
+from controller.compilation.source_reconciler import SourceReconciler
+from controller.compilation.sources import open_source
 from controller.config.settings import ControllerSettings
 from controller.jids import Jids
 from controller.observe.metrics import Metrics

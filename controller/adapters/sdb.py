@@ -1,7 +1,7 @@
 """`sdb.get` of profiles in the controller's configuration: drivers `yaml` (files) and `env`, as Salt 3008 has them.
 
-Called by `controller.build.runners` for compiles. A profile names files and variables of this machine: one of a tree
-or of pillar is never taken. Behaviour: https://docs.saltproject.io/en/latest/ref/sdb/all/
+Called by `controller.compilation.runners` for compiles. A profile names files and variables of this machine: one of a
+tree or of pillar is never taken. Behaviour: https://docs.saltproject.io/en/latest/ref/sdb/all/
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Any
 
 from controller.api import schema
 from controller.api.schema import ServiceError, TargetExpression
-from controller.build.source_reconciler import SourceReconciler
+from controller.compilation.source_reconciler import SourceReconciler
 from controller.observe.plan_text import count_states, run_summary
 from controller.preview.preview import Previews
 from controller.reconcile.reconciler import Reconciler

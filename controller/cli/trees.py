@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @contextlib.contextmanager
 def source_of(config_dir: Path) -> Iterator[Source]:
     """The source of a configuration."""
-    from controller.build.sources import open_source
+    from controller.compilation.sources import open_source
     from gitfs.errors import GitfsError
 
     settings = settings_of(config_dir, whole=True)

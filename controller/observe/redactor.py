@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from controller.build.compile_worker import CompiledMinion
+from controller.compilation.compile_worker import CompiledMinion
 from controller.store import Store
 from highstate.redaction import Redaction, fingerprints
 from highstate.types import Problem

@@ -86,7 +86,7 @@ def _ports(case: Case) -> CompilePorts:
     """What the case may ask of the world: recorded facts, and what its options name."""
     ports = NO_PORTS
     if any((case.opts or {}).get(option) for option in _WORLD):
-        from controller.build.compile_ports import ports_of
+        from controller.compilation.compile_ports import ports_of
 
         ports = ports_of(case.opts or {})
     facts = [{"fun": one.fun, "args": one.args, "kwargs": one.kwargs, "ret": one.ret} for one in case.facts]

@@ -24,8 +24,8 @@ from controller.api.schema import (
     PreviewWarned,
     ServiceError,
 )
-from controller.build.compile_worker import CompiledMinion
-from controller.build.source_reconciler import SourceReconciler
+from controller.compilation.compile_worker import CompiledMinion
+from controller.compilation.source_reconciler import SourceReconciler
 from controller.observe.plan_text import change_views, count_states, plan_text, run_summary
 from controller.observe.redactor import Redactor
 from controller.reconcile.documents import Documents

@@ -14,8 +14,8 @@ from typing import assert_never
 
 import structlog
 
-from controller.build.fact_queries import FactQueries
-from controller.build.mine import GET, MineRefused, MineStore
+from controller.compilation.fact_queries import FactQueries
+from controller.compilation.mine import GET, MineRefused, MineStore
 from controller.observe.metrics import Metrics
 from controller.observe.plan_text import count_states, progress_data, run_summary
 from controller.observe.redactor import Redactor

@@ -30,13 +30,13 @@ def owed_after(
 
     Chunks outside of the run keep theirs.
     """
-    after, on_result = set(pending_triggers), _told(chunks, results, index)
+    after, told = set(pending_triggers), _told(chunks, results, index)
     more = set[str]()
     for key, chunk in chunks.items():
         if key in known:
             continue
         _settle(after, more, key, results.get(key), _saw_change(key, chunk, _FOLLOWED, results, index))
-        heard = _saw_change(key, chunk, ("listen",), results, index) or key in on_result
+        heard = _saw_change(key, chunk, ("listen",), results, index) or key in told
         own = listener_key(chunk)
         if heard or own in after:
             _settle(after, more, own, results.get(own), heard)

@@ -181,7 +181,7 @@ class _Local:
             backup_dir=str(self.settings.cachedir / "file_backup"),
             cachedir=str(self.settings.cachedir),
             config_dir=str(self.settings.config_dir),
-            make_surroundings=self.run_hooks,
+            make_run_hooks=self.run_hooks,
         )
 
     @cached_property

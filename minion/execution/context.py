@@ -58,7 +58,7 @@ class Context:
     """Takes an event, tag and data; None: there is nobody to send it to."""
     ask_mine: Callable[[str], FactAnswer] | None = None
     """Asks the controller what others have (`GetMine.asked`); None: there is no controller."""
-    make_surroundings: Callable[[], RunHooks] | None = None
+    make_run_hooks: Callable[[], RunHooks] | None = None
     """What runs of states have besides."""
     read_again: Callable[[str], Mapping[str, Any]] | None = None
     """Gives `grains` or `pillar` as they are by now; None: the makers do."""

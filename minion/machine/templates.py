@@ -21,7 +21,7 @@ def render(machine: LocalMachine, path: str, saltenv: str, context: Mapping[str,
     from highstate.render import RenderFailed, render_template
 
     try:
-        return render_template(path, _surroundings(machine, saltenv), extra=context).text.encode()
+        return render_template(path, _render_context(machine, saltenv), extra=context).text.encode()
     except RenderFailed as error:
         raise StateFailed(f"Unable to manage file: {error.problem}") from error
 
@@ -32,9 +32,9 @@ def render_text(machine: LocalMachine, text: str, engine: str, saltenv: str, con
     from highstate.render import RenderFailed
     from highstate.render.pipeline import render_string
 
-    run_hooks = _surroundings(machine, saltenv)
+    render_context = _render_context(machine, saltenv)
     try:
-        made = render_string(text, engine, context, run_hooks, Recorder(run_hooks.sources))
+        made = render_string(text, engine, context, render_context, Recorder(render_context.sources))
     except RenderFailed as error:
         raise StateFailed(f"Unable to manage file: {error.problem}") from error
     if not isinstance(made, str):
@@ -42,7 +42,7 @@ def render_text(machine: LocalMachine, text: str, engine: str, saltenv: str, con
     return made.encode()
 
 
-def _surroundings(machine: LocalMachine, saltenv: str) -> RenderContext:
+def _render_context(machine: LocalMachine, saltenv: str) -> RenderContext:
     from highstate.render import RenderContext
 
     return RenderContext(

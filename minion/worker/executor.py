@@ -200,7 +200,7 @@ def _context(
         config_dir=str(order.settings.config_dir),
         fire=events.fire,
         ask_mine=lambda asked: _mine_of_others(questions, asked),
-        make_surroundings=surround,
+        make_run_hooks=surround,
     )
 
 

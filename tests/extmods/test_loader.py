@@ -239,9 +239,9 @@ def test_grains_of_the_tree(here: Context) -> None:
 
 def test_the_face_stands_back_and_says_what_it_has_not() -> None:
     code = (
-        "from extmods.salt_compat.finder import NAMES, install_face\n"
+        "from extmods.salt_compat.finder import NAMES, install_finder\n"
         "import importlib\n"
-        "install_face(); install_face()\n"
+        "install_finder(); install_finder()\n"
         "for name in NAMES: importlib.import_module(name)\n"
         "import salt.utils.data, salt.utils.stringutils, salt.utils.versions, salt.utils.dictupdate\n"
         "assert salt.utils.data.is_true('yes') and not salt.utils.data.is_true('no')\n"

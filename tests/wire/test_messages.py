@@ -45,7 +45,7 @@ def _example(kind: type[msgspec.Struct]) -> msgspec.Struct:
         "tuple[Any, ...]": (1, "b"),
         "tuple[str, ...] | None": ("a",),
         "tuple[tuple[str, dict[str, Any]], ...]": (("my/tag", {"a": 1}),),
-        "tuple[Question, ...]": (FactQuery(fun="cmd.which", asked='[["sh"], {}]'),),
+        "tuple[FactQuery, ...]": (FactQuery(fun="cmd.which", asked='[["sh"], {}]'),),
         "tuple[FactAnswer, ...]": (FactAnswer(value="/bin/sh"), FactAnswer(error="failed there")),
         "FactAnswer": FactAnswer(value={"web1": [1]}),
         "dict[str, MineEntry]": {"test.ping": MineEntry(value=True, allow=("a", "b"), allow_type="list")},

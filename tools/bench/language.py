@@ -28,9 +28,9 @@ import jinja2
 import psutil
 import yaml
 
-from controller.build.compile_pool import CompilePool
-from controller.build.compile_worker import CompileRequest
-from controller.build.dependency_index import Footprints
+from controller.compilation.compile_pool import CompilePool
+from controller.compilation.compile_worker import CompileRequest
+from controller.compilation.dependency_index import Footprints
 from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
 from highstate.gc_policy import collect_new, collect_seldom

@@ -145,7 +145,7 @@ def run_chunks(
     }
     machine = context.machine_with(pillar)
     engine = engine_of(context, machine, test=test)
-    around = context.make_surroundings() if context.make_surroundings else None
+    around = context.make_run_hooks() if context.make_run_hooks else None
     results = run(keyed, engine, test=test, clock=time.time, known=known, failhard=context.failhard, around=around)
     if around is not None and around.stopping():
         results |= not_run(keyed, results, known, "the run was ended by a signal")

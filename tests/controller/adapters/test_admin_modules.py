@@ -3,9 +3,9 @@
 import pytest
 
 from controller.adapters.sdb import Profiles
-from controller.build.compile_ports import plugins_of, ports_of
-from controller.build.mine import MineStore
-from controller.build.runners import Runners
+from controller.compilation.compile_ports import plugins_of, ports_of
+from controller.compilation.mine import MineStore
+from controller.compilation.runners import Runners
 from controller.sessions.sessions import Session, Sessions
 from controller.store import Store
 from highstate.compile import CompileOptions, compile_minion

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from controller.adapters.external_pillars import CommandSource
-from controller.build.compile_ports import ports_of
+from controller.compilation.compile_ports import ports_of
 from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
 from highstate.ports import SourceFailed

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.build.compile_ports import ports_of
+from controller.compilation.compile_ports import ports_of
 from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
 from highstate.types import Minion

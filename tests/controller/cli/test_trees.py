@@ -52,7 +52,7 @@ def repository(tmp_path, config_dir):
 
 @pytest.fixture
 def fetched(repository, config_dir):
-    from controller.build.sources import open_source
+    from controller.compilation.sources import open_source
     from controller.config.settings import load_settings
 
     with open_source(load_settings(config_dir)) as source:
@@ -181,7 +181,7 @@ def test_what_is_left_out_is_counted_and_explained(saltern, repository, tmp_path
     identity = ("-c", "user.name=A Writer", "-c", "user.email=writer@example.org")
     subprocess.run(["git", *identity, "commit", "-qm", "three"], **run)
     subprocess.run(["git", "push", "-q", str(repository), "main"], **run)
-    from controller.build.sources import open_source
+    from controller.compilation.sources import open_source
     from controller.config.settings import load_settings
     from gitfs.remote_report import left_out_counts
 

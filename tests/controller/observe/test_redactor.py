@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.build.compile_worker import CompiledMinion
+from controller.compilation.compile_worker import CompiledMinion
 from controller.observe.redactor import Redactor
 from controller.store import Store
 from controller.store.secrets import MOST

@@ -63,7 +63,7 @@ def test_a_run_that_goes_on_is_the_message(status):
 
 
 @pytest.mark.parametrize(
-    ("owed", "message"),
+    ("pending_triggers", "message"),
     [
         ((), ""),
         ((NGINX,), "still to act on a change: web (service.running)"),

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 import zmq
 
-from controller.build.fact_queries import FactQueries
-from controller.build.mine import MineStore
+from controller.compilation.fact_queries import FactQueries
+from controller.compilation.mine import MineStore
 from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
 from controller.sessions.file_server import FileServer

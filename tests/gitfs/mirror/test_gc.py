@@ -48,7 +48,7 @@ def die(owner, name):
 of_paths = [(Path, name) for name in ("unlink", "write_text", "replace")]
 for owner, name in [(gc, "_reached"), (gc, "write_pack"), (gc, "finish"), *of_paths]:
     die(owner, name)
-Mirror(settings, directory).tidy(lambda: [])
+Mirror(settings, directory).gc(lambda: [])
 """
 
 

@@ -203,7 +203,7 @@ PROGRAM = """
 import json
 from highstate.files import MemoryFiles
 from highstate.types import Minion
-from highstate.compile.settings import Settings
+from highstate.compile.settings import CompileOptions
 from highstate.compile import compile_minion
 a = b'''
 include: [b]
@@ -221,7 +221,7 @@ all:
 '''
 b = b"b1: test.nop\\nb2: test.nop\\nb3: test.nop\\n"
 files = MemoryFiles({"base": {"top.sls": b"base: {'*': [a]}", "a.sls": a, "b.sls": b}})
-done = compile_minion(files, MemoryFiles({"base": {}}), Minion(id="m"), Settings())
+done = compile_minion(files, MemoryFiles({"base": {}}), Minion(id="m"), CompileOptions())
 print(json.dumps([[c.as_salt() for c in done.lowstate], done.highstate, [str(p) for p in done.errors]]))
 """
 

@@ -220,8 +220,8 @@ def test_a_ping_imports_next_to_nothing(tree: Path) -> None:
     code = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from minion.call.call import Options, main\n"
-        "main(Options(fun='test.ping', local=True, config_dir=Path('/nonexistent')))\n"
+        "from minion.call.call import CallOptions, main\n"
+        "main(CallOptions(fun='test.ping', local=True, config_dir=Path('/nonexistent')))\n"
         f"print(sorted(set(sys.modules) & set({HEAVY!r})))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -329,8 +329,8 @@ def another_run(tree: Path) -> Iterator[int]:
     """A process that runs states as job 20261121154611083487; its id."""
     cachedir = tree / "root/var/cache/saltern/minion"
     cachedir.mkdir(parents=True)
-    code = "import pathlib, sys; from minion.spool.state_queue import Turns\n"
-    code += "with Turns(pathlib.Path(sys.argv[1]), 'state.apply', sys.argv[2]).taken(): print(flush=True); input()"
+    code = "import pathlib, sys; from minion.spool.state_queue import StateQueue\n"
+    code += "with StateQueue(pathlib.Path(sys.argv[1]), 'state.apply', sys.argv[2]).taken(): print(flush=True); input()"
     command = [sys.executable, "-c", code, str(cachedir), "20261121154611083487"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

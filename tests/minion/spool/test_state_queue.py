@@ -16,8 +16,8 @@ from minion.spool.state_queue import Conflict, StateQueue
 @contextmanager
 def another(cachedir: Path, jid: str) -> Iterator[Callable[[], None]]:
     """Another process that has its turn until it is told to end; what ends it early, with kill -9."""
-    code = "import pathlib, sys; from minion.spool.state_queue import Turns\n"
-    code += "with Turns(pathlib.Path(sys.argv[1]), 'state.apply', sys.argv[2]).taken(): print(flush=True); input()"
+    code = "import pathlib, sys; from minion.spool.state_queue import StateQueue\n"
+    code += "with StateQueue(pathlib.Path(sys.argv[1]), 'state.apply', sys.argv[2]).taken(): print(flush=True); input()"
     command = [sys.executable, "-c", code, str(cachedir), jid]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

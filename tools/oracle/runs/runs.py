@@ -115,7 +115,7 @@ def ours(case: Case) -> Answer:
             make_files=lambda: files,
             make_compiler=lambda: RootsCompiler(files=files, pillar_files=pillar, minion=minion, opts=opts),
             failhard=bool(opts.get("failhard")),
-            make_surroundings=lambda: run_hooks(opts, told=sent.told),
+            make_run_hooks=lambda: run_hooks(opts, on_result=sent.on_result),
         )
         try:
             found = {"states": Modules(context).call("state.sls", ["case"], {"test": case.test})}

@@ -23,10 +23,10 @@ from typing import Protocol
 import msgspec
 import structlog
 
-from controller.build.compile_ports import ports_of
-from controller.build.compile_worker import CompiledMinion, CompileRequest
-from controller.build.sandbox import SandboxPolicy
-from controller.build.compile_rpc import RpcServer, FleetQuery, PortCall
+from controller.compilation.compile_ports import ports_of
+from controller.compilation.compile_rpc import FleetQuery, PortCall, RpcServer
+from controller.compilation.compile_worker import CompiledMinion, CompileRequest
+from controller.compilation.sandbox import SandboxPolicy
 from highstate.types import Minion, Pos, Problem, Stage
 
 log = structlog.get_logger()
@@ -159,7 +159,9 @@ class _Worker:
         self._ways: tuple[tuple[int, int], ...] = ()
         """The folders in the walls as the process found them: the kernel knows them by these numbers."""
 
-    def compile(self, request: CompileRequest, put: Callable[[list[CompiledMinion]], None], know: FleetQuery | None = None) -> None:
+    def compile(
+        self, request: CompileRequest, put: Callable[[list[CompiledMinion]], None], know: FleetQuery | None = None
+    ) -> None:
         """Puts answers for all minions, in batches; one that hangs or breaks the process gets an error."""
         answers = _Answers(put)
         rpc_server = RpcServer(ports_of(request.ports), request.language, request.minions, know)
@@ -215,7 +217,14 @@ class _Worker:
             sandbox_policy = msgspec.json.encode(self._walls).decode()
             with theirs:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", "controller.build.compile_worker", str(theirs.fileno()), sandbox_policy],
+                    [
+                        sys.executable,
+                        "-P",
+                        "-m",
+                        "controller.compilation.compile_worker",
+                        str(theirs.fileno()),
+                        sandbox_policy,
+                    ],
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
                     env=_environment(),

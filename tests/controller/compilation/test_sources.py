@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import git_servers
 import pytest
 
+from controller.compilation.sources import open_source
 from controller.config.settings import ControllerSettings
-from controller.build.sources import open_source
 from gitfs.errors import FetchFailed
 
 

@@ -16,14 +16,13 @@ from typing import Any, get_args
 
 import msgspec
 
-from controller.build.recorded_facts import Heard
+from controller.compilation.recorded_facts import Heard
 from controller.store import Store
-from highstate.types import Minion
-from highstate.targeting.match import match_minion
-from highstate.functions.live import OF_THE_FLEET
-from highstate.targeting.match import MatcherKind, broken_regex
 from extmods.fact_answers import bounded
-from wire.messages import FactAnswer, MineEntry, FactQuery
+from highstate.functions.live import OF_THE_FLEET
+from highstate.targeting.match import MatcherKind, broken_regex, match_minion
+from highstate.types import Minion
+from wire.messages import FactAnswer, FactQuery, MineEntry
 
 MOST_FUNCTIONS = 200
 """Of one minion."""

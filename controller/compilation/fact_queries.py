@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from controller.sessions.sessions import Sessions
 from controller.observe.metrics import Metrics
+from controller.sessions.sessions import Sessions
 from controller.store import Store
+from extmods.fact_answers import bounded
 from highstate.functions.live import OF_THE_FLEET
 from minion.agent.fact_queries import MOST_QUESTIONS
-from extmods.fact_answers import bounded
+from wire.messages import FactAnswer, FactAnswers, FactQuery, FactRequest
 from wire.server.server import Server
-from wire.messages import FactRequest, FactAnswer, FactAnswers, FactQuery
 
 log = structlog.get_logger("saltern.facts")
 
@@ -118,7 +118,9 @@ class FactQueries:
         timer = asyncio.get_running_loop().call_later(self.patience + 2.0, self._late, request)
         self._open[request] = _Asked(minion, tuple(questions), always, timer)
         self.metrics.sent("AskFacts")
-        message = FactRequest(request=request, questions=tuple(questions), allowed=self.askable(), timeout=self.patience)
+        message = FactRequest(
+            request=request, questions=tuple(questions), allowed=self.askable(), timeout=self.patience
+        )
         self.server.send(session.key, message)
         return True
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from controller.build.compile_worker import CompileRequest
-from controller.build.compile_pool import CompilePool
+from controller.compilation.compile_pool import CompilePool
+from controller.compilation.compile_worker import CompileRequest
 from highstate.files import MemoryFiles
 from highstate.types import Minion
 

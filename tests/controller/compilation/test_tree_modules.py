@@ -6,17 +6,17 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from controller.build.compile_worker import CompileRequest
-from controller.build.compile_pool import CompilePool
-from controller.build.sandbox import SandboxPolicy
-from controller.build.recorded_facts import Heard
+from controller.compilation.compile_pool import CompilePool
+from controller.compilation.compile_worker import CompileRequest
+from controller.compilation.recorded_facts import Heard
+from controller.compilation.sandbox import SandboxPolicy
 from controller.offline.cases import parse_case
 from controller.offline.linting import LintJob, lint
 from controller.offline.show import answer_case
-from highstate.files import MemoryFiles
-from highstate.types import Minion
 from highstate.compile import CompileOptions
+from highstate.files import MemoryFiles
 from highstate.lint import Sample
+from highstate.types import Minion
 from wire.messages import FactAnswer
 
 STATES = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from controller.build.sandbox import SandboxPolicy
+from controller.compilation.sandbox import SandboxPolicy
 from controller.config.settings import ControllerSettings
 
 

@@ -10,11 +10,11 @@ import subprocess
 
 import pytest
 
-from controller.build.fetches import Fetches
+from controller.compilation.fetches import Fetches
 from gitfs.changes import Changes
-from gitfs.mirror.mirror import Fetched
-from gitfs.errors import FetchFailed
 from gitfs.config.settings import RemoteSettings
+from gitfs.errors import FetchFailed
+from gitfs.mirror.mirror import Fetched
 from gitfs.source import Source
 
 DEADLINE = 60.0
@@ -72,7 +72,7 @@ async def until(condition):
 
 
 async def test_a_remote_that_hangs_delays_none_of_nineteen(tmp_path, monkeypatch):
-    monkeypatch.setattr("controller.build.fetches.PATIENCE", 0.05)
+    monkeypatch.setattr("controller.compilation.fetches.PATIENCE", 0.05)
     commits = {f"r{number}": commit(tmp_path / f"r{number}", "0") for number in range(19)}
     ear = Ear()
     with contextlib.ExitStack() as stack:
@@ -94,7 +94,7 @@ async def test_a_remote_that_hangs_delays_none_of_nineteen(tmp_path, monkeypatch
 
 
 async def test_a_dead_remote_that_answers_at_last_is_heard(tmp_path, monkeypatch):
-    monkeypatch.setattr("controller.build.fetches.PATIENCE", 0.05)
+    monkeypatch.setattr("controller.compilation.fetches.PATIENCE", 0.05)
     ear = Ear()
     with silent() as url:
         source = Source([RemoteSettings(name="dead", url=url)], (), tmp_path / "cache")

@@ -23,16 +23,24 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from controller.build.sandbox import Unconfined, SandboxPolicy, confine
-from controller.build.recorded_facts import Heard, MinionFacts
-from controller.build.document_encoder import Packer
-from controller.build.compile_rpc import NO_OFFER, RpcClient, Capabilities, PortAnswer, PortCall, fleet_over, ports_over
+from controller.compilation.compile_rpc import (
+    NO_OFFER,
+    Capabilities,
+    PortAnswer,
+    PortCall,
+    RpcClient,
+    fleet_over,
+    ports_over,
+)
+from controller.compilation.document_encoder import Packer
+from controller.compilation.recorded_facts import Heard, MinionFacts
+from controller.compilation.sandbox import SandboxPolicy, Unconfined, confine
+from extmods.compile_modules import CompileModules, Tree
 from highstate.compile import CompileOptions, compile_minion
 from highstate.gc_policy import collect_new, collect_seldom
 from highstate.memo.memo import Memo
 from highstate.ports import NO_PORTS, CompilePorts
 from highstate.types import Compiled, Files, Minion, Pos, Problem, Stage
-from extmods.compile_modules import CompileModules, Tree
 from wire import patch
 from wire.messages import FactAnswer, FactQuery
 
@@ -177,7 +185,11 @@ def _compiled(
     request: CompileRequest, settings: CompileOptions, tree: Tree, minion: Minion, kept: Kept, *, fresh: bool = False
 ) -> CompiledMinion:
     started = time.perf_counter()
-    hear = fleet_over(kept.ask, minion.id, kept.sessions) if kept.ask is not None and request.capabilities.sessions else None
+    hear = (
+        fleet_over(kept.ask, minion.id, kept.sessions)
+        if kept.ask is not None and request.capabilities.sessions
+        else None
+    )
     facts = MinionFacts(request.facts.get(minion.id, {}), request.askable, hear)
     memo = None if fresh else kept.memo
     try:

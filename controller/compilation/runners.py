@@ -12,16 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from controller.sessions.sessions import Sessions
-from controller.build.mine import GET, MineStore, heard
-from controller.build.recorded_facts import Heard
 from controller.adapters.sdb import Profiles
+from controller.compilation.mine import GET, MineStore, heard
+from controller.compilation.recorded_facts import Heard
+from controller.sessions.sessions import Sessions
 from controller.store import Store
-from highstate.types import Minion
-from highstate.targeting.match import match_minion
-from highstate.targeting.match import parse_target
-from highstate.ports import SecretFailed, SourceFailed, question
 from extmods.compile_modules import runner_call
+from highstate.ports import SecretFailed, SourceFailed, question
+from highstate.targeting.match import match_minion, parse_target
+from highstate.types import Minion
 from wire.messages import FactAnswer, FactQuery
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ from typing import ClassVar
 
 import pytest
 
-from controller.build.builder import Builder
-from controller.build.compile_worker import CompileRequest
-from controller.build.compile_pool import CompilePool
-from controller.sessions.sessions import Sessions
-from controller.build.fact_queries import FactQueries
-from controller.observe.redactor import Redactor
+from controller.compilation.builder import Builder
+from controller.compilation.compile_pool import CompilePool
+from controller.compilation.compile_worker import CompileRequest
+from controller.compilation.fact_queries import FactQueries
+from controller.compilation.mine import MineStore
 from controller.observe.metrics import Metrics
-from controller.build.mine import MineStore
+from controller.observe.redactor import Redactor
+from controller.sessions.sessions import Sessions
 from controller.store import Store
 from gitfs.source import Revision
 from highstate.files import MemoryFiles

@@ -14,19 +14,19 @@ from typing import Any
 
 import structlog
 
-from controller.build.builder import Builder
-from controller.build.compile_worker import CompileRequest
-from controller.build.fetches import PATIENCE, Fetches
-from controller.reconcile.reconciler import Reconciler
+from controller.compilation.builder import Builder
+from controller.compilation.compile_worker import CompileRequest
+from controller.compilation.fetches import PATIENCE, Fetches
 from controller.observe.metrics import Metrics
 from controller.reconcile.policy import Policy, PolicyInvalid, read_policy
-from controller.store import MinionRecord, RevisionRecord, Store, StoreError
+from controller.reconcile.reconciler import Reconciler
 from controller.sessions.file_server import FileServer
+from controller.store import MinionRecord, RevisionRecord, Store, StoreError
 from gitfs.changes import Changes
-from gitfs.mirror.mirror import Fetched
 from gitfs.errors import FetchFailed, GitfsError
-from gitfs.source import Revision, Source, Trees
+from gitfs.mirror.mirror import Fetched
 from gitfs.remote_report import left_out_counts
+from gitfs.source import Revision, Source, Trees
 from highstate.types import Minion
 from reactors.bus import Bus
 
@@ -226,7 +226,9 @@ class SourceReconciler:
         task = asyncio.get_running_loop().create_task(self._take_live_or_retry())
         task.add_done_callback(_log_failure)
 
-    def request(self, trees: Trees, minions: Iterable[MinionRecord], more: Mapping[str, Any] | None = None) -> CompileRequest:
+    def request(
+        self, trees: Trees, minions: Iterable[MinionRecord], more: Mapping[str, Any] | None = None
+    ) -> CompileRequest:
         """What to ask of the compiler for these minions; `more` are options of the language for this request alone."""
         opts = {**self.language.get("opts", {}), **(more or {})}
         minions = tuple(minions)

@@ -2,12 +2,12 @@
 
 import pytest
 
+from controller.compilation.mine import MOST_FUNCTIONS, MineRefused, MineStore
 from controller.sessions.sessions import KeyRegistry
-from controller.build.mine import MOST_FUNCTIONS, MineRefused, MineStore
 from controller.store import Store
-from highstate.types import Minion
 from highstate.ports import question
-from wire.messages import FactAnswer, MineEntry, FactQuery
+from highstate.types import Minion
+from wire.messages import FactAnswer, FactQuery, MineEntry
 
 GRAINS = {"web1": {"role": "web"}, "web2": {"role": "web"}, "db1": {"role": "db"}}
 PILLAR = {"web1": {"tier": "gold"}, "web2": {"tier": "tin"}}

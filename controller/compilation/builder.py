@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from controller.build.compile_worker import CompiledMinion, CompileRequest
-from controller.build.compile_pool import CompilePort
-from controller.build.dependency_index import Footprints
-from controller.build.fact_queries import FactQueries
-from controller.observe.redactor import Redactor
+from controller.compilation.compile_pool import CompilePort
+from controller.compilation.compile_worker import CompiledMinion, CompileRequest
+from controller.compilation.dependency_index import Footprints
+from controller.compilation.fact_queries import FactQueries
+from controller.compilation.mine import MineStore
 from controller.observe.metrics import Metrics
-from controller.build.mine import MineStore
+from controller.observe.redactor import Redactor
 from controller.store import DesiredRecord, Store
 from gitfs.source import Revision
 from highstate.types import Minion

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from controller.build.compile_worker import Kept, CompileRequest, answer
+from controller.compilation.compile_worker import CompileRequest, Kept, answer
 from highstate.files import MemoryFiles
 from highstate.types import Minion
 from wire.messages import FactAnswer, FactQuery

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from controller.build.sandbox import Unconfined, SandboxPolicy, confine
+from controller.compilation.sandbox import SandboxPolicy, Unconfined, confine
 
 _TRY = """
 import json, os, socket, subprocess, sys, urllib.request
 import msgspec
-from controller.build.sandbox import Walls, confine
+from controller.compilation.sandbox import SandboxPolicy, confine
 confine(msgspec.json.decode(sys.argv[1], type=Walls))
 try:
     {deed}
@@ -38,7 +38,7 @@ def _inside(sandbox_policy: SandboxPolicy, deed: str) -> str:
 @pytest.fixture(autouse=True)
 def _landlock() -> None:
     try:
-        code = "from controller.build.sandbox import *; confine(Walls())"
+        code = "from controller.compilation.sandbox import *; confine(SandboxPolicy())"
         subprocess.run([sys.executable, "-P", "-c", code], check=True, capture_output=True, text=True)
     except subprocess.CalledProcessError as error:
         pytest.skip(f"no Landlock here: {error.stderr.splitlines()[-1]}")
@@ -78,7 +78,8 @@ def test_modules_of_python_can_be_loaded_and_programs_not_run() -> None:
     assert _inside(SandboxPolicy(), "os.execv('/bin/true', ['true'])") == "PermissionError"
     assert _inside(SandboxPolicy(programs=True), "subprocess.run(['/bin/true'], check=True)") == "done"
     assert (
-        _inside(SandboxPolicy(programs=True), "subprocess.run(['/bin/cat', '/etc/shadow'], check=True)") == "CalledProcessError"
+        _inside(SandboxPolicy(programs=True), "subprocess.run(['/bin/cat', '/etc/shadow'], check=True)")
+        == "CalledProcessError"
     )
 
 
@@ -87,7 +88,11 @@ def test_the_controllers_socket_is_out_of_reach(tmp_path: Path) -> None:
         server.bind(str(tmp_path / "controller.sock"))
         server.listen()
         deed = f"socket.socket(socket.AF_UNIX).connect({str(tmp_path / 'controller.sock')!r})"
-        for sandbox_policy in (SandboxPolicy(), SandboxPolicy(network=True), SandboxPolicy(readable=(str(tmp_path),), writable=(str(tmp_path),))):
+        for sandbox_policy in (
+            SandboxPolicy(),
+            SandboxPolicy(network=True),
+            SandboxPolicy(readable=(str(tmp_path),), writable=(str(tmp_path),)),
+        ):
             assert _inside(sandbox_policy, deed) == "PermissionError"
 
 

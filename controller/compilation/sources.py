@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from controller.config.settings import ControllerSettings
+from gitfs.config.remotes import backends, file_remotes, ignored_files, pillar_includes, pillar_remotes
 from gitfs.config.settings import RemoteSettings
 from gitfs.source import Source
-from gitfs.config.remotes import backends, file_remotes, ignored_files, pillar_includes, pillar_remotes
 from gitfs.transport.credentials import AskVault, withhold
 from highstate.ports import SecretFailed
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.build.compile_worker import CompiledMinion, Kept, CompileRequest, answer
-from controller.build.compile_pool import CompilePool
-from controller.build.dependency_index import Footprints
-from highstate.files import MemoryFiles
-from highstate.types import Minion
+from controller.compilation.compile_pool import CompilePool
+from controller.compilation.compile_worker import CompiledMinion, CompileRequest, Kept, answer
+from controller.compilation.dependency_index import Footprints
 from highstate.compile import CompileOptions, compile_minion
 from highstate.desired import desired_of
+from highstate.files import MemoryFiles
+from highstate.types import Minion
 
 STATES = {
     "top.sls": "base:\n  'web*':\n    - web\n  'db*':\n    - db\n",
@@ -188,5 +188,7 @@ def test_who_stands_on_an_external_pillar_is_concerned_by_every_push(tmp_path):
     language = {"ext_pillar": ({"file_tree": {"root_dir": str(tmp_path)}},)}
     trees = {"files": files(STATES), "pillar": files(PILLAR)}
     dependency_index = Footprints()
-    dependency_index.note(answer(CompileRequest(**trees, minions=tuple(MINIONS.values()), language=language), Kept()), "")
+    dependency_index.note(
+        answer(CompileRequest(**trees, minions=tuple(MINIONS.values()), language=language), Kept()), ""
+    )
     assert dependency_index.affected(trees["files"], trees["pillar"], MINIONS, "") == set(MINIONS)

@@ -1,8 +1,9 @@
 """What a compile asks of the world, asked across the wall: the process that renders has no keys, programs or network.
 
-`compile_worker` makes ports of an `Capabilities` (`ports_over`); each use of one becomes a `PortCall` to the controller, whose
-`compiler` has `RpcServer` answer it. The worker is not trusted: it names a minion of its request and an entry of the
-configuration by number, never a command or an address. Arguments with passwords stay with the controller (`sealed`).
+`compile_worker` makes ports of an `Capabilities` (`ports_over`); each use of one becomes a `PortCall` to the
+controller, whose `compiler` has `RpcServer` answer it. The worker is not trusted: it names a minion of its request and
+an entry of the configuration by number, never a command or an address. Arguments with passwords stay with the
+controller (`sealed`).
 """
 
 from __future__ import annotations
@@ -15,8 +16,17 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from controller.build.recorded_facts import Heard
-from highstate.ports import Decrypt, DecryptFailed, PillarSource, CompilePorts, SecretFailed, Secrets, SourceFailed, TopSource
+from controller.compilation.recorded_facts import Heard
+from highstate.ports import (
+    CompilePorts,
+    Decrypt,
+    DecryptFailed,
+    PillarSource,
+    SecretFailed,
+    Secrets,
+    SourceFailed,
+    TopSource,
+)
 from highstate.types import Minion, Value
 from wire.messages import FactAnswer, FactQuery
 
@@ -164,7 +174,11 @@ class RpcServer:
     """
 
     def __init__(
-        self, ports: CompilePorts, language: Mapping[str, Any], minions: Sequence[Minion], know: FleetQuery | None = None
+        self,
+        ports: CompilePorts,
+        language: Mapping[str, Any],
+        minions: Sequence[Minion],
+        know: FleetQuery | None = None,
     ) -> None:
         self._ports = ports
         self._know = know

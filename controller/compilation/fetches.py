@@ -1,7 +1,8 @@
 """At most one fetch of a remote at a time, and none that waits for another remote.
 
-Called by `controller.build.source_reconciler` for each notice. Whoever asks while a remote is being fetched gets the fetch after it,
-which sees what was pushed meanwhile; everyone who asks until that one begins shares it. Decides nothing about when.
+Called by `controller.compilation.source_reconciler` for each notice. Whoever asks while a remote is being fetched gets
+the fetch after it, which sees what was pushed meanwhile; everyone who asks until that one begins shares it. Decides
+nothing about when.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeAlias
 
-from gitfs.mirror.mirror import Fetched
 from gitfs.errors import FetchFailed
+from gitfs.mirror.mirror import Fetched
 from gitfs.source import Source
 
 PATIENCE = 5.0

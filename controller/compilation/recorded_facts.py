@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from extmods.fact_answers import may_ask
 from highstate.functions.live import OF_THE_FLEET
 from highstate.ports import Fact, question
 from highstate.types import Value
-from extmods.fact_answers import may_ask
 from wire.messages import FactAnswer, FactQuery
 
 MOST_ASKED = 8192

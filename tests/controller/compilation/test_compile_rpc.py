@@ -13,18 +13,18 @@ import gnupg
 import msgspec
 import pytest
 
-from controller.build.compile_ports import ports_of
-from controller.build.sandbox_policy import sandbox_policy_of
-from controller.build.compile_worker import CompileRequest
-from controller.build.compile_pool import CompilePool
-from controller.build.sandbox import SandboxPolicy
-from controller.build.compile_rpc import RpcServer, PortCall, ports_over
+from controller.compilation.compile_pool import CompilePool
+from controller.compilation.compile_ports import ports_of
+from controller.compilation.compile_rpc import PortCall, RpcServer, ports_over
+from controller.compilation.compile_worker import CompileRequest
+from controller.compilation.sandbox import SandboxPolicy
+from controller.compilation.sandbox_policy import sandbox_policy_of
 from controller.config.settings import ControllerSettings
 from gitfs.tree.directory import scan
 from gitfs.tree.snapshot import Snapshot
 from highstate.files import MemoryFiles
+from highstate.ports import CompilePorts, DecryptFailed, SecretFailed, SourceFailed
 from highstate.types import Minion
-from highstate.ports import DecryptFailed, CompilePorts, SecretFailed, SourceFailed
 
 WEB = Minion(id="web1", grains={"id": "web1"})
 PASSWORD = "correct horse"
@@ -163,7 +163,7 @@ def socket_that_listens():
 @pytest.fixture
 def walled():
     """Skips where the kernel has no walls."""
-    code = "from controller.build.sandbox import *; confine(Walls())"
+    code = "from controller.compilation.sandbox import *; confine(Walls())"
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"no Landlock here: {done.stderr.splitlines()[-1]}")
@@ -191,7 +191,9 @@ async def test_it_is_said_how_more_is_granted(walled, tmp_path):
 
 async def test_what_is_granted_is_let_through(walled, tmp_path):
     grants = ("network", "programs", str(tmp_path))
-    found = await _looked(tmp_path, sandbox_policy_of(ControllerSettings(cachedir=tmp_path / "cache", compile_grants=grants)))
+    found = await _looked(
+        tmp_path, sandbox_policy_of(ControllerSettings(cachedir=tmp_path / "cache", compile_grants=grants))
+    )
     assert found["key"] == "'secret key'"
     assert "CompletedProcess" in found["program"]
     assert "socket" in found["net"]
