@@ -117,7 +117,7 @@ class FactQueries:
         # The minion gives up first; the rest is for the way.
         timer = asyncio.get_running_loop().call_later(self.patience + 2.0, self._late, request)
         self._open[request] = _Asked(minion, tuple(questions), always, timer)
-        self.metrics.sent("AskFacts")
+        self.metrics.sent("FactRequest")
         message = FactRequest(
             request=request, questions=tuple(questions), allowed=self.askable(), timeout=self.patience
         )

@@ -2,7 +2,7 @@
 
 Part of the agent, which hands in the messages that concern this and calls `tick` at `deadline`. It starts no run.
 
-    offline --Connected--> asking --KeyState accepted--> greeting --Welcome--> online
+    offline --Connected--> asking --KeyState accepted--> greeting --HelloAck--> online
     A key that was accepted once is not asked for again: the greeting goes first, and a refusal leads back to asking.
 """
 
@@ -21,7 +21,7 @@ ASK_AGAIN = (1.0, 2.0, 4.0, 8.0, 15.0)
 """Seconds between key requests; the last goes on."""
 
 GREET_AGAIN = 10.0
-"""Seconds without a Welcome."""
+"""Seconds without a HelloAck."""
 
 
 class SessionState(enum.Enum):

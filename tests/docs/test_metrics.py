@@ -34,7 +34,7 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     metrics.left_out("states", 1)
     metrics.weighed("states", 1)
     metrics.sent("Run")
-    metrics.received("Alive")
+    metrics.received("KeepAlive")
     metrics.refused("malformed")
     metrics.run_ended("apply", "changed", 0.1)
     metrics.push_applied(0.1)

@@ -85,7 +85,7 @@ def test_a_minion_that_lies_about_its_id(rig):
     rig.saltern("key", "accept", "liar", "--yes")
     connection.send(Hello(id="db1", grains={"roles": ["db"]}))
     seen = until(connection, Refused)
-    assert not any(type(each).__name__ in ("Welcome", "Desire", "Run") for each in seen)
+    assert not any(type(each).__name__ in ("HelloAck", "DesiredUpdate", "Run") for each in seen)
     connection.close()
     rig.wait("it to be counted", lambda: refusals(rig).get("id-mismatch", 0) >= 1)
     assert rig.status()["db1"]["connected"]

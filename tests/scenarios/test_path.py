@@ -157,7 +157,7 @@ def test_metrics_name_what_matters(make_rig):
     assert value(text, "saltern_compile_seconds_count") >= 3
     assert value(text, "saltern_reconciles_total") >= 3
     assert value(text, 'saltern_applied_revision_age_seconds{minion="web1"}') >= 0
-    assert value(text, 'saltern_bus_messages_total{direction="out",type="Desire"}') == 3
+    assert value(text, 'saltern_bus_messages_total{direction="out",type="DesiredUpdate"}') == 3
     assert value(text, 'saltern_git_fetch_errors_total{remote="states"}') >= 1, "it was empty at first"
 
 

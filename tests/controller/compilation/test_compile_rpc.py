@@ -163,7 +163,7 @@ def socket_that_listens():
 @pytest.fixture
 def walled():
     """Skips where the kernel has no walls."""
-    code = "from controller.compilation.sandbox import *; confine(Walls())"
+    code = "from controller.compilation.sandbox import *; confine(SandboxPolicy())"
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"no Landlock here: {done.stderr.splitlines()[-1]}")
@@ -287,7 +287,7 @@ class TestABroker:
         assert PASSWORD not in said
 
     def test_errors_keep_their_kind(self):
-        ports = ports_over(self.rpc_server().answer, self.rpc_server().offer._replace(decrypt=True, secrets=True))
+        ports = ports_over(self.rpc_server().answer, self.rpc_server().capabilities._replace(decrypt=True, secrets=True))
         with pytest.raises(DecryptFailed):
             ports.decrypt.decrypt("x")
         with pytest.raises(SecretFailed):

@@ -16,7 +16,7 @@ _TRY = """
 import json, os, socket, subprocess, sys, urllib.request
 import msgspec
 from controller.compilation.sandbox import SandboxPolicy, confine
-confine(msgspec.json.decode(sys.argv[1], type=Walls))
+confine(msgspec.json.decode(sys.argv[1], type=SandboxPolicy))
 try:
     {deed}
 except Exception as error:

@@ -147,7 +147,7 @@ def test_who_is_compiled_already_is_not_compiled_again(rig):
 
 def test_a_message_from_before_our_start_is_answered_with_a_welcome(rig):
     say(rig, KeepAlive(held=DIGEST))
-    assert rig.server.kinds() == ["Welcome"]
+    assert rig.server.kinds() == ["HelloAck"]
 
 
 def test_a_result_counts_once_and_is_acknowledged_each_time(rig):
@@ -249,7 +249,7 @@ async def ask(rig, minion="web1"):
     say(rig, Hello(id=minion, grains={}), minion)
     assert rig.facts.ask(minion, [QUESTION])
     rig.recompiled.clear()
-    return next(message for _, message in rig.server.sent if type(message).__name__ == "AskFacts")
+    return next(message for _, message in rig.server.sent if type(message).__name__ == "FactRequest")
 
 
 async def test_an_answer_is_kept_and_has_the_minion_compiled_again(rig):
