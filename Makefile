@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 export PYTHONPATH := tests/rig
 
-.PHONY: fuzz states soak help demo test check lint types contracts e2e bench oracle lock clean
+.PHONY: structure fuzz states soak help demo test check lint types contracts e2e bench oracle lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this
@@ -54,6 +54,9 @@ oracle: $(READY) ## compare the goldens with real Salt, in an environment of its
 
 states: $(READY) ## docs/states.md from a run of every state on this machine; as root
 	@$(BIN)/python -m tools.docs.states_table
+
+structure: $(READY) ## sizes and dependencies of the code, against their limits
+	@$(BIN)/python -m tools.structure
 
 fuzz: $(READY) ## any bytes through the language; SECS=600 TARGET=yaml
 	@$(BIN)/python -m tools.fuzz --seconds $(or $(SECS),60) $(if $(TARGET),--target $(TARGET))

@@ -1,0 +1,182 @@
+"""`make structure`: the sizes and dependencies of the code that the project holds itself to.
+
+    .venv/bin/python -m tools.structure          figures, and what exceeds its limit; exit code 1 when something does
+
+tests/test_structure.py asserts the same limits. Files are read as text; nothing of the project is imported.
+"""
+
+from __future__ import annotations
+
+import ast
+import statistics
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = ("controller", "extmods", "gitfs", "highstate", "minion", "reactors", "wire")
+
+MOST_FILES = 25
+"""Python files in one folder."""
+LONGEST_FUNCTION = 60
+"""Lines."""
+MEDIAN_FUNCTION = 8
+"""Lines."""
+MOST_COMPLEX = 15
+"""Cyclomatic complexity above which a function counts as complex."""
+COMPLEX_FUNCTIONS = 10
+"""Most complex functions in all rooms together."""
+
+_BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.IfExp, ast.match_case, ast.comprehension)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function:
+    """A function or method, with the lines from its `def` to its end."""
+
+    place: str
+    """`path:line name`."""
+    lines: int
+    complexity: int
+
+
+def files(rooms: tuple[str, ...] = ROOMS) -> dict[str, Path]:
+    """Module name -> file, of all rooms."""
+    found = (path for room in rooms for path in sorted((ROOT / room).rglob("*.py")))
+    return {_module(path): path for path in found}
+
+
+def _module(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def crowded_folders() -> dict[str, int]:
+    """Folders with more Python files than there may be, with their number."""
+    counts = Counter(str(path.parent.relative_to(ROOT)) for path in files((*ROOMS, "tools")).values())
+    return {folder: count for folder, count in counts.items() if count > MOST_FILES}
+
+
+def functions() -> Iterator[Function]:
+    """All functions of all rooms; a nested function counts by itself and within the one around it."""
+    for path in files().values():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, _FUNCTIONS):
+                place = f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                yield Function(place=place, lines=lines, complexity=_complexity(node))
+
+
+def _complexity(function: ast.AST) -> int:
+    """McCabe's number: one, and one for each branch; each further operand of `and` or `or` is a branch."""
+    count = 1
+    for node in ast.walk(function):
+        if isinstance(node, _BRANCHES):
+            count += 1
+        elif isinstance(node, ast.BoolOp):
+            count += len(node.values) - 1
+    return count
+
+
+def imports() -> dict[str, set[str]]:
+    """Module -> modules of ours that it imports anywhere, in functions too; not for type checking alone."""
+    modules = files()
+    found: dict[str, set[str]] = defaultdict(set)
+    for module, path in modules.items():
+        for node in _runtime_nodes(ast.parse(path.read_text())):
+            found[module].update(_imported(node, modules))
+        found[module].discard(module)
+    return found
+
+
+def _runtime_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
+            continue
+        yield child
+        yield from _runtime_nodes(child)
+
+
+def _imported(node: ast.AST, modules: Mapping[str, Path]) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names if alias.name in modules)
+    elif isinstance(node, ast.ImportFrom) and node.module in modules:
+        for alias in node.names:
+            name = f"{node.module}.{alias.name}"
+            yield name if name in modules else node.module
+
+
+def cycles() -> list[list[str]]:
+    """Groups of modules that import each other (Tarjan's strongly connected components of more than one)."""
+    graph = imports()
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(module: str) -> None:
+        index[module] = low[module] = len(index)
+        stack.append(module)
+        for other in sorted(graph.get(module, ())):
+            if other not in index:
+                visit(other)
+                low[module] = min(low[module], low[other])
+            elif other in stack:
+                low[module] = min(low[module], index[other])
+        if low[module] == index[module]:
+            group = stack[stack.index(module) :]
+            del stack[-len(group) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    sys.setrecursionlimit(10_000)
+    for module in sorted(files()):
+        if module not in index:
+            visit(module)
+    return found
+
+
+def repeated_names() -> dict[str, list[str]]:
+    """Public classes and type aliases of one name in several modules. What stands for Salt's own names may repeat."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for module, path in files().items():
+        if module.startswith("extmods.salt_compat"):
+            continue
+        for node in ast.parse(path.read_text()).body:
+            name = node.name if isinstance(node, ast.ClassDef) else _alias(node)
+            if name and not name.startswith("_"):
+                found[name].append(module)
+    return {name: modules for name, modules in found.items() if len(modules) > 1}
+
+
+def _alias(node: ast.stmt) -> str:
+    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        return node.target.id if "TypeAlias" in ast.dump(node.annotation) else ""
+    return ""
+
+
+def main() -> int:
+    """Print the figures; the exit code."""
+    all_functions = list(functions())
+    long = [f"{each.place}: {each.lines} lines" for each in all_functions if each.lines > LONGEST_FUNCTION]
+    complicated = [f"{each.place}: {each.complexity}" for each in all_functions if each.complexity > MOST_COMPLEX]
+    median = statistics.median(each.lines for each in all_functions)
+    report = {
+        f"folders with more than {MOST_FILES} files": [f"{k}: {n}" for k, n in sorted(crowded_folders().items())],
+        f"functions of more than {LONGEST_FUNCTION} lines": long,
+        f"functions of complexity above {MOST_COMPLEX} (at most {COMPLEX_FUNCTIONS})": complicated,
+        "import cycles": [" ".join(group) for group in cycles()],
+        "names with several types": [f"{name}: {' '.join(modules)}" for name, modules in repeated_names().items()],
+    }
+    sys.stdout.write(f"{len(all_functions)} functions, median {median:g} lines (at most {MEDIAN_FUNCTION})\n")
+    for title, rows in report.items():
+        sys.stdout.write(f"{title}: {len(rows)}\n" + "".join(f"  {row}\n" for row in rows))
+    exceeded = median > MEDIAN_FUNCTION or len(complicated) > COMPLEX_FUNCTIONS
+    return int(exceeded or any(rows for title, rows in report.items() if "complexity" not in title))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
