@@ -287,7 +287,9 @@ class TestABroker:
         assert PASSWORD not in said
 
     def test_errors_keep_their_kind(self):
-        ports = ports_over(self.rpc_server().answer, self.rpc_server().capabilities._replace(decrypt=True, secrets=True))
+        ports = ports_over(
+            self.rpc_server().answer, self.rpc_server().capabilities._replace(decrypt=True, secrets=True)
+        )
         with pytest.raises(DecryptFailed):
             ports.decrypt.decrypt("x")
         with pytest.raises(SecretFailed):
