@@ -16,7 +16,7 @@ import yaml
 
 from highstate.ports import Decrypt, DecryptFailed, SecretFailed
 from highstate.render.ciphertext import decrypted
-from highstate.render.yaml_loader import load_yaml
+from highstate.render.yaml.loader import load_yaml
 from highstate.traverse import merge, traverse
 
 DRIVERS = ("env", "yaml")

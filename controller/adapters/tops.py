@@ -13,7 +13,7 @@ import yaml
 
 from controller.adapters.external_pillars.command import output_of
 from highstate.ports import SourceFailed
-from highstate.render.yaml_loader import load_yaml
+from highstate.render.yaml.loader import load_yaml
 from highstate.types import Minion, Value
 
 

@@ -107,7 +107,7 @@ def _parsed(text: str, what: str) -> Any:
     import yaml
 
     from highstate.data_limits import unbounded
-    from highstate.render.yaml_loader import load_yaml
+    from highstate.render.yaml.loader import load_yaml
 
     try:
         data = _json_or(load_yaml, text)

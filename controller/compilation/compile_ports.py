@@ -16,7 +16,7 @@ import yaml
 from controller.adapters.external_pillars import CommandSource, FileTree, HttpSource
 from controller.adapters.tops import ExtNodes
 from highstate.ports import CompilePorts, PillarSource, TopSource
-from highstate.render.yaml_loader import load_yaml
+from highstate.render.yaml.loader import load_yaml
 from highstate.types import Value
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Mapping
 
 from highstate.functions import FunctionCall
-from highstate.render.filters_data import sample as drawn
+from highstate.render.filters.data import sample as drawn
 from highstate.types import Value
 
 

@@ -22,7 +22,7 @@ from jinja2.runtime import new_context
 from jinja2.utils import missing
 
 from highstate.memo.tracked import Recorder
-from highstate.render.filters import FILTERS, GLOBALS, TESTS
+from highstate.render.filters.text import FILTERS, GLOBALS, TESTS
 from highstate.render.sandbox import Environment, EnvironmentOptions
 from highstate.render.serial import Printable
 from highstate.render.source_map import Places, Text, collect

@@ -8,7 +8,7 @@ from highstate.memo.tracked import Recorder
 from highstate.render.context import RenderContext
 from highstate.render.lines import LineMap
 from highstate.render.source_map import Text
-from highstate.render.yaml_blocks import Blocks
+from highstate.render.yaml.blocks import Blocks
 from highstate.types import Value
 
 

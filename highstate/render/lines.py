@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import yaml
 
-from highstate.render.yaml_blocks import Blocks, read_blocks
+from highstate.render.yaml.blocks import Blocks, read_blocks
 from highstate.types import Value
 
 

@@ -23,9 +23,9 @@ from highstate.render.problems import excerpt
 from highstate.render.python_sls import PythonFailed, run_python
 from highstate.render.source_map import Text
 from highstate.render.steps import RENDERERS, PipelineStep, steps_named, without_shebang
-from highstate.render.yaml_blocks import Blocks
-from highstate.render.yaml_loader import load_shared, load_yaml
-from highstate.render.yamlex import load_yamlex
+from highstate.render.yaml.blocks import Blocks
+from highstate.render.yaml.loader import load_shared, load_yaml
+from highstate.render.yaml.yamlex import load_yamlex
 from highstate.types import Pos, Problem, Stage, Value
 
 Variables = Mapping[str, Value]

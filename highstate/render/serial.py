@@ -14,7 +14,7 @@ from jinja2.exceptions import TemplateRuntimeError
 from markupsafe import Markup
 
 from highstate.memo.tracked import TrackedMapping
-from highstate.render.yaml_loader import load_yaml
+from highstate.render.yaml.loader import load_yaml
 from highstate.types import Value
 
 _PRINTED_AS_THEY_ARE = frozenset((str, int, float, bool, type(None), Markup))

@@ -35,7 +35,7 @@ from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
 from highstate.gc_policy import collect_new, collect_seldom
 from highstate.memo.memo import Memo
-from highstate.render import yaml_blocks
+from highstate.render.yaml import blocks
 from highstate.traverse import traverse
 from highstate.types import Minion
 from tools.bench import gentree
@@ -223,7 +223,7 @@ def _compile(files: MemoryFiles, pillar: MemoryFiles, minion: Minion, memo: Memo
 
 def _cold(files: MemoryFiles, pillar: MemoryFiles, number: int) -> None:
     """With nothing in any memo but the code of templates, which is made once for each blob."""
-    yaml_blocks.forget()
+    blocks.forget()
     _compile(files, pillar, _minion(number), Memo())
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from highstate.memo.memo import Memo
-from highstate.render.yaml_loader import load_yaml
+from highstate.render.yaml.loader import load_yaml
 from tools.oracle.client import Answer, Job, Salt, difference, ours, read_tree
 
 GRAINS = Path(__file__).resolve().parents[2] / "tests" / "oracle" / "grains"

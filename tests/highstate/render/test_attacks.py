@@ -29,8 +29,8 @@ REFUSED = r"""
 {{ salt | attr('_catalog') }}
 {{ salt | attr('__class__') }}
 {{ (salt | attr('_Functions__x')) }}
-{{ pillar._View__recorder }}
-{{ pillar | attr('_View__recorder') }}
+{{ pillar._TrackedMapping__recorder }}
+{{ pillar | attr('_TrackedMapping__recorder') }}
 {{ grains | attr('__class__') }}
 {{ '' | attr('__class__') }}
 {{ [''] | unique(attribute='__class__') | list }}
@@ -103,7 +103,7 @@ REFUSED = r"""
 {{ x.__init__ is defined }}{{ namespace().__init__.__globals__['os'] }}
 {{ 'a'.encode().__class__ }}
 {{ (lambda: 1) }}
-{% do pillar.update({'a': 1}) %}{{ pillar._View__data }}
+{% do pillar.update({'a': 1}) %}{{ pillar._TrackedMapping__data }}
 {{ grains.items.__self__ }}
 {{ grains.items.__func__.__globals__ }}
 {{ sls.join.__self__.__class__ }}

@@ -259,7 +259,7 @@ def test_a_file_template_names_all_files_it_stands_on():
         ("{{ salt.__init__.__globals__ }}", "no function|has no attribute|unsafe"),
         ("{{ salt['pillar.get'].__closure__ }}", "unsafe"),
         ("{{ pillar.__class__.__mro__ }}", "unsafe"),
-        ("{{ pillar._View__recorder }}", "unsafe"),
+        ("{{ pillar._TrackedMapping__recorder }}", "unsafe"),
         ("{{ 'x' | method_call('__class__') }}", "refused by the sandbox"),
         ("{{ '{0.__class__}'.format(1) }}", "unsafe|refused"),
         ("{{ [] | random }}", "nothing to choose from"),

@@ -18,7 +18,7 @@ import yaml
 from yaml._yaml import CParser
 from yaml.resolver import Resolver
 
-from highstate.render.yaml_plain import read_plain
+from highstate.render.yaml.plain import read_plain
 from highstate.types import Value
 
 BlockLines: TypeAlias = "dict[str, Line] | list[Line] | None"

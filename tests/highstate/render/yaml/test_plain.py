@@ -7,9 +7,9 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from highstate.render.yaml_blocks import _word
-from highstate.render.yaml_loader import SaltLoader, _load_whole
-from highstate.render.yaml_plain import read_plain
+from highstate.render.yaml.blocks import _word
+from highstate.render.yaml.loader import SaltLoader, _load_whole
+from highstate.render.yaml.plain import read_plain
 
 SCALARS = (
     *("text", "two words", "a  b", "/srv/x", "http://x:80/y", "0644", "'0644'", "10", "-1", "+1", "1.5", ".5", "1e3"),

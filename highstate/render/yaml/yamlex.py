@@ -17,7 +17,7 @@ import yaml
 from yaml.constructor import ConstructorError
 
 from highstate.aggregation import JoinableList, JoinableMap, joined
-from highstate.render.yaml_loader import SaltLoader, load_yaml
+from highstate.render.yaml.loader import SaltLoader, load_yaml
 from highstate.types import Value
 
 _AGGREGATE = "!aggregate"

@@ -17,7 +17,7 @@ import yaml
 from yaml.constructor import ConstructorError
 
 from highstate.memo.tracked import fresh
-from highstate.render.yaml_blocks import Blocks, read_blocks
+from highstate.render.yaml.blocks import Blocks, read_blocks
 from highstate.types import Value
 
 MAX_NODES = 2_000_000

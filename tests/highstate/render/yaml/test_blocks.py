@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from highstate.render.lines import _compose
-from highstate.render.yaml_blocks import read_blocks
-from highstate.render.yaml_loader import SaltLoader, _load_whole, load_shared, load_yaml
+from highstate.render.yaml.blocks import read_blocks
+from highstate.render.yaml.loader import SaltLoader, _load_whole, load_shared, load_yaml
 
 PIECES = [
     *("a:", "b: 1", "a: 0644", "c: yes", "1: x", "True: y", "'q': [1, 2]", '"d": {e: f}', "e: 2020-01-01", "f: 1.5"),

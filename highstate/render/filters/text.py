@@ -2,8 +2,8 @@
 
 Those that draw random numbers, ask a clock, a network or the machine's disk are there by name and raise: a
 compile must give the same result each time (`random_shuffle` and `random_sample` work with a seed, as there
-the outcome is fixed, and `random` draws by the minion's id). The filters for data are in `filters_data`,
-for networks in `filters_net`, for XML in `filters_xml`, for YAML and JSON in `serial`.
+the outcome is fixed, and `random` draws by the minion's id). The filters for data are in `data`,
+for networks in `network`, for XML in `xml`, for YAML and JSON in `serial`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from jinja2.exceptions import TemplateRuntimeError
 
 from highstate import bounded_regex
 from highstate.memo.tracked import TrackedMapping, plain
-from highstate.render.filters_data import DATA_FILTERS
-from highstate.render.filters_net import NETWORK_FILTERS
-from highstate.render.filters_xml import xml
+from highstate.render.filters.data import DATA_FILTERS
+from highstate.render.filters.network import NETWORK_FILTERS
+from highstate.render.filters.xml import xml
 from highstate.render.serial import SERIAL_FILTERS
 from highstate.traverse import traverse
 from highstate.types import Value

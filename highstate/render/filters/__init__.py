@@ -1,0 +1,1 @@
+"""Salt's Jinja filters, tests and globals."""

@@ -1,0 +1,1 @@
+"""YAML as Salt reads it, and the renderers made of it."""
