@@ -17,7 +17,7 @@ from highstate.ports import CompilePorts, Fact, Facts, SourceFailed
 from highstate.types import Files, Minion, Value
 
 if TYPE_CHECKING:
-    from extmods.plugins import Plugins
+    from extmods.plugins import ModuleHost, Plugins
 
 _KINDS = ("modules", "pillar", "renderers", "runners", "tops", "utils")
 """Folders `_KIND` of a tree; `modules` and `utils` serve the others."""
@@ -76,6 +76,8 @@ class CompileModules:
     minion: Minion
     opts: Mapping[str, Any]
     """What `__opts__` holds: the options of the compile, with those that say what may be run."""
+    host: ModuleHost | None = None
+    """What the modules may call; None: what a compile may (`compile_functions`)."""
     _plugins: dict[str, Plugins] = field(default_factory=dict)
 
     def over(self, ports: CompilePorts) -> CompilePorts:
@@ -98,13 +100,11 @@ class CompileModules:
 
     def source(self, kind: Literal["pillar", "tops"], name: str) -> Any:
         """A source of the tree; KeyError when there is none."""
-        from extmods.plugins import PluginPillar, PluginTops
-
         if name not in self.names(kind):
             raise KeyError(name)
         if not self._allowed:
             return _SwitchedOff(kind, name)
-        return (PluginPillar if kind == "pillar" else PluginTops)(self._of("base"), name)
+        return self._of("base").source(kind, name)
 
     def has(self, name: str, saltenv: str) -> bool:
         """See `Renderers`."""
@@ -115,7 +115,6 @@ class CompileModules:
         self, name: str, saltenv: str, data: Value, dunders: Mapping[str, Value], arguments: Mapping[str, Value]
     ) -> Value:
         """See `Renderers`."""
-        from extmods.plugins import plain
 
         def call(function: Any) -> Any:
             named = {key: value for key, value in arguments.items() if key != "sls"}
@@ -123,12 +122,10 @@ class CompileModules:
             return made.read() if hasattr(made, "read") else made
 
         pillar = dunders["__pillar__"]
-        return plain(self._of(saltenv).call("renderers", f"{name}.render", self.minion, pillar, call, dunders))
+        return self._of(saltenv).call("renderers", f"{name}.render", self.minion, pillar, call, dunders)
 
     def run(self, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Fact | None:
         """What a runner of the tree gives to `saltutil.runner`; None where there is no such runner."""
-        from extmods.plugins import plain
-
         try:
             name, given, named = runner_call(args, kwargs)
             if name.partition(".")[0] not in self.tree.modules("base").index().get("runners", ()):
@@ -136,7 +133,7 @@ class CompileModules:
             if not self._allowed:
                 raise SourceFailed(_switched_off("runners", name.partition(".")[0]))
             value = self._of("base").call("runners", name, self.minion, {}, lambda runner: runner(*given, **named))
-            return Fact(value=plain(value))
+            return Fact(value=value)
         except SourceFailed as failed:
             return Fact(error=f"cannot be answered: {failed}")
 
@@ -145,10 +142,14 @@ class CompileModules:
         return bool(self.opts.get("allow_py_renderer", True))
 
     def _of(self, saltenv: str) -> Plugins:
+        from extmods.compile_functions import CompileHost  # with what loads modules 2 MiB, 18 ms: most trees have none
         from extmods.plugins import Plugins
 
         if saltenv not in self._plugins:
-            self._plugins[saltenv] = Plugins(store=self.tree.modules(saltenv), opts=self.opts, minion=self.minion)
+            host = self.host or CompileHost(self.tree.files)
+            self._plugins[saltenv] = Plugins(
+                store=self.tree.modules(saltenv), host=host, opts=self.opts, minion=self.minion
+            )
         return self._plugins[saltenv]
 
 

@@ -1,42 +1,55 @@
-"""Salt's dunders for user modules, made of a `Context`.
+"""Salt's dunders, as they stand in the namespace of a module.
 
-Called through `Context.user_modules`. `__salt__`, `__utils__` and `__states__` find their functions when they are asked
-for, so that modules may name each other.
+Called by whoever loads modules for a minion (`minion.execution.tree_modules`, `extmods.plugins`). `__salt__`,
+`__utils__` and `__states__` look a function up when it is asked for, so that modules may name each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
-if TYPE_CHECKING:
-    from minion.execution.context import Context
+from extmods.loader import UserModules
+from extmods.ports import NO_FUNCTIONS, Functions, StateFunctions
 
 
-def dunders_of(context: Context) -> dict[str, Any]:
-    """A namespace's dunders; `__opts__` is a copy for each module."""
-    from minion.execution.loader import Modules
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleScope:
+    """The minion that modules are loaded for, and what they may call."""
 
+    minion_id: str
+    opts: Mapping[str, Any]
+    grains: Mapping[str, Any]
+    pillar: Mapping[str, Any]
+    functions: Functions
+    """`__salt__`: built-in execution functions and those of the tree."""
+    states: StateFunctions = NO_FUNCTIONS
+    cachedir: str = ""
+
+
+def dunders_of(modules: UserModules, scope: ModuleScope) -> dict[str, Any]:
+    """The dunders of a namespace; `__opts__` is a copy for each module."""
     return {
-        "__salt__": Modules(context).as_functions(language=True),
-        "__utils__": _Utilities(context),
-        "__states__": _States(context),
-        "__grains__": context.grains,
-        "__pillar__": context.pillar,
+        "__salt__": scope.functions,
+        "__utils__": _Utilities(modules),
+        "__states__": _States(modules, scope.states),
+        "__grains__": scope.grains,
+        "__pillar__": scope.pillar,
         "__opts__": {
-            **context.opts,
-            "id": context.minion_id,
-            "cachedir": context.cachedir,
-            "grains": context.grains,
-            "pillar": context.pillar,
-            "test": context.opts.get("test", False),
+            **scope.opts,
+            "id": scope.minion_id,
+            "cachedir": scope.cachedir,
+            "grains": scope.grains,
+            "pillar": scope.pillar,
+            "test": scope.opts.get("test", False),
         },
         "__env__": "base",
         "__sdb__": {},
         "__proxy__": {},
         "__serializers__": {},
         "__low__": {},
-        "__instance_id__": context.minion_id,
+        "__instance_id__": scope.minion_id,
         "__running__": {},
         "__lowstate__": [],
     }
@@ -45,50 +58,37 @@ def dunders_of(context: Context) -> dict[str, Any]:
 class _Utilities(Mapping[str, Callable[..., Any]]):
     """Functions of `_utils` by full name."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, modules: UserModules) -> None:
+        self._modules = modules
 
     def __getitem__(self, fun: str) -> Callable[..., Any]:
         module, _, name = fun.partition(".")
-        found = self._context.user_modules.loaded("utils").get(module)
+        found = self._modules.loaded("utils").get(module)
         if found is None or name not in found.functions:
             raise KeyError(fun)
         return found.functions[name].call
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._context.user_modules.names("utils"))
+        return iter(self._modules.names("utils"))
 
     def __len__(self) -> int:
-        return len(self._context.user_modules.names("utils"))
+        return len(self._modules.names("utils"))
 
 
 class _States(Mapping[str, Callable[..., Any]]):
     """State functions by full name, built-in ones too; a call gives Salt's dictionary."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, modules: UserModules, states: StateFunctions) -> None:
+        self._modules = modules
+        self._states = states
 
     def __getitem__(self, fun: str) -> Callable[..., Any]:
         if fun not in list(self):
             raise KeyError(fun)
-        return lambda name, **arguments: self._call(fun, str(name), arguments)
+        return lambda name, **arguments: self._states.call(fun, str(name), arguments)
 
     def __iter__(self) -> Iterator[str]:
-        from minion.engine.registry import names
-
-        return iter(sorted({*names(), *self._context.user_modules.names("states")}))
+        return iter(sorted({*self._states.names(), *self._modules.names("states")}))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
-
-    def _call(self, fun: str, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        from highstate.run import run
-        from highstate.types import Chunk
-        from minion.modules.state.runs import engine_of
-
-        state, _, function = fun.partition(".")
-        test = bool(arguments.get("test", self._context.testing))
-        given = {key: value for key, value in arguments.items() if key != "test"}
-        chunk = Chunk(state=state, fun=function, id=name, name=name, sls="", arguments=given)
-        engine = engine_of(self._context, self._context.machine, test=test)
-        return run({"": chunk}, engine, test=test, clock=lambda: 0.0)[""].as_salt(chunk)

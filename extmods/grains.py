@@ -11,21 +11,28 @@ from collections.abc import Mapping
 from typing import Any
 
 from extmods.loader import UserModules
-from extmods.store import ModuleStore
+from extmods.ports import NO_FUNCTIONS, ImportableFunctions, ModuleSources
 
 log = logging.getLogger(__name__)
 
 
 def user_grains(
-    store: ModuleStore, minion_id: str, grains: Mapping[str, Any], opts: Mapping[str, Any]
+    store: ModuleSources,
+    minion_id: str,
+    grains: Mapping[str, Any],
+    opts: Mapping[str, Any],
+    imports: ImportableFunctions = NO_FUNCTIONS,
 ) -> dict[str, Any]:
-    """What the public functions of all `_grains` modules return; later modules, by name, win."""
+    """What the public functions of all `_grains` modules return; later modules, by name, win.
+
+    `imports`: what `import salt.modules.*` gives them.
+    """
     if not store.index().get("grains"):
         return {}
     own = {**opts, "id": minion_id, "grains": dict(grains)}
     dunders = {"__opts__": own, "__grains__": dict(grains), "__pillar__": {}, "__salt__": {}, "__utils__": {}}
     found: dict[str, Any] = {}
-    for loaded in UserModules(store=store, dunders=lambda: dunders).loaded("grains").values():
+    for loaded in UserModules(store=store, dunders=lambda: dunders, imports=imports).loaded("grains").values():
         for name, function in loaded.functions.items():
             try:
                 takes = "grains" in inspect.signature(function.call).parameters

@@ -19,8 +19,8 @@ from functools import cached_property
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from extmods.ports import NO_FUNCTIONS, ImportableFunctions, ModuleSources
 from extmods.salt_compat.finder import install_finder
-from extmods.store import ModuleStore
 
 log = logging.getLogger(__name__)
 
@@ -52,8 +52,10 @@ class Loaded:
 class UserModules:
     """All user modules of this minion; a kind is loaded when it is first asked for."""
 
-    store: ModuleStore
+    store: ModuleSources
     dunders: Dunders
+    imports: ImportableFunctions = NO_FUNCTIONS
+    """What `import salt.modules.*` gives to the modules."""
     failures: dict[str, str] = field(default_factory=dict)
     """`kind.name` -> why it cannot be used."""
     told: bool = False
@@ -78,7 +80,7 @@ class UserModules:
             return {}
         with self.lock:
             if kind not in self._kinds:
-                install_finder()
+                install_finder(self.imports)
                 self._kinds[kind] = {}
                 for file, oid in sorted(self.store.index().get(kind, {}).items()):
                     one = self._load(kind, file, oid)

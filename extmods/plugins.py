@@ -11,26 +11,29 @@ import inspect
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
-from extmods.dunders import dunders_of
+from extmods.dunders import ModuleScope, dunders_of
 from extmods.loader import UserModules, place_of
+from extmods.plain_data import plain
+from extmods.ports import ImportableFunctions, ModuleSources
 from highstate.ports import SourceFailed
 from highstate.types import Minion, Value
-from minion.execution.context import Context
 
-_MOST_DEPTH = 100
 _NOBODY = Minion(id="", grains={})
 
 
-class ModuleSources(Protocol):
-    """Where modules come from, by content (`store.Store` is one too)."""
+class ModuleHost(Protocol):
+    """The process that calls the modules: what they may call in turn."""
 
-    def index(self) -> Mapping[str, Mapping[str, str]]:
-        """Kind -> module -> content id."""
+    @property
+    def imports(self) -> ImportableFunctions:
+        """What `import salt.modules.*` gives."""
 
-    def source(self, oid: str) -> bytes:
-        """A content."""
+    def scope(
+        self, modules: UserModules, minion: Minion, opts: Mapping[str, Any], pillar: Mapping[str, Value]
+    ) -> ModuleScope:
+        """The minion at hand as the dunders show it; functions of `modules` stand before built-in ones."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,6 +41,7 @@ class Plugins:
     """The modules of a store. One is called at a time: the minion at hand stands in their namespaces."""
 
     store: ModuleSources
+    host: ModuleHost
     opts: Mapping[str, Any] = field(default_factory=dict)
     """What `__opts__` holds besides the minion's id, grains and pillar."""
     minion: Minion = _NOBODY
@@ -63,7 +67,7 @@ class Plugins:
         arguments: Callable[[Any], Any],
         dunders: Mapping[str, Any] | None = None,
     ) -> Value:
-        """What `module.function` gives. `arguments` calls it. SourceFailed for whatever goes wrong.
+        """What `module.function` gives, as plain data. `arguments` calls it. SourceFailed for whatever goes wrong.
 
         `dunders` are laid over those that are made of the minion.
         """
@@ -78,17 +82,21 @@ class Plugins:
                 raise SourceFailed(f"the module {name} has no function {function}")
             modules.bind({**self._dunders(modules, minion, pillar), **(dunders or {})})
             try:
-                return arguments(found.call)
+                return plain(arguments(found.call))
             except SourceFailed:
                 raise
             except (Exception, SystemExit) as error:  # code that is not ours may raise anything
                 place = place_of(error, f"_{kind}/")
                 raise SourceFailed(f"{type(error).__name__}: {error}{place}") from error
 
+    def source(self, kind: Literal["pillar", "tops"], name: str) -> PluginPillar | PluginTops:
+        """A module as a source of pillar or tops."""
+        return PluginPillar(self, name) if kind == "pillar" else PluginTops(self, name)
+
     def _current(self) -> UserModules:
         """The modules, loaded anew when a file has changed."""
         if self._modules is None:
-            self._modules = UserModules(store=self.store, dunders=dict, told=True)  # type: ignore[arg-type]
+            self._modules = UserModules(store=self.store, dunders=dict, imports=self.host.imports, told=True)
             self._modules.bind(self._dunders(self._modules, self.minion, {}))
         index = {kind: dict(names) for kind, names in self.store.index().items()}
         if index != self._index:
@@ -97,11 +105,7 @@ class Plugins:
         return self._modules
 
     def _dunders(self, modules: UserModules, minion: Minion, pillar: Mapping[str, Value]) -> dict[str, Any]:
-        context = Context(
-            minion_id=minion.id, opts=self.opts, make_grains=lambda: minion.grains, make_pillar=lambda: pillar
-        )
-        context.__dict__["user_modules"] = modules
-        return dunders_of(context)
+        return dunders_of(modules, self.host.scope(modules, minion, self.opts, pillar))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +126,7 @@ class PluginPillar:
             given = arguments if isinstance(arguments, list) else [arguments]
             return function(minion.id, dict(pillar), *given, **extra)
 
-        found = plain(self.plugins.call("pillar", f"{self.name}.ext_pillar", minion, pillar, call))
+        found = self.plugins.call("pillar", f"{self.name}.ext_pillar", minion, pillar, call)
         if not found:
             return {}
         if not isinstance(found, Mapping):
@@ -145,7 +149,7 @@ class PluginTops:
             function.__globals__["__opts__"]["master_tops"] = {self.name: arguments}
             return function(opts=opts, grains=dict(minion.grains))
 
-        found = plain(self.plugins.call("tops", f"{self.name}.top", minion, {}, call))
+        found = self.plugins.call("tops", f"{self.name}.top", minion, {}, call)
         if not isinstance(found or {}, Mapping):
             raise SourceFailed(f"it gave a {type(found).__name__}, not a mapping")
         return {str(saltenv): names for saltenv, names in (found or {}).items()}
@@ -173,21 +177,3 @@ class WithPlugins(Mapping[str, _Source]):
 
     def __len__(self) -> int:
         return len(list(iter(self)))
-
-
-def plain(value: Any, depth: int = _MOST_DEPTH) -> Value:
-    """A value as YAML and msgpack know it; SourceFailed for what is none."""
-    if value is None or type(value) in (str, bool, int, float):
-        return value
-    if depth == 0:
-        raise SourceFailed(f"it gave data nested more than {_MOST_DEPTH} deep")
-    if isinstance(value, Mapping):
-        return {plain(key, depth - 1): plain(one, depth - 1) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one, depth - 1) for one in value]
-    if isinstance(value, set | frozenset):
-        return sorted((plain(one, depth - 1) for one in value), key=repr)
-    for kind in (str, int, float):
-        if isinstance(value, kind):  # a subclass, of an enumeration for example
-            return kind(value)
-    raise SourceFailed(f"it gave a {type(value).__name__}, which is no plain data")

@@ -13,11 +13,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from highstate.types import Files
+from extmods import folders
+from extmods.ports import FileWriter
+from highstate.types import Files
 
 KINDS = ("beacons", "grains", "modules", "returners", "states", "utils")
 """Those that a minion loads; folder `_KIND` of a tree."""
@@ -30,8 +33,9 @@ _FILE = re.compile(r"(\w[\w-]*)(?:\.py|/__init__\.py)", re.ASCII)
 class ModuleStore:
     """The modules that were synced last."""
 
-    def __init__(self, cachedir: str, opts: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, cachedir: str, opts: Mapping[str, Any] | None = None, *, write: FileWriter) -> None:
         """`cachedir`: empty for none. `opts`: the configuration, for the folders of the machine."""
+        self._write_file = write
         self._opts = opts or {}
         self._whole: Index | None = None
         self._folder = Path(cachedir) / "usermodules" if cachedir else None
@@ -55,8 +59,6 @@ class ModuleStore:
         return self._index
 
     def _with_folders(self, kept: Index) -> Index:
-        from extmods import folders
-
         if not folders.configured(self._opts):
             return kept
         return {
@@ -70,9 +72,6 @@ class ModuleStore:
 
     def _held(self, modules: Mapping[str, Path]) -> dict[str, str]:
         """Their contents in memory; one that may not be read is none."""
-        from contextlib import suppress
-        from hashlib import blake2b
-
         held: dict[str, str] = {}
         for name, path in modules.items():
             with suppress(OSError):
@@ -105,7 +104,7 @@ class ModuleStore:
         changed = {kind: _differing(kind, old.get(kind, {}), new.get(kind, {})) for kind in kinds}
         if new != old:
             self._index, self._whole = new, None
-            self._write(new)
+            self._write_index(new)
         return changed
 
     def _synced(self, files: Files, kind: str, saltenv: str, chosen: Callable[[str, str], bool]) -> dict[str, str]:
@@ -125,9 +124,7 @@ class ModuleStore:
     def _keep(self, oid: str, data: bytes) -> None:
         self._memory[oid] = data
         if self._folder is not None and self._prepared(self._folder):
-            from minion.spool.journal import write_durably
-
-            write_durably(self._folder / f"{oid}.py", data)
+            self._write_file(self._folder / f"{oid}.py", data)
 
     def _prepared(self, folder: Path) -> bool:
         """Whether the folder can be written; from then on memory holds what cannot be kept."""
@@ -147,12 +144,10 @@ class ModuleStore:
             return {}
         return read if isinstance(read, dict) else {}
 
-    def _write(self, index: Index) -> None:
+    def _write_index(self, index: Index) -> None:
         if self._folder is None or not self._prepared(self._folder):
             return
-        from minion.spool.journal import write_durably
-
-        write_durably(self._folder / "index.json", json.dumps(index).encode())
+        self._write_file(self._folder / "index.json", json.dumps(index).encode())
         kept = {oid for modules in index.values() for oid in modules.values()}
         for path in self._folder.glob("*.py"):
             if path.stem not in kept:

@@ -13,13 +13,14 @@ from typing import Any
 
 from extmods.plugins import PluginPillar, Plugins, PluginTops, WithPlugins
 from highstate.ports import PillarSource, TopSource
+from minion.execution.module_host import MinionHost
 
 KINDS = ("modules", "pillar", "runners", "tops", "utils")
 """Folders that are looked into: `KIND` or `_KIND`."""
 
 
 class FolderStore:
-    """Modules of some folders by content (`loading.Sources`); a folder named first wins."""
+    """Modules of some folders by content (`extmods.ports.ModuleSources`); a folder named first wins."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = folders
@@ -52,6 +53,11 @@ class FolderStore:
                     if name.isidentifier() and name != "__init__":
                         status = path.stat()
                         yield kind, name, path, (status.st_ino, status.st_mtime_ns, status.st_size)
+
+
+def admin_plugins(folders: Sequence[Path], opts: Mapping[str, Any]) -> Plugins:
+    """The modules of these folders; they may call all execution functions. `opts`: what `__opts__` holds."""
+    return Plugins(store=FolderStore(folders), host=MinionHost(), opts=opts)
 
 
 def with_pillars(built_in: Mapping[str, PillarSource], plugins: Plugins) -> Mapping[str, PillarSource]:

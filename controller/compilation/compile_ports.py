@@ -56,10 +56,9 @@ def _made(options: str) -> tuple[CompilePorts, Plugins | None]:
     folders = [Path(folder) for folder in (given.get("extension_modules"), *(given.get("module_dirs") or ())) if folder]
     if not folders:
         return CompilePorts(decrypt=keyring, secrets=vault, pillar_sources=sources, top_sources=tops), None
-    from controller.adapters.admin_modules import FolderStore, with_pillars, with_tops
-    from extmods.plugins import Plugins
+    from controller.adapters.admin_modules import admin_plugins, with_pillars, with_tops
 
-    plugins = Plugins(store=FolderStore(folders), opts=given.get("configuration") or given)
+    plugins = admin_plugins(folders, given.get("configuration") or given)
     with_plugins = CompilePorts(
         decrypt=keyring,
         secrets=vault,

@@ -18,6 +18,7 @@ from controller.compilation.recorded_facts import Heard
 from controller.sessions.sessions import Sessions
 from controller.store import Store
 from extmods.compile_modules import runner_call
+from extmods.plain_data import plain
 from highstate.ports import SecretFailed, SourceFailed, question
 from highstate.targeting.match import match_minion, parse_target
 from highstate.types import Minion
@@ -83,7 +84,7 @@ class Runners:
     def _secret(self, asked: FactQuery) -> Heard:
         """`sdb.get`; who changes it is not known, so that it is looked up at each compile."""
         (uri, *_), _ = json.loads(asked.asked)
-        return Heard(answer=FactAnswer(value=_plain(self.profiles.get(str(uri)))), mark="")
+        return Heard(answer=FactAnswer(value=plain(self.profiles.get(str(uri)))), mark="")
 
     def _grains(self, tgt: str = "*", tgt_type: str = "glob") -> dict[str, Any]:
         return {each.id: dict(each.grains) for each in self.store.minions() if each.id in self._those(tgt, tgt_type)}
@@ -126,12 +127,6 @@ class Runners:
                 f"there is no runner {name!r} (there are {', '.join(BUILT_IN)}, those of `extension_modules`, and "
                 "those of the tree's `_runners`)"
             )
-        value = _plain(plugins.call("runners", name, minion, {}, lambda function: function(*args, **kwargs)))
+        value = plugins.call("runners", name, minion, {}, lambda function: function(*args, **kwargs))
         # What it stands on is not known: it is asked at each compile, and changes compile nobody.
         return Heard(answer=FactAnswer(value=value), mark="")
-
-
-def _plain(value: Any) -> Any:
-    from extmods.plugins import plain  # the loader of modules, for those who have any
-
-    return plain(value)

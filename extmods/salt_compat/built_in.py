@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from extmods.ports import ImportableFunctions
+
 FILES: Mapping[str, str] = {
     "aptpkg": "pkg",
     "cmdmod": "cmd",
@@ -24,24 +26,20 @@ FILES: Mapping[str, str] = {
 """Names of Salt's files that are not the names of their modules."""
 
 
-def functions_of(module: str) -> Callable[[str], Any]:
-    """A module's `__getattr__`."""
+def functions_of(module: str, functions: ImportableFunctions) -> Callable[[str], Any]:
+    """The `__getattr__` of an execution module."""
+
+    def found(fun: str) -> Callable[..., Any]:
+        function = functions.function(fun)
+        if function is None:
+            raise AttributeError(f"there is no function {fun}")
+        return function
 
     def find(name: str) -> Any:
         if module == "cmd" and name in ("_run_quiet", "_run_all_quiet"):
-            return _found("cmd.run_stdout" if name == "_run_quiet" else "cmd.run_all")
+            return found("cmd.run_stdout" if name == "_run_quiet" else "cmd.run_all")
         if name.startswith("__"):
             raise AttributeError(name)
-        return _found(f"{module}.{name.rstrip('_')}")
+        return found(f"{module}.{name.rstrip('_')}")
 
     return find
-
-
-def _found(fun: str) -> Callable[..., Any]:
-    from minion.execution.context import Context
-    from minion.execution.loader import Modules
-
-    try:
-        return Modules(Context(minion_id="")).as_functions(language=True)[fun]
-    except KeyError:
-        raise AttributeError(f"there is no function {fun}") from None

@@ -14,6 +14,9 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from extmods.ports import NO_FUNCTIONS, ImportableFunctions
+from extmods.salt_compat import built_in
+
 _HERE = "extmods.salt_compat"
 _PACKAGES = {
     "salt": "",
@@ -46,7 +49,7 @@ _MODULES = {
     "salt.utils.files": "utils.files",
     "salt.utils.functools": "utils.functools",
     "salt.utils.hashutils": "utils.hashutils",
-    "salt.utils.http": "utils.urls",
+    "salt.utils.http": "utils.http",
     "salt.utils.immutabletypes": "utils.small",
     "salt.utils.itertools": "utils.small",
     "salt.utils.json": "utils.json",
@@ -107,6 +110,9 @@ NAMES = tuple(sorted((*_PACKAGES, *_MODULES)))
 
 
 class _SaltFinder(MetaPathFinder, Loader):
+    def __init__(self) -> None:
+        self.functions: ImportableFunctions = NO_FUNCTIONS
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
@@ -114,7 +120,7 @@ class _SaltFinder(MetaPathFinder, Loader):
             return None
         if fullname in _PACKAGES or fullname in _HOLLOW or fullname in _MOVES:
             return ModuleSpec(fullname, self, is_package=True)
-        if _built_in(fullname):
+        if self._built_in(fullname):
             return ModuleSpec(fullname, self)
         return ModuleSpec(fullname, self) if fullname in _MODULES else None
 
@@ -127,9 +133,8 @@ class _SaltFinder(MetaPathFinder, Loader):
             theirs = vars(importlib.import_module(_MOVES[name]))
             module.__dict__.update({key: value for key, value in theirs.items() if not key.startswith("__")})
             return
-        if built_in := _built_in(name):
-            functions_of = importlib.import_module(f"{_HERE}.built_in").functions_of
-            module.__dict__["__getattr__"] = functions_of(built_in)
+        if execution_module := self._built_in(name):
+            module.__dict__["__getattr__"] = built_in.functions_of(execution_module, self.functions)
             return
         source = _MODULES.get(name) or _PACKAGES.get(name)
         if source:
@@ -140,17 +145,13 @@ class _SaltFinder(MetaPathFinder, Loader):
         elif name in _HOLLOW:
             module.__dict__["__getattr__"] = _missing_of(name)
 
-
-def _built_in(fullname: str) -> str:
-    """The execution module that a name of `salt.modules.*` stands for; empty when there is none."""
-    parent, _, file = fullname.rpartition(".")
-    if parent != "salt.modules":
-        return ""
-    from extmods.salt_compat.built_in import FILES
-    from minion.execution.loader import MODULES
-
-    name = FILES.get(file, file)
-    return name if name in MODULES else ""
+    def _built_in(self, fullname: str) -> str:
+        """The execution module that a name of `salt.modules.*` stands for; empty when there is none."""
+        parent, _, file = fullname.rpartition(".")
+        if parent != "salt.modules":
+            return ""
+        name = built_in.FILES.get(file, file)
+        return name if self.functions.has_module(name) else ""
 
 
 class _Missing(Exception):
@@ -171,7 +172,10 @@ def _missing_of(name: str) -> Callable[[str], Any]:
     return missing
 
 
-def install_finder() -> None:
-    """Have imports of `salt.*` answered here; once."""
-    if not any(isinstance(finder, _SaltFinder) for finder in sys.meta_path):
-        sys.meta_path.append(_SaltFinder())
+def install_finder(functions: ImportableFunctions = NO_FUNCTIONS) -> None:
+    """Answer imports of `salt.*` in this process; `salt.modules.*` stands for `functions`, those given last."""
+    finder = next((one for one in sys.meta_path if isinstance(one, _SaltFinder)), None)
+    if finder is None:
+        finder = _SaltFinder()
+        sys.meta_path.append(finder)
+    finder.functions = functions

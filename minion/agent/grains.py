@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 
 from minion.config.settings import MinionSettings
+from minion.machine.durable_files import write_durably
 from minion.processes import AgentPipe, Child
-from minion.spool.journal import write_durably
 
 log = logging.getLogger(__name__)
 
@@ -121,9 +121,11 @@ def collect_grains(settings: MinionSettings) -> dict[str, Any]:
     """All grains of this machine, those of the tree's `_grains` too. Runs in a child. The file of static grains is
     read anew; one that is broken leaves those as they were.
     """
-    from extmods import ModuleStore, user_grains
+    from extmods.grains import user_grains
+    from extmods.store import ModuleStore
     from minion.config.files import BadMinionSettings
     from minion.config.settings import static_grains
+    from minion.execution.module_host import imported_functions
     from minion.grains import collect
     from minion.grains.layers import laid_over, without_blacklisted
 
@@ -133,7 +135,8 @@ def collect_grains(settings: MinionSettings) -> dict[str, Any]:
     except BadMinionSettings as error:
         log.error("event=static_grains_not_read error=%s", error)
     found = collect(static, minion_id=settings.id, opts=opts, before=_kept(cachedir))
-    own = without_blacklisted(user_grains(ModuleStore(str(cachedir), opts), settings.id, found, opts), opts)
+    store = ModuleStore(str(cachedir), opts, write=write_durably)
+    own = without_blacklisted(user_grains(store, settings.id, found, opts, imported_functions()), opts)
     return {**laid_over(laid_over(found, own, opts), static, opts), "id": settings.id}
 
 

@@ -12,8 +12,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
+from minion.execution.loader import Modules
+from minion.machine.durable_files import write_durably
+
 if TYPE_CHECKING:
     from extmods.loader import UserModules
+    from extmods.store import ModuleStore
     from highstate.run.ports import RunHooks
     from highstate.types import Chunk, Compiled, Files
     from minion.machine.machine import LocalMachine
@@ -69,13 +73,23 @@ class Context:
     """Whether the run of states that goes on is one under test=True."""
 
     @cached_property
-    def user_modules(self) -> UserModules:
-        """The modules that came with the tree."""
-        from extmods.dunders import dunders_of
-        from extmods.loader import UserModules
+    def functions(self) -> Mapping[str, Callable[..., Any]]:
+        """The execution functions by full name, as templates call them."""
+        return Modules(self).as_functions()
+
+    @cached_property
+    def module_store(self) -> ModuleStore:
+        """The modules that came with the tree, on disk."""
         from extmods.store import ModuleStore
 
-        return UserModules(store=ModuleStore(self.cachedir, self.opts), dunders=lambda: dunders_of(self))
+        return ModuleStore(self.cachedir, self.opts, write=write_durably)
+
+    @cached_property
+    def user_modules(self) -> UserModules:
+        """The modules that came with the tree, loaded."""
+        from minion.execution.tree_modules import ImportedFunctions, user_modules_of
+
+        return user_modules_of(self, self.module_store, ImportedFunctions(Context(minion_id="")))
 
     def has_user_modules(self) -> bool:
         """Whether any were synced, as far as the disk or this process knows."""
@@ -89,7 +103,7 @@ class Context:
         self, kinds: Sequence[str], saltenv: str = "base", chosen: Callable[[str, str], bool] = lambda *_: True
     ) -> dict[str, list[str]]:
         """Take the user modules of the tree as they are now, of those that are `chosen`; what changed."""
-        changed = self.user_modules.store.sync(self.files, kinds, saltenv, chosen)
+        changed = self.module_store.sync(self.files, kinds, saltenv, chosen)
         if any(changed.values()):
             self.user_modules.forget()
         return changed
@@ -97,7 +111,7 @@ class Context:
     def reload(self, what: str) -> None:
         """Look again at `grains`, `pillar` or `modules`, for whatever comes after in this process."""
         if what == "modules":
-            self.user_modules.store.look_again()
+            self.module_store.look_again()
             self.user_modules.forget()
             return
         if self.read_again is not None:
@@ -153,7 +167,6 @@ class Context:
 
     def machine_with(self, pillar: Mapping[str, Any]) -> LocalMachine:
         """The machine as a run with this pillar sees it."""
-        from minion.execution.loader import Modules
         from minion.machine.machine import LocalMachine
 
         machine = LocalMachine(
@@ -162,7 +175,7 @@ class Context:
             grains=self.grains,
             pillar=pillar,
             opts=self.opts,
-            functions=Modules(self).as_functions(),
+            functions=self.functions,
             cachedir=self.cachedir,
         )
         self._machines.append(machine)

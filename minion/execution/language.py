@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from minion.execution.errors import CallFailed
 
 if TYPE_CHECKING:
     from highstate.functions import FunctionCall
-    from minion.execution.context import Context
+    from highstate.types import Files
 
 _TABLE = """
 config.dot_vals: Options of the minion whose name begins with this word and a dot.
@@ -85,6 +85,29 @@ DOCS: Mapping[str, str] = {
 }
 
 
+class LanguageContext(Protocol):
+    """What functions of the language see of a `Context`."""
+
+    minion_id: str
+    opts: Mapping[str, Any]
+
+    @property
+    def grains(self) -> Mapping[str, Any]:
+        """The minion's grains."""
+
+    @property
+    def pillar(self) -> Mapping[str, Any]:
+        """The minion's pillar."""
+
+    @property
+    def files(self) -> Files:
+        """The tree of `salt://`."""
+
+    @property
+    def functions(self) -> Mapping[str, Callable[..., Any]]:
+        """The execution functions by full name."""
+
+
 def names_of(module: str) -> list[str]:
     """Names, without the module's, of the functions that the language has for a module."""
     return [name.partition(".")[2] for name in DOCS if name.startswith(f"{module}.")]
@@ -98,7 +121,7 @@ def find(fun: str) -> Callable[..., Any] | None:
 
     inner = registry()[fun]
 
-    def function(context: Context, *args: Any, **kwargs: Any) -> Any:
+    def function(context: LanguageContext, *args: Any, **kwargs: Any) -> Any:
         from highstate.functions import FunctionFailed
         from highstate.memo.tracked import plain
 
@@ -112,20 +135,19 @@ def find(fun: str) -> Callable[..., Any] | None:
     return function
 
 
-def _call(context: Context) -> FunctionCall:
+def _call(context: LanguageContext) -> FunctionCall:
     from highstate.functions import FunctionCall
     from highstate.memo.tracked import Recorder
     from highstate.render import RenderContext
     from highstate.render.pipeline import render_string
     from highstate.types import Minion
-    from minion.execution.loader import Modules
 
     around = RenderContext(
         minion=Minion(id=context.minion_id, grains=_Late(lambda: context.grains)),
         files=context.files,
         pillar=_Late(lambda: context.pillar),
         opts=context.opts,
-        functions=Modules(context).as_functions(),
+        functions=context.functions,
     )
     recorder = Recorder(around.sources)
     render = lambda text, pipeline, variables: render_string(text, pipeline, variables, around, recorder)  # noqa: E731

@@ -6,21 +6,21 @@ never taken for a wrong argument.
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from minion.execution import language
-from minion.execution.context import Context
 from minion.execution.errors import BadArguments, CallFailed, UnknownFunction
 from minion.execution.parameters import with_effect
 from minion.execution.signatures import as_ours
+from minion.execution.unsupported import NOT_BUILT
 from minion.machine.plan import StateFailed
 
 if TYPE_CHECKING:
-    import inspect
-
-    from extmods.loader import UserFunction
+    from extmods.loader import UserFunction, UserModules
 
 _NAMES = """
     alternatives archive cmd config cp cron data debconf defaults disk dnsutil environ event file git grains group
@@ -51,10 +51,21 @@ _SHELLS = ("cmd.run", "cmd.run_all", "cmd.run_stdout", "cmd.run_stderr", "cmd.re
 """Functions that a person calls through a shell, and a template or a module without one (Salt's python_shell)."""
 
 
+class FunctionContext(Protocol):
+    """What finding a function needs of a `Context`; the function itself is given all of it."""
+
+    @property
+    def user_modules(self) -> UserModules:
+        """The modules that came with the tree."""
+
+    def has_user_modules(self) -> bool:
+        """Whether there are any."""
+
+
 class Modules:
     """The execution functions, for one context."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: FunctionContext) -> None:
         self._context = context
 
     def call(self, fun: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Any:
@@ -83,8 +94,6 @@ class Modules:
             function = find(fun)
         except UnknownFunction:
             return None
-        import inspect
-
         whole = inspect.signature(function)
         return whole.replace(parameters=list(whole.parameters.values())[1:])
 
@@ -170,8 +179,6 @@ def names() -> list[str]:
 
 def usage(fun: str, function: Function, own: int = 1) -> str:
     """The signature as its caller sees it, and the docstring."""
-    import inspect
-
     signature = inspect.signature(function)
     own_parameters = [
         parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()
@@ -182,8 +189,6 @@ def usage(fun: str, function: Function, own: int = 1) -> str:
 
 
 def _check(fun: str, function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], own: int = 0) -> None:
-    import inspect
-
     try:
         inspect.signature(function).bind(*args, **kwargs)
     except TypeError as error:
@@ -193,10 +198,6 @@ def _check(fun: str, function: Function, args: Sequence[Any], kwargs: Mapping[st
 
 
 def _near(fun: str, module: str) -> str:
-    import difflib
-
-    from minion.execution.unsupported import NOT_BUILT
-
     if fun in NOT_BUILT:
         return f" It is not built: {NOT_BUILT[fun]}."
     if module not in MODULES:

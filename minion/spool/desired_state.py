@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from highstate.desired import Desired
-from minion.spool.journal import write_durably
+from minion.machine.durable_files import write_durably
 from wire import patch
 from wire.errors import PatchMismatch
 from wire.messages import DesiredUpdate, Preview

@@ -18,7 +18,7 @@ from highstate.desired import Desired
 from highstate.files import blob_id
 from highstate.salt_urls import split_salt_url
 from highstate.types import Chunk
-from minion.spool.journal import write_durably
+from minion.machine.durable_files import write_durably
 from wire.messages import Blob, FileFound, FileList, FindFile, GetBlob, GetMine, ListFiles, Refused, ToMinion
 
 CACHE_BYTES = 512 * 1024 * 1024

@@ -25,6 +25,7 @@ from typing import Any
 import msgspec
 
 from highstate.types import StateResult
+from minion.machine.durable_files import sync_folder, write_durably
 from wire.messages import Call, Preview, Run, RunKind, RunResult, encode
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@:+-]{0,180}\Z")
@@ -125,7 +126,7 @@ class RunFolders:
             os.link(document, folder.document)
         # The request comes last: a folder without one is what a crash left of a run that was never accepted.
         write_durably(folder.path / "request", _ENCODER.encode(_Arrived(time.time_ns(), request)))
-        _sync_folder(self.path)
+        sync_folder(self.path)
         return folder
 
     def __iter__(self) -> Iterator[RunFolder]:
@@ -244,27 +245,3 @@ def folder_name(run_id: str) -> str:
 def read_result(path: Path) -> RunResult:
     """A result from disk."""
     return msgspec.msgpack.decode(path.read_bytes(), type=RunResult)
-
-
-def write_durably(path: Path, data: bytes) -> None:
-    """Replace a file so that after a crash there is the old content or the new one. Mode 0600."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
-    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        with open(fd, "wb") as file:  # noqa: PTH123  (a descriptor, not a path)
-            file.write(data)
-            file.flush()
-            os.fsync(fd)
-        fresh.replace(path)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -49,7 +49,8 @@ def run_chunks(
     """Run the chunks that are asked for; the others count as done, so that requisites on them are satisfied."""
     from highstate.run import as_running, not_run, outcome, run
     from highstate.types import StateResult
-    from minion.modules.state.runs import engine_of, sync_for
+    from minion.execution.state_engine import engine_of
+    from minion.modules.state.runs import sync_for
     from minion.worker.run_hooks import SentEvents, TriggerFile, run_hooks
 
     test = isinstance(request, Preview) or request.test

@@ -18,6 +18,7 @@ from highstate.desired import Desired
 from highstate.ports import NO_PORTS, CompilePorts
 from highstate.types import Chunk, Compiled, Files, Minion, Pos, Problem
 from minion.execution.errors import CompileFailed
+from minion.execution.module_host import MinionHost
 from minion.spool.files import BlobCache, HeldFiles, Question
 from wire.messages import Refused, ToMinion
 
@@ -42,7 +43,9 @@ class RootsCompiler:
     @cached_property
     def ports(self) -> CompilePorts:
         """What the tree brings: nobody else is asked."""
-        return CompileModules(tree=Tree(self.files), minion=self.minion, opts=self.opts).over(NO_PORTS)
+        return CompileModules(tree=Tree(self.files), minion=self.minion, opts=self.opts, host=MinionHost()).over(
+            NO_PORTS
+        )
 
     def highstate(self, pillar_override: Mapping[str, Any] | None) -> Compiled:
         """What the top file gives."""

@@ -48,8 +48,8 @@ class TriggerFile:
         """Remember more of them, and less; what other runs have settled meanwhile stays."""
         if self._left(self.pending_triggers(), more, less) == self.pending_triggers():
             return
+        from minion.machine.durable_files import write_durably
         from minion.processes import take_lock
-        from minion.spool.journal import write_durably
 
         try:
             lock = take_lock(self._path.with_name(f"{FILE_NAME}.lock"), wait=True)

@@ -6,14 +6,17 @@ from typing import Any
 
 import pytest
 
-from extmods import ModuleStore, user_grains
+from extmods.grains import user_grains
 from extmods.salt_compat.exceptions import SaltException
+from extmods.store import ModuleStore
 from highstate.desired import chunk_keys
 from highstate.files import MemoryFiles
 from highstate.run import RunHooks, run
 from highstate.types import Chunk, StateResult
 from minion.execution import CallFailed, Context, Modules
-from minion.modules.state.runs import engine_of, sync_for
+from minion.execution.state_engine import engine_of
+from minion.machine.durable_files import write_durably
+from minion.modules.state.runs import sync_for
 
 GREETER = b"""
 import logging
@@ -232,9 +235,9 @@ def test_a_user_state_calls_a_built_in_one_which_knows_test(tmp_path: Path) -> N
 
 
 def test_grains_of_the_tree(here: Context) -> None:
-    grains = user_grains(ModuleStore(here.cachedir), "m", {"os": "Debian"}, {})
+    grains = user_grains(ModuleStore(here.cachedir, write=write_durably), "m", {"os": "Debian"}, {})
     assert grains == {"rack": 7, "seen": "Debian"}
-    assert user_grains(ModuleStore(""), "m", {}, {}) == {}
+    assert user_grains(ModuleStore("", write=write_durably), "m", {}, {}) == {}
 
 
 def test_the_face_stands_back_and_says_what_it_has_not() -> None:

@@ -21,7 +21,7 @@ from highstate.files import MemoryFiles
 from highstate.run import RunHooks, run
 from highstate.types import Chunk
 from minion.execution import Context
-from minion.modules.state.runs import engine_of
+from minion.execution.state_engine import engine_of
 from tools.bench.figures import Figure
 
 STATES = 1000

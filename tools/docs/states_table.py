@@ -31,8 +31,8 @@ from highstate.types import Chunk, StateResult
 from minion.engine.arguments import IGNORED, REFUSED, UNSUPPORTED
 from minion.engine.registry import names
 from minion.execution import Context
+from minion.execution.state_engine import engine_of
 from minion.grains import collect
-from minion.modules.state.runs import engine_of
 from tools.docs.state_cases import APT, CASES, SERVICE, WITHOUT, Case
 from tools.oracle.states import with_top
 

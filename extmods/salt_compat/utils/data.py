@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from minion.lookup import MISSING, lookup
+from highstate.traverse import traverse
 
 
 def is_true(value: Any = None) -> bool:
@@ -27,8 +27,7 @@ def traverse_dict(data: Any, key: str, default: Any = None, delimiter: str = ":"
 
 def traverse_dict_and_list(data: Any, key: str, default: Any = None, delimiter: str = ":") -> Any:
     """The value at a path of keys and indexes."""
-    value = lookup(data, key, MISSING, delimiter=delimiter)
-    return default if value is MISSING else value
+    return traverse(data, key, default, delimiter=delimiter)
 
 
 def repack_dictlist(data: Any, strict: bool = False, recurse: bool = False, **hooks: Any) -> dict[Any, Any]:

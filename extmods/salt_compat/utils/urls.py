@@ -1,8 +1,7 @@
-"""`salt.utils.url` and `salt.utils.http`: addresses, and what they give."""
+"""`salt.utils.url`: addresses."""
 
 from __future__ import annotations
 
-import inspect
 import re
 from typing import Any
 from urllib.parse import urlsplit
@@ -44,17 +43,3 @@ def strip_proto(url: str) -> str:
 def redact_http_basic_auth(output: str) -> str:
     """Without the passwords in addresses."""
     return re.sub(r"(https?://)[^@/]*@", r"\1<redacted>@", output)
-
-
-def query(url: str, method: str = "GET", **options: Any) -> dict[str, Any]:
-    """Ask over HTTP, as the execution function `http.query`; what that does not take is not looked at."""
-    from minion.execution.context import Context
-    from minion.execution.errors import CallFailed
-    from minion.modules.network.http import query as ask
-
-    known = inspect.signature(ask).parameters
-    given = {name: value for name, value in options.items() if name in known and value is not None}
-    try:
-        return ask(Context(minion_id=""), url, method, **given)
-    except CallFailed as error:
-        return {"error": str(error)}

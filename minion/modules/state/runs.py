@@ -1,6 +1,6 @@
 """Runs of states that execution functions ask for: where chunks come from, and how they are run.
 
-Called by `minion.modules.state.module` and its files beside, and by the worker for the engine.
+Called by `minion.modules.state.module` and its files beside, and by the worker.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from minion.execution.errors import CallFailed, CompileFailed, OthersRun
 
 if TYPE_CHECKING:
     from highstate.types import Chunk, Compiled
-    from minion.engine.engine import StateEngine
-    from minion.machine.machine import LocalMachine
 
 
 def compiler_of(context: Context, saltenv: str | None = None, pillarenv: str | None = None) -> LowstateSource:
@@ -134,6 +132,7 @@ def run_chunks(
     from highstate.desired import chunk_keys
     from highstate.run import as_running, not_run, run
     from highstate.types import StateResult
+    from minion.execution.state_engine import engine_of
 
     sync_for(context, chunks)
     keyed = chunk_keys(others or chunks)
@@ -151,23 +150,6 @@ def run_chunks(
         results |= not_run(keyed, results, known, "the run was ended by a signal")
     ran = as_running(keyed, results)
     return {key: {**entry, "__sls__": entry["__sls__"] or None} for key, entry in ran.items()}
-
-
-def engine_of(context: Context, machine: LocalMachine, *, test: bool) -> StateEngine:
-    """The executor of a run: built-in states and those of the tree."""
-    from extmods.states import CallableStates
-    from minion.engine.engine import StateEngine
-    from minion.execution.loader import Modules
-
-    context.testing = test
-    return StateEngine(
-        machine,
-        Modules(context),
-        test=test,
-        backup_dir=context.backup_dir,
-        user_states=CallableStates(context.user_modules),
-        reload=context.reload,
-    )
 
 
 def sync_for(context: Context, chunks: Iterable[Chunk]) -> None:

@@ -1,5 +1,7 @@
 """Python of a tree behind the walls of the process that compiles: it serves, and reaches nothing but the trees."""
 
+import subprocess
+import sys
 from contextlib import closing
 from dataclasses import replace
 
@@ -129,3 +131,50 @@ def test_offline_tools_take_those_of_ones_own_tree(folder):
     assert "does_not_exist" in next(one.message for one in lint(job, timeout=30.0) if one.file == "app.sls")
     (folder / "_renderers/mine.py").write_text(STATES["_renderers/mine.py"])
     assert [one for one in lint(job, timeout=30.0) if one.file == "app.sls"] == []
+
+
+NO_MINION = """
+import sys
+from controller.compilation.compile_worker import CompileRequest, Kept, answer
+from highstate.files import MemoryFiles
+from highstate.types import Minion
+
+tree, language = eval(sys.stdin.read())
+files = MemoryFiles({"base": {path: text.encode() for path, text in tree.items()}})
+request = CompileRequest(
+    files=files, pillar=MemoryFiles({}), minions=(Minion(id="web1", grains={"id": "web1"}),), language=language
+)
+[compiled] = answer(request, Kept())
+assert compiled.ok, compiled.errors
+print(sorted(name for name in sys.modules if name.partition(".")[0] == "minion"))
+"""
+
+
+def test_a_compile_with_all_kinds_of_modules_imports_nothing_of_the_minion():
+    given = repr((STATES, LANGUAGE | {"ext_pillar": ({"inventory": ["key"]},)}))
+    done = subprocess.run([sys.executable, "-c", NO_MINION], input=given, capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+async def test_modules_have_the_functions_of_templates_and_of_the_tree(compiler):
+    pillar = (
+        "import salt.modules.hashutil\nimport salt.utils.http\n"
+        "def ext_pillar(minion_id, pillar, key):\n"
+        "    return {'own': __salt__['own.name'](), 'id': __salt__['grains.get']('id'),\n"
+        "            'run': 'cmd.run' in __salt__,\n"
+        "            'digest': salt.modules.hashutil.md5_digest('x'),\n"
+        "            'file': __salt__['cp.get_file_str']('salt://top.sls')[:4],\n"
+        "            'asked': 'error' in salt.utils.http.query('http://127.0.0.1:9/')}\n"
+    )
+    own = "def name():\n    return __grains__['id'] + '!'\n"
+    [answer] = await compiler.compile(request({"_pillar/inventory.py": pillar, "_modules/own.py": own}, ids=("web1",)))
+    assert answer.errors == ()
+    assert msgspec.msgpack.decode(answer.document)["pillar"] == {
+        "own": "web1!", "id": "web1", "run": False, "digest": "9dd4e461268c8034f5c8564e155c67a6", "file": "base",
+        "asked": True,
+    }  # fmt: skip
+    runs = "def ext_pillar(minion_id, pillar, key):\n    return {'id': __salt__['cmd.run']('id')}\n"
+    [answer] = await compiler.compile(request({"_pillar/inventory.py": runs}, ids=("web1",)))
+    [problem] = answer.errors
+    assert "salt['cmd.run'] asks the live machine" in problem.message
+    assert "(_pillar/inventory.py, line 2)" in problem.message

@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
-from extmods import ModuleStore, user_grains
+from extmods.grains import user_grains
+from extmods.store import ModuleStore
 from highstate.files import MemoryFiles
 from minion.execution import Context, Modules
+from minion.execution.module_host import imported_functions
+from minion.machine.durable_files import write_durably
 
 MOVES = """
 import salt.ext.six as six
@@ -112,9 +115,9 @@ def test_what_is_not_here_can_be_imported_and_says_so_when_it_is_used():
 
 
 def test_grains_that_run_commands(tmp_path: Path):
-    store = ModuleStore(str(tmp_path))
+    store = ModuleStore(str(tmp_path), write=write_durably)
     store.sync(MemoryFiles({"base": {"_grains/rack.py": GRAIN.encode()}}), ("grains",))
-    assert user_grains(store, "web1", {"id": "web1"}, {}) == {"rack": "r7", "seen": "web1"}
+    assert user_grains(store, "web1", {"id": "web1"}, {}, imported_functions()) == {"rack": "r7", "seen": "web1"}
 
 
 def test_files_of_one_name_are_one_module():

@@ -8,7 +8,7 @@ from highstate.files import MemoryFiles
 from highstate.run import run
 from highstate.types import Chunk, StateResult
 from minion.execution import Context
-from minion.modules.state.runs import engine_of
+from minion.execution.state_engine import engine_of
 
 
 def do(*chunks: Chunk, test: bool = False, **fields: Any) -> StateResult:

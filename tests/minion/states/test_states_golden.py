@@ -18,7 +18,7 @@ from highstate.run import run
 from highstate.types import Chunk
 from minion.execution import Context
 from minion.execution.loader import Modules
-from minion.modules.state.runs import engine_of
+from minion.execution.state_engine import engine_of
 from tools.oracle.states import CASES, laid_out, with_top
 
 KEPT = ("SALTERN_GOLDEN", "SALTERN_A", "SALTERN_B")

@@ -1,0 +1,118 @@
+"""`salt.utils.http`: what a server answers. TLS is verified against the system's authorities.
+
+The execution function `http.query` is this one, too.
+"""
+
+from __future__ import annotations
+
+import base64
+import inspect
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+LARGEST = 4 * 1024 * 1024
+"""Bytes of an answer that are kept: they go over the wire."""
+
+
+class HttpFailed(ValueError):
+    """The question cannot be asked, or the answer cannot be decoded; the text says why."""
+
+
+def ask(
+    url: str,
+    method: str = "GET",
+    *,
+    params: Mapping[str, Any] | None = None,
+    data: Any = None,
+    header_dict: Mapping[str, Any] | None = None,
+    header_list: list[str] | None = None,
+    username: str | None = None,
+    password: str | None = None,
+    decode: bool = False,
+    decode_type: str = "auto",
+    text: bool = False,
+    status: bool = False,
+    headers: bool = False,
+    timeout: float = 30,
+    raise_error: bool = True,
+) -> dict[str, Any]:
+    """Ask a server: `body`, and as asked for `text`, `dict` (decoded), `status` and `headers`; or `error`.
+
+    Raises HttpFailed.
+    """
+    if not url.startswith(("http://", "https://")):
+        raise HttpFailed(f"{url} is no http:// or https:// URL")
+    request = urllib.request.Request(  # noqa: S310  (the scheme is checked)
+        f"{url}?{urllib.parse.urlencode(params)}" if params else url,
+        data=_body(data),
+        headers=_headers(header_dict, header_list, username, password),
+        method=method.upper(),
+    )
+    code, found_headers, body, trouble = _answered(request, float(timeout), raise_error)
+    shown: dict[str, Any] = {"status": code} if status else {}
+    if trouble:
+        return {**({"body": body.decode("utf-8", "replace")} if body else {}), **shown, "error": trouble}
+    said = body.decode("utf-8", "replace")
+    return {
+        **({"dict": _decoded(said, decode_type, found_headers)} if decode else {"body": said}),
+        **({"text": said} if text else {}),
+        **shown,
+        **({"headers": found_headers} if headers else {}),
+    }
+
+
+def query(url: str, method: str = "GET", **options: Any) -> dict[str, Any]:
+    """Ask over HTTP, as `ask`; options that it does not have are ignored."""
+    known = inspect.signature(ask).parameters
+    given = {name: value for name, value in options.items() if name in known and value is not None}
+    try:
+        return ask(url, method, **given)
+    except HttpFailed as error:
+        return {"error": str(error)}
+
+
+def _answered(
+    request: urllib.request.Request, timeout: float, raise_error: bool
+) -> tuple[int, dict[str, str], bytes, str]:
+    """Status (0: none), headers and body of the answer, and what went wrong."""
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as answer:  # noqa: S310  (the scheme is checked)
+            return answer.status, dict(answer.headers), answer.read(LARGEST), ""
+    except urllib.error.HTTPError as error:
+        with error:
+            trouble = f"HTTP {error.code}: {error.reason}" if raise_error else ""
+            return error.code, dict(error.headers), error.read(LARGEST), trouble
+    except (urllib.error.URLError, OSError, ValueError) as error:
+        return 0, {}, b"", str(getattr(error, "reason", error))
+
+
+def _body(data: Any) -> bytes | None:
+    if data is None or isinstance(data, bytes):
+        return data
+    return data.encode() if isinstance(data, str) else json.dumps(data).encode()
+
+
+def _headers(
+    given: Mapping[str, Any] | None, listed: list[str] | None, username: str | None, password: str | None
+) -> dict[str, str]:
+    headers = {"User-Agent": "saltern", **{str(key): str(value) for key, value in (given or {}).items()}}
+    headers |= {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in listed or ())}
+    if username:
+        headers["Authorization"] = "Basic " + base64.b64encode(f"{username}:{password or ''}".encode()).decode()
+    return headers
+
+
+def _decoded(text: str, kind: str, headers: Mapping[str, str]) -> Any:
+    if kind == "plain":
+        return text
+    is_yaml = kind == "yaml" or (kind == "auto" and "yaml" in headers.get("Content-Type", ""))
+    try:
+        return yaml.safe_load(text) if is_yaml else json.loads(text)
+    except (yaml.YAMLError, ValueError) as error:
+        raise HttpFailed(f"the answer is no {'YAML' if is_yaml else 'JSON'}: {error}") from error

@@ -1,0 +1,34 @@
+"""Files of the minion's own that a crash leaves whole: the old content or the new one, never a part.
+
+Called by whatever keeps something on disk. Files that states manage are `minion.machine.machine`'s.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Replace a file so that after a crash there is the old content or the new one. Mode 0600. Raises OSError."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
+    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        with open(fd, "wb") as file:  # noqa: PTH123  (a descriptor, not a path)
+            file.write(data)
+            file.flush()
+            os.fsync(fd)
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Have the kernel write the entries of a folder to disk. Raises OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
