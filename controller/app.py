@@ -161,7 +161,7 @@ def _wire_up(
     keypair = load_or_create(settings.pki_dir / "controller.key")
     metrics, bus, sessions, files = Metrics(clock), Bus(clock), Sessions(), FileServer()
     redactor = Redactor(store, keypair.secret)
-    keyring, documents, ids = KeyRegistry(store.keys()), Documents(store), Jids(clock)
+    keyring, documents, ids = KeyRegistry(store.keys.all()), Documents(store), Jids(clock)
     running = asyncio.get_running_loop()
 
     backpressure = Backpressure(running, lambda batch: handlers.deliver(batch))

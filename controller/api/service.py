@@ -82,9 +82,9 @@ class ControllerService:
 
     def diff(self, minion: str | None) -> Sequence[schema.MinionDiff]:
         """See `views.Service`."""
-        if minion is not None and self.store.minion(minion) is None:
+        if minion is not None and self.store.minions.get(minion) is None:
             raise ServiceError("not-found", f"no minion {minion!r}", hint="`saltern status` lists the minions")
-        ids = [minion] if minion is not None else [record.id for record in self.store.minions()]
+        ids = [minion] if minion is not None else [record.id for record in self.store.minions.all()]
         found = self.state.diff(ids)
         return found if minion is not None else [each for each in found if _to_tell(each)]
 
@@ -104,7 +104,7 @@ class ControllerService:
 
     def keys(self) -> Sequence[schema.KeyView]:
         """See `views.Service`."""
-        return sorted((_key_view(record) for record in self.store.keys()), key=lambda key: (key.state, key.id))
+        return sorted((_key_view(record) for record in self.store.keys.all()), key=lambda key: (key.state, key.id))
 
     def controller_key(self) -> schema.ControllerKey:
         """See `views.Service`."""
@@ -122,15 +122,15 @@ class ControllerService:
         """See `views.Service`."""
         found = self._named(names, "accepted", "pending", "rejected")
         for record in found:
-            self.store.delete_key(record.fingerprint)
+            self.store.keys.delete(record.fingerprint)
             if record.state == "accepted":
-                self.store.delete_minion(record.id)
+                self.store.minions.delete(record.id)
         self._keys_changed(found, "delete")
         return [_key_view(record) for record in found]
 
     def _named(self, names: Sequence[str], *states: KeyStatus) -> list[KeyRecord]:
         """Keys in these states by id, glob or fingerprint; ServiceError for a name that means none."""
-        records = self.store.keys()
+        records = self.store.keys.all()
         found: dict[str, KeyRecord] = {}
         for name in names:
             hits = [each for each in records if name == each.fingerprint or fnmatch.fnmatchcase(each.id, name)]
@@ -141,14 +141,14 @@ class ControllerService:
 
     def _set_key(self, record: KeyRecord, state: KeyStatus) -> schema.KeyView:
         try:
-            changed = self.store.set_key_state(record.fingerprint, state, self.clock())
+            changed = self.store.keys.set_state(record.fingerprint, state, self.clock())
         except KeyConflict as error:
             raise ServiceError("conflict", str(error)) from error
         self._keys_changed([record], state)
         return _key_view(changed)
 
     def _keys_changed(self, records: Sequence[KeyRecord], act: str) -> None:
-        self.keyring.replace(self.store.keys())
+        self.keyring.replace(self.store.keys.all())
         for record in records:
             if act != "accepted":
                 self.sessions.lost(record.public_key)
@@ -177,7 +177,7 @@ class ControllerService:
     ) -> AsyncIterator[schema.SyncReturn | schema.CallProgress]:
         """See `views.Service`."""
         asked = {}
-        for row in self.store.status_rows(self.targets.select(target)):
+        for row in self.store.minions.status(self.targets.select(target)):
             minion = row.minion.id
             session = self.sessions.session(minion)
             if session is None:
@@ -206,7 +206,7 @@ class ControllerService:
 
     def _set_paused(self, target: TargetExpression, *, paused: bool) -> list[str]:
         minions = self.targets.select(target)
-        self.store.set_paused(minions, paused)
+        self.store.minions.set_paused(minions, paused)
         for minion in minions:
             self.bus.publish(f"saltern/minion/{minion}/{'paused' if paused else 'resumed'}", {"id": minion})
         self.loop.wake(minions)

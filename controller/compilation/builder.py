@@ -61,7 +61,7 @@ class Builder:
         asked = self.facts.ask_again(concerned, always=True)
         await self.compile(replace(request, minions=_those(request, concerned - asked)), revision)
         spared = [minion for minion in ids if minion not in concerned]
-        self.store.carry_over(spared, revision.digest)
+        self.store.desired.carry_over(spared, revision.digest)
         self.metrics.spared(len(spared))
         self.dependency_index.keep(set(ids))
         self._expires = {minion: at for minion, at in self._expires.items() if minion in set(ids)}
@@ -71,7 +71,7 @@ class Builder:
         if not request.minions:
             return
         ids = [minion.id for minion in request.minions]
-        before = self.store.desired_of(ids)
+        before = self.store.desired.of(ids)
         held = {minion: record.digest for minion, record in before.items() if record.digest}
         async with aclosing(self.compiler.stream(replace(request, held=held))) as batches:
             async for batch in batches:
@@ -102,7 +102,7 @@ class Builder:
         self.redactor.learn({answer.minion_id: answer.secrets for answer in batch})
         batch = [self.redactor.compiled(answer) for answer in batch]
         records = [self._record(answer, before.get(answer.minion_id), revision) for answer in batch]
-        self.store.put_compiled(records)
+        self.store.desired.put(records)
         for answer, record in zip(batch, records, strict=True):
             self._announce(answer, record, revision.id)
             self._expires.pop(answer.minion_id, None)

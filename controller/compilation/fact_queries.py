@@ -62,12 +62,12 @@ class FactQueries:
 
     def recorded(self, minions: Collection[str]) -> dict[str, dict[FactQuery, FactAnswer]]:
         """What is known of these minions."""
-        found = self.store.facts(minions)
+        found = self.store.facts.by_minion(minions)
         return {minion: {each.question: each.answer for each in records} for minion, records in found.items()}
 
     def ask(self, minion: str, questions: Sequence[FactQuery]) -> bool:
         """Ask what a compile was left with; False when that is not possible now."""
-        known = self.store.facts([minion]).get(minion, [])
+        known = self.store.facts.by_minion([minion]).get(minion, [])
         if self._rounds[minion] >= MOST_ROUNDS or len(known) + len(questions) > MOST_QUESTIONS:
             return False
         self._rounds[minion] += 1
@@ -77,7 +77,7 @@ class FactQueries:
         """Ask these minions all that was recorded of them; who was asked. `always`: compile them in any case."""
         asked = set()
         here = [minion for minion in minions if self.sessions.session(minion) is not None]
-        for minion, records in (self.store.facts(here) if here else {}).items():
+        for minion, records in (self.store.facts.by_minion(here) if here else {}).items():
             self._rounds.pop(minion, None)
             questions = [each.question for each in records if not _kept(each.question, each.answer)]
             if questions and self._send(minion, questions, always=always):
@@ -95,7 +95,7 @@ class FactQueries:
         self._rounds.pop(minion, None)
         gone = [question for question in known if question not in questions]
         if gone:
-            self.store.drop_facts(minion, gone)
+            self.store.facts.drop(minion, gone)
 
     def answered(self, minion: str, key: str, message: FactAnswers) -> None:
         """A minion has answered."""
@@ -137,7 +137,7 @@ class FactQueries:
         minion, now = asked.minion, self.clock()
         known = self.recorded([minion]).get(minion, {})
         self.asked_at[minion] = now
-        self.store.put_facts(minion, answers, now)
+        self.store.facts.put(minion, answers, now)
         for answer in answers.values():
             self.metrics.asked("failed" if answer.error else "answered")
         if asked.always or any(known.get(question) != answer for question, answer in answers.items()):

@@ -104,7 +104,7 @@ class MineStore:
             if plain.error or not 0 < len(fun) <= 255 or entry.allow_type not in _KINDS:
                 raise MineRefused(f"{fun[:80]!r} {plain.error or 'has a name or an allow_tgt_type that cannot be'}")
             kept[fun] = msgspec.structs.replace(entry, value=plain.value)
-        if self.store.put_mine(minion, kept):
+        if self.store.mines.put(minion, kept):
             self.changed()
 
     def changed(self) -> None:
@@ -123,7 +123,7 @@ class MineStore:
         version, kept = self._version(), self._kept.get(question.asked)
         if kept is not None and kept[0] == version:
             return kept[1]
-        mines = self.store.mines(query.functions)
+        mines = self.store.mines.by_function(query.functions)
         answer = self._answer(query, mines, asker)
         shared = not query.exclude and not any(entry.allow for each in mines.values() for entry in each.values())
         found = heard(answer, shared=shared)
@@ -148,7 +148,7 @@ class MineStore:
 
     def stands_on(self, minion: str, marks: Mapping[FactQuery, str], now: float) -> None:
         """A compile of this minion used answers with these marks."""
-        self.store.put_facts(minion, {question: FactAnswer(value=mark) for question, mark in marks.items()}, now)
+        self.store.facts.put(minion, {question: FactAnswer(value=mark) for question, mark in marks.items()}, now)
         self._settled = None  # one of them may have changed while it was compiled
 
     def settle(self, hear: Callable[[FactQuery, Minion], Heard] | None = None) -> list[str]:
@@ -157,9 +157,9 @@ class MineStore:
         if self._settled == version:
             return []
         self._settled = version
-        records = [record for fun in OF_THE_FLEET for record in self.store.facts_of(fun)]
+        records = [record for fun in OF_THE_FLEET for record in self.store.facts.of_function(fun)]
         ask = hear or self.hear
-        grains = {record.id: record.grains for record in self.store.minions()} if records else {}
+        grains = {record.id: record.grains for record in self.store.minions.all()} if records else {}
         due = {
             minion: None
             for minion, record in records
@@ -169,10 +169,10 @@ class MineStore:
 
     def _matching(self, query: Query, having: Collection[str]) -> set[str]:
         """Those of `having` that the target means and whose key is accepted."""
-        accepted = {record.id for record in self.store.keys() if record.state == "accepted"} & set(having)
+        accepted = {record.id for record in self.store.keys.all() if record.state == "accepted"} & set(having)
         if query.kind in ("glob", "list", "pcre"):
             return {each for each in accepted if self._matches(query, Minion(id=each))}
-        known = (record for record in self.store.minions() if record.id in accepted)
+        known = (record for record in self.store.minions.all() if record.id in accepted)
         return {each.id for each in known if self._matches(query, Minion(id=each.id, grains=each.grains))}
 
     def _matches(self, query: Query, minion: Minion) -> bool:

@@ -87,10 +87,12 @@ class Runners:
         return Heard(answer=FactAnswer(value=plain(self.profiles.get(str(uri)))), mark="")
 
     def _grains(self, tgt: str = "*", tgt_type: str = "glob") -> dict[str, Any]:
-        return {each.id: dict(each.grains) for each in self.store.minions() if each.id in self._those(tgt, tgt_type)}
+        return {
+            each.id: dict(each.grains) for each in self.store.minions.all() if each.id in self._those(tgt, tgt_type)
+        }
 
     def _mine(self, tgt: str = "*", tgt_type: str = "glob") -> dict[str, Any]:
-        mines = {minion: self.store.mine_of(minion) for minion in self._those(tgt, tgt_type)}
+        mines = {minion: self.store.mines.of(minion) for minion in self._those(tgt, tgt_type)}
         return {
             minion: {fun: entry.value for fun, entry in entries.items() if not entry.allow}
             for minion, entries in mines.items()
@@ -115,8 +117,8 @@ class Runners:
             parse_target(tgt, kind=kind)
         except ValueError as error:
             raise RunnerFailed(str(error)) from None
-        accepted = {record.id for record in self.store.keys() if record.state == "accepted"}
-        known = (record for record in self.store.minions() if record.id in accepted)
+        accepted = {record.id for record in self.store.keys.all() if record.state == "accepted"}
+        known = (record for record in self.store.minions.all() if record.id in accepted)
         return sorted(each.id for each in known if match_minion(tgt, Minion(id=each.id, grains=each.grains), kind=kind))
 
     def _own(self, name: str, args: list[Any], kwargs: dict[str, Any], minion: Minion) -> Heard:

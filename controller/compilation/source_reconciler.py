@@ -178,10 +178,10 @@ class SourceReconciler:
                 raise
             if self.loop.policy != self._followed:
                 self._followed = self.loop.policy
-                self.loop.wake(record.id for record in self.store.minions())
+                self.loop.wake(record.id for record in self.store.minions.all())
 
     async def _build(self, trees: Trees, due: Collection[str]) -> None:
-        accepted = {record.id for record in self.store.keys() if record.state == "accepted"}
+        accepted = {record.id for record in self.store.keys.all() if record.state == "accepted"}
         await self.builder.build(self.request(trees, self.known(accepted)), trees.revision, due)
 
     def _adopt(self, trees: Trees) -> bool:
@@ -196,7 +196,7 @@ class SourceReconciler:
             return False
         self.error, self.trees, self.loop.policy = "", trees, policy
         self.files.use(trees.files)
-        self.store.add_revision(record)
+        self.store.revisions.add(record)
         data = {"commit": record.commit, "subject": record.subject, "author": record.author}
         self.bus.publish(f"saltern/revision/{revision.id}/live", data, revision=revision.id)
         log.info("new revision", revision=revision.id, subject=record.subject)
@@ -204,7 +204,7 @@ class SourceReconciler:
 
     def _refuse(self, record: RevisionRecord, error: str) -> None:
         self.error = error
-        self.store.add_revision(replace(record, error=error))
+        self.store.revisions.add(replace(record, error=error))
         log.error("policy not readable; the last good revision stays", revision=record.label, error=error)
         self.bus.publish(f"saltern/revision/{record.label}/refused", {"error": error}, revision=record.label)
 
@@ -246,7 +246,7 @@ class SourceReconciler:
 
     def known(self, ids: Collection[str]) -> list[MinionRecord]:
         """The minions among these that have told their grains."""
-        return [record for record in self.store.minions() if record.id in ids and record.grains]
+        return [record for record in self.store.minions.all() if record.id in ids and record.grains]
 
 
 def _revision_record(revision: Revision, now: float) -> RevisionRecord:

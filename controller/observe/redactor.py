@@ -46,7 +46,7 @@ class Redactor:
         """Compiles for these minions had these."""
         given = {minion: frozenset(texts) for minion, texts in secrets.items() if texts}
         new = {minion: texts for minion, texts in given.items() if self._known.get(minion) != hash(texts)}
-        for minion in self._store.put_secrets(new) if new else ():
+        for minion in self._store.secrets.put(new) if new else ():
             self._ready.pop(minion, None)
         for minion, texts in new.items():
             self._known[minion] = hash(texts)
@@ -65,7 +65,7 @@ class Redactor:
         """What takes this minion's secrets out."""
         found = self._ready.get(minion)
         if found is None:
-            known = self._store.secrets_of(minion) | self._lent.get(minion, frozenset())
+            known = self._store.secrets.of(minion) | self._lent.get(minion, frozenset())
             found = self._ready[minion] = Redaction(fingerprints(self._key, known))
             while len(self._ready) > _READY:
                 self._ready.popitem(last=False)

@@ -31,7 +31,7 @@ class Documents:
         if digest in self._cache:
             self._cache.move_to_end(digest)
             return self._cache[digest]
-        packed = self._store.document(digest) if digest else None
+        packed = self._store.documents.get(digest) if digest else None
         if packed is None:
             return None
         self._cache[digest] = msgspec.msgpack.decode(packed)

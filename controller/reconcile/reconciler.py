@@ -127,7 +127,7 @@ class Reconciler:
         """Reconcile these minions once. One that cannot be is looked at again later, and keeps no other waiting."""
         now = self.clock()
         try:
-            rows = self.store.status_rows(sorted(minions))
+            rows = self.store.minions.status(sorted(minions))
         except StoreError as error:
             log.error("the store does not answer; trying again", error=str(error))
             for minion in minions:
@@ -218,9 +218,9 @@ class Reconciler:
                 assert_never(instruction)
 
     def _abandon(self, run_id: str, now: float) -> None:
-        run = self.store.run(run_id)
+        run = self.store.runs.get(run_id)
         summary = f"no result within {self.run_timeout:g} s"
-        if run is not None and self.store.finish_run(run_id, "lost", finished=now, summary=summary):
+        if run is not None and self.store.runs.finish(run_id, "lost", finished=now, summary=summary):
             self.bus.publish(f"saltern/run/{run_id}/lost", {"minion": run.minion})
             self.metrics.run_ended(run.kind, "lost", now - run.created)
             self.ended(run, "lost")
@@ -290,7 +290,7 @@ class Reconciler:
             test=order.test,
             cause=order.cause,
         )
-        self.store.create_run(run)
+        self.store.runs.create(run)
         event: dict[str, object] = {
             "minion": run.minion,
             "run": run.run_id,
@@ -304,7 +304,7 @@ class Reconciler:
         return run
 
     def _resend(self, run_id: str, session: Session) -> None:
-        run = self.store.run(run_id)
+        run = self.store.runs.get(run_id)
         if run is not None:
             self._send_run(run, session)
 
@@ -346,7 +346,7 @@ class Reconciler:
     def _applied(self, *, minion: str, document: RunRecord | DesiredRecord, outcome: str, run_id: str) -> None:
         """The minion has this document in full now."""
         revision = document.revision if isinstance(document, RunRecord) else document.compiled_revision
-        self.store.put_applied(
+        self.store.applied.put(
             AppliedRecord(
                 minion=minion,
                 generation=document.generation,
@@ -356,7 +356,7 @@ class Reconciler:
                 outcome=outcome,
             )
         )
-        known = self.store.revision(revision)
+        known = self.store.revisions.get(revision)
         label = known.label if known else ""
         data = {"id": minion, "run": run_id, "generation": document.generation, "outcome": outcome}
         self.bus.publish(f"saltern/minion/{minion}/applied", data, revision=label)

@@ -35,13 +35,13 @@ class Status:
 
     def minions(self, ids: Sequence[str] | None = None) -> list[schema.MinionStatus]:
         """One status a minion, sorted by id; None: all."""
-        asked = self.store.asked_functions(ids)
-        return [self._minion(row, asked.get(row.minion.id, {})) for row in self.store.status_rows(ids)]
+        asked = self.store.facts.oldest(ids)
+        return [self._minion(row, asked.get(row.minion.id, {})) for row in self.store.minions.status(ids)]
 
     def samples(self) -> Iterator[MinionSample]:
         """What a scrape shows of each minion."""
         committed = cache(self._committed)
-        for row in self.store.status_rows():
+        for row in self.store.minions.status():
             view = self.loop.view(row)
             current = row.desired is not None and view.applied == view.desired and not view.broken
             yield MinionSample(
@@ -56,7 +56,7 @@ class Status:
             )
 
     def _committed(self, revision: str) -> float | None:
-        record = self.store.revision(revision)
+        record = self.store.revisions.get(revision)
         return record.committed_at if record else None
 
     def _minion(self, row: StatusRow, asked: Mapping[str, float]) -> schema.MinionStatus:
@@ -89,7 +89,7 @@ class Status:
 
     def diff(self, ids: Sequence[str]) -> list[schema.MinionDiff]:
         """What is pending and what drifted on these minions."""
-        return [self._diff(row) for row in self.store.status_rows(ids)]
+        return [self._diff(row) for row in self.store.minions.status(ids)]
 
     def _diff(self, row: StatusRow) -> schema.MinionDiff:
         changes = self.pending(row)
@@ -109,14 +109,14 @@ class Status:
 
     def compile(self, minion: str) -> schema.CompileView:
         """The newest compile of a minion."""
-        rows = self.store.status_rows([minion])
+        rows = self.store.minions.status([minion])
         if not rows:
             raise ServiceError("not-found", f"no minion {minion!r}", hint="`saltern status` lists the minions")
         [row] = rows
         desired = row.desired
         if desired is None:
             return schema.CompileView(id=minion)
-        facts = self.store.facts([minion]).get(minion, [])
+        facts = self.store.facts.by_minion([minion]).get(minion, [])
         asked = {fact.question.fun for fact in facts}
         reads = [schema.VolatileRead(name=one.question.fun, asked=one.question.asked, at=one.at) for one in facts]
         reads += [schema.VolatileRead(name=one, at=desired.compiled_at) for one in desired.volatile if one not in asked]
@@ -140,7 +140,7 @@ class Status:
 
     def _drift(self, row: StatusRow) -> tuple[tuple[schema.DriftView, ...], float | None]:
         run = row.last_drift
-        result = self.store.run_result(run.run_id) if run else None
+        result = self.store.runs.result(run.run_id) if run else None
         states = (result or {}).get("states") or {}
         found = tuple(
             schema.DriftView(key=key, comment=str(entry.get("comment", "")), changes=entry.get("changes"))
@@ -151,18 +151,18 @@ class Status:
 
     def history(self, minion: str | None, limit: int) -> list[schema.HistoryEntry]:
         """Runs, newest first."""
-        return [self._entry(run) for run in self.store.runs(minion=minion, limit=limit)]
+        return [self._entry(run) for run in self.store.runs.newest(minion=minion, limit=limit)]
 
     def run(self, run_id: str) -> schema.RunView:
         """One run by its id or an unambiguous beginning of it."""
-        found = self.store.find_runs(run_id, limit=2)
+        found = self.store.runs.find(run_id, limit=2)
         exact = [run for run in found if run.run_id == run_id] or found
         if not exact:
             raise ServiceError("not-found", f"no run {run_id!r}", hint="`saltern history` lists the runs")
         if len(exact) > 1:
             raise ServiceError("bad-request", f"{run_id!r} is the beginning of several runs", hint="give more of it")
         run = exact[0]
-        result = self.store.run_result(run.run_id) or {}
+        result = self.store.runs.result(run.run_id) or {}
         return schema.RunView(
             entry=self._entry(run),
             keys=None if run.keys is None else tuple(map(self.redactor.of(run.minion).text, run.keys)),
@@ -172,7 +172,7 @@ class Status:
         )
 
     def _entry(self, run: RunRecord) -> schema.HistoryEntry:
-        revision = self.store.revision(run.revision) if run.revision else None
+        revision = self.store.revisions.get(run.revision) if run.revision else None
         return schema.HistoryEntry(
             run_id=run.run_id,
             minion=run.minion,

@@ -72,7 +72,7 @@ class Jobs:
         session = self.sessions.session(run.minion)
         if session is None:
             return "", None
-        self.store.create_run(run)
+        self.store.runs.create(run)
         future: asyncio.Future[RunResult] = asyncio.get_running_loop().create_future()
         self.waiters[run.run_id] = future
         self.metrics.sent(type(message).__name__)

@@ -152,7 +152,7 @@ class MessageHandlers:
                 self._holds(session, _digest(held))
             case Grains(grains=grains):
                 session.grains = grains
-                self.store.seen(session.minion, session.seen, grains=grains)
+                self.store.minions.seen(session.minion, session.seen, grains=grains)
                 self.mines.changed()
                 self.recompile(session.minion)
             case ResyncRequired():
@@ -195,10 +195,10 @@ class MessageHandlers:
             )
             return
         known = self.keyring.identity(key)
-        record = self.store.request_key(key, message.id, self.clock())
+        record = self.store.keys.request(key, message.id, self.clock())
         if self.auto_accept and record.state == "pending" and not record.conflict:
-            record = self.store.set_key_state(record.fingerprint, "accepted", self.clock())
-        self.keyring.replace(self.store.keys())
+            record = self.store.keys.set_state(record.fingerprint, "accepted", self.clock())
+        self.keyring.replace(self.store.keys.all())
         if known is None:
             self.bus.publish("salt/auth", {"id": record.id, "act": record.state, "fingerprint": record.fingerprint})
             log.info("key request", minion=record.id, state=record.state, fingerprint=record.fingerprint)
@@ -207,14 +207,14 @@ class MessageHandlers:
     def _hello(self, key: str, minion: str, message: Hello) -> None:
         now = self.clock()
         before = self.sessions.session(minion)
-        known = self.store.minion(minion)
+        known = self.store.minions.get(minion)
         held, session = _digest(message.held), message.session[:64]
-        self.store.seen(minion, now, grains=message.grains, session=session, held=held)
+        self.store.minions.seen(minion, now, grains=message.grains, session=session, held=held)
         self.sessions.connect(
             Session(minion=minion, key=key, session=session, grains=message.grains, seen=now, held=held)
         )
         self._send(key, HelloAck(epoch=self.epoch, alive_interval=self.alive_interval))
-        desired = self.store.desired(minion)
+        desired = self.store.desired.get(minion)
         # What did not compile may have lacked an answer of this very minion.
         compiled = desired is not None and desired.revision == self.live_revision() and not desired.errors
         if not compiled or known is None or dict(known.grains) != message.grains:
@@ -227,7 +227,7 @@ class MessageHandlers:
 
     def _gone(self, session: Session | None, why: str) -> None:
         if session is not None:
-            self.store.seen(session.minion, session.seen, held=session.held)
+            self.store.minions.seen(session.minion, session.seen, held=session.held)
             self.bus.publish(f"saltern/minion/{session.minion}/gone", {"id": session.minion, "why": why})
             log.info("disconnected", minion=session.minion, why=why)
 
@@ -239,12 +239,12 @@ class MessageHandlers:
     def _holds(self, session: Session, held: str) -> None:
         if session.held != held:
             session.held = held
-            self.store.seen(session.minion, session.seen, held=held)
+            self.store.minions.seen(session.minion, session.seen, held=held)
             self.loop.wake([session.minion])
 
     def _need_whole(self, session: Session, message: ResyncRequired) -> None:
         session.held, session.offered = _digest(message.held), 0
-        open_run = next(iter(self.store.open_runs(session.minion)), None)
+        open_run = next(iter(self.store.runs.open(session.minion)), None)
         if open_run is not None:
             session.sent.discard(open_run.run_id)
             if open_run.generation != message.generation or self._generation(session.minion) != message.generation:
@@ -253,15 +253,15 @@ class MessageHandlers:
         self.loop.wake([session.minion])
 
     def _generation(self, minion: str) -> int:
-        desired = self.store.desired(minion)
+        desired = self.store.desired.get(minion)
         return desired.generation if desired else 0
 
     # --- results ---
 
     def _started(self, session: Session, run_id: str) -> None:
-        run = self.store.run(run_id)
+        run = self.store.runs.get(run_id)
         if run is not None and run.minion == session.minion:
-            self.store.start_run(run_id, session.seen)
+            self.store.runs.start(run_id, session.seen)
 
     def _progressed(self, session: Session, message: RunProgress) -> None:
         """Pass on how far a run is: of a minion's own runs, and no more often than a minion has reason to say it."""
@@ -270,7 +270,7 @@ class MessageHandlers:
             if session.seen - session.progress[run_id].at < PROGRESS_SECONDS:
                 return
         else:
-            run = self.store.run(run_id)
+            run = self.store.runs.get(run_id)
             if not (
                 _DRIFT_ID.fullmatch(run_id) if run is None else run.minion == session.minion and run.finished is None
             ):
@@ -286,7 +286,7 @@ class MessageHandlers:
         )
 
     def _result(self, session: Session, result: RunResult) -> None:
-        run = self.store.run(result.run_id)
+        run = self.store.runs.get(result.run_id)
         own_id = {"drift": _DRIFT_ID, "call": _SCHEDULED_ID}.get(result.kind)
         if run is None and own_id is not None and own_id.fullmatch(result.run_id):
             run = self._own_run(session, result)
@@ -298,7 +298,7 @@ class MessageHandlers:
         self._send(session.key, ResultAck(run_id=result.run_id))
 
     def _own_run(self, session: Session, result: RunResult) -> RunRecord:
-        applied = self.store.applied(session.minion)
+        applied = self.store.applied.get(session.minion)
         run = RunRecord(
             run_id=result.run_id,
             minion=session.minion,
@@ -310,8 +310,8 @@ class MessageHandlers:
             test=result.kind == "drift",
             cause="schedule",
         )
-        self.store.create_run(run)
-        self.store.prune(self.keep_runs, session.minion)  # a minion starts these itself, as many as it likes
+        self.store.runs.create(run)
+        self.store.runs.prune(self.keep_runs, session.minion)  # a minion starts these itself, as many as it likes
         return run
 
     def _end(self, run: RunRecord, result: RunResult) -> None:
@@ -320,7 +320,7 @@ class MessageHandlers:
             session.progress.pop(run.run_id, None)
         changed, failed = count_states(result.states)
         with self.store.transaction():  # the result and what it makes of the minion stand or fall together
-            first = self.store.finish_run(
+            first = self.store.runs.finish(
                 run.run_id,
                 result.outcome,
                 finished=self.clock(),

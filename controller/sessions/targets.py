@@ -28,11 +28,11 @@ class Targets:
             parse_target(target.expression, kind=target.kind, nodegroups=self.nodegroups)
         except BadTarget as error:
             raise ServiceError("bad-request", f"the target {target.expression!r} cannot be read: {error}") from error
-        accepted = {record.id for record in self.store.keys() if record.state == "accepted"}
+        accepted = {record.id for record in self.store.keys.all() if record.state == "accepted"}
         pillars = "I@" in target.expression or "J@" in target.expression or target.kind.startswith("pillar")
         found = [
             record.id
-            for record in self.store.minions()
+            for record in self.store.minions.all()
             if record.id in accepted
             and match_minion(
                 target.expression,
@@ -49,6 +49,6 @@ class Targets:
 
     def pillar_of(self, minion: str) -> dict[str, object]:
         """The pillar of the last good document."""
-        desired = self.store.desired(minion)
+        desired = self.store.desired.get(minion)
         document = self.documents.document(desired.digest) if desired else None
         return dict(document["pillar"]) if document else {}

@@ -1,7 +1,8 @@
-"""The connection under the store: opening, migrating, transactions, and library errors made readable.
+"""The connections under the store: opening, migrating, transactions, and library errors made readable.
 
-Used by the modules of `controller.store` alone. One connection, one thread at a time: calls are short, and made
-from the controller's loop. Transactions nest: an inner one joins the outer.
+Used by the modules of `controller.store` alone. One connection writes, and one reads beside it: SQLite in WAL mode lets
+a reader go on while anybody writes. Each serves one thread at a time; calls are short, and made from the controller's
+loop. A thread that has written in its transaction reads on the writing connection, so that it sees what it wrote.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, select
+from sqlalchemy import Connection, Engine, NestedTransaction, RootTransaction, create_engine, event, inspect, select
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, SQLAlchemyError
 
@@ -22,6 +24,29 @@ from controller.store.errors import StoreError, StoreTooNew, StoreUnavailable
 
 BUSY_TIMEOUT = 10_000
 """Milliseconds to wait for another process that writes."""
+
+
+@dataclass(slots=True)
+class _OpenTransaction:
+    owner: int
+    """Thread."""
+    root: RootTransaction | None = None
+    """None until something is written."""
+    savepoints: list[NestedTransaction | None] = field(default_factory=list)
+    """Outermost first; None until something is written after it."""
+    failure: StoreUnavailable | None = None
+    """Of a write. The database may have rolled back everything by then, so that nothing of it may be committed."""
+
+    def begin(self, connection: Connection) -> None:
+        if self.root is None:
+            self.root = connection.begin()
+        self.savepoints = [each or connection.begin_nested() for each in self.savepoints]
+
+    def commit(self) -> None:
+        if self.failure is not None:
+            raise self.failure
+        if self.root is not None:
+            self.root.commit()
 
 
 class Database:
@@ -34,14 +59,17 @@ class Database:
     def __init__(self, url: str) -> None:
         self._url = _parsed(url)
         self.name = self._url.database or self._url.render_as_string()
-        self._lock = threading.RLock()
-        self._depth = 0
+        self._writing = threading.RLock()
+        self._reading = threading.RLock()
+        self._open: _OpenTransaction | None = None
+        """Of the thread that has the lock of writing."""
         if self._url.get_backend_name() == "sqlite":
             _private_file(self._url.database)
         self._engine = _engine(self._url)
         with self._readable():
             try:
-                self._connection = self._engine.connect()
+                self._writer = self._engine.connect()
+                self._reader = self._engine.connect().execution_options(saltern_reads=True)
             except BaseException:
                 self._engine.dispose()
                 raise
@@ -53,23 +81,79 @@ class Database:
 
     def close(self) -> None:
         """Close it; a transaction that is open is rolled back."""
-        with self._lock, contextlib.suppress(SQLAlchemyError):
-            self._connection.close()
+        with self._writing, self._reading, contextlib.suppress(SQLAlchemyError):
+            self._writer.close()
+            self._reader.close()
         self._engine.dispose()
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        """All that is done inside is there afterwards, or nothing is. StoreUnavailable when it cannot be kept."""
-        with self._lock, self._readable():
-            if self._depth:
-                yield self._connection
+    def transaction(self) -> Iterator[None]:
+        """All that this thread writes inside is there afterwards, or nothing is; an inner one joins the outer.
+
+        The first write takes the write lock. StoreUnavailable when it cannot be kept.
+        """
+        with self._writing:
+            if self._open is not None:
+                yield
                 return
-            self._depth = 1
+            self._open = opened = _OpenTransaction(owner=threading.get_ident())
             try:
-                with self._connection.begin():
-                    yield self._connection
+                yield
+                with self._readable():
+                    opened.commit()
             finally:
-                self._depth = 0
+                self._open = None
+                if opened.root is not None:
+                    opened.root.close()
+
+    @contextlib.contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """An exception out of it takes back what was written inside, and leaves the transaction around it as it was."""
+        with self.transaction():
+            opened = self._opened()
+            opened.savepoints.append(None)
+            try:
+                yield
+            except BaseException:
+                mark = opened.savepoints.pop()
+                if mark is not None and opened.failure is None:
+                    mark.rollback()
+                raise
+            mark = opened.savepoints.pop()
+            if mark is not None and opened.failure is None:
+                mark.commit()
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[Connection]:
+        """The writing connection, in a transaction: that of the caller, else one of its own."""
+        with self.transaction():
+            opened = self._opened()
+            try:
+                with self._readable():
+                    opened.begin(self._writer)
+                    yield self._writer
+            except StoreUnavailable as error:
+                opened.failure = error
+                raise
+
+    def _opened(self) -> _OpenTransaction:
+        assert self._open is not None  # noqa: S101 - `transaction` has just made it
+        return self._open
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A connection to read from, which waits for nobody who writes."""
+        opened = self._open
+        if opened is not None and opened.root is not None and opened.owner == threading.get_ident():
+            with self._readable():
+                yield self._writer
+            return
+        with self._reading, self._readable():
+            if self._reader.in_transaction():  # of a read around this one
+                yield self._reader
+                return
+            with self._reader.begin():
+                yield self._reader
 
     @contextlib.contextmanager
     def _readable(self) -> Iterator[None]:
@@ -79,7 +163,7 @@ class Database:
             raise StoreUnavailable(_explained(self.name, error)) from error
 
     def _bring_to_head(self) -> None:
-        with self.transaction() as connection:
+        with self.write() as connection:
             tables = set(inspect(connection).get_table_names())
             if schema.version.name not in tables:
                 if tables:
@@ -96,10 +180,11 @@ class Database:
 
         if found not in migrate.known_versions():
             raise StoreTooNew(
-                f"{self.name} has schema {found}, which this version (schema {schema.HEAD}) does not know; "
-                "run the newer Saltern, or restore the database from before its upgrade"
+                f"{self.name} has schema {found}, which this version (schema {schema.HEAD}) does not know; run the "
+                "Saltern that made it, or restore the database from before its upgrade, or move the file away to start "
+                "a new one (all keys must then be accepted again)"
             )
-        with self.transaction() as connection:
+        with self.write() as connection:
             migrate.upgrade(connection)
 
 
@@ -133,12 +218,12 @@ def _engine(url: URL) -> Engine:
     except (ArgumentError, ImportError) as error:
         raise StoreError(f"store_url {url.render_as_string()!r} cannot be used: {error}") from error
     event.listen(engine, "connect", _prepare_sqlite)
-    event.listen(engine, "begin", _begin_immediate)
+    event.listen(engine, "begin", _begin)
     return engine
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
-    connection.isolation_level = None  # the driver begins no transactions of its own; `_begin_immediate` does
+    connection.isolation_level = None  # the driver begins no transactions of its own; `_begin` does
     cursor = connection.cursor()
     try:
         cursor.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT}")
@@ -150,8 +235,10 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
         cursor.close()
 
 
-def _begin_immediate(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+def _begin(connection: Connection) -> None:
+    """A writer takes its lock at once, as a lock that is asked for in the middle fails without waiting."""
+    reads = connection.get_execution_options().get("saltern_reads")
+    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
 
 
 def _create(connection: Connection) -> None:

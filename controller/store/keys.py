@@ -1,12 +1,14 @@
-"""Who is who: the keys of minions. Called by `Store`; the registry of the wire keeps its own copy in memory."""
+"""Who is who: the keys of minions. The registry of the wire keeps its own copy in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from sqlalchemy import Connection, Row, and_, delete, exists, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, delete, exists, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
+from controller.store.database import Database
 from controller.store.errors import KeyConflict, KeyUnknown, TooManyKeys
 from controller.store.records import KeyRecord, KeyStatus
 from controller.store.schema import keys
@@ -22,11 +24,47 @@ _taken = exists().where(
 _rows = select(keys, _taken.label("conflict"))
 
 
-def request(connection: Connection, public_key: str, minion_id: str, now: float) -> KeyRecord:
-    """The key's record; a new one is pending. A key keeps the id that it asked for first."""
-    known = _by_public(connection, public_key)
-    if known is not None:
-        return known
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The table of keys."""
+
+    database: Database
+
+    def all(self) -> list[KeyRecord]:
+        """All keys, by id."""
+        with self.database.read() as connection:
+            return [_record(row) for row in connection.execute(_rows.order_by(keys.c.id, keys.c.first_seen))]
+
+    def request(self, public_key: str, minion_id: str, now: float) -> KeyRecord:
+        """The record of a key that asks for an id; a new one is pending, a known one keeps the id it asked for first.
+
+        Raises:
+            TooManyKeys: so many keys wait that no more are taken.
+        """
+        with self.database.write() as connection:
+            return _by_public(connection, public_key) or _insert(connection, public_key, minion_id, now)
+
+    def set_state(self, name: str, state: KeyStatus, now: float) -> KeyRecord:
+        """Accept, reject or put back the key with this id, fingerprint or public key.
+
+        Raises:
+            KeyUnknown: no key has this name.
+            KeyConflict: several have it, or another key is accepted for the id.
+        """
+        with self.database.write() as connection:
+            return _set_state(connection, name, state, now)
+
+    def delete(self, name: str) -> list[KeyRecord]:
+        """Forget the keys with this id, fingerprint or public key; returns them. KeyUnknown when there is none."""
+        with self.database.write() as connection:
+            found = _find(connection, name)
+            if not found:
+                raise KeyUnknown(f"there is no key of {name!r}")
+            connection.execute(delete(keys).where(keys.c.public_key.in_([record.public_key for record in found])))
+            return found
+
+
+def _insert(connection: Connection, public_key: str, minion_id: str, now: float) -> KeyRecord:
     pending = connection.scalar(select(func.count()).where(keys.c.state == "pending"))
     if pending is not None and pending >= MOST_PENDING:
         raise TooManyKeys(f"{pending} keys wait for acceptance; accept, reject or delete some (`saltern key list`)")
@@ -46,20 +84,8 @@ def request(connection: Connection, public_key: str, minion_id: str, now: float)
     return record
 
 
-def every(connection: Connection) -> list[KeyRecord]:
-    """All keys, by id."""
-    return [_record(row) for row in connection.execute(_rows.order_by(keys.c.id, keys.c.first_seen))]
-
-
-def find(connection: Connection, name: str) -> list[KeyRecord]:
-    """Keys with this id, fingerprint or public key."""
-    named = or_(keys.c.id == name, keys.c.fingerprint == name, keys.c.public_key == name)
-    return [_record(row) for row in connection.execute(_rows.where(named).order_by(keys.c.first_seen))]
-
-
-def set_state(connection: Connection, name: str, state: KeyStatus, now: float) -> KeyRecord:
-    """Accept, reject or put back a key, named by id, fingerprint or public key."""
-    record = _the_one(find(connection, name), name, state)
+def _set_state(connection: Connection, name: str, state: KeyStatus, now: float) -> KeyRecord:
+    record = _the_one(_find(connection, name), name, state)
     change = update(keys).where(keys.c.public_key == record.public_key).values(state=state, changed=now)
     try:
         connection.execute(change.where(keys.c.state != state))
@@ -73,13 +99,10 @@ def set_state(connection: Connection, name: str, state: KeyStatus, now: float) -
     return changed
 
 
-def remove(connection: Connection, name: str) -> list[KeyRecord]:
-    """Forget the keys with this id, fingerprint or public key; what was forgotten."""
-    found = find(connection, name)
-    if not found:
-        raise KeyUnknown(f"there is no key of {name!r}")
-    connection.execute(delete(keys).where(keys.c.public_key.in_([record.public_key for record in found])))
-    return found
+def _find(connection: Connection, name: str) -> list[KeyRecord]:
+    """Keys with this id, fingerprint or public key."""
+    named = or_(keys.c.id == name, keys.c.fingerprint == name, keys.c.public_key == name)
+    return [_record(row) for row in connection.execute(_rows.where(named).order_by(keys.c.first_seen))]
 
 
 def _the_one(found: Sequence[KeyRecord], name: str, state: KeyStatus) -> KeyRecord:
@@ -94,7 +117,7 @@ def _the_one(found: Sequence[KeyRecord], name: str, state: KeyStatus) -> KeyReco
 
 
 def _by_public(connection: Connection, public_key: str) -> KeyRecord | None:
-    row = connection.execute(_rows.where(and_(keys.c.public_key == public_key))).first()
+    row = connection.execute(_rows.where(keys.c.public_key == public_key)).first()
     return None if row is None else _record(row)
 
 

@@ -1,15 +1,18 @@
-"""What is known of minions, and the page that shows them all. Called by `Store`."""
+"""What is known of minions, and the rows that status and reconcile read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import Column, Connection, delete, func, insert, select, update
+from sqlalchemy import Column, Select, delete, func, insert, select, update
 
 from controller.store import runs
-from controller.store.compiled import applied_record, desired_record
+from controller.store.applied import applied_record
+from controller.store.database import Database
+from controller.store.desired import desired_record
 from controller.store.records import MinionRecord, StatusRow
 from controller.store.schema import applied, desired, minions, revisions
 from controller.store.schema import runs as run_table
@@ -18,53 +21,67 @@ _WITHOUT_GRAINS = [column for column in minions.c if column.name != "grains"]
 _APPLYING = ("apply", "remediate")
 
 
-def every(connection: Connection) -> list[MinionRecord]:
-    """All minions with their grains, by id."""
-    return [_record(row._mapping) for row in connection.execute(select(minions).order_by(minions.c.id))]
+@dataclass(frozen=True, slots=True)
+class Minions:
+    """The table of minions."""
+
+    database: Database
+
+    def all(self) -> list[MinionRecord]:
+        """All minions with their grains, by id."""
+        with self.database.read() as connection:
+            return [_record(row._mapping) for row in connection.execute(select(minions).order_by(minions.c.id))]
+
+    def get(self, minion_id: str) -> MinionRecord | None:
+        """One minion with its grains."""
+        with self.database.read() as connection:
+            row = connection.execute(select(minions).where(minions.c.id == minion_id)).first()
+        return None if row is None else _record(row._mapping)
+
+    def seen(
+        self,
+        minion_id: str,
+        now: float,
+        *,
+        grains: Mapping[str, Any] | None = None,
+        session: str | None = None,
+        held: str | None = None,
+        epoch: str | None = None,
+    ) -> None:
+        """Something was heard of a minion; what is None stays as it was. The first time makes its record."""
+        values: dict[str, Any] = {
+            "last_seen": now,
+            "grains": None if grains is None else msgspec.msgpack.encode(grains),
+            "session": session,
+            "held": held,
+            "epoch": epoch,
+        }
+        values = {name: value for name, value in values.items() if value is not None}
+        with self.database.write() as connection:
+            if connection.execute(update(minions).where(minions.c.id == minion_id).values(values)).rowcount == 0:
+                empty = {"grains": msgspec.msgpack.encode({}), "session": "", "held": "", "epoch": "", "paused": False}
+                connection.execute(insert(minions).values({"id": minion_id, **empty, **values}))
+
+    def set_paused(self, minion_ids: Sequence[str], paused: bool) -> None:
+        """Pause or resume minions; unknown ids are passed over."""
+        with self.database.write() as connection:
+            connection.execute(update(minions).where(minions.c.id.in_(minion_ids)).values(paused=paused))
+
+    def delete(self, minion_id: str) -> None:
+        """Forget a minion with what it shall be and was; its runs stay in the history."""
+        with self.database.write() as connection:
+            connection.execute(delete(minions).where(minions.c.id == minion_id))
+
+    def status(self, minion_ids: Sequence[str] | None = None) -> list[StatusRow]:
+        """What status and reconcile need of these minions (None: of all), by id: one query, no document, no grains."""
+        query = _status_query()
+        if minion_ids is not None:
+            query = query.where(minions.c.id.in_(minion_ids))
+        with self.database.read() as connection:
+            return [_status(row._mapping) for row in connection.execute(query)]
 
 
-def one(connection: Connection, minion_id: str) -> MinionRecord | None:
-    """One minion with its grains."""
-    row = connection.execute(select(minions).where(minions.c.id == minion_id)).first()
-    return None if row is None else _record(row._mapping)
-
-
-def seen(
-    connection: Connection,
-    minion_id: str,
-    now: float,
-    *,
-    grains: Mapping[str, Any] | None = None,
-    session: str | None = None,
-    held: str | None = None,
-    epoch: str | None = None,
-) -> None:
-    """Something was heard of a minion; what is None stays as it was. The first time makes its record."""
-    values: dict[str, Any] = {
-        "last_seen": now,
-        "grains": None if grains is None else msgspec.msgpack.encode(grains),
-        "session": session,
-        "held": held,
-        "epoch": epoch,
-    }
-    values = {name: value for name, value in values.items() if value is not None}
-    if connection.execute(update(minions).where(minions.c.id == minion_id).values(values)).rowcount == 0:
-        empty = {"grains": msgspec.msgpack.encode({}), "session": "", "held": "", "epoch": "", "paused": False}
-        connection.execute(insert(minions).values({"id": minion_id, **empty, **values}))
-
-
-def set_paused(connection: Connection, minion_ids: Sequence[str], paused: bool) -> None:
-    """Pause or resume minions; unknown ids are passed over."""
-    connection.execute(update(minions).where(minions.c.id.in_(minion_ids)).values(paused=paused))
-
-
-def remove(connection: Connection, minion_id: str) -> None:
-    """Forget a minion with what it shall be and was; its runs stay in the history."""
-    connection.execute(delete(minions).where(minions.c.id == minion_id))
-
-
-def status_rows(connection: Connection, minion_ids: Sequence[str] | None = None) -> list[StatusRow]:
-    """The status page: one query, no document, no grains."""
+def _status_query() -> Select[Any]:
     attempted, shown = revisions.alias("attempted"), revisions.alias("shown")
     last, drift, open_ = run_table.alias("last"), run_table.alias("drift"), run_table.alias("open")
     newest_open = (
@@ -76,7 +93,7 @@ def status_rows(connection: Connection, minion_ids: Sequence[str] | None = None)
     parts: dict[str, Iterable[Column[Any]]]
     parts = {"m": _WITHOUT_GRAINS, "d": desired.c, "a": applied.c, "l": last.c, "f": drift.c, "o": open_.c}
     columns = [column.label(f"{part}_{column.name}") for part, found in parts.items() for column in found]
-    query = (
+    return (
         select(
             *columns,
             attempted.c.label.label("attempted"),
@@ -93,9 +110,6 @@ def status_rows(connection: Connection, minion_ids: Sequence[str] | None = None)
         .outerjoin(open_, open_.c.seq == newest_open)
         .order_by(minions.c.id)
     )
-    if minion_ids is not None:
-        query = query.where(minions.c.id.in_(minion_ids))
-    return [_status(row._mapping) for row in connection.execute(query)]
 
 
 def _status(row: Mapping[Any, Any]) -> StatusRow:

@@ -13,7 +13,7 @@ from highstate.types import Problem
 from wire.messages import FactAnswer, FactQuery, RunKind
 
 KeyStatus: TypeAlias = Literal["pending", "accepted", "rejected"]
-RunState: TypeAlias = Literal["requested", "started", "finished", "superseded"]
+RunState: TypeAlias = Literal["requested", "started", "finished"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +108,7 @@ class AppliedRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """One run of a minion, without its result (`Store.run_result`)."""
+    """One run of a minion, without its result (`store.runs.result`)."""
 
     run_id: str
     minion: str

@@ -1,15 +1,16 @@
-"""Runs and their results: made once, finished once. Called by `Store`."""
+"""Runs and their results: made once, finished once."""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, delete, insert, select, update
 
+from controller.store.database import Database
 from controller.store.records import RunRecord
 from controller.store.schema import minions, results, runs
 
@@ -17,29 +18,119 @@ IS_OPEN = runs.c.state.in_(["requested", "started"])
 _PINNED = {"apply": "last_run", "remediate": "last_run", "drift": "last_drift"}
 
 
-def create(connection: Connection, run: RunRecord) -> bool:
-    """Keep a new run; False when its id is known, and nothing is changed."""
-    if connection.scalar(select(runs.c.seq).where(runs.c.run_id == run.run_id)) is not None:
-        return False
-    values = asdict(run) | {"keys": None if run.keys is None else msgspec.msgpack.encode(run.keys)}
-    connection.execute(insert(runs).values(values))
-    return True
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The tables of runs and of their results."""
+
+    database: Database
+
+    def create(self, run: RunRecord) -> bool:
+        """Keep a new run; False when its id is known, and nothing is changed."""
+        with self.database.write() as connection:
+            if connection.scalar(select(runs.c.seq).where(runs.c.run_id == run.run_id)) is not None:
+                return False
+            values = asdict(run) | {"keys": None if run.keys is None else msgspec.msgpack.encode(run.keys)}
+            connection.execute(insert(runs).values(values))
+        return True
+
+    def start(self, run_id: str, now: float) -> None:
+        """The minion has begun it; nothing happens to one that is no longer waiting."""
+        waiting = update(runs).where(runs.c.run_id == run_id, runs.c.state == "requested")
+        with self.database.write() as connection:
+            connection.execute(waiting.values(state="started", started=now))
+
+    def finish(
+        self,
+        run_id: str,
+        outcome: str,
+        *,
+        finished: float,
+        started: float | None = None,
+        seconds: float = 0.0,
+        changes: int = 0,
+        failed: int = 0,
+        summary: str = "",
+        result: Any = None,
+    ) -> bool:
+        """Close a run with its result; True the first time, False (and no change) when it has one or is unknown.
+
+        Args:
+            run_id: of a run that `create` knows.
+            outcome: as in `RunResult`.
+            finished: seconds since the epoch.
+            started: by the minion's clock.
+            seconds: that it took.
+            changes: chunks that changed, or would.
+            failed: chunks that failed.
+            summary: one line for people.
+            result: anything that msgpack can hold (a `RunResult`), for `result`.
+        """
+        values: dict[str, Any] = {"outcome": outcome, "finished": finished, "seconds": seconds, "changes": changes}
+        values |= {"failed": failed, "summary": summary} | ({} if started is None else {"started": started})
+        with self.database.write() as connection:
+            return _finish(connection, run_id, result, values)
+
+    def get(self, run_id: str) -> RunRecord | None:
+        """A run by its id."""
+        with self.database.read() as connection:
+            row = connection.execute(select(runs).where(runs.c.run_id == run_id)).first()
+        return None if row is None else record(row._mapping)
+
+    def find(self, prefix: str, limit: int = 10) -> list[RunRecord]:
+        """Runs whose id begins with this text, newest first."""
+        query = select(runs).where(runs.c.run_id.startswith(prefix, autoescape=True))
+        with self.database.read() as connection:
+            rows = connection.execute(query.order_by(runs.c.seq.desc()).limit(limit)).all()
+        return [record(row._mapping) for row in rows]
+
+    def result(self, run_id: str) -> Any:
+        """What `finish` was given as result, as plain values; None when there is none."""
+        query = select(results.c.blob).join(runs, runs.c.seq == results.c.run).where(runs.c.run_id == run_id)
+        with self.database.read() as connection:
+            blob = connection.scalar(query)
+        return None if blob is None else msgspec.msgpack.decode(zlib.decompress(blob), strict=False)
+
+    def newest(
+        self,
+        *,
+        minion: str | None = None,
+        kinds: Sequence[str] = (),
+        revision: str | None = None,
+        open_only: bool = False,
+        limit: int | None = 100,
+    ) -> list[RunRecord]:
+        """Runs that meet all conditions given, newest first; `open_only`: those without a result."""
+        query = select(runs).order_by(runs.c.seq.desc()).limit(limit)
+        if minion is not None:
+            query = query.where(runs.c.minion == minion)
+        if kinds:
+            query = query.where(runs.c.kind.in_(kinds))
+        if revision is not None:
+            query = query.where(runs.c.revision == revision)
+        if open_only:
+            query = query.where(IS_OPEN)
+        with self.database.read() as connection:
+            return [record(row._mapping) for row in connection.execute(query)]
+
+    def open(self, minion: str | None = None) -> list[RunRecord]:
+        """Runs without a result, newest first."""
+        return self.newest(minion=minion, open_only=True, limit=None)
+
+    def prune(self, keep: int, minion: str) -> int:
+        """Forget the minion's closed runs older than its newest `keep`, but for its last apply and drift check.
+
+        Cheap enough to be called for each result. Returns the number of runs forgotten.
+        """
+        with self.database.write() as connection:
+            return _prune(connection, minion, keep)
+
+    def minions(self) -> list[str]:
+        """The minions that have runs."""
+        with self.database.read() as connection:
+            return list(connection.scalars(select(runs.c.minion).distinct()))
 
 
-def start(connection: Connection, run_id: str, now: float) -> None:
-    """The minion has begun it; nothing happens to one that is no longer waiting."""
-    waiting = update(runs).where(runs.c.run_id == run_id, runs.c.state == "requested")
-    connection.execute(waiting.values(state="started", started=now))
-
-
-def supersede(connection: Connection, run_id: str, outcome: str, now: float) -> bool:
-    """Close a run without a result; one that has a result is left as it is. A result may still come."""
-    open_ = update(runs).where(runs.c.run_id == run_id, IS_OPEN)
-    return connection.execute(open_.values(state="superseded", outcome=outcome, finished=now)).rowcount == 1
-
-
-def finish(connection: Connection, run_id: str, result: Any, values: Mapping[str, Any]) -> bool:
-    """Close a run with its result; True the first time, else nothing is changed."""
+def _finish(connection: Connection, run_id: str, result: Any, values: Mapping[str, Any]) -> bool:
     closing = update(runs).where(runs.c.run_id == run_id, runs.c.state != "finished")
     if connection.execute(closing.values({**values, "state": "finished"})).rowcount == 0:
         return False
@@ -53,49 +144,7 @@ def finish(connection: Connection, run_id: str, result: Any, values: Mapping[str
     return True
 
 
-def one(connection: Connection, run_id: str) -> RunRecord | None:
-    """A run by its id."""
-    row = connection.execute(select(runs).where(runs.c.run_id == run_id)).first()
-    return None if row is None else record(row._mapping)
-
-
-def beginning_with(connection: Connection, prefix: str, limit: int) -> list[RunRecord]:
-    """Runs whose id begins with this text, newest first."""
-    query = select(runs).where(runs.c.run_id.startswith(prefix, autoescape=True))
-    return [record(row._mapping) for row in connection.execute(query.order_by(runs.c.seq.desc()).limit(limit))]
-
-
-def result(connection: Connection, run_id: str) -> Any:
-    """What `finish` was given as result, as plain values; None when there is none."""
-    query = select(results.c.blob).join(runs, runs.c.seq == results.c.run).where(runs.c.run_id == run_id)
-    blob = connection.scalar(query)
-    return None if blob is None else msgspec.msgpack.decode(zlib.decompress(blob), strict=False)
-
-
-def listed(
-    connection: Connection,
-    *,
-    minion: str | None = None,
-    kinds: Sequence[str] = (),
-    revision: str | None = None,
-    open_only: bool = False,
-    limit: int | None = None,
-) -> list[RunRecord]:
-    """Runs, newest first; those of all conditions given."""
-    query = select(runs).order_by(runs.c.seq.desc()).limit(limit)
-    if minion is not None:
-        query = query.where(runs.c.minion == minion)
-    if kinds:
-        query = query.where(runs.c.kind.in_(kinds))
-    if revision is not None:
-        query = query.where(runs.c.revision == revision)
-    if open_only:
-        query = query.where(IS_OPEN)
-    return [record(row._mapping) for row in connection.execute(query)]
-
-
-def prune(connection: Connection, minion: str, keep: int) -> int:
-    """Forget the minion's closed runs older than its newest `keep`, but for its last apply and drift check."""
+def _prune(connection: Connection, minion: str, keep: int) -> int:
     newest = select(runs.c.seq).where(runs.c.minion == minion).order_by(runs.c.seq.desc())
     edge = connection.scalar(newest.offset(max(keep, 0)).limit(1))
     if edge is None:

@@ -21,7 +21,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0005"
+HEAD = "0001"
 """The newest migration."""
 
 metadata = MetaData(

@@ -1,22 +1,40 @@
 """Plain texts that compiles had of GnuPG and of a vault, by minion: to be recognised, not to be used.
 
-Called by `Store`. They lie in the documents of the same database as well.
+They lie in the documents of the same database as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, insert, select
 
+from controller.store.database import Database
 from controller.store.schema import minions, secrets
 
 MOST = 4096
 """Of one minion. Those that were learned first are forgotten."""
 
 
-def put(connection: Connection, minion_id: str, texts: Iterable[str]) -> bool:
-    """Remember these texts; whether any of them is new."""
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """The table of plain texts."""
+
+    database: Database
+
+    def put(self, texts: Mapping[str, Iterable[str]]) -> list[str]:
+        """Remember the plain texts of each minion; returns the minions for which any of them is new."""
+        with self.database.write() as connection:
+            return [minion_id for minion_id, each in texts.items() if _put(connection, minion_id, each)]
+
+    def of(self, minion_id: str) -> frozenset[str]:
+        """All plain texts that compiles for the minion had."""
+        with self.database.read() as connection:
+            return frozenset(each.decode("utf-8", "surrogatepass") for each in _texts(connection, minion_id))
+
+
+def _put(connection: Connection, minion_id: str, texts: Iterable[str]) -> bool:
     new = {each.encode("utf-8", "surrogatepass") for each in texts} - _texts(connection, minion_id)
     if not new or connection.scalar(select(minions.c.id).where(minions.c.id == minion_id)) is None:
         return False
@@ -24,11 +42,6 @@ def put(connection: Connection, minion_id: str, texts: Iterable[str]) -> bool:
     kept = select(secrets.c.id).where(secrets.c.minion == minion_id).order_by(secrets.c.id.desc()).limit(MOST)
     connection.execute(delete(secrets).where(secrets.c.minion == minion_id, secrets.c.id.not_in(kept)))
     return True
-
-
-def of(connection: Connection, minion_id: str) -> frozenset[str]:
-    """The texts of one minion."""
-    return frozenset(each.decode("utf-8", "surrogatepass") for each in _texts(connection, minion_id))
 
 
 def _texts(connection: Connection, minion_id: str) -> set[bytes]:

@@ -112,9 +112,9 @@ def runners(tmp_path, options):
     with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
         sessions = Sessions()
         for at, minion in enumerate((WEB, DB)):
-            store.seen(minion.id, 1.0, grains=minion.grains)
-            store.request_key(f"{at}" * 40, minion.id, 1.0)
-            store.set_key_state(minion.id, "accepted", 1.0)
+            store.minions.seen(minion.id, 1.0, grains=minion.grains)
+            store.keys.request(f"{at}" * 40, minion.id, 1.0)
+            store.keys.set_state(minion.id, "accepted", 1.0)
         sessions.connect(Session(minion="web1", key="0" * 40, session="", grains={}, seen=1.0))
         mines = MineStore(store=store, pillar_of=lambda minion: {})
         mines.put("web1", {"addr": MineEntry(value=1), "kept": MineEntry(value=2, allow="web*")})

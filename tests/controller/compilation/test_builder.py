@@ -21,6 +21,7 @@ from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
 from controller.sessions.sessions import Sessions
 from controller.store import Store
+from controller.store.desired import Desired
 from gitfs.source import Revision
 from highstate.files import MemoryFiles
 from highstate.types import Minion
@@ -51,7 +52,7 @@ def rig(tmp_path):
     compiler = CompilePool()
     with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
         for minion in MINIONS:
-            store.seen(minion.id, 1.0, grains=minion.grains)
+            store.minions.seen(minion.id, 1.0, grains=minion.grains)
         metrics = Metrics(lambda: 1.0)
         facts = FactQueries(
             store=store,
@@ -85,16 +86,16 @@ def spared(metrics: Metrics) -> float:
 async def test_only_whom_a_revision_concerns_is_compiled(rig):
     await rig.builder.build(request(), revision("r1"), ())
     assert sorted(rig.woken) == ["db1", "web1", "web2"]
-    before = rig.store.desired_of(["db1", "web1", "web2"])
+    before = rig.store.desired.of(["db1", "web1", "web2"])
     rig.woken.clear()
     await rig.builder.build(request(**{"db.sls": "db2: {test.nop: []}\n"}), revision("r2"), ())
     assert rig.woken == ["db1"]
     assert spared(rig.metrics) == 2
-    after = rig.store.desired_of(["db1", "web1", "web2"])
+    after = rig.store.desired.of(["db1", "web1", "web2"])
     assert {each.revision for each in after.values()} == {each.compiled_revision for each in after.values()} == {"r2"}
     assert after["web1"].digest == before["web1"].digest
     assert (after["web1"].generation, after["db1"].generation) == (1, 2)
-    assert rig.store.document(after["db1"].digest) is not None
+    assert rig.store.documents.get(after["db1"].digest) is not None
 
 
 async def test_who_is_due_is_compiled_all_the_same_and_an_equal_document_is_no_new_generation(rig):
@@ -102,8 +103,8 @@ async def test_who_is_due_is_compiled_all_the_same_and_an_equal_document_is_no_n
     rig.woken.clear()
     await rig.builder.build(request(), revision("r2"), {"web1"})
     assert rig.woken == ["web1"]
-    assert rig.store.desired("web1").generation == 1
-    assert rig.store.desired("web1").revision == "r2"
+    assert rig.store.desired.get("web1").generation == 1
+    assert rig.store.desired.get("web1").revision == "r2"
 
 
 async def test_who_does_not_compile_is_concerned_by_every_push(rig):
@@ -112,23 +113,21 @@ async def test_who_does_not_compile_is_concerned_by_every_push(rig):
     rig.woken.clear()
     await rig.builder.build(request(**broken), revision("r2"), ())
     assert sorted(rig.woken) == ["web1", "web2"]
-    assert rig.store.desired("web1").errors
+    assert rig.store.desired.get("web1").errors
 
 
-async def test_a_store_that_cannot_be_written_loses_nothing(rig):
+async def test_a_store_that_cannot_be_written_loses_nothing(rig, monkeypatch):
     await rig.builder.build(request(), revision("r1"), ())
-    failing = rig.store.put_compiled
 
-    def full(records: object) -> None:
+    def full(self: Desired, records: object) -> None:
         raise OSError("the disk is full")
 
-    rig.store.put_compiled = full
     changed = request(**{"db.sls": "db2: {test.nop: []}\n"})
-    with pytest.raises(OSError, match="full"):
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="full"):
+        patch.setattr(Desired, "put", full)
         await rig.builder.build(changed, revision("r2"), ())
-    rig.store.put_compiled = failing
     await rig.builder.build(changed, revision("r2"), ())
-    assert rig.store.desired("db1").generation == 2
+    assert rig.store.desired.get("db1").generation == 2
 
 
 class Inventory(BaseHTTPRequestHandler):
@@ -166,7 +165,7 @@ async def test_external_data_is_looked_at_again_when_it_is_old(rig, inventory):
 
     async def again():
         await rig.builder.compile(asked, revision("r1"))
-        return {record.generation for record in rig.store.desired_of(names).values()}
+        return {record.generation for record in rig.store.desired.of(names).values()}
 
     await rig.builder.build(asked, revision("r1"), ())
     Inventory.answer = {"port": 2}
@@ -180,7 +179,7 @@ async def test_external_data_is_looked_at_again_when_it_is_old(rig, inventory):
     rig.clock.now += 600
     assert sorted(rig.builder.expired()) == names
     assert await again() == {2}, "what cannot be had changes nothing"
-    assert "503" in str(rig.store.desired("web1").errors[0])
+    assert "503" in str(rig.store.desired.get("web1").errors[0])
     rig.clock.now += 60
     Inventory.answer = {"port": 3}
     assert sorted(rig.builder.expired()) == names, "tried again sooner"
@@ -198,10 +197,10 @@ async def test_what_a_compile_said_besides_is_stored(rig):
     await rig.builder.build(
         request(**{"web.sls": twice, "db.sls": "#!py\ndef run():\n    return {}\n"}), revision("r1"), ()
     )
-    web, db = rig.store.desired("web1"), rig.store.desired("db1")
+    web, db = rig.store.desired.get("web1"), rig.store.desired.get("db1")
     [warning] = web.warnings
     assert "the last one alone counts" in warning.message
     assert (warning.pos.file, warning.pos.line) == ("web.sls", 1)
     assert (web.volatile, db.volatile) == ((), ("#!py",))
     await rig.builder.build(request(), revision("r2"), ())
-    assert rig.store.desired("web1").warnings == ()
+    assert rig.store.desired.get("web1").warnings == ()

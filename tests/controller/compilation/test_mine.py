@@ -17,10 +17,10 @@ PILLAR = {"web1": {"tier": "gold"}, "web2": {"tier": "tin"}}
 def store(tmp_path):
     with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
         for at, (minion, grains) in enumerate(GRAINS.items()):
-            store.seen(minion, 1.0, grains=grains)
+            store.minions.seen(minion, 1.0, grains=grains)
             key = f"{at}" * 40
-            store.request_key(key, minion, 1.0)
-            store.set_key_state(minion, "accepted", 1.0)
+            store.keys.request(key, minion, 1.0)
+            store.keys.set_state(minion, "accepted", 1.0)
         yield store
 
 
@@ -82,8 +82,8 @@ def test_a_key_that_is_not_accepted_any_more_counts_for_nothing(mines, store):
     keyring = KeyRegistry()
     mines.keys_version = lambda: keyring.version
     assert "web1" in get(mines, "*", "addr")
-    store.set_key_state("web1", "rejected", 2.0)
-    keyring.replace(store.keys())
+    store.keys.set_state("web1", "rejected", 2.0)
+    keyring.replace(store.keys.all())
     assert "web1" not in get(mines, "*", "addr")
 
 
@@ -121,13 +121,13 @@ def test_only_those_are_told_for_whom_an_answer_changed(mines, store):
     said = mines.hear(asked("web*", "addr"), Minion(id="db1"))
     mines.stands_on("db1", {asked("web*", "addr"): said.mark}, 1.0)
     assert mines.settle() == []
-    assert store.facts(["db1"])["db1"][0].answer == FactAnswer(value=said.mark)
-    store.seen("web3", 1.0, grains={"role": "web"})
+    assert store.facts.by_minion(["db1"])["db1"][0].answer == FactAnswer(value=said.mark)
+    store.minions.seen("web3", 1.0, grains={"role": "web"})
     mines.changed()
     assert mines.settle() == []
 
 
 def test_a_forgotten_minion_takes_its_mine_with_it(mines, store):
-    store.delete_minion("web1")
-    assert store.mines(["addr"])["addr"].keys() == {"web2", "db1"}
-    assert store.put_mine("web1", {"addr": MineEntry()}) == set()
+    store.minions.delete("web1")
+    assert store.mines.by_function(["addr"])["addr"].keys() == {"web2", "db1"}
+    assert store.mines.put("web1", {"addr": MineEntry()}) == set()

@@ -16,7 +16,7 @@ OLD, NEW = "correct-horse-1", "battery-staple-2"
 def store(tmp_path):
     with Store(f"sqlite:///{tmp_path}/store.sqlite") as store:
         for minion in ("web1", "web2"):
-            store.seen(minion, 1.0, grains={})
+            store.minions.seen(minion, 1.0, grains={})
         yield store
 
 
@@ -40,18 +40,18 @@ def test_those_of_a_preview_leave_nothing_in_the_store(store):
     shown = redactor.of("web1").text(f"{OLD} {NEW}")
     assert OLD not in shown
     assert NEW not in shown
-    assert store.secrets_of("web1") == frozenset()
+    assert store.secrets.of("web1") == frozenset()
 
 
 def test_the_store_keeps_a_bounded_number_and_forgets_with_the_minion(store):
-    store.put_secrets({"web1": [f"secret {number}" for number in range(MOST)]})
-    assert store.put_secrets({"web1": [NEW], "web2": [NEW], "unknown": [NEW]}) == ["web1", "web2"]
-    assert store.put_secrets({"web1": [NEW]}) == []
-    assert len(store.secrets_of("web1")) == MOST
-    assert NEW in store.secrets_of("web1")
-    store.delete_minion("web1")
-    assert store.secrets_of("web1") == frozenset()
-    assert store.secrets_of("web2") == {NEW}
+    store.secrets.put({"web1": [f"secret {number}" for number in range(MOST)]})
+    assert store.secrets.put({"web1": [NEW], "web2": [NEW], "unknown": [NEW]}) == ["web1", "web2"]
+    assert store.secrets.put({"web1": [NEW]}) == []
+    assert len(store.secrets.of("web1")) == MOST
+    assert NEW in store.secrets.of("web1")
+    store.minions.delete("web1")
+    assert store.secrets.of("web1") == frozenset()
+    assert store.secrets.of("web2") == {NEW}
 
 
 def test_all_of_a_result_is_masked(store):

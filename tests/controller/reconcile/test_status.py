@@ -29,10 +29,10 @@ class Unsent:
 def status(tmp_path: Path):
     with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
         sessions, documents = Sessions(), Documents(store)
-        store.seen("web1", 1.0, grains={"id": "web1"})
+        store.minions.seen("web1", 1.0, grains={"id": "web1"})
         record = DesiredRecord(minion="web1", generation=1, revision="r1", digest="d" * 64, document=b"\x80")
-        store.put_compiled([record])
-        store.put_applied(
+        store.desired.put([record])
+        store.applied.put(
             AppliedRecord(minion="web1", digest=record.digest, generation=1, revision="r1", at=1.0, outcome="ok")
         )
         loop = Reconciler(

@@ -117,9 +117,9 @@ def result(run_id="1", **more):
 
 
 def with_run(rig, minion="web1", run_id="1"):
-    rig.store.seen(minion, 1.0, grains={"id": minion})
-    rig.store.put_compiled([DesiredRecord(minion=minion, generation=1, revision="r1", digest=DIGEST, document=b"\x80")])
-    rig.store.create_run(RunRecord(run_id=run_id, minion=minion, kind="apply", created=1.0, digest=DIGEST))
+    rig.store.minions.seen(minion, 1.0, grains={"id": minion})
+    rig.store.desired.put([DesiredRecord(minion=minion, generation=1, revision="r1", digest=DIGEST, document=b"\x80")])
+    rig.store.runs.create(RunRecord(run_id=run_id, minion=minion, kind="apply", created=1.0, digest=DIGEST))
 
 
 def test_a_stranger_gets_no_more_than_where_its_key_stands(rig):
@@ -133,13 +133,13 @@ def test_hello_connects_and_asks_for_a_compile(rig):
     say(rig, Hello(id="web1", grains={"os": "Debian"}, held="no digest\n" * 100, session="s" * 1000))
     assert rig.server.sent == [(KEY, HelloAck(epoch="epoch", alive_interval=15.0))]
     assert rig.recompiled == ["web1"]
-    record = rig.store.minion("web1")
+    record = rig.store.minions.get("web1")
     assert (record.grains, record.held, len(record.session)) == ({"os": "Debian"}, "", 64)
 
 
 def test_who_is_compiled_already_is_not_compiled_again(rig):
     with_run(rig)
-    rig.store.seen("web1", 1.0, grains={"id": "web1"})
+    rig.store.minions.seen("web1", 1.0, grains={"id": "web1"})
     say(rig, Hello(id="web1", grains={"id": "web1"}))
     assert rig.recompiled == []
     assert rig.loop.woken == ["web1"]
@@ -157,9 +157,9 @@ def test_a_result_counts_once_and_is_acknowledged_each_time(rig):
         say(rig, result())
     assert rig.loop.ended_runs == [("1", "changed")]
     assert rig.server.sent[1:] == [(KEY, ResultAck(run_id="1"))] * 3
-    run = rig.store.run("1")
+    run = rig.store.runs.get("1")
     assert (run.state, run.outcome, run.changes, run.failed) == ("finished", "changed", 1, 0)
-    assert rig.store.run_result("1")["states"] == RUNNING
+    assert rig.store.runs.result("1")["states"] == RUNNING
 
 
 def test_nobody_reports_a_run_of_another(rig):
@@ -167,23 +167,23 @@ def test_nobody_reports_a_run_of_another(rig):
     say(rig, Hello(id="web1", grains={}))
     say(rig, result())
     assert rig.loop.ended_runs == []
-    assert rig.store.run("1").state == "requested"
+    assert rig.store.runs.get("1").state == "requested"
     say(rig, result(run_id="nobody asked"))
-    assert rig.store.run("nobody asked") is None
+    assert rig.store.runs.get("nobody asked") is None
 
 
 @pytest.mark.parametrize("run_id", ["drift-" + "x" * 300, "drift-\n", "other", "drift-", "drift-../../x/"])
 def test_a_drift_report_needs_a_decent_id(rig, run_id):
     say(rig, Hello(id="web1", grains={}))
     say(rig, result(run_id=run_id, kind="drift"))
-    assert rig.store.runs() == []
+    assert rig.store.runs.newest() == []
 
 
 @pytest.mark.parametrize(("kind", "stored"), [("call", True), ("drift", False), ("apply", False)])
 def test_calls_of_a_minions_schedule_are_stored(rig, kind, stored):
     say(rig, Hello(id="web1", grains={}))
     say(rig, result(run_id="scheduled-web1-1", kind=kind, outcome="ok", value={"a": 1}))
-    run = rig.store.run("scheduled-web1-1")
+    run = rig.store.runs.get("scheduled-web1-1")
     assert (run is not None) == stored
     if run is not None:
         assert (run.kind, run.cause, run.outcome, run.test) == ("call", "schedule", "ok", False)
@@ -191,10 +191,10 @@ def test_calls_of_a_minions_schedule_are_stored(rig, kind, stored):
 
 def test_drift_reports_are_kept_within_bounds(rig):
     say(rig, Hello(id="web1", grains={}))
-    rig.store.seen("web1", 1.0)
+    rig.store.minions.seen("web1", 1.0)
     for number in range(20):
         say(rig, result(run_id=f"drift-web1-{number}", kind="drift", outcome="pending"))
-    kept = rig.store.runs(minion="web1")
+    kept = rig.store.runs.newest(minion="web1")
     assert len(kept) <= 7
     assert kept[0].run_id == "drift-web1-19"
 
@@ -239,7 +239,7 @@ def test_one_message_that_breaks_us_costs_no_other(rig):
     with_run(rig)
     good = Incoming(key=KEY, id="web1", message=result())
     rig.handlers.deliver([broken, good])
-    assert rig.store.run("1").state == "finished"
+    assert rig.store.runs.get("1").state == "finished"
 
 
 QUESTION = FactQuery(fun="cmd.which", asked='[["sh"], {}]')
@@ -280,13 +280,13 @@ async def test_a_mine_is_kept_as_its_senders_and_one_that_is_too_large_is_not(ri
     say(rig, Hello(id="web2", grains={}), "web2", other)
     say(rig, Mine(entries={"addr": MineEntry(value="10.0.0.1")}))
     say(rig, Mine(entries={"addr": MineEntry(value="10.0.0.2")}), "web2", other)
-    assert {name: each.value for name, each in rig.store.mines(["addr"])["addr"].items()} == {
+    assert {name: each.value for name, each in rig.store.mines.by_function(["addr"])["addr"].items()} == {
         "web1": "10.0.0.1",
         "web2": "10.0.0.2",
     }
     say(rig, Mine(entries={"addr": MineEntry(value="x" * 100_000)}))
     say(rig, Mine(entries={"addr": MineEntry(value=nested(60))}))
-    assert rig.store.mines(["addr"])["addr"]["web1"].value == "10.0.0.1"
+    assert rig.store.mines.by_function(["addr"])["addr"]["web1"].value == "10.0.0.1"
     say(rig, GetMine(request=7, asked="no json"))
     say(rig, GetMine(request=8, asked='[["*", "addr"], {}]'))
     found = [message for _, message in rig.server.sent if isinstance(message, MineFound)]
@@ -320,7 +320,7 @@ async def test_who_does_not_answer_in_time_is_compiled_with_what_is_known(rig):
     while not rig.recompiled:
         await asyncio.sleep(0)
     assert "did not answer" in rig.facts.recorded(["web1"])["web1"][QUESTION].error
-    rig.store.put_facts("web1", {QUESTION: FactAnswer(value="/bin/sh")}, 1.0)
+    rig.store.facts.put("web1", {QUESTION: FactAnswer(value="/bin/sh")}, 1.0)
     assert rig.facts.ask_again(["web1"], always=False) == {"web1"}
     while len(rig.facts._open) > 0:
         await asyncio.sleep(0)

@@ -60,7 +60,7 @@ def give(store: Store, minion: str, generation: int, document: bytes) -> str:
     record = DesiredRecord(
         minion=minion, generation=generation, revision="r1", compiled_revision="r1", digest=digest, document=document
     )
-    store.put_compiled([record])
+    store.desired.put([record])
     return digest
 
 
@@ -71,7 +71,7 @@ def test_files_are_private_whatever_the_umask(path):
     before = os.umask(0)
     try:
         with Store(f"sqlite:///{path}") as store:
-            store.seen("a", 1.0)
+            store.minions.seen("a", 1.0)
             found = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
     finally:
         os.umask(before)
@@ -89,15 +89,15 @@ def test_a_file_that_others_could_read_is_made_private(path):
 
 def test_everything_is_there_after_reopening(path):
     with Store(f"sqlite:///{path}") as store:
-        store.request_key(public(1), "a", 1.0)
-        store.seen("a", 2.0, grains={"os": "Debian", 1: [None, b"\xff"]}, session="s", held="h", epoch="e")
+        store.keys.request(public(1), "a", 1.0)
+        store.minions.seen("a", 2.0, grains={"os": "Debian", 1: [None, b"\xff"]}, session="s", held="h", epoch="e")
         digest = give(store, "a", 1, b"doc")
-        store.create_run(run_of("r", keys=("x", "y")))
+        store.runs.create(run_of("r", keys=("x", "y")))
     with Store(f"sqlite:///{path}") as store:
-        assert store.keys()[0].id == "a"
-        assert store.minion("a").grains == {"os": "Debian", 1: [None, b"\xff"]}
-        assert store.document(digest) == b"doc"
-        assert store.run("r").keys == ("x", "y")
+        assert store.keys.all()[0].id == "a"
+        assert store.minions.get("a").grains == {"os": "Debian", 1: [None, b"\xff"]}
+        assert store.documents.get(digest) == b"doc"
+        assert store.runs.get("r").keys == ("x", "y")
 
 
 def test_a_store_at_head_needs_no_alembic(path):
@@ -186,20 +186,20 @@ def test_a_full_disk_is_told_and_changes_nothing(path):
 import resource
 from controller.store import Store, StoreUnavailable, DesiredRecord
 store = Store("sqlite:///{path}")
-store.seen("a", 1.0)
+store.minions.seen("a", 1.0)
 resource.setrlimit(resource.RLIMIT_FSIZE, (256 * 1024, resource.RLIM_INFINITY))
 import os
 try:
     for n in range(100):
         with store.transaction():
-            store.seen("a", 100.0 + n)
-            store.put_compiled([DesiredRecord(minion="a", generation=n, digest=str(n), document=os.urandom(50_000))])
+            store.minions.seen("a", 100.0 + n)
+            store.desired.put([DesiredRecord(minion="a", generation=n, digest=str(n), document=os.urandom(50_000))])
 except StoreUnavailable as error:
     print(error)
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-store.seen("b", 5.0)
-desired = store.desired("a")
-print(store.minion("a").last_seen == 100.0 + desired.generation, len(store.document(desired.digest)))
+store.minions.seen("b", 5.0)
+desired = store.desired.get("a")
+print(store.minions.get("a").last_seen == 100.0 + desired.generation, len(store.documents.get(desired.digest)))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
@@ -216,9 +216,9 @@ n = 0
 while True:
     n += 1
     with store.transaction():
-        store.create_run(RunRecord(run_id=f"r{{n}}", minion="a", kind="apply", created=1.0))
+        store.runs.create(RunRecord(run_id=f"r{{n}}", minion="a", kind="apply", created=1.0))
         print(n, flush=True)
-        store.finish_run(f"r{{n}}", "ok", finished=2.0, result={{"n": n}})
+        store.runs.finish(f"r{{n}}", "ok", finished=2.0, result={{"n": n}})
 """
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
@@ -226,143 +226,143 @@ while True:
                 break
         process.kill()
     with Store(f"sqlite:///{path}") as store:
-        runs = store.runs(limit=None)
+        runs = store.runs.newest(limit=None)
         assert len(runs) >= beat - 1
         assert {run.state for run in runs} <= {"finished"}
-        assert all(store.run_result(run.run_id) == {"n": int(run.run_id[1:])} for run in runs)
-        assert store.create_run(run_of("next"))
+        assert all(store.runs.result(run.run_id) == {"n": int(run.run_id[1:])} for run in runs)
+        assert store.runs.create(run_of("next"))
 
 
 def test_a_transaction_is_kept_whole_or_not_at_all(store):
     with pytest.raises(ZeroDivisionError), store.transaction():
-        store.seen("a", 1.0)
-        store.create_run(run_of("r"))
+        store.minions.seen("a", 1.0)
+        store.runs.create(run_of("r"))
         raise ZeroDivisionError
-    assert store.minion("a") is None
-    assert store.run("r") is None
+    assert store.minions.get("a") is None
+    assert store.runs.get("r") is None
 
 
 # --- keys -----------------------------------------------------------------------------------------------------------
 
 
 def test_asking_again_changes_nothing(store):
-    first = store.request_key(public(1), "web", 1.0)
+    first = store.keys.request(public(1), "web", 1.0)
     assert (first.state, first.conflict, first.first_seen) == ("pending", False, 1.0)
-    assert store.request_key(public(1), "other", 5.0) == first
+    assert store.keys.request(public(1), "other", 5.0) == first
 
 
 def test_only_one_key_is_accepted_for_an_id_in_any_case(store):
-    store.request_key(public(1), "web", 1.0)
-    accepted = store.set_key_state("web", "accepted", 2.0)
+    store.keys.request(public(1), "web", 1.0)
+    accepted = store.keys.set_state("web", "accepted", 2.0)
     assert (accepted.state, accepted.changed) == ("accepted", 2.0)
-    assert store.set_key_state("web", "accepted", 9.0) == accepted
-    twin = store.request_key(public(2), "WEB", 3.0)
+    assert store.keys.set_state("web", "accepted", 9.0) == accepted
+    twin = store.keys.request(public(2), "WEB", 3.0)
     assert twin.conflict
     with pytest.raises(KeyConflict, match="another key is accepted"):
-        store.set_key_state(twin.fingerprint, "accepted", 4.0)
-    store.set_key_state(accepted.fingerprint, "rejected", 5.0)
-    assert store.set_key_state("WEB", "accepted", 6.0).public_key == public(2)
+        store.keys.set_state(twin.fingerprint, "accepted", 4.0)
+    store.keys.set_state(accepted.fingerprint, "rejected", 5.0)
+    assert store.keys.set_state("WEB", "accepted", 6.0).public_key == public(2)
 
 
 def test_an_id_with_two_keys_must_be_told_by_fingerprint(store):
-    store.request_key(public(1), "web", 1.0)
-    store.request_key(public(2), "web", 1.0)
+    store.keys.request(public(1), "web", 1.0)
+    store.keys.request(public(2), "web", 1.0)
     with pytest.raises(KeyConflict, match="say which by its fingerprint"):
-        store.set_key_state("web", "accepted", 2.0)
-    assert len(store.delete_key("web")) == 2
+        store.keys.set_state("web", "accepted", 2.0)
+    assert len(store.keys.delete("web")) == 2
     with pytest.raises(KeyUnknown):
-        store.delete_key("web")
+        store.keys.delete("web")
     with pytest.raises(KeyUnknown):
-        store.set_key_state("web", "accepted", 2.0)
+        store.keys.set_state("web", "accepted", 2.0)
 
 
 def test_waiting_keys_are_bounded(store, monkeypatch):
     monkeypatch.setattr(keys, "MOST_PENDING", 2)
     for number in (1, 2):
-        store.request_key(public(number), f"m{number}", 1.0)
+        store.keys.request(public(number), f"m{number}", 1.0)
     with pytest.raises(TooManyKeys):
-        store.request_key(public(3), "m3", 1.0)
-    assert store.request_key(public(1), "m1", 1.0).state == "pending"
+        store.keys.request(public(3), "m3", 1.0)
+    assert store.keys.request(public(1), "m1", 1.0).state == "pending"
 
 
 # --- desired and applied --------------------------------------------------------------------------------------------
 
 
 def test_a_failed_compile_keeps_the_last_good_document(store):
-    store.seen("a", 1.0)
+    store.minions.seen("a", 1.0)
     digest = give(store, "a", 1, b"good")
-    good = store.desired("a")
+    good = store.desired.get("a")
     record = DesiredRecord(
         minion="a", generation=1, revision="r2", compiled_revision="r1", digest=digest, errors=(PROBLEM,)
     )
-    store.put_compiled([record])
-    assert store.desired("a") == record
-    assert store.document(good.digest) == b"good"
+    store.desired.put([record])
+    assert store.desired.get("a") == record
+    assert store.documents.get(good.digest) == b"good"
 
 
 def test_the_first_compile_may_fail(store):
-    store.seen("a", 1.0)
+    store.minions.seen("a", 1.0)
     record = DesiredRecord(minion="a", revision="r1", errors=(PROBLEM,), compiled_at=3.0)
-    store.put_compiled([record])
-    assert store.desired("a") == record
+    store.desired.put([record])
+    assert store.desired.get("a") == record
 
 
 def test_what_a_compile_said_besides_is_kept(store):
-    store.seen("a", 1.0)
+    store.minions.seen("a", 1.0)
     record = DesiredRecord(minion="a", revision="r1", warnings=(PROBLEM,), volatile=("#!py",), compiled_at=3.0)
-    store.put_compiled([record])
-    assert store.desired("a") == record
-    [row] = store.status_rows(["a"])
+    store.desired.put([record])
+    assert store.desired.get("a") == record
+    [row] = store.minions.status(["a"])
     assert (row.desired.warnings, row.desired.volatile) == ((PROBLEM,), ("#!py",))
 
 
 def test_a_minion_that_was_forgotten_meanwhile_stops_nobody(store):
-    store.seen("a", 1.0)
-    store.put_compiled([DesiredRecord(minion=name, generation=1, digest="d", document=b"x") for name in ("gone", "a")])
-    assert store.desired("gone") is None
-    assert store.desired("a").digest == "d"
+    store.minions.seen("a", 1.0)
+    store.desired.put([DesiredRecord(minion=name, generation=1, digest="d", document=b"x") for name in ("gone", "a")])
+    assert store.desired.get("gone") is None
+    assert store.desired.get("a").digest == "d"
 
 
 def test_documents_are_kept_while_somebody_needs_them(store):
-    store.seen("a", 1.0)
+    store.minions.seen("a", 1.0)
     first = give(store, "a", 1, b"one")
-    store.put_applied(AppliedRecord(minion="a", generation=1, digest=first, revision="r1", at=1.0, outcome="ok"))
+    store.applied.put(AppliedRecord(minion="a", generation=1, digest=first, revision="r1", at=1.0, outcome="ok"))
     second = give(store, "a", 2, b"two")
-    store.create_run(run_of("r", digest=second))
+    store.runs.create(run_of("r", digest=second))
     third = give(store, "a", 3, b"three")
-    store.seen("a", 2.0, held="elsewhere")
+    store.minions.seen("a", 2.0, held="elsewhere")
     store.prune(10)
-    assert [store.document(digest) for digest in (first, second, third)] == [b"one", b"two", b"three"]
-    store.finish_run("r", "ok", finished=2.0)
-    store.put_applied(AppliedRecord(minion="a", generation=3, digest=third, revision="r1", at=1.0, outcome="ok"))
-    store.seen("a", 2.0, held=first)
+    assert [store.documents.get(digest) for digest in (first, second, third)] == [b"one", b"two", b"three"]
+    store.runs.finish("r", "ok", finished=2.0)
+    store.applied.put(AppliedRecord(minion="a", generation=3, digest=third, revision="r1", at=1.0, outcome="ok"))
+    store.minions.seen("a", 2.0, held=first)
     store.prune(10)
-    assert [store.document(digest) for digest in (first, second, third)] == [b"one", None, b"three"]
+    assert [store.documents.get(digest) for digest in (first, second, third)] == [b"one", None, b"three"]
 
 
 def test_forgetting_a_minion_leaves_its_history(store):
-    store.seen("a", 1.0)
+    store.minions.seen("a", 1.0)
     digest = give(store, "a", 1, b"x")
-    store.put_applied(AppliedRecord(minion="a", generation=1, digest=digest, revision="r", at=1.0, outcome="ok"))
-    store.create_run(run_of("r"))
-    store.delete_minion("a")
-    assert (store.minion("a"), store.desired("a"), store.applied("a")) == (None, None, None)
-    assert store.run("r") is not None
+    store.applied.put(AppliedRecord(minion="a", generation=1, digest=digest, revision="r", at=1.0, outcome="ok"))
+    store.runs.create(run_of("r"))
+    store.minions.delete("a")
+    assert (store.minions.get("a"), store.desired.get("a"), store.applied.get("a")) == (None, None, None)
+    assert store.runs.get("r") is not None
 
 
 # --- runs -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_result_counts_once(store):
-    store.seen("a", 1.0)
-    assert store.create_run(run_of("r"))
-    assert not store.create_run(run_of("r", summary="again"))
-    store.start_run("r", 2.0)
+    store.minions.seen("a", 1.0)
+    assert store.runs.create(run_of("r"))
+    assert not store.runs.create(run_of("r", summary="again"))
+    store.runs.start("r", 2.0)
     result = RunResult(run_id="r", kind="apply", generation=1, digest="d", outcome="ok", states={"k": {"result": True}})
-    assert store.finish_run("r", "ok", finished=3.0, changes=2, summary="first", result=result)
-    assert not store.finish_run("r", "failed", finished=9.0, summary="second", result=None)
-    assert not store.finish_run("unknown", "ok", finished=3.0)
-    kept = store.run("r")
+    assert store.runs.finish("r", "ok", finished=3.0, changes=2, summary="first", result=result)
+    assert not store.runs.finish("r", "failed", finished=9.0, summary="second", result=None)
+    assert not store.runs.finish("unknown", "ok", finished=3.0)
+    kept = store.runs.get("r")
     assert (kept.state, kept.outcome, kept.started, kept.finished, kept.summary) == (
         "finished",
         "ok",
@@ -370,98 +370,88 @@ def test_a_result_counts_once(store):
         3.0,
         "first",
     )
-    assert store.run_result("r")["states"] == {"k": {"result": True}}
-    store.start_run("r", 10.0)
-    assert not store.supersede_run("r", "superseded", 10.0)
-    assert store.run("r") == kept
-
-
-def test_a_superseded_run_may_still_bring_its_result(store):
-    store.create_run(run_of("r"))
-    assert store.supersede_run("r", "superseded", 2.0)
-    assert not store.supersede_run("r", "superseded", 3.0)
-    assert store.open_runs("a") == []
-    assert store.finish_run("r", "changed", finished=4.0)
-    assert store.run("r").outcome == "changed"
+    assert store.runs.result("r")["states"] == {"k": {"result": True}}
+    store.runs.start("r", 10.0)
+    assert store.runs.get("r") == kept
 
 
 def test_runs_are_found_newest_first(store):
     for number in range(6):
         kind = "drift" if number % 2 else "apply"
-        store.create_run(run_of(f"run_{number}", minion="ab"[number // 3], kind=kind, revision=f"rev{number % 2}"))
-    ids = [run.run_id for run in store.runs()]
+        store.runs.create(run_of(f"run_{number}", minion="ab"[number // 3], kind=kind, revision=f"rev{number % 2}"))
+    ids = [run.run_id for run in store.runs.newest()]
     assert ids == [f"run_{number}" for number in (5, 4, 3, 2, 1, 0)]
-    assert [run.run_id for run in store.runs("a", limit=2)] == ["run_2", "run_1"]
-    assert [run.run_id for run in store.runs(revision="rev1", kinds=("drift",), limit=None)] == [
+    assert [run.run_id for run in store.runs.newest(minion="a", limit=2)] == ["run_2", "run_1"]
+    assert [run.run_id for run in store.runs.newest(revision="rev1", kinds=("drift",), limit=None)] == [
         "run_5",
         "run_3",
         "run_1",
     ]
-    assert store.last_run("b", "apply").run_id == "run_4"
-    assert store.last_run("c", "apply") is None
-    assert len(store.open_runs()) == 6
-    assert [run.run_id for run in store.find_runs("run_4")] == ["run_4"]
-    assert store.find_runs("%") == []
+    assert len(store.runs.open()) == 6
+    assert [run.run_id for run in store.runs.find("run_4")] == ["run_4"]
+    assert store.runs.find("%") == []
 
 
 def test_pruning_keeps_the_newest_the_open_and_the_last_of_each_kind(store):
-    store.seen("a", 1.0)
-    store.create_run(run_of("open"))
+    store.minions.seen("a", 1.0)
+    store.runs.create(run_of("open"))
     for number in range(3):
-        store.create_run(run_of(f"apply{number}"))
-        store.finish_run(f"apply{number}", "ok", finished=1.0, result=[number])
+        store.runs.create(run_of(f"apply{number}"))
+        store.runs.finish(f"apply{number}", "ok", finished=1.0, result=[number])
     for number in range(10):
-        store.create_run(run_of(f"drift{number}", kind="drift", test=True))
-        store.finish_run(f"drift{number}", "ok", finished=1.0)
-    assert store.prune(2, "a") == 10
-    assert {run.run_id for run in store.runs()} == {"open", "apply2", "drift8", "drift9"}
-    assert store.run_result("apply0") is None
-    assert store.run_result("apply2") == [2]
+        store.runs.create(run_of(f"drift{number}", kind="drift", test=True))
+        store.runs.finish(f"drift{number}", "ok", finished=1.0)
+    assert store.runs.prune(2, "a") == 10
+    assert {run.run_id for run in store.runs.newest()} == {"open", "apply2", "drift8", "drift9"}
+    assert store.runs.result("apply0") is None
+    assert store.runs.result("apply2") == [2]
     assert store.prune(2) == 0
 
 
 def test_revisions_in_use_are_kept(store):
-    store.seen("a", 1.0)
+    store.minions.seen("a", 1.0)
     for number in range(5):
-        store.add_revision(RevisionRecord(digest=f"r{number}", label=f"c{number}"))
+        store.revisions.add(RevisionRecord(digest=f"r{number}", label=f"c{number}"))
     give(store, "a", 1, b"x")
-    store.add_revision(RevisionRecord(digest="r4", label="other", error="boom"))
+    store.revisions.add(RevisionRecord(digest="r4", label="other", error="boom"))
     store.prune(2)
-    assert [(item.digest, item.label, item.error) for item in store.revisions()] == [
-        ("r4", "c4", "boom"),
-        ("r3", "c3", ""),
+    found = [store.revisions.get(f"r{number}") for number in range(5)]
+    assert [item and (item.digest, item.label, item.error) for item in found] == [
+        None,
         ("r1", "c1", ""),
+        None,
+        ("r3", "c3", ""),
+        ("r4", "c4", "boom"),
     ]
-    assert store.revision("r0") is None
 
 
 # --- the status page ------------------------------------------------------------------------------------------------
 
 
 def test_status_rows_tell_all_without_documents(store):
-    store.add_revision(RevisionRecord(digest="r1", label="abc", committed_at=50.0))
-    store.add_revision(RevisionRecord(digest="r2", label="def"))
-    store.seen("a", 1.0, grains={"big": "x"}, held="h")
-    store.seen("b", 2.0)
+    store.revisions.add(RevisionRecord(digest="r1", label="abc", committed_at=50.0))
+    store.revisions.add(RevisionRecord(digest="r2", label="def"))
+    store.minions.seen("a", 1.0, grains={"big": "x"}, held="h")
+    store.minions.seen("b", 2.0)
     digest = give(store, "a", 1, b"doc")
-    store.put_applied(AppliedRecord(minion="a", generation=1, digest=digest, revision="r1", at=3.0, outcome="changed"))
-    store.put_compiled(
+    store.applied.put(AppliedRecord(minion="a", generation=1, digest=digest, revision="r1", at=3.0, outcome="changed"))
+    store.desired.put(
         [
             DesiredRecord(
                 minion="a", generation=1, revision="r2", compiled_revision="r1", digest=digest, errors=(PROBLEM,)
             )
         ]
     )
-    store.create_run(run_of("good"))
-    store.finish_run("good", "changed", finished=3.0)
-    store.create_run(run_of("tried", test=True))
-    store.finish_run("tried", "pending", finished=4.0)
-    store.create_run(run_of("drifted", kind="drift", test=True))
-    store.finish_run("drifted", "pending", finished=4.0, changes=2)
-    store.create_run(run_of("open", kind="remediate"))
-    store.create_run(run_of("call", kind="call"))
-    store.set_paused(["a", "nobody"], True)
-    first, second = store.status_rows()
+    store.runs.create(run_of("good"))
+    store.runs.finish("good", "changed", finished=3.0)
+    store.runs.create(run_of("tried", test=True))
+    store.runs.finish("tried", "pending", finished=4.0)
+    store.runs.create(run_of("drifted", kind="drift", test=True))
+    store.runs.finish("drifted", "pending", finished=4.0, changes=2)
+    store.runs.create(run_of("open", kind="remediate"))
+    store.runs.create(run_of("call", kind="call"))
+    store.minions.set_paused(["a", "nobody"], True)
+    first, second = store.minions.status()
     assert first.minion.paused
     assert first.minion.grains == {}
     assert first.desired.errors == (PROBLEM,)
@@ -469,5 +459,5 @@ def test_status_rows_tell_all_without_documents(store):
     assert first.applied.digest == digest
     assert (first.last_run.run_id, first.last_drift.run_id, first.open_run.run_id) == ("good", "drifted", "open")
     assert (second.minion.id, second.desired, second.applied, second.last_run, second.open_run) == ("b",) + (None,) * 4
-    assert [row.minion.id for row in store.status_rows(["b", "zz"])] == ["b"]
-    assert store.status_rows([]) == []
+    assert [row.minion.id for row in store.minions.status(["b", "zz"])] == ["b"]
+    assert store.minions.status([]) == []

@@ -1,4 +1,4 @@
-"""The first schema: keys, minions, revisions, documents, desired, applied, runs and results."""
+"""The first schema: all tables."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def upgrade() -> None:
     _revisions()
     _documents()
     _runs()
+    _of_minions()
 
 
 def _keys() -> None:
@@ -89,6 +90,7 @@ def _documents() -> None:
         sa.Column("digest", sa.String(64), nullable=True),
         sa.Column("errors", sa.LargeBinary(), nullable=True),
         sa.Column("compiled_at", sa.Float(), nullable=False),
+        sa.Column("remarks", sa.LargeBinary(), nullable=True),
         sa.PrimaryKeyConstraint("minion", name="pk_desired"),
         sa.ForeignKeyConstraint(["minion"], ["minions.id"], name="fk_desired_minion_minions", ondelete="CASCADE"),
         sa.ForeignKeyConstraint(["digest"], ["documents.digest"], name="fk_desired_digest_documents"),
@@ -145,3 +147,34 @@ def _runs() -> None:
         sa.PrimaryKeyConstraint("run", name="pk_results"),
         sa.ForeignKeyConstraint(["run"], ["runs.seq"], name="fk_results_run_runs", ondelete="CASCADE"),
     )
+
+
+def _of_minions() -> None:
+    op.create_table(
+        "facts",
+        sa.Column("minion", sa.String(255), nullable=False),
+        sa.Column("fun", sa.String(255), nullable=False),
+        sa.Column("asked", sa.Text(), nullable=False),
+        sa.Column("answer", sa.LargeBinary(), nullable=False),
+        sa.Column("at", sa.Float(), nullable=False),
+        sa.ForeignKeyConstraint(["minion"], ["minions.id"], name="fk_facts_minion_minions", ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("minion", "fun", "asked", name="pk_facts"),
+    )
+    op.create_table(
+        "mines",
+        sa.Column("minion", sa.String(255), nullable=False),
+        sa.Column("fun", sa.String(255), nullable=False),
+        sa.Column("entry", sa.LargeBinary(), nullable=False),
+        sa.ForeignKeyConstraint(["minion"], ["minions.id"], name="fk_mines_minion_minions", ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("minion", "fun", name="pk_mines"),
+    )
+    op.create_index("ix_mines_fun", "mines", ["fun"])
+    op.create_table(
+        "secrets",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("minion", sa.String(255), nullable=False),
+        sa.Column("text", sa.LargeBinary(), nullable=False),
+        sa.ForeignKeyConstraint(["minion"], ["minions.id"], name="fk_secrets_minion_minions", ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("id", name="pk_secrets"),
+    )
+    op.create_index("ix_secrets_minion", "secrets", ["minion"])

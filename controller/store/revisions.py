@@ -1,0 +1,47 @@
+"""Revisions of the trees: which were compiled or refused, and when they were first seen."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from sqlalchemy import delete, insert, or_, select, update
+
+from controller.store.database import Database
+from controller.store.records import RevisionRecord
+from controller.store.schema import applied, desired, revisions, runs
+
+
+@dataclass(frozen=True, slots=True)
+class Revisions:
+    """The table of revisions."""
+
+    database: Database
+
+    def add(self, revision: RevisionRecord) -> None:
+        """Note a revision; one that is known keeps its `first_seen`, and gets the error of now."""
+        known = update(revisions).where(revisions.c.digest == revision.digest).values(error=revision.error)
+        with self.database.write() as connection:
+            if connection.execute(known).rowcount == 0:
+                connection.execute(insert(revisions).values(asdict(revision)))
+
+    def get(self, digest: str) -> RevisionRecord | None:
+        """One revision."""
+        with self.database.read() as connection:
+            row = connection.execute(select(revisions).where(revisions.c.digest == digest)).first()
+        return (
+            None
+            if row is None
+            else RevisionRecord(**{name: value for name, value in row._mapping.items() if name != "seq"})
+        )
+
+    def prune(self, keep: int) -> int:
+        """Forget revisions that are neither among the newest `keep` nor referred to; returns how many."""
+        newest = select(revisions.c.seq).order_by(revisions.c.seq.desc()).limit(keep)
+        used = or_(
+            revisions.c.digest.in_(select(desired.c.revision)),
+            revisions.c.digest.in_(select(desired.c.compiled_revision)),
+            revisions.c.digest.in_(select(applied.c.revision)),
+            revisions.c.digest.in_(select(runs.c.revision)),
+        )
+        with self.database.write() as connection:
+            return connection.execute(delete(revisions).where(revisions.c.seq.not_in(newest), ~used)).rowcount
