@@ -8,12 +8,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from minion.grains.files import read
-from minion.grains.osrelease import release_grains
-
-Grains = dict[str, Any]
+from minion.grains.releases import Grains, release_grains
 
 _NAMES = ("hw.ncpu", "hw.machine", "hw.model", "hw.physmem", "vm.swap_total", "hw.hv_vendor", "security.jail.jailed")
 _FIRMWARE = {

@@ -11,11 +11,10 @@ import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from minion.grains.files import read
-
-Grains = dict[str, Any]
+from minion.grains.freebsd import freebsd_grains
+from minion.grains.releases import Grains, release_grains
 
 _FILES = ("/etc/os-release", "/usr/lib/os-release")
 
@@ -103,8 +102,6 @@ _LIKE = (
 )
 """Words of ID_LIKE -> `os_family` of systems that nobody knows."""
 
-_FINGER_BY_OS = ("AlmaLinux", "Debian", "FreeBSD", "Raspbian")
-_FINGER_BY_RELEASE = ("NixOS", "Pop", "Ubuntu")
 _NO_NEED_OF_LSB = ("almalinux", "debian", "linuxmint", "pop", "rocky", "ubuntu")
 """IDs of systems whose os-release says all that there is to say."""
 
@@ -124,8 +121,6 @@ def os_grains() -> Grains:
     """The grains of this machine."""
     uname = os.uname()
     if uname.sysname == "FreeBSD":
-        from minion.grains.freebsd import freebsd_grains
-
         return freebsd_grains(uname)
     for name in _FILES:
         path = Path(name)
@@ -166,20 +161,6 @@ def os_grains_of(text: str, machine: str, *, lsb: str = "", older: str = "") -> 
         **standard,
         **release_grains(name, full, release),
     }
-
-
-def release_grains(name: str, full: str, release: str) -> Grains:
-    """`osrelease` and what is derived from it; a system without releases has an empty one and nothing else."""
-    if not release:
-        return {"osrelease": ""}
-    info = [int(part) if part.isdigit() else part for part in release.split(".")]
-    finger = name if name in _FINGER_BY_OS else full
-    found: Grains = {
-        "osrelease": release,
-        "osrelease_info": info,
-        "osfinger": f"{finger}-{release if name in _FINGER_BY_RELEASE else info[0]}",
-    }
-    return {**found, "osmajorrelease": info[0]} if isinstance(info[0], int) else found
 
 
 def _os(fields: Mapping[str, str]) -> str:
