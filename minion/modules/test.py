@@ -131,7 +131,8 @@ def assertion(context: Context, assertion: Any) -> None:
 def provider(context: Context, module: str) -> str:
     """What is behind a module: for pkg and service what this machine has, else the module itself."""
     from minion.execution.loader import MODULES
-    from minion.providers import package_manager, service_manager
+    from minion.providers.pkg.detection import package_manager
+    from minion.providers.service.detection import service_manager
 
     if module not in MODULES:
         raise CallFailed(f"There is no module {module}")

@@ -1,6 +1,6 @@
 """The service state: services running or dead, started at boot or not, restarted or reloaded on what they watch.
 
-Called by the engine. Which service manager there is, is the business of `minion.providers.service.services`.
+Called by the engine. `minion.providers.service.detection` knows which service manager there is.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFailed, Value
-from minion.providers.service.services import ServiceManager, ServiceState, Verb, service_manager
+from minion.providers.service.detection import service_manager
+from minion.providers.service.services import ServiceManager, ServiceState, Verb
 
 _LONGEST_DELAY = 3600
 

@@ -9,6 +9,7 @@ from minion.execution.apply_state import act, changes_of
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.machine.plan import Completed
+from minion.modules.pkg.installed import changes_between, list_pkgs
 
 _INFO = {"name": "Package", "architecture": "Architecture", "packager": "Maintainer", "source": "source:Package",
          "version": "Version", "group": "Section", "url": "Homepage", "description": "Description",
@@ -111,13 +112,11 @@ def autoremove(context: Context, list_only: bool = False, purge: bool = False) -
     if list_only:
         lines = _dpkg(context, *words, "--simulate").stdout.splitlines()
         return [line.split()[1] for line in lines if line.startswith(("Remv ", "Purg "))]
-    from minion.modules.pkg.module import _changes, list_pkgs
-
     before = list_pkgs(context)
     done = context.machine.run(words, env={"DEBIAN_FRONTEND": "noninteractive"})
     if done.returncode != 0:
         raise CallFailed(done.stderr.strip())
-    return _changes(before, list_pkgs(context))
+    return changes_between(before, list_pkgs(context))
 
 
 def list_repos(context: Context, **options: Any) -> dict[str, list[dict[str, Any]]]:

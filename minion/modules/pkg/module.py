@@ -1,6 +1,6 @@
 """The execution module `pkg`: what is installed, what can be had, and changing it, whatever the package manager.
 
-What only Debian's tools can say lies in `pkg_debian`.
+What only Debian's tools can say is in `debian` beside it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from minion.execution.apply_state import act
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.modules.pkg.debian import FUNCTIONS as DEBIAN
-from minion.providers.pkg.packages import InstallOptions, Package, PackageManager, PackageTarget, package_manager
-
-Changes = dict[str, dict[str, str]]
+from minion.modules.pkg.installed import Changes, changes_between, list_pkgs, manager_of
+from minion.providers.pkg.packages import InstallOptions, Package, PackageManager, PackageTarget
 
 
 def version(context: Context, *names: str, versions_as_list: bool = False, use_context: bool = True) -> Any:
@@ -25,7 +24,7 @@ def version(context: Context, *names: str, versions_as_list: bool = False, use_c
 
 def latest_version(context: Context, *names: str, fromrepo: str = "", refresh: Any = False, **options: Any) -> Any:
     """The version that an installation or upgrade would bring, empty when there is nothing newer."""
-    manager = _manager(context)
+    manager = manager_of(context)
     _refresh(context, refresh)
     have = _installed(context)
     offered = manager.available(context.machine, names, fromrepo)
@@ -43,38 +42,28 @@ def upgrade_available(context: Context, name: str, **options: Any) -> bool:
     return bool(latest_version(context, name))
 
 
-def list_pkgs(
-    context: Context, versions_as_list: bool = False, removed: bool = False, purge_desired: bool = False,
-    use_context: bool = True, **options: Any,
-) -> dict[str, Any]:  # fmt: skip
-    """Every installed package with its version; with `removed`, those that left configuration files behind."""
-    packages = _manager(context).packages(context.machine).items()
-    chosen = {name: one.version for name, one in sorted(packages) if one.installed is not bool(removed)}
-    return {name: [one] for name, one in chosen.items()} if versions_as_list else chosen
-
-
 def list_upgrades(context: Context, refresh: Any = True, dist_upgrade: bool = True, **options: Any) -> dict[str, str]:
     """Every package of which there is a newer version, with that version."""
     _refresh(context, refresh)
-    steps = _manager(context).predict_upgrade(context.machine, (), whole=bool(dist_upgrade))
+    steps = manager_of(context).predict_upgrade(context.machine, (), whole=bool(dist_upgrade))
     return {one.name: one.new for one in steps if one.new}
 
 
 def list_repo_pkgs(context: Context, *names: str, fromrepo: str = "", **options: Any) -> dict[str, list[str]]:
     """The versions that the repositories offer of these packages, newest first."""
-    offered = _manager(context).available(context.machine, names, fromrepo)
+    offered = manager_of(context).available(context.machine, names, fromrepo)
     return {name: list(one.versions) for name, one in offered.items()}
 
 
 def version_cmp(context: Context, pkg1: str, pkg2: str, ignore_epoch: bool = False, **options: Any) -> int:
     """Order of two versions: -1, 0 or 1."""
     left, right = (str(one).partition(":")[2] or str(one) if ignore_epoch else str(one) for one in (pkg1, pkg2))
-    return _manager(context).compare(left, right)
+    return manager_of(context).compare(left, right)
 
 
 def refresh_db(context: Context, cache_valid_time: int = 0, failhard: bool = False, **options: Any) -> bool:
     """Fetch the lists of packages anew."""
-    trouble = _manager(context).refresh(context.machine, older_than=None)
+    trouble = manager_of(context).refresh(context.machine, older_than=None)
     if trouble:
         raise CallFailed(trouble)
     return True
@@ -99,7 +88,7 @@ def install(
     """Install packages; what changed, by package."""
     if reinstall or skip_verify:
         raise CallFailed("reinstall and skip_verify are not supported")
-    manager, machine = _manager(context), context.machine
+    manager, machine = manager_of(context), context.machine
     _refresh(context, refresh)
     if downloadonly:
         act(context, "pkg.downloaded", name or "", version=version, pkgs=pkgs, fromrepo=fromrepo or None)
@@ -118,7 +107,7 @@ def install(
             manager.install(machine, wanted, choice)
         if hold is not None:
             manager.hold(machine, [one.name for one in targets], held=bool(hold))
-    return _changes(before, list_pkgs(context))
+    return changes_between(before, list_pkgs(context))
 
 
 def remove(context: Context, name: str | None = None, pkgs: Any = None, **options: Any) -> Changes:
@@ -138,8 +127,8 @@ def upgrade(
     _refresh(context, refresh)
     before = list_pkgs(context)
     names = [one.name for one in _targets(None, pkgs, None)] if pkgs else []
-    _manager(context).upgrade(context.machine, names, whole=bool(dist_upgrade))
-    return _changes(before, list_pkgs(context))
+    manager_of(context).upgrade(context.machine, names, whole=bool(dist_upgrade))
+    return changes_between(before, list_pkgs(context))
 
 
 def hold(
@@ -158,22 +147,22 @@ def unhold(
 
 def list_holds(context: Context) -> list[str]:
     """Packages that are kept at their version."""
-    return sorted(name for name, one in _manager(context).packages(context.machine).items() if one.held)
+    return sorted(name for name, one in manager_of(context).packages(context.machine).items() if one.held)
 
 
 def _remove(context: Context, name: str | None, pkgs: Any, *, purge: bool) -> Changes:
-    manager = _manager(context)
+    manager = manager_of(context)
     known = manager.packages(context.machine)
     wanted = [one.name for one in _targets(name, pkgs, None)]
     there = [one for one in wanted if one in known and (known[one].installed or purge)]
     before = list_pkgs(context)
     if there:
         manager.remove(context.machine, there, purge=purge)
-    return _changes(before, list_pkgs(context))
+    return changes_between(before, list_pkgs(context))
 
 
 def _hold(context: Context, name: str | None, pkgs: Any, *, held: bool) -> dict[str, Any]:
-    manager, words = _manager(context), ("hold", "install") if held else ("install", "hold")
+    manager, words = manager_of(context), ("hold", "install") if held else ("install", "hold")
     known = manager.packages(context.machine)
     answer: dict[str, Any] = {}
     for one in [target.name for target in _targets(name, pkgs, None)]:
@@ -212,24 +201,14 @@ def _differs(manager: PackageManager, before: Mapping[str, str], target: Package
     return manager.compare(before[target.name], target.version) != 0
 
 
-def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> Changes:
-    names = sorted({*before, *after})
-    pairs = {name: {"old": before.get(name, ""), "new": after.get(name, "")} for name in names}
-    return {name: pair for name, pair in pairs.items() if pair["old"] != pair["new"]}
-
-
 def _refresh(context: Context, refresh: Any) -> None:
     if refresh in (True, "true", "True"):
         refresh_db(context)
 
 
 def _installed(context: Context) -> dict[str, Package]:
-    packages = _manager(context).packages(context.machine)
+    packages = manager_of(context).packages(context.machine)
     return {name: package for name, package in packages.items() if package.installed}
-
-
-def _manager(context: Context) -> PackageManager:
-    return package_manager(context.machine)
 
 
 def _single(values: dict[str, str], names: tuple[str, ...]) -> Any:

@@ -8,7 +8,8 @@ from typing import Any
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.machine.plan import Completed
-from minion.providers.service.services import ServiceManager, ServiceState, service_manager
+from minion.providers.service.detection import service_manager
+from minion.providers.service.services import ServiceManager, ServiceState
 
 
 def status(context: Context, name: str, sig: Any = None) -> Any:

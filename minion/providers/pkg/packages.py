@@ -1,7 +1,6 @@
-"""The port of package managers, and which one this machine has.
+"""The port of package managers: what states and execution functions ask of one, and the types it answers with.
 
-Used by `minion.states.pkg.state` and `minion.modules.pkg.module`. Providers: `apt`, `dnf`, `yum`, `zypper`, `apk`,
-`pacman` and `pkgng` in this package; another one comes beside them and into `package_manager`.
+Providers are `apt`, `dnf`, `yum`, `zypper`, `apk`, `pacman` and `pkgng` in this package; `detection` chooses one.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from minion.machine.plan import Machine, Reader, StateFailed
+from minion.machine.plan import Machine, Reader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,44 +126,3 @@ class PackageManager(Protocol):
 
     def check_version(self, name: str, version: str) -> None:
         """StateFailed when this cannot be a version of a package."""
-
-
-def package_manager(machine: Reader) -> PackageManager:
-    """The package manager of this machine; StateFailed when there is none that is known.
-
-    Told by the programs that are there: a Debian on which somebody put rpm has still dpkg first.
-    """
-    if machine.stat("/usr/bin/dpkg-query") and machine.stat("/usr/bin/apt-get"):
-        from minion.providers.pkg.apt import Apt
-
-        return Apt()
-    for program in ("dnf5", "dnf"):
-        if machine.stat(f"/usr/bin/{program}"):
-            from minion.providers.pkg.dnf import Dnf
-
-            return Dnf(program)
-    if machine.stat("/usr/bin/yum"):
-        from minion.providers.pkg.yum import Yum
-
-        return Yum()
-    if machine.stat("/usr/bin/zypper"):
-        from minion.providers.pkg.zypper import Zypper
-
-        return Zypper()
-    if machine.stat("/sbin/apk"):
-        from minion.providers.pkg.apk import Apk
-
-        return Apk()
-    if machine.stat("/usr/bin/pacman"):
-        from minion.providers.pkg.pacman import Pacman
-
-        return Pacman()
-    if machine.stat("/usr/local/sbin/pkg") or machine.stat("/usr/sbin/pkg"):
-        from minion.providers.pkg.pkgng import PkgNg
-
-        return PkgNg()
-    system = machine.grains.get("osfullname") or "this system"
-    raise StateFailed(
-        f"No package manager that pkg states can use was found on {system}: apt, dnf, yum, zypper, apk, pacman "
-        "and pkg are known"
-    )

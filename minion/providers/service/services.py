@@ -1,8 +1,6 @@
-"""The port of service managers, and which one this machine has.
+"""The port of service managers: what states and execution functions ask of one, and the types it answers with.
 
-Used by `minion.states.service` and `minion.modules.system.service`. Providers, in this package: `systemd` where systemd
-runs the machine, `openrc` where OpenRC does, `rcd` on FreeBSD, `sysv` where there are init scripts and none of these
-(containers, and Debian without systemd).
+Providers are `systemd`, `openrc`, `rcd` and `sysv` in this package; `detection` chooses one.
 """
 
 from __future__ import annotations
@@ -51,30 +49,6 @@ class ServiceManager(Protocol):
 
     def mask(self, machine: Machine, name: str, *, masked: bool, runtime: bool) -> Completed:
         """Keep it from being started by anybody, or let it be."""
-
-
-def service_manager(machine: Reader) -> ServiceManager:
-    """The service manager of this machine; StateFailed when there is none that is known."""
-    if machine.stat("/run/systemd/system") is not None:
-        from minion.providers.service.systemd import Systemd
-
-        return Systemd()
-    if machine.stat("/sbin/openrc-run") and (machine.stat("/run/openrc") or not machine.stat("/usr/sbin/update-rc.d")):
-        from minion.providers.service.openrc import OpenRC
-
-        return OpenRC()
-    if machine.stat("/etc/rc.subr") is not None:
-        from minion.providers.service.rcd import RcD
-
-        return RcD()
-    if machine.stat("/etc/init.d") is not None:
-        from minion.providers.service.sysv import SysV
-
-        return SysV()
-    raise StateFailed(
-        "No service manager was found: there is neither /run/systemd/system (systemd runs the machine) nor "
-        "/sbin/openrc-run, nor FreeBSD's /etc/rc.subr, nor /etc/init.d"
-    )
 
 
 def scripts_in(machine: Reader, folder: str) -> list[str]:

@@ -8,13 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from minion.machine.plan import Machine, Plan, Reader, StateFailed, Value
-from minion.providers.pkg.packages import (
-    InstallOptions,
-    PackageManager,
-    PackageTarget,
-    TransactionStep,
-    package_manager,
-)
+from minion.providers.pkg.detection import package_manager
+from minion.providers.pkg.packages import InstallOptions, PackageManager, PackageTarget, TransactionStep
 from minion.states.pkg.steps import transaction
 from minion.states.pkg.wanted import WantedPackages, wanted_of
 

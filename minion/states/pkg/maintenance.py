@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 
 from highstate.salt_urls import split_salt_url
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
-from minion.providers.pkg.packages import PackageManager, TransactionStep, package_manager
+from minion.providers.pkg.detection import package_manager
+from minion.providers.pkg.packages import PackageManager, TransactionStep
 from minion.states.pkg.steps import difference, shown, transaction, version_in
 from minion.states.pkg.wanted import names_of
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from minion.machine.plan import Change, Machine, Plan, Reader, Value
-from minion.providers.pkg.packages import Package, PackageManager, TransactionStep, package_manager
+from minion.providers.pkg.detection import package_manager
+from minion.providers.pkg.packages import Package, PackageManager, TransactionStep
 from minion.states.pkg.steps import difference, shown, transaction, version_in, with_its_neighbour
 from minion.states.pkg.wanted import WantedPackages, unwanted_of
 

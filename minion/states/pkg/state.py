@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from minion.machine.plan import Plan, Reader, StateFailed, Value
-from minion.providers.pkg.packages import InstallOptions, Package, PackageManager, package_manager
+from minion.providers.pkg.detection import package_manager
+from minion.providers.pkg.packages import InstallOptions, Package, PackageManager
 from minion.states.pkg.downloaded import downloaded
 from minion.states.pkg.holds import hold_changes, hold_notes
 from minion.states.pkg.maintenance import downloaded_sources, held, unheld, uptodate

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
 from minion.providers.pkg import apt_sources
 from minion.providers.pkg.apt_sources import AptSource
-from minion.providers.pkg.packages import package_manager
+from minion.providers.pkg.detection import package_manager
 from minion.states.pkgrepo.key import RepositoryKey, key_of
 
 TEST_NOTE = (

@@ -15,15 +15,9 @@ from minion.engine.engine import StateEngine
 from minion.machine.machine import LocalMachine
 from minion.machine.plan import FileStat, StateFailed
 from minion.providers.pkg import dnf, rpm, zypper
+from minion.providers.pkg.detection import package_manager
 from minion.providers.pkg.dnf import Dnf
-from minion.providers.pkg.packages import (
-    InstallOptions,
-    Package,
-    PackageManager,
-    PackageTarget,
-    TransactionStep,
-    package_manager,
-)
+from minion.providers.pkg.packages import InstallOptions, Package, PackageManager, PackageTarget, TransactionStep
 from minion.providers.pkg.rpmversion import compare, compare_pacman, compare_segments
 from minion.providers.pkg.zypper import Zypper
 

@@ -15,9 +15,10 @@ from highstate.types import Chunk, StateResult
 from minion.engine.engine import StateEngine
 from minion.machine.machine import LocalMachine
 from minion.machine.plan import Completed, FileStat, StateFailed
+from minion.providers.service.detection import service_manager
 from minion.providers.service.openrc import OpenRC
 from minion.providers.service.rcd import RcD
-from minion.providers.service.services import ServiceState, check_name, service_manager
+from minion.providers.service.services import ServiceState, check_name
 from minion.providers.service.systemd import Systemd, parse_show, parse_unit_files, service_of, unit
 from minion.providers.service.sysv import SysV
 

@@ -10,8 +10,9 @@ from highstate.files import MemoryFiles
 from minion.machine.machine import LocalMachine
 from minion.machine.plan import StateFailed
 from minion.providers.pkg.apk import Apk, parse_world
+from minion.providers.pkg.detection import package_manager
 from minion.providers.pkg.dnf import parse_group
-from minion.providers.pkg.packages import InstallOptions, PackageTarget, TransactionStep, package_manager
+from minion.providers.pkg.packages import InstallOptions, PackageTarget, TransactionStep
 from minion.providers.pkg.pacman import Pacman
 from minion.providers.pkg.yum import Yum, parse_list
 

@@ -1,0 +1,35 @@
+"""Which service manager this machine has.
+
+Called by `minion.states.service` and `minion.modules.system.service`. Providers: `systemd` where systemd runs the
+machine, `openrc` where OpenRC does, `rcd` on FreeBSD, `sysv` where there are init scripts and none of these
+(containers, and Debian without systemd). They are imported when they are chosen: a machine has one.
+"""
+
+from __future__ import annotations
+
+from minion.machine.plan import Reader, StateFailed
+from minion.providers.service.services import ServiceManager
+
+
+def service_manager(machine: Reader) -> ServiceManager:
+    """The service manager of this machine; StateFailed when there is none that is known."""
+    if machine.stat("/run/systemd/system") is not None:
+        from minion.providers.service.systemd import Systemd
+
+        return Systemd()
+    if machine.stat("/sbin/openrc-run") and (machine.stat("/run/openrc") or not machine.stat("/usr/sbin/update-rc.d")):
+        from minion.providers.service.openrc import OpenRC
+
+        return OpenRC()
+    if machine.stat("/etc/rc.subr") is not None:
+        from minion.providers.service.rcd import RcD
+
+        return RcD()
+    if machine.stat("/etc/init.d") is not None:
+        from minion.providers.service.sysv import SysV
+
+        return SysV()
+    raise StateFailed(
+        "No service manager was found: there is neither /run/systemd/system (systemd runs the machine) nor "
+        "/sbin/openrc-run, nor FreeBSD's /etc/rc.subr, nor /etc/init.d"
+    )
