@@ -10,6 +10,8 @@ from typing import Any
 
 from minion.execution.context import Context
 from minion.execution.json_store import keep, read_kept
+from minion.modules.grains import write
+from minion.modules.state.apply import apply
 
 FILE = "requests.json"
 _GRAIN = "state_runs_disabled"
@@ -17,8 +19,6 @@ _GRAIN = "state_runs_disabled"
 
 def request(context: Context, mods: Any = None, name: str = "default", **options: Any) -> dict[str, Any]:
     """Do a test run, and keep the request until somebody runs it; the test run."""
-    from minion.modules.state.module import apply
-
     options = {key: value for key, value in options.items() if key != "test"}
     tried = apply(context, mods, **{**options, "test": True})
     keep(
@@ -37,8 +37,6 @@ def check_request(context: Context, name: str | None = None) -> dict[str, Any]:
 
 def run_request(context: Context, name: str = "default", **options: Any) -> dict[str, Any]:
     """Run a request, and forget it; empty when there is none."""
-    from minion.modules.state.module import apply
-
     kept = read_kept(context, FILE)
     if name not in kept:
         return {}
@@ -74,8 +72,6 @@ def enable(context: Context, states: Any) -> dict[str, Any]:
 
 
 def _switch(context: Context, states: Any, *, disabled: bool) -> dict[str, Any]:
-    from minion.modules.grains import write
-
     names = [one.strip() for one in (states if isinstance(states, list) else str(states).split(","))]
     now, said = list(list_disabled(context) or ()), []
     for name in names:

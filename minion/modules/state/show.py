@@ -1,0 +1,108 @@
+"""state.show_*: high data, low chunks and the top file, with nothing run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from minion.execution.context import Context
+from minion.execution.loader import Modules
+from minion.modules.state.runs import (
+    compiler_of,
+    env_of,
+    good,
+    high_of,
+    names_of,
+    override_of,
+)
+
+
+def show_lowstate(
+    context: Context, *, pillar: Any = None, saltenv: str | None = None, pillarenv: str | None = None
+) -> list[Any]:
+    """The highstate as low chunks, in running order."""
+    return [chunk.as_salt() for chunk in good(compiler_of(context, saltenv, pillarenv).highstate(override_of(pillar)))]
+
+
+def show_low_sls(
+    context: Context,
+    mods: Any,
+    *,
+    saltenv: str | None = None,
+    pillar: Any = None,
+    pillarenv: str | None = None,
+) -> list[Any]:
+    """Some SLS as low chunks."""
+    compiler = compiler_of(context, pillarenv=pillarenv)
+    compiled = compiler.sls(names_of(mods), env_of(context, saltenv), override_of(pillar))
+    return [chunk.as_salt() for chunk in good(compiled)]
+
+
+def show_highstate(
+    context: Context, *, pillar: Any = None, saltenv: str | None = None, pillarenv: str | None = None
+) -> dict[str, Any]:
+    """The highstate as high data."""
+    return high_of(compiler_of(context, saltenv, pillarenv).highstate(override_of(pillar)))
+
+
+def show_sls(
+    context: Context,
+    mods: Any,
+    *,
+    saltenv: str | None = None,
+    pillar: Any = None,
+    pillarenv: str | None = None,
+) -> dict[str, Any]:
+    """Some SLS as high data."""
+    compiler = compiler_of(context, pillarenv=pillarenv)
+    return high_of(compiler.sls(names_of(mods), env_of(context, saltenv), override_of(pillar)))
+
+
+def show_top(
+    context: Context, *, pillar: Any = None, saltenv: str | None = None, pillarenv: str | None = None
+) -> dict[str, list[str]]:
+    """What the top file gives this minion, by saltenv."""
+    compiled = compiler_of(context, saltenv, pillarenv).highstate(override_of(pillar))
+    if not compiled.matches:  # what is wrong with the SLS does not matter here
+        good(compiled)
+    return {env: list(names) for env, names in compiled.matches.items()}
+
+
+def show_states(context: Context) -> list[str]:
+    """Names of the SLS that the highstate is made of."""
+    return list(dict.fromkeys(chunk.sls for chunk in good(compiler_of(context).highstate(None))))
+
+
+def id_exists(
+    context: Context,
+    ids: Any,
+    mods: Any,
+    *,
+    pillar: Any = None,
+    saltenv: str | None = None,
+    pillarenv: str | None = None,
+) -> bool:
+    """Whether some SLS have all of these IDs."""
+    compiler = compiler_of(context, pillarenv=pillarenv)
+    compiled = compiler.sls(names_of(mods), env_of(context, saltenv), override_of(pillar))
+    return set(names_of(ids)) <= {chunk.id for chunk in good(compiled)}
+
+
+def show_state_usage(context: Context) -> dict[str, Any]:
+    """Which SLS of the tree the highstate uses, and which it does not."""
+    used = [name for names in show_top(context).values() for name in names]
+    unused = sorted(set(Modules(context).call("cp.list_states")) - set(used))
+    counts = {"count_all": len(used) + len(unused), "count_used": len(used), "count_unused": len(unused)}
+    return {"base": {"used": used, "unused": unused, **counts}}
+
+
+FUNCTIONS: Mapping[str, Any] = {
+    "id_exists": id_exists,
+    "show_highstate": show_highstate,
+    "show_low_sls": show_low_sls,
+    "show_lowstate": show_lowstate,
+    "show_sls": show_sls,
+    "show_state_usage": show_state_usage,
+    "show_states": show_states,
+    "show_top": show_top,
+}
