@@ -1,7 +1,7 @@
 """`saltern call`: one execution function on this machine, and its value on stdout.
 
-Called by the CLI's verb (`main`). It is the composition root of masterless runs: everything is made on first use, and
-imported then, since the start of this process is what a person waits for. stdout is data, stderr is everything else.
+Called by the CLI's verb (`main`). What is not needed for every call is imported when it is needed, since the start of
+this process is what a person waits for. stdout is data, stderr is everything else.
 
 Exit codes: 0 done, 1 failed, 2 there are changes to make (test=True), 4 the tree does not compile.
 """
@@ -9,78 +9,19 @@ Exit codes: 0 done, 1 failed, 2 there are changes to make (test=True), 4 the tre
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from minion.call.arguments import BadArgument, parse
+from minion.call.local_minion import LocalMinion
+from minion.call.options import OUTPUTTERS, CallOptions
 from minion.config.files import BadMinionSettings
-from minion.config.settings import DEFAULT_CONFIG_DIR, LOG_LEVELS, MinionSettings, load_settings
+from minion.config.settings import LOG_LEVELS, MinionSettings, load_settings
 from minion.execution import CallFailed, CompileFailed, Context, Modules, OthersRun
-from minion.spool.state_queue import StateQueue
 
 if TYPE_CHECKING:
-    from highstate.run.ports import RunHooks
-    from highstate.types import Files
-    from minion.call.output_highstate import OutputOptions
-    from minion.execution import LowstateSource
-    from minion.worker.lowstate_sources import RootsCompiler
-
-OUTPUTTERS = ("highstate", "json", "nested", "pprint", "quiet", "raw", "table", "txt", "yaml")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallOptions:
-    """The command line, words as typed."""
-
-    fun: str
-    args: tuple[str, ...] = ()
-    """`value` or `key=value`, each read as YAML."""
-    local: bool = False
-    config_dir: Path = DEFAULT_CONFIG_DIR
-    file_root: tuple[str, ...] = ()
-    """Folders of the base environment, instead of `file_roots`; the first that has a file wins."""
-    pillar_root: tuple[str, ...] = ()
-    id: str = ""
-    out: str = ""
-    """One of OUTPUTTERS; empty: `highstate` for state runs, `nested` for the rest."""
-    state_output: str = ""
-    """One of `minion.call.output_highstate.STATE_OUTPUTS`; empty: as configured."""
-    state_verbose: bool | None = None
-    """Whether states that succeeded without changes are shown; None: as configured."""
-    profile: bool = False
-    """Show where the time went."""
-    output_diff: bool = False
-    """Show only states that changed something or failed."""
-    metadata: bool = False
-    """Show exit code, jid and outputter besides the value."""
-    module_dirs: tuple[str, ...] = ()
-    """Folders with folders of modules, instead of the option of this name."""
-    states_dir: tuple[str, ...] = ()
-    """Folders with state modules, instead of `states_dirs`."""
-    cachedir: str = ""
-    skip_grains: bool = False
-    no_parse: tuple[str, ...] = ()
-    """Names of arguments whose values stay text."""
-    hard_crash: bool = False
-    """Let what a function raises come through."""
-    log_level: str = ""
-    log_file: str = ""
-    log_file_level: str = ""
-    retcode_passthrough: bool = False
-    """cmd.*: exit with the command's code."""
-    out_file: Path | None = None
-    """Where the value goes instead of stdout."""
-    out_append: bool = False
-    """Put it at the end of that file."""
-    out_indent: int | None = 4
-    """Of JSON; None: all in one line."""
-    color: bool | None = None
-    """None: when stdout is a terminal and NO_COLOR is not set."""
-    returners: str = ""
-    """Names with commas; empty: those of the configuration."""
+    from minion.call.outputters.highstate import OutputOptions
 
 
 def main(options: CallOptions, stdout: TextIO | None = None, stderr: TextIO | None = None) -> int:
@@ -98,7 +39,7 @@ def main(options: CallOptions, stdout: TextIO | None = None, stderr: TextIO | No
     except OSError as error:
         return _refuse(err, f"{settings.log_file}: {error.strerror}")
     try:
-        context = _Local(options, settings).context()
+        context = LocalMinion(options, settings).context()
         value = Modules(context).call(options.fun, args, kwargs)
     except CompileFailed as error:
         _print_refusal(options, settings, [str(problem) for problem in error.problems], out)
@@ -119,6 +60,13 @@ def main(options: CallOptions, stdout: TextIO | None = None, stderr: TextIO | No
         if options.hard_crash:
             raise
         return _refuse(err, f"{options.fun} failed: {_said(error)}")
+    return _deliver(options, settings, context, value, out, err)
+
+
+def _deliver(
+    options: CallOptions, settings: MinionSettings, context: Context, value: Any, out: TextIO, err: TextIO
+) -> int:
+    """Print the value and hand it to the returners; the exit code."""
     asked = context.user_modules.outputter(options.fun) if context.has_user_modules() else ""
     code = _exit_code(options, value, context.retcode)
     try:
@@ -136,7 +84,7 @@ def main(options: CallOptions, stdout: TextIO | None = None, stderr: TextIO | No
 
 
 def _let_go(out: TextIO) -> None:
-    """Have what is still to be written to a closed pipe go nowhere, so that the end of the process is a quiet one."""
+    """Send what is still buffered for a closed pipe to /dev/null, so that the interpreter ends without an error."""
     import os
 
     if out is sys.stdout:
@@ -157,129 +105,6 @@ def _return(options: CallOptions, context: Context, value: Any, code: int, out: 
         ret |= {"retcode": value, "success": True}
     for said in hand_over(context, names_of(asked), ret, out):
         print(f"warning: {said}", file=err)
-
-
-@dataclass(frozen=True)
-class _Local:
-    """This machine, put together as the options and the configuration ask for."""
-
-    options: CallOptions
-    settings: MinionSettings
-
-    def context(self) -> Context:
-        local = self.options.local or self.settings.file_client == "local"
-        return Context(
-            minion_id=self.settings.id,
-            opts={**self.settings.opts, "id": self.settings.id, "file_client": "local" if local else "remote"},
-            make_grains=lambda: self.grains,
-            read_again=lambda what: self.grains_again() if what == "grains" else self.pillar_again(local),
-            make_pillar=self.local_pillar if local else lambda: self.held.pillar,
-            make_files=(lambda: self.roots) if local else self.held_files,
-            make_compiler=self.roots_compiler if local else self.held_compiler,
-            state_queue=StateQueue(self.settings.cachedir, self.options.fun),
-            failhard=self.settings.failhard,
-            backup_dir=str(self.settings.cachedir / "file_backup"),
-            cachedir=str(self.settings.cachedir),
-            config_dir=str(self.settings.config_dir),
-            make_run_hooks=self.run_hooks,
-        )
-
-    @cached_property
-    def grains(self) -> Mapping[str, Any]:
-        if self.options.skip_grains:
-            return {}
-        from minion.agent.grains import known_grains
-
-        return known_grains(self.settings)
-
-    @cached_property
-    def roots(self) -> Files:
-        return _tree(self.options.file_root, self.settings.file_roots, "/srv/saltern/states")
-
-    @cached_property
-    def pillar_roots(self) -> Files:
-        return _tree(self.options.pillar_root, self.settings.pillar_roots, "/srv/saltern/pillar")
-
-    def roots_compiler(self) -> RootsCompiler:
-        from highstate.types import Minion
-        from minion.worker.lowstate_sources import RootsCompiler
-
-        minion = Minion(id=self.settings.id, grains=self.grains)
-        return RootsCompiler(files=self.roots, pillar_files=self.pillar_roots, minion=minion, opts=self.settings.opts)
-
-    def grains_again(self) -> Mapping[str, Any]:
-        from minion.agent.grains import collect_grains
-
-        self.__dict__["grains"] = found = collect_grains(self.settings)
-        return found
-
-    def pillar_again(self, local: bool) -> Mapping[str, Any]:
-        self.__dict__.pop("pillar_roots", None)
-        return self.local_pillar() if local else self.held.pillar
-
-    def local_pillar(self) -> Mapping[str, Any]:
-        return self.roots_compiler().pillar()
-
-    @cached_property
-    def held(self) -> Any:
-        """The desired state that the controller sent; CallFailed when there is none."""
-        from minion.spool.desired_state import FILE_NAME, read_document
-
-        path = self.settings.cachedir / FILE_NAME
-        try:
-            return read_document(path).desired
-        except FileNotFoundError:
-            raise CallFailed(
-                f"this minion holds no desired state yet ({path}): start `saltern minion`, or compile here with --local"
-            ) from None
-        except PermissionError:
-            raise CallFailed(f"{path} is not yours to read: run this as the user that the minion runs as") from None
-        except (OSError, ValueError) as error:
-            raise CallFailed(f"{path} cannot be read: {error}") from error
-
-    def held_files(self) -> Files:
-        from minion.worker.lowstate_sources import held_files
-
-        return held_files(self.held, self.settings.cachedir)
-
-    def held_compiler(self) -> LowstateSource:
-        from minion.worker.lowstate_sources import HeldCompiler
-
-        return HeldCompiler(minion_id=self.settings.id, desired=self.held)
-
-    def run_hooks(self) -> RunHooks:
-        """Threads, and the triggers that are owed, where there is a cache to keep them in."""
-        from minion.worker.run_hooks import TriggerFile, run_hooks
-        from minion.worker.termination import Stop
-
-        there = self.settings.cachedir.is_dir()
-        stop = Stop(self.settings.stop_grace, has_agent=False)
-        stop.follow()
-        return run_hooks(self.settings.opts, TriggerFile(self.settings.cachedir) if there else None, stop)
-
-
-def _tree(given: Sequence[str], configured: Mapping[str, Sequence[str]], default: str) -> Files:
-    from gitfs.errors import GitfsError
-    from gitfs.tree.snapshot import directory_snapshot
-
-    roots: Mapping[str, Sequence[str]] = {"base": list(given)} if given else configured
-    missing = [folder for folder in given if not _folders(folder)]
-    if missing:
-        raise CallFailed(f"{missing[0]} is not a directory")
-    roots = roots or {"base": [default]}
-    there = {env: [str(found) for folder in folders for found in _folders(folder)] for env, folders in roots.items()}
-    try:
-        return directory_snapshot(there)
-    except GitfsError as error:
-        raise CallFailed(str(error)) from error
-
-
-def _folders(folder: str) -> list[Path]:
-    """The folders that one names: those that fit, when it is a pattern."""
-    import glob
-
-    named = glob.glob(folder) if glob.has_magic(folder) else [folder]  # noqa: PTH207
-    return [Path(one).absolute() for one in named if Path(one).is_dir()]
 
 
 def _settings(options: CallOptions) -> MinionSettings:
@@ -321,7 +146,7 @@ def _print_refusal(options: CallOptions, settings: MinionSettings, texts: list[s
 
 def _print(options: CallOptions, settings: MinionSettings, value: Any, out: TextIO, asked: str = "") -> None:
     """Print a value; `asked`: the outputter that its function asks for."""
-    from minion.call.output import render
+    from minion.call.outputters.render import render
 
     is_run = is_running(value)
     known = asked if asked in OUTPUTTERS else ""
@@ -359,7 +184,7 @@ def _shown(options: CallOptions, settings: MinionSettings) -> OutputOptions:
     """How much of a run is shown, as options and configuration say."""
     from dataclasses import replace
 
-    from minion.call.output_highstate import shown_of
+    from minion.call.outputters.highstate import shown_of
 
     shown = shown_of(settings.opts)
     verbose = shown.verbose if options.state_verbose is None else options.state_verbose

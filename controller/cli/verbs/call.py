@@ -1,4 +1,4 @@
-"""`saltern call`. Imports nothing but `minion.call.call`, because a person waits for its start."""
+"""`saltern call`. Imports nothing but `minion.call`, because a person waits for its start."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from controller.cli import options
-from minion.call.call import OUTPUTTERS, CallOptions, main
-from minion.call.output_highstate import STATE_OUTPUTS
+from minion.call.call import main
+from minion.call.options import OUTPUTTERS, CallOptions
+from minion.call.outputters.highstate import STATE_OUTPUTS
 from minion.config.settings import LOG_LEVELS
 
 _BOOLS = frozenset(("true", "false", "yes", "no", "on", "off", "1", "0"))

@@ -14,7 +14,8 @@ import pytest
 from highstate.desired import Desired
 from highstate.files import blob_id
 from highstate.types import Chunk
-from minion.call.call import CallOptions, main
+from minion.call.call import main
+from minion.call.options import CallOptions
 from minion.spool.desired_state import DesiredState
 from minion.spool.files import BlobCache
 from wire.messages import DesiredUpdate
@@ -220,7 +221,8 @@ def test_a_ping_imports_next_to_nothing(tree: Path) -> None:
     code = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from minion.call.call import CallOptions, main\n"
+        "from minion.call.call import main\n"
+        "from minion.call.options import CallOptions\n"
         "main(CallOptions(fun='test.ping', local=True, config_dir=Path('/nonexistent')))\n"
         f"print(sorted(set(sys.modules) & set({HEAVY!r})))\n"
     )

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from minion.call.call import CallOptions, main
+from minion.call.call import main
+from minion.call.options import CallOptions
 from wire.messages import Call, Hello
 
 MINE = """

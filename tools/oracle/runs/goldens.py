@@ -20,7 +20,7 @@ from typing import Any
 
 import yaml
 
-from minion.call.output_highstate import highstate, shown_of
+from minion.call.outputters.highstate import highstate, shown_of
 from tools.oracle.__main__ import salt_venv
 from tools.oracle.runs.cases import all_cases, drawn
 from tools.oracle.runs.runs import Answer, Case, SaltRuns, ours

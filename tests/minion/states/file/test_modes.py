@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from minion.call.call import CallOptions, main
+from minion.call.call import main
+from minion.call.options import CallOptions
 
 
 @pytest.fixture

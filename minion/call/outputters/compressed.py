@@ -1,6 +1,6 @@
 """`state_compress_ids`: the states of one ID and one result as one entry.
 
-Called by `minion.call.output_highstate`; pure.
+Called by `minion.call.outputters.highstate`; pure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A run of states as text for a person: Salt's highstate outputter.
 
-Called by `minion.call.output`; pure. `OutputOptions` says how much of each state is shown, by Salt's options.
+Called by `render` beside it; pure. `OutputOptions` says how much of each state is shown, by Salt's options.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from minion.call.output_compressed import compressed
-from minion.call.output_nested import nested, paint, plain
+from minion.call.outputters.compressed import compressed
+from minion.call.outputters.nested import nested, paint, plain
 
 STATE_OUTPUTS = tuple(
     f"{mode}{suffix}" for mode in ("full", "terse", "mixed", "changes", "filter") for suffix in ("", "_id")

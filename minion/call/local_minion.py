@@ -1,0 +1,157 @@
+"""The composition root of `saltern call`: what an execution function works with, from options and configuration.
+
+Called by `minion.call.call`. Everything is made on first use and imported then, since the start of this process is what
+a person waits for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minion.call.options import CallOptions
+from minion.config.settings import MinionSettings
+from minion.execution import CallFailed, Context
+from minion.spool.state_queue import StateQueue
+
+if TYPE_CHECKING:
+    from highstate.run.ports import RunHooks
+    from highstate.types import Files
+    from minion.execution import LowstateSource
+    from minion.worker.lowstate_sources import RootsCompiler
+
+
+@dataclass(frozen=True)
+class LocalMinion:
+    """The parts that a call works with, made from options and configuration on first use."""
+
+    options: CallOptions
+    settings: MinionSettings
+
+    def context(self) -> Context:
+        """What the function works with; each part is made when it is first asked for."""
+        local = self.options.local or self.settings.file_client == "local"
+        return Context(
+            minion_id=self.settings.id,
+            opts={**self.settings.opts, "id": self.settings.id, "file_client": "local" if local else "remote"},
+            make_grains=lambda: self.grains,
+            read_again=lambda what: self.grains_again() if what == "grains" else self.pillar_again(local),
+            make_pillar=self.local_pillar if local else lambda: self.held.pillar,
+            make_files=(lambda: self.roots) if local else self.held_files,
+            make_compiler=self.roots_compiler if local else self.held_compiler,
+            state_queue=StateQueue(self.settings.cachedir, self.options.fun),
+            failhard=self.settings.failhard,
+            backup_dir=str(self.settings.cachedir / "file_backup"),
+            cachedir=str(self.settings.cachedir),
+            config_dir=str(self.settings.config_dir),
+            make_run_hooks=self.run_hooks,
+        )
+
+    @cached_property
+    def grains(self) -> Mapping[str, Any]:
+        """Grains of this machine; none with --skip-grains."""
+        if self.options.skip_grains:
+            return {}
+        from minion.agent.grains import known_grains
+
+        return known_grains(self.settings)
+
+    @cached_property
+    def roots(self) -> Files:
+        """The tree of states."""
+        return _tree(self.options.file_root, self.settings.file_roots, "/srv/saltern/states")
+
+    @cached_property
+    def pillar_roots(self) -> Files:
+        """The tree of pillars."""
+        return _tree(self.options.pillar_root, self.settings.pillar_roots, "/srv/saltern/pillar")
+
+    def roots_compiler(self) -> RootsCompiler:
+        """Compiles from these trees."""
+        from highstate.types import Minion
+        from minion.worker.lowstate_sources import RootsCompiler
+
+        minion = Minion(id=self.settings.id, grains=self.grains)
+        return RootsCompiler(files=self.roots, pillar_files=self.pillar_roots, minion=minion, opts=self.settings.opts)
+
+    def grains_again(self) -> Mapping[str, Any]:
+        """Grains, collected anew."""
+        from minion.agent.grains import collect_grains
+
+        self.__dict__["grains"] = found = collect_grains(self.settings)
+        return found
+
+    def pillar_again(self, local: bool) -> Mapping[str, Any]:
+        """The pillar, compiled anew when `local`."""
+        self.__dict__.pop("pillar_roots", None)
+        return self.local_pillar() if local else self.held.pillar
+
+    def local_pillar(self) -> Mapping[str, Any]:
+        """The pillar, compiled from its tree."""
+        return self.roots_compiler().pillar()
+
+    @cached_property
+    def held(self) -> Any:
+        """The desired state that the controller sent; CallFailed when there is none."""
+        from minion.spool.desired_state import FILE_NAME, read_document
+
+        path = self.settings.cachedir / FILE_NAME
+        try:
+            return read_document(path).desired
+        except FileNotFoundError:
+            raise CallFailed(
+                f"this minion holds no desired state yet ({path}): start `saltern minion`, or compile here with --local"
+            ) from None
+        except PermissionError:
+            raise CallFailed(f"{path} is not yours to read: run this as the user that the minion runs as") from None
+        except (OSError, ValueError) as error:
+            raise CallFailed(f"{path} cannot be read: {error}") from error
+
+    def held_files(self) -> Files:
+        """Files of the controller's desired state."""
+        from minion.worker.lowstate_sources import held_files
+
+        return held_files(self.held, self.settings.cachedir)
+
+    def held_compiler(self) -> LowstateSource:
+        """Lowstates of the controller's desired state."""
+        from minion.worker.lowstate_sources import HeldCompiler
+
+        return HeldCompiler(minion_id=self.settings.id, desired=self.held)
+
+    def run_hooks(self) -> RunHooks:
+        """Threads, and the triggers that are owed, where there is a cache to keep them in."""
+        from minion.worker.run_hooks import TriggerFile, run_hooks
+        from minion.worker.termination import Stop
+
+        there = self.settings.cachedir.is_dir()
+        stop = Stop(self.settings.stop_grace, has_agent=False)
+        stop.follow()
+        return run_hooks(self.settings.opts, TriggerFile(self.settings.cachedir) if there else None, stop)
+
+
+def _tree(given: Sequence[str], configured: Mapping[str, Sequence[str]], default: str) -> Files:
+    from gitfs.errors import GitfsError
+    from gitfs.tree.snapshot import directory_snapshot
+
+    roots: Mapping[str, Sequence[str]] = {"base": list(given)} if given else configured
+    missing = [folder for folder in given if not _folders(folder)]
+    if missing:
+        raise CallFailed(f"{missing[0]} is not a directory")
+    roots = roots or {"base": [default]}
+    there = {env: [str(found) for folder in folders for found in _folders(folder)] for env, folders in roots.items()}
+    try:
+        return directory_snapshot(there)
+    except GitfsError as error:
+        raise CallFailed(str(error)) from error
+
+
+def _folders(folder: str) -> list[Path]:
+    """The folders that one names: those that fit, when it is a pattern."""
+    import glob
+
+    named = glob.glob(folder) if glob.has_magic(folder) else [folder]  # noqa: PTH207
+    return [Path(one).absolute() for one in named if Path(one).is_dir()]
