@@ -104,12 +104,6 @@ def user_names(machine: Reader) -> list[str]:
     return sorted(line.partition(":")[0] for line in _database(machine, "passwd").splitlines() if line)
 
 
-def user_of_uid(machine: Reader, uid: int) -> str | None:
-    """The name of the user with this id."""
-    fields = _entry(machine, "passwd", str(uid), 7)
-    return fields[0] if fields else None
-
-
 def group(machine: Reader, name: str) -> Group | None:
     """The group of this name."""
     fields = _entry(machine, "group", name, 4)
