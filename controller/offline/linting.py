@@ -64,9 +64,9 @@ def our_states() -> KnownStates:
 
 def _signature(name: str) -> Signature:
     state, _, fun = name.partition(".")
-    function = registry.find(state, fun, "")
+    spec = registry.find(state, fun, "").spec
     return Signature(
-        arguments=frozenset(function.parameters) | function.ignored | frozenset(function.refused),
-        required=frozenset(function.required),
-        takes_anything=function.takes_anything,
+        arguments=frozenset({*spec.parameters, *spec.ignored, *spec.refused} - spec.supplied),
+        required=frozenset(spec.required),
+        takes_anything=spec.takes_anything,
     )

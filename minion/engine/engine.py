@@ -13,6 +13,7 @@ from typing import Any, Protocol, cast
 
 from highstate.run.ports import Prepared
 from highstate.types import Chunk, StateResult, Value
+from minion.arguments import BadArguments
 from minion.engine import slots
 from minion.engine.conditions import ConditionFunctions, ConditionUnknown, checked, condition
 from minion.engine.registry import Function, UnknownState, find, mod_watch
@@ -94,7 +95,7 @@ class StateEngine:
         self._user_states = user_states
         self._reload = reload
         self._machine = machine
-        self._backup_dir = backup_dir
+        self._supplied = {"backup_dir": backup_dir, "functions": KnownFunctions(functions, may_call=not test)}
         self._functions = functions
         self._test = test
 
@@ -122,7 +123,7 @@ class StateEngine:
                 kept_from, doubts = None, (str(unknown),)
             if kept_from is not None:
                 result = StateResult(name=chunk.name, result=True, comment=kept_from, skip_watch=True)
-                own_check = function is not None and "check_cmd" in function.parameters
+                own_check = function is not None and "check_cmd" in function.spec.parameters
                 return Prepared(chunk=chunk, predicted=result if own_check else self._checked(chunk, result))
             if function is None:
                 return self._unforeseen(chunk, arguments, watched)
@@ -162,7 +163,7 @@ class StateEngine:
         for what in _RELOADS:
             if chunk.arguments.get(what) is True and self._reload is not None:
                 self._reload(what.removeprefix("reload_"))
-        if isinstance(work, _Work) and "check_cmd" in work.function.parameters:
+        if isinstance(work, _Work) and "check_cmd" in work.function.spec.parameters:
             return result
         return self._checked(chunk, result)
 
@@ -232,20 +233,19 @@ class StateEngine:
     ) -> Prepared:
         own, warnings = _arguments(chunk, function, arguments, watched)
         warnings += doubts
-        if "backup_dir" in function.parameters:
-            own["backup_dir"] = self._backup_dir
-        if "reqs" in function.parameters:
+        for name in function.spec.supplied:
+            if name in self._supplied:
+                own[name] = self._supplied[name]
+        if "reqs" in function.spec.supplied:
             own["reqs"] = arguments.get("__reqs__", [])
-        if "required" in function.parameters:
+        if "required" in function.spec.supplied:
             own["required"] = arguments.get("__required__", ())
-        if "functions" in function.parameters:
-            own["functions"] = KnownFunctions(self._functions, may_call=not self._test)
         plan = function.call(self._machine, chunk.name, **own)
         warnings += plan.warnings
         if not plan.changes:
             comment = plan.test_comment if self._test and plan.test_comment else plan.comment
             result = StateResult(name=chunk.name, result=plan.result, comment=printable(comment), warnings=warnings)
-            own_check = "check_cmd" in function.parameters
+            own_check = "check_cmd" in function.spec.parameters
             return Prepared(chunk=chunk, predicted=result if own_check else self._checked(chunk, result))
         changes: dict[str, Value] = {}
         for change in plan.changes:
@@ -271,32 +271,36 @@ class StateEngine:
 def _arguments(
     chunk: Chunk, function: Function, given: Mapping[str, Value], watched: bool
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The arguments that the function takes, and warnings about those that nobody takes."""
-    own = {key: value for key, value in given.items() if key in function.parameters}
-    if function.takes_anything and given:
-        own |= {key: value for key, value in given.items() if key not in _GLOBAL and not function.knows(key)}
-    if "saltenv" in function.parameters:
+    """The arguments that the function takes, as its types, and warnings about those that nobody takes."""
+    spec = function.spec
+    try:
+        own = spec.convert(given)
+        if not watched and spec.refused:
+            spec.check_refused(f"{chunk.state}.{chunk.fun}", given)
+    except BadArguments as bad:
+        raise StateFailed(f"{bad}{'' if chunk.pos is None else f' ({chunk.pos})'}") from None
+    if spec.takes_anything and given:
+        own |= {
+            key: value for key, value in given.items() if key not in own and key not in _GLOBAL and not spec.knows(key)
+        }
+    if "saltenv" in spec.parameters:
         own.setdefault("saltenv", chunk.saltenv)
-    if watched and "sfun" in function.parameters:
+    if watched and "sfun" in spec.supplied:
         own["sfun"] = chunk.fun
-    missing = [name for name in function.required if name not in own and name != "functions"]
+    missing = [name for name in spec.required if name not in own]
     if missing:
         lines = (f"Missing parameter {name} for state {chunk.state}.{chunk.fun}" for name in missing)
         raise StateFailed("\n".join(lines))
     if watched or own.keys() >= given.keys():
         return own, ()
-    strange = [key for key in given if key not in own and key not in _GLOBAL and not key.startswith("__")]
-    for key in strange:
-        if key in function.refused and given[key]:
-            full = f"{chunk.state}.{chunk.fun}"
-            raise StateFailed(f"{key} is not supported by {full}: {function.refused[key]}")
-    return own, tuple(_strange(chunk, key, function) for key in strange if not function.knows(key))
+    strange = [key for key in given if key not in own and key not in _GLOBAL and not spec.knows(key)]
+    return own, tuple(_strange(chunk, key, function) for key in strange)
 
 
 def _strange(chunk: Chunk, key: str, function: Function) -> str:
     import difflib
 
-    near = difflib.get_close_matches(key, [*function.parameters, *_GLOBAL], n=1)
+    near = difflib.get_close_matches(key, [*function.spec.parameters, *_GLOBAL], n=1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     return f"'{key}' is an invalid keyword argument for '{chunk.state}.{chunk.fun}' and is ignored{hint}"
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import functools
 import importlib
-import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from types import ModuleType
 
-from minion.engine.arguments import IGNORED, REFUSED, UNSUPPORTED
-from minion.machine.plan import StateFunction
+from minion.arguments import ArgumentSpec, spec_of
+from minion.engine.unsupported import IGNORED, REFUSED, UNSUPPORTED
+from minion.machine.plan import Plan, Reader, StateFunction, Value
 
 MODULES = (
     "alternatives",
@@ -71,20 +71,11 @@ class Function:
     """A state function, and what it takes besides the machine and the name."""
 
     call: StateFunction
-    parameters: Mapping[str, inspect.Parameter]
+    spec: ArgumentSpec
 
-    takes_anything: bool = False
-    """Whether it has `**arguments`."""
-    required: tuple[str, ...] = ()
-    """Parameters without a default."""
-    ignored: frozenset[str] = frozenset()
-    """Arguments of Salt's that mean nothing here."""
-    refused: Mapping[str, str] = field(default_factory=dict)
-    """Arguments of Salt's that are not supported → what to do instead."""
-
-    def knows(self, argument: str) -> bool:
-        """Whether it is an argument that the function is not given, and nobody is warned of."""
-        return argument in self.ignored or argument in self.refused or argument.startswith("__")
+    def plan(self, machine: Reader, name: str, given: Mapping[str, Value]) -> Plan:
+        """Its plan for arguments of SLS. Raises BadArguments."""
+        return self.call(machine, name, **self.spec.convert(given))
 
 
 def find(state: str, fun: str, sls: str) -> Function:
@@ -125,16 +116,11 @@ def _module(state: str) -> ModuleType | None:
 
 @functools.cache
 def _function(call: StateFunction, full: str = "") -> Function:
-    """Kept: a signature takes longer to read than most states to plan."""
-    parameters = dict(list(inspect.signature(call).parameters.items())[2:])
-    plain = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    spec = spec_of(call, 2)
+    ignored = dict.fromkeys(IGNORED.get(full, ()), "it is for other systems, or for tools that are not used here")
     return Function(
         call=call,
-        parameters=parameters,
-        takes_anything=any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()),
-        required=tuple(n for n, p in parameters.items() if p.default is inspect.Parameter.empty and p.kind in plain),
-        ignored=frozenset(IGNORED.get(full, ())),
-        refused=REFUSED.get(full, {}),
+        spec=replace(spec, ignored={**ignored, **spec.ignored}, refused={**REFUSED.get(full, {}), **spec.refused}),
     )
 
 

@@ -21,7 +21,7 @@ def plan(context: Context, state: str, name: Any, /, **arguments: Any) -> Plan:
     from minion.engine.registry import find
 
     module, _, fun = state.partition(".")
-    made = find(module, fun, "").call(context.machine, name, **arguments)
+    made = find(module, fun, "").plan(context.machine, name, arguments)
     if made.result is False and not made.changes:
         raise CallFailed(made.comment)
     return made

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from inspect import Signature
+from typing import Annotated
 
+from minion.arguments.types import SUPPLIED
 from minion.engine.conditions import ConditionFunctions
 from minion.machine.plan import StateFailed, Value
 
@@ -42,3 +44,7 @@ class KnownFunctions:
             raise
         except Exception as error:
             raise StateFailed(str(error) or type(error).__name__) from error
+
+
+Functions = Annotated[KnownFunctions, SUPPLIED]
+"""The type of a state's parameter `functions`: the engine supplies it."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from inspect import Signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minion.execution.context import Context
+
+if TYPE_CHECKING:
+    from minion.engine.registry import Function as StateFunction
 
 
 def list_functions(context: Context, *modules: str) -> list[str]:
@@ -70,27 +73,25 @@ def list_state_modules(context: Context, *modules: str) -> list[str]:
 
 def state_doc(context: Context, *modules: str) -> dict[str, str]:
     """Signature and description of state functions."""
-    from minion.execution.loader import usage
+    import inspect
 
-    return {name: usage(name, _state(name)) for name in list_state_functions(context, *modules)}
+    found = {name: _state(name) for name in list_state_functions(context, *modules)}
+    return {
+        name: f"{name}{one.spec.signature('name')}\n\n{inspect.getdoc(one.call) or ''}".strip()
+        for name, one in found.items()
+    }
 
 
 def state_argspec(context: Context, *modules: str) -> dict[str, Any]:
     """What state functions take: names, defaults, and whether they take more."""
-    import inspect
-
-    found = {}
-    for name in list_state_functions(context, *modules):
-        whole = inspect.signature(_state(name))
-        found[name] = _argspec(whole.replace(parameters=list(whole.parameters.values())[1:]))
-    return found
+    return {name: _argspec(_state(name).spec.signature("name")) for name in list_state_functions(context, *modules)}
 
 
-def _state(name: str) -> Callable[..., Any]:
+def _state(name: str) -> StateFunction:
     from minion.engine.registry import find
 
     module, _, fun = name.partition(".")
-    return find(module, fun, "").call
+    return find(module, fun, "")
 
 
 def reload_modules(context: Context) -> bool:

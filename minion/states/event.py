@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from minion.machine.functions import KnownFunctions
+from minion.machine.functions import Functions
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
 
@@ -15,7 +15,7 @@ def send(
     machine: Reader,
     name: str,
     *,
-    functions: KnownFunctions,
+    functions: Functions,
     data: Value = None,
     preload: Value = None,
     with_env: bool = False,
@@ -48,7 +48,7 @@ def wait(machine: Reader, name: str, **arguments: Value) -> Plan:
     return Plan()
 
 
-def mod_watch(machine: Reader, name: str, *, functions: KnownFunctions, data: Value = None) -> Plan:
+def mod_watch(machine: Reader, name: str, *, functions: Functions, data: Value = None) -> Plan:
     """The event, because something that it watches has changed."""
     return send(machine, name, functions=functions, data=data)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from minion.lookup import MISSING, lookup
-from minion.machine.functions import KnownFunctions
+from minion.machine.functions import Functions, KnownFunctions
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
 Act = Callable[[Machine], None]
@@ -20,7 +20,7 @@ def present(
     name: str,
     *,
     value: Value,
-    functions: KnownFunctions,
+    functions: Functions,
     delimiter: str = ":",
     force: bool = False,
 ) -> Plan:
@@ -42,7 +42,7 @@ def absent(
     machine: Reader,
     name: str,
     *,
-    functions: KnownFunctions,
+    functions: Functions,
     destructive: bool = False,
     delimiter: str = ":",
     force: bool = False,
@@ -77,7 +77,7 @@ def exists(machine: Reader, name: str, *, delimiter: str = ":") -> Plan:
     return Plan(comment="Grain exists")
 
 
-def list_present(machine: Reader, name: str, *, value: Value, functions: KnownFunctions, delimiter: str = ":") -> Plan:
+def list_present(machine: Reader, name: str, *, value: Value, functions: Functions, delimiter: str = ":") -> Plan:
     """The list has this value, or all of these; one that is not there is made."""
     old = _list(machine, name, delimiter)
     wanted = value if isinstance(value, list) else [value]
@@ -100,7 +100,7 @@ def list_present(machine: Reader, name: str, *, value: Value, functions: KnownFu
     )
 
 
-def list_absent(machine: Reader, name: str, *, value: Value, functions: KnownFunctions, delimiter: str = ":") -> Plan:
+def list_absent(machine: Reader, name: str, *, value: Value, functions: Functions, delimiter: str = ":") -> Plan:
     """The list does not have this value, nor any of these."""
     old = _list(machine, name, delimiter)
     if old is None:
@@ -122,7 +122,7 @@ def append(
     name: str,
     *,
     value: Value,
-    functions: KnownFunctions,
+    functions: Functions,
     convert: bool = False,
     delimiter: str = ":",
 ) -> Plan:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from inspect import Parameter, Signature
 
-from minion.machine.functions import KnownFunctions
+from minion.machine.functions import Functions, KnownFunctions
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
 _RENAMED = ("name", "fun", "names", "state", "saltenv")
@@ -33,7 +33,7 @@ class _Call:
         return self.label.partition(":")[0]
 
 
-def run(machine: Reader, name: str, *, functions: KnownFunctions, **arguments: Value) -> Plan:
+def run(machine: Reader, name: str, *, functions: Functions, **arguments: Value) -> Plan:
     """Call one function (`name`) or several (each a key with its arguments)."""
     new_style = [key for key in arguments if "." in key]
     if new_style and len(new_style) == len(set(arguments) - {"returner", "sfun"}):
@@ -41,12 +41,12 @@ def run(machine: Reader, name: str, *, functions: KnownFunctions, **arguments: V
     return _one(functions, name, arguments)
 
 
-def wait(machine: Reader, name: str, *, functions: KnownFunctions, **arguments: Value) -> Plan:
+def wait(machine: Reader, name: str, *, functions: Functions, **arguments: Value) -> Plan:
     """Nothing, until `mod_watch` is called."""
     return Plan()
 
 
-def mod_watch(machine: Reader, name: str, *, functions: KnownFunctions, **arguments: Value) -> Plan:
+def mod_watch(machine: Reader, name: str, *, functions: Functions, **arguments: Value) -> Plan:
     """The call, because something that it watches has changed."""
     return run(machine, name, functions=functions, **{k: v for k, v in arguments.items() if k != "sfun"})
 

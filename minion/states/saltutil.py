@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from minion.machine.functions import KnownFunctions
+from minion.machine.functions import Functions
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
 
 KINDS = ("beacons", "grains", "modules", "outputters", "pillar", "renderers", "returners", "states", "tops", "utils")
 
 
-def sync_all(machine: Reader, name: str, *, functions: KnownFunctions, **arguments: Value) -> Plan:
+def sync_all(machine: Reader, name: str, *, functions: Functions, **arguments: Value) -> Plan:
     """All kinds."""
 
     def act(machine: Machine) -> Mapping[str, Value]:
@@ -25,7 +25,7 @@ def sync_all(machine: Reader, name: str, *, functions: KnownFunctions, **argumen
 
 
 def _one(kind: str) -> StateFunction:
-    def sync(machine: Reader, name: str, *, functions: KnownFunctions, **arguments: Value) -> Plan:
+    def sync(machine: Reader, name: str, *, functions: Functions, **arguments: Value) -> Plan:
         def act(machine: Machine) -> Mapping[str, Value]:
             found = functions.call(f"saltutil.sync_{kind}")
             changes = {kind: found} if found else {}

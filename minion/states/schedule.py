@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from minion.machine.functions import KnownFunctions
+from minion.machine.functions import Functions, KnownFunctions
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
 Act = Callable[[Machine], None]
@@ -17,7 +17,7 @@ _HOW = ("persist", "offline")
 """Arguments about the change, and not about the job."""
 
 
-def present(machine: Reader, name: str, *, functions: KnownFunctions, **arguments: Value) -> Plan:
+def present(machine: Reader, name: str, *, functions: Functions, **arguments: Value) -> Plan:
     """The job is in the schedule, as the arguments say."""
     found = _jobs(functions, arguments)
     wanted = functions.look("schedule.build_schedule_item", [name], _about(arguments))
@@ -34,7 +34,7 @@ def present(machine: Reader, name: str, *, functions: KnownFunctions, **argument
     return Plan(changes=(change,), pending=pending, done=done)
 
 
-def absent(machine: Reader, name: str, *, functions: KnownFunctions, **arguments: Value) -> Plan:
+def absent(machine: Reader, name: str, *, functions: Functions, **arguments: Value) -> Plan:
     """The job is not in the schedule."""
     if name not in _jobs(functions, arguments):
         return Plan(comment=f"Job {name} not present in schedule")
@@ -43,12 +43,12 @@ def absent(machine: Reader, name: str, *, functions: KnownFunctions, **arguments
     return Plan(changes=(change,), pending=pending, done=f"Removed job {name} from schedule")
 
 
-def enabled(machine: Reader, name: str, *, functions: KnownFunctions, **arguments: Value) -> Plan:
+def enabled(machine: Reader, name: str, *, functions: Functions, **arguments: Value) -> Plan:
     """A job that is in the schedule is done."""
     return _turned(functions, name, True, arguments)
 
 
-def disabled(machine: Reader, name: str, *, functions: KnownFunctions, **arguments: Value) -> Plan:
+def disabled(machine: Reader, name: str, *, functions: Functions, **arguments: Value) -> Plan:
     """A job that is in the schedule is not done."""
     return _turned(functions, name, False, arguments)
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from minion.arguments.types import WatchedFun
 from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFailed, Value
 from minion.providers.service.detection import service_manager
 from minion.providers.service.services import ServiceManager, ServiceState, Verb
@@ -107,7 +108,7 @@ def mod_watch(
     machine: Reader,
     name: str,
     *,
-    sfun: str,
+    sfun: WatchedFun,
     sig: str | None = None,
     reload: bool = False,
     force: bool = False,

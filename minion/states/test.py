@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from minion.arguments.types import ChangedRequisites
 from minion.lookup import MISSING, lookup
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
@@ -104,7 +105,7 @@ def check_pillar(
     return Plan(comment="".join([*wrong, *listed]), result=not wrong)
 
 
-def mod_watch(machine: Reader, name: str, reqs: Value = (), **arguments: Value) -> Plan:
+def mod_watch(machine: Reader, name: str, reqs: ChangedRequisites = (), **arguments: Value) -> Plan:
     """Says that it was called, and what has changed (`reqs`)."""
     change = Change(key="Requisites with changes", shown=reqs, act=_nothing)
     return Plan(changes=(change,), pending="Watch statement fired.", done="Watch statement fired.", converges=False)

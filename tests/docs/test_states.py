@@ -2,8 +2,8 @@
 
 import re
 
-from minion.engine.arguments import IGNORED, REFUSED, UNSUPPORTED
 from minion.engine.registry import names
+from minion.engine.unsupported import IGNORED, REFUSED, UNSUPPORTED
 from tools.docs.state_cases import CASES, WITHOUT
 from tools.docs.states_table import PAGE
 from tools.oracle.states import CASES as GOLDEN

@@ -28,8 +28,8 @@ from typing import Any
 from highstate.files import MemoryFiles
 from highstate.run import run
 from highstate.types import Chunk, StateResult
-from minion.engine.arguments import IGNORED, REFUSED, UNSUPPORTED
 from minion.engine.registry import names
+from minion.engine.unsupported import IGNORED, REFUSED, UNSUPPORTED
 from minion.execution import Context
 from minion.execution.state_engine import engine_of
 from minion.grains import collect

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from minion.arguments.types import WatchedFun
 from minion.machine.environment import environment
 from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.cmd.output import reread
@@ -158,7 +159,7 @@ def wait(machine: Reader, name: str, **arguments: Value) -> Plan:
     return Plan()
 
 
-def mod_watch(machine: Reader, name: str, *, sfun: str = "run", **arguments: Value) -> Plan:
+def mod_watch(machine: Reader, name: str, *, sfun: WatchedFun = "run", **arguments: Value) -> Plan:
     """Run the command or script because something that it watches has changed."""
     function: StateFunction
     if sfun in ("run", "wait", "watch"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from minion.arguments.types import BackupDir
 from minion.machine.plan import Plan, Reader, StateFailed, Value
 from minion.states.file.append import texts
 from minion.states.file.edit import CHANGES, as_text, beside, edited, encoded, opened
@@ -48,7 +49,7 @@ def blockreplace(
     append_newline: bool | None = None,
     insert_before_match: Value = None,
     insert_after_match: Value = None,
-    backup_dir: str = "",
+    backup_dir: BackupDir = "",
     saltenv: str = "base",
 ) -> Plan:
     """The plan of file.blockreplace."""

@@ -11,6 +11,7 @@ import posixpath
 import re
 
 from highstate.salt_urls import split_salt_url
+from minion.arguments.types import BackupDir
 from minion.machine.fetch import SCHEMES
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
 from minion.states.file.digests import digest_of
@@ -28,7 +29,7 @@ def cached(
     skip_verify: bool = False,
     saltenv: str = "base",
     use_etag: bool = False,
-    backup_dir: str = "",
+    backup_dir: BackupDir = "",
 ) -> Plan:
     """The file is in the cache, or, where `name` is a local path, on the machine with this digest."""
     local = _local(name)
@@ -61,7 +62,7 @@ def cached(
     )
 
 
-def not_cached(machine: Reader, name: str, *, saltenv: str = "base", backup_dir: str = "") -> Plan:
+def not_cached(machine: Reader, name: str, *, saltenv: str = "base", backup_dir: BackupDir = "") -> Plan:
     """The file is not in the cache; the file of a local path is let be."""
     if _local(name) is not None:
         return Plan(comment=f"{name} is a local path, does not need to be removed from the minion cache")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace as replaced
 
 from highstate.salt_urls import split_salt_url
+from minion.arguments.types import BackupDir, Requirers
 from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed, Value
 from minion.states.file.links import aside
 from minion.states.file.paths import behind, below, checked, is_part, make_parents, missing_parents
@@ -33,7 +34,7 @@ def directory(
     max_depth: Value = None,
     clean: bool = False,
     exclude_pat: Value = None,
-    required: Sequence[tuple[str, str]] = (),
+    required: Requirers = (),
     force: bool = False,
     backupname: Value = None,
     follow_symlinks: bool = False,
@@ -92,9 +93,9 @@ def recurse(
     makedirs: bool = True,
     show_changes: bool = True,
     backup: Value = "",
-    required: Sequence[tuple[str, str]] = (),
+    required: Requirers = (),
     saltenv: str = "base",
-    backup_dir: str = "",
+    backup_dir: BackupDir = "",
 ) -> Plan:
     """The plan of file.recurse."""
     if clean:

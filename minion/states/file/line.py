@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from minion.arguments.types import BackupDir
 from minion.machine.plan import Plan, Reader, StateFailed, Value
 from minion.states.file.edit import CHANGES, Opened, as_text, beside, edited, encoded, opened
 from minion.states.file.perms import perms
@@ -44,7 +45,7 @@ def line(
     user: Value = None,
     group: Value = None,
     file_mode: Value = None,
-    backup_dir: str = "",
+    backup_dir: BackupDir = "",
 ) -> Plan:
     """The plan of file.line. With `backup` the old file stays as `<name>.bak`."""
     how = str(mode).lower() if mode is not None else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace as replaced
 
+from minion.arguments.types import BackupDir
 from minion.machine.plan import Change, FileStat, Plan, Reader, StateFailed, Value
 from minion.states.file.paths import behind, checked
 from minion.states.file.perms import octal, perms
@@ -57,7 +58,7 @@ def managed(
     attrs: Value = None,
     new_file_diff: bool = False,
     saltenv: str = "base",
-    backup_dir: str = "",
+    backup_dir: BackupDir = "",
 ) -> Plan:
     """The plan of file.managed. `backup_dir` is the engine's."""
     warnings: list[str] = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from minion.arguments.types import BackupDir
 from minion.machine.plan import Plan, Reader, StateFailed, Value
 from minion.states.file.edit import CHANGES, Words, as_text, beside, edited, encoded, opened
 from minion.states.file.paths import behind, checked
@@ -31,7 +32,7 @@ def replace(
     ignore_if_missing: bool = False,
     backslash_literal: bool = False,
     encoding: str | None = None,
-    backup_dir: str = "",
+    backup_dir: BackupDir = "",
 ) -> Plan:
     """All matches of `pattern` become `repl`."""
     if ignore_if_missing and behind(machine, checked(name, "replace"))[1] is None:
@@ -64,7 +65,7 @@ def comment(
     char: str = "#",
     backup: Value = ".bak",
     ignore_missing: bool = False,
-    backup_dir: str = "",
+    backup_dir: BackupDir = "",
 ) -> Plan:
     """Lines that match `regex` from their beginning get `char` before them."""
     file = opened(machine, name, "comment")
@@ -92,7 +93,7 @@ def comment(
 
 
 def uncomment(
-    machine: Reader, name: str, *, regex: Value, char: str = "#", backup: Value = ".bak", backup_dir: str = ""
+    machine: Reader, name: str, *, regex: Value, char: str = "#", backup: Value = ".bak", backup_dir: BackupDir = ""
 ) -> Plan:
     """Lines that are `char` and then match `regex` lose the `char`."""
     file = opened(machine, name, "uncomment")

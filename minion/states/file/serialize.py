@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from minion.arguments.types import BackupDir
 from minion.lookup import MISSING, lookup
 from minion.machine.plan import Change, Plan, Reader, StateFailed, Value
 from minion.states.file.edit import as_text
@@ -45,7 +46,7 @@ def serialize(
     check_cmd: Value = None,
     tmp_dir: str = "",
     tmp_ext: str = "",
-    backup_dir: str = "",
+    backup_dir: BackupDir = "",
 ) -> Plan:
     """A file that holds the data in a format. With `merge_if_exists` what else the file holds stays."""
     path, found = behind(machine, checked(name, "serialize"))

@@ -9,6 +9,7 @@ import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from minion.arguments.types import WatchedFun
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.file.paths import checked
 from minion.states.mount.fstab import (
@@ -245,7 +246,7 @@ def mod_watch(
     machine: Reader,
     name: str,
     *,
-    sfun: str = "",
+    sfun: WatchedFun = "",
     device: Value = None,
     fstype: Value = None,
     opts: Value = "defaults",

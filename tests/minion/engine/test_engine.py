@@ -3,6 +3,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from highstate.files import MemoryFiles
 from highstate.run import MemoryJournal, run
-from highstate.types import Chunk, StateResult
+from highstate.types import Chunk, Pos, StateResult
 from minion.engine import registry
 from minion.engine.engine import StateEngine
 from minion.machine.machine import LocalMachine
@@ -119,7 +120,7 @@ def test_a_state_that_does_not_converge_is_reported(monkeypatch: pytest.MonkeyPa
         return Plan(changes=(Change(key="x", old=1, new=2, act=lambda m: None),), done="Done")
 
     monkeypatch.setattr(registry, "find", None)
-    monkeypatch.setattr("minion.engine.engine.find", lambda *_: registry.Function(call=never, parameters={}))
+    monkeypatch.setattr("minion.engine.engine.find", lambda *_: registry._function(never))
     result = one(chunk("test", "never", "x"))
     assert result.result is False
     assert "did not converge" in result.comment
@@ -207,3 +208,12 @@ def test_results_keep_the_system_clock_and_numbers() -> None:
     results = apply(chunk("test", "nop", "a"), chunk("test", "nop", "b"))
     assert [result.run_num for result in results.values()] == [0, 1]
     assert all(result.start_time.count(":") == 2 and result.duration >= 0 for result in results.values())
+
+
+def test_a_bad_value_fails_the_state_and_is_named_with_its_place(tmp_path: Path) -> None:
+    bad = chunk("file", "directory", str(tmp_path / "a"), force=["x"], follow_symlinks={})
+    result = one(replace(bad, pos=Pos(file="web.sls", line=3)))
+    assert result.result is False
+    assert result.comment == (
+        "force must be true or false, not a list\nfollow_symlinks must be true or false, not a mapping (web.sls:3)"
+    )

@@ -11,8 +11,8 @@ import textwrap
 
 import pytest
 
-from minion.engine.arguments import IGNORED, REFUSED, UNSUPPORTED
 from minion.engine.registry import find, names
+from minion.engine.unsupported import IGNORED, REFUSED, UNSUPPORTED
 from tools.oracle.arguments import RECORDED
 
 SALT = json.loads(RECORDED.read_text())
@@ -27,8 +27,8 @@ _NO_STATES = ("mod_watch", "mod_init", "mod_aggregate", "mod_beacon", "pip_has_e
 
 
 def _taken(full):
-    function = find(*full.split("."), "s")
-    return {*function.parameters, *function.ignored, *function.refused, *_OF_THE_ENGINE}
+    spec = find(*full.split("."), "s").spec
+    return {*spec.parameters, *spec.ignored, *spec.refused, *_OF_THE_ENGINE}
 
 
 def _used(call):
@@ -58,17 +58,17 @@ def test_each_argument_that_is_taken_is_used(full):
     used = _used(function.call)
     later = getattr(importlib.import_module(function.call.__module__), "mod_watch", None)
     of_the_watch = set(inspect.signature(later).parameters) if later else set()
-    given = {name for name, one in function.parameters.items() if one.kind is not one.VAR_KEYWORD}
+    given = {name for name, one in function.spec.parameters.items() if one.single}
     assert used is None or given - {"functions"} <= used | of_the_watch
 
 
 def test_only_functions_whose_arguments_are_passed_on_take_any():
-    free = {full for full in names() if find(*full.split("."), "s").takes_anything and full in SALT}
+    free = {full for full in names() if find(*full.split("."), "s").spec.takes_anything and full in SALT}
     assert {full for full in free if not SALT[full]["more"]} <= set(_PASSED_ON)
 
 
 @pytest.mark.parametrize("full", sorted({*IGNORED, *REFUSED}))
 def test_what_is_ignored_or_refused_is_not_taken_as_well(full):
-    function = find(*full.split("."), "s")
-    assert not {*function.ignored, *function.refused} & set(function.parameters)
-    assert not set(function.ignored) & set(function.refused)
+    spec = find(*full.split("."), "s").spec
+    assert not {*spec.ignored, *spec.refused} & set(spec.parameters)
+    assert not set(spec.ignored) & set(spec.refused)

@@ -1,0 +1,280 @@
+"""What a function takes, read from its signature once, and the conversion of a call's arguments.
+
+`spec_of` evaluates the annotations of the parameters that a caller gives. A `**name: Unpack[Group]` stands for the
+fields of the TypedDict `Group`: arguments that many functions ignore or refuse are listed there once.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from minion.arguments.types import (
+    SUPPLIED,
+    Converter,
+    Ignored,
+    Reads,
+    Refused,
+    Unfit,
+    as_bool,
+    as_integer,
+    as_list,
+    as_mapping,
+    as_text,
+    number_of,
+)
+
+
+class BadArguments(Exception):
+    """Values that an argument does not take, or arguments that are not supported; one line each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """One parameter, as its function declares it."""
+
+    name: str
+    kind: Any = inspect.Parameter.KEYWORD_ONLY
+    default: Any = inspect.Parameter.empty
+    convert: Converter | None = None
+    """None: the value is taken as it is."""
+    ignored: str = ""
+    """Why Salt's argument does nothing here."""
+    refused: str = ""
+    """What to do instead."""
+    supplied: bool = False
+    """Whether the engine gives it."""
+
+    @property
+    def taken(self) -> bool:
+        """Whether the function gets it."""
+        return not self.ignored and not self.refused
+
+    @property
+    def single(self) -> bool:
+        """Whether it is neither `*args` nor `**kwargs`."""
+        return self.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArgumentSpec:
+    """The parameters of a function, without those that its caller never gives (machine, name, context)."""
+
+    all: tuple[Parameter, ...] = ()
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    """Those that the function gets, by name."""
+    converters: Mapping[str, Converter | None] = field(default_factory=dict)
+    """Of the same."""
+    required: tuple[str, ...] = ()
+    """Parameters without a default."""
+    ignored: Mapping[str, str] = field(default_factory=dict)
+    """Salt's arguments that do nothing here → why."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Salt's arguments that are not supported → what to do instead."""
+    order: tuple[str, ...] = ()
+    """Names of what may be given by position."""
+    supplied: frozenset[str] = frozenset()
+    """Parameters that the engine gives."""
+    takes_anything: bool = False
+    """Whether it has `**arguments`."""
+    rest: Parameter | None = None
+    """Its `*arguments`."""
+
+    def convert(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of the given arguments that the function gets, as its types. Raises BadArguments."""
+        converters, taken, bad = self.converters, {}, []
+        for key, value in given.items():
+            if key not in converters:
+                continue
+            convert = converters[key]
+            if convert is not None:
+                try:
+                    taken[key] = convert(value)
+                except Unfit as unfit:
+                    bad.append(f"{key} must be {unfit}, not {_shown(value)}")
+            else:
+                taken[key] = value
+        if bad:
+            raise BadArguments("\n".join(bad))
+        return taken
+
+    def check_refused(self, fun: str, given: Mapping[str, Any]) -> None:
+        """Raise BadArguments when one of the given arguments is refused and is neither false nor its default."""
+        for name, value in given.items():
+            if (
+                name in self.refused
+                and value
+                and not any(one.name == name and one.default == value for one in self.all)
+            ):
+                raise BadArguments(f"{name} is not supported by {fun}: {self.refused[name]}")
+
+    def bind(self, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The converted arguments of a call that has some by position. Raises BadArguments; what the function does
+        not know stays among the keywords."""
+        named = dict(zip(self.order, args, strict=False))
+        rest = args[len(self.order) :]
+        twice = sorted(named.keys() & kwargs.keys())
+        if twice:
+            raise BadArguments(f"Passed invalid arguments to {fun}: {' and '.join(twice)} given twice")
+        if rest and self.rest is None:
+            most = len(self.order)
+            raise BadArguments(f"Passed invalid arguments to {fun}: {len(args)} given by position, {most} taken")
+        given = {**named, **kwargs}
+        self.check_refused(fun, given)
+        taken = self.convert(given)
+        keywords = taken | {key: given[key] for key in given if key not in taken and not self.knows(key)}
+        if rest and self.rest is not None:
+            several = ArgumentSpec(converters=dict.fromkeys(map(str, range(len(rest))), self.rest.convert))
+            positional = [keywords.pop(name) for name in self.order]
+            return [*positional, *several.convert({str(n): one for n, one in enumerate(rest)}).values()], keywords
+        return [], keywords
+
+    def knows(self, argument: str) -> bool:
+        """Whether the function is not given this argument of Salt's, and nobody needs a warning of it."""
+        return argument in self.ignored or argument in self.refused or argument.startswith("__")
+
+    def signature(self, *first: str) -> inspect.Signature:
+        """The signature as callers see it, after the parameters named `first`; without types."""
+        whole = [inspect.Parameter(one, inspect.Parameter.POSITIONAL_OR_KEYWORD) for one in first]
+        whole += [inspect.Parameter(one.name, one.kind, default=one.default) for one in self.all if not one.supplied]
+        return inspect.Signature(sorted(whole, key=lambda one: one.kind))
+
+
+def _shown(value: Any) -> str:
+    """A value in a message: what it is where it may be long."""
+    if isinstance(value, Mapping):
+        return "a mapping"
+    return "a list" if isinstance(value, list | tuple) else repr(value)
+
+
+@functools.cache
+def spec_of(call: Callable[..., Any], own: int) -> ArgumentSpec:
+    """What a function takes besides its first `own` parameters. Kept: reading it takes longer than most states."""
+    every = tuple(_parameters(call, own))
+    taken = {one.name: one for one in every if one.taken}
+    singles = [one for one in taken.values() if one.single]
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return ArgumentSpec(
+        all=every,
+        parameters=taken,
+        converters={one.name: one.convert for one in singles},
+        required=tuple(one.name for one in singles if one.default is inspect.Parameter.empty and not one.supplied),
+        ignored={one.name: one.ignored for one in every if one.ignored},
+        refused={one.name: one.refused for one in every if one.refused},
+        order=tuple(one.name for one in every if one.kind in positional),
+        supplied=frozenset(one.name for one in every if one.supplied),
+        takes_anything=any(one.kind is inspect.Parameter.VAR_KEYWORD for one in every),
+        rest=next((one for one in every if one.kind is inspect.Parameter.VAR_POSITIONAL), None),
+    )
+
+
+def _parameters(call: Callable[..., Any], own: int) -> Iterator[Parameter]:
+    names = getattr(inspect.unwrap(call), "__globals__", {})
+    for one in list(inspect.signature(call).parameters.values())[own:]:
+        declared = _evaluated(one.annotation, names)
+        if one.kind is inspect.Parameter.VAR_KEYWORD and get_origin(declared) is typing.Unpack:
+            fields = typing.get_type_hints(get_args(declared)[0], include_extras=True)
+            yield from (_parameter(name, inspect.Parameter.KEYWORD_ONLY, None, hint) for name, hint in fields.items())
+        else:
+            yield _parameter(one.name, one.kind, one.default, declared)
+
+
+def _evaluated(annotation: Any, names: dict[str, Any]) -> Any:
+    """The type that an annotation names. Evaluated one by one: those of other parameters need not exist at run time."""
+    if annotation is inspect.Parameter.empty:
+        return Any
+    return eval(annotation, names) if isinstance(annotation, str) else annotation  # noqa: S307  (text of our own code)
+
+
+def _parameter(name: str, kind: Any, default: Any, declared: Any) -> Parameter:
+    marks = {type(one): one for one in get_args(declared)[1:]} if get_origin(declared) is Annotated else {}
+    ignored, refused = marks.get(Ignored), marks.get(Refused)
+    return Parameter(
+        name=name,
+        kind=kind,
+        default=default,
+        convert=None if ignored or refused else converter_of(declared, default),
+        ignored=ignored.why if ignored else "",
+        refused=refused.instead if refused else "",
+        supplied=type(SUPPLIED) in marks,
+    )
+
+
+_BUILTIN: Mapping[Any, Converter] = {
+    str: as_text,
+    int: as_integer,
+    float: number_of(""),
+    list: as_list,
+    dict: as_mapping,
+}
+
+
+def converter_of(declared: Any, default: Any = inspect.Parameter.empty) -> Converter | None:
+    """The converter for a declared type; None where any value is taken as it is."""
+    convert, null = _compiled(declared)
+    if convert is None or null:
+        return convert
+    if default is inspect.Parameter.empty:
+        return convert
+    given = convert
+    return lambda value: default if value is None else given(value)
+
+
+@functools.cache
+def _compiled(declared: Any) -> tuple[Converter | None, bool]:
+    """The converter for a type, and whether it takes null."""
+    origin = get_origin(declared)
+    if origin is Annotated:
+        for mark in get_args(declared)[1:]:
+            if isinstance(mark, Reads):
+                return mark.convert, mark.null
+        return _compiled(get_args(declared)[0])
+    if declared is bool:
+        return as_bool, True
+    if origin in (Union, types.UnionType):
+        return _union(get_args(declared))
+    if origin is Literal:
+        return _choice(get_args(declared)), False
+    convert = _BUILTIN.get(origin or declared)
+    return convert, convert is None
+
+
+def _choice(words: tuple[Any, ...]) -> Converter:
+    *others, last = [str(one) for one in words]
+    wanted = f"{', '.join(others)} or {last}" if others else last
+
+    def convert(value: Any) -> Any:
+        if value in words:
+            return value
+        raise Unfit(wanted)
+
+    return convert
+
+
+def _union(members: tuple[Any, ...]) -> tuple[Converter | None, bool]:
+    """The first converter that takes the value; a value that is of a member's very type stays as it is."""
+    null = type(None) in members
+    exact = frozenset(one for one in members if isinstance(one, type))
+    words = tuple(word for one in members if get_origin(one) is Literal for word in get_args(one))
+    inner = [_compiled(one)[0] for one in members if one is not type(None)]
+    if None in inner:
+        return None, True
+    converters = [one for one in inner if one is not None]
+
+    def convert(value: Any) -> Any:
+        if (value is None and null) or type(value) in exact or value in words:
+            return value
+        wanted = []
+        for one in converters:
+            try:
+                return one(value)
+            except Unfit as unfit:
+                wanted.append(str(unfit))
+        raise Unfit(" or ".join(wanted))
+
+    return convert, null

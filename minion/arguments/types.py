@@ -1,0 +1,237 @@
+"""Types that a parameter of a state or an execution function may have, and how a value of SLS or the CLI becomes one.
+
+    def managed(machine: Reader, name: str, *, mode: Mode | None = None, makedirs: bool = False,
+                source: Texts = (), selinux: Annotated[Value, Refused("call restorecon")] = None) -> Plan: ...
+
+`str`, `bool`, `int`, `float` and `Literal` may stand as they are, `Value` takes anything, `X | None` null as well.
+Null for a parameter that does not take it stands for its default. Converters do what Salt's functions do with the
+value; where Salt would fail or go on with something else, they raise `Unfit`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+Value = Any
+"""Any value that YAML and msgpack know."""
+
+Converter = Callable[[Any], Any]
+
+
+class Unfit(Exception):
+    """The value is none of this type; the text says what it must be: `octal digits, as in '0644'`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """In `Annotated`: the function that turns a value into the type. `null`: it is given null, too."""
+
+    convert: Converter
+    null: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """In `Annotated`: an argument of Salt's that is accepted and does nothing."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """In `Annotated`: an argument of Salt's that is not supported. A value that is false is accepted."""
+
+    instead: str
+
+
+class _Supplied:
+    """In `Annotated`: the caller's engine supplies it; it is no argument of the SLS."""
+
+
+SUPPLIED = _Supplied()
+
+
+def as_text(value: Any) -> str:
+    """Text, or the text of a number, a boolean or a date."""
+    if isinstance(value, str):
+        return value
+    if value is None or isinstance(value, list | tuple | set | Mapping):
+        raise Unfit("text")
+    return str(value)
+
+
+def as_number_or_text(value: Any) -> str:
+    """Text, or the text of a number."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise Unfit("text")
+    return str(value)
+
+
+def as_bool(value: Any) -> bool:
+    """What Python takes for true, as Salt's functions do: each text that is not empty, `'False'` too."""
+    if isinstance(value, list | Mapping):
+        raise Unfit("true or false")
+    return bool(value)
+
+
+def as_true(value: Any) -> bool:
+    """What `salt.utils.data.is_true` takes for true: a positive number, `true`, or a text such as `'True'` or `'1'`."""
+    if isinstance(value, str):
+        text = value.strip()
+        if text.lower() == "true":
+            return True
+        try:
+            return float(text) > 0
+        except ValueError:
+            return False
+    return value > 0 if isinstance(value, int | float) else bool(value)
+
+
+def as_integer(value: Any) -> int:
+    """A whole number, or its text."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if (isinstance(value, float) and value.is_integer()) or isinstance(value, str):
+        try:
+            return int(value)
+        except ValueError:
+            pass
+    raise Unfit("a number")
+
+
+def number_of(unit: str) -> Converter:
+    """A converter of numbers, or their text, that count this unit: `a number of UNIT`."""
+
+    def convert(value: Any) -> float:
+        if not isinstance(value, bool):
+            try:
+                return float(value)
+            except (TypeError, ValueError):
+                pass
+        raise Unfit(f"a number of {unit}" if unit else "a number")
+
+    return convert
+
+
+def as_path(value: Any) -> str:
+    """Text that is not empty."""
+    if isinstance(value, str) and value:
+        return value
+    raise Unfit("a path")
+
+
+def as_owner(value: Any) -> str | None:
+    """The name or number of a user or group as text; None where it is empty."""
+    if isinstance(value, str):
+        return value or None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise Unfit("a name or a number")
+    return str(value)
+
+
+def as_mode(value: Any) -> str | None:
+    """Four octal digits of a mode as YAML gives it (`0644`, `'0644'`, `644`, `'0o644'`); None for `keep`."""
+    if value == "keep":
+        return None
+    text = str(value).strip()
+    digits = text.removeprefix("0o").lstrip("0") or "0"
+    if isinstance(value, bool) or len(digits) > 4 or any(c not in "01234567" for c in digits):
+        raise Unfit("octal digits, as in '0644'")
+    return digits.zfill(4)
+
+
+def as_mode_or_keep(value: Any) -> str:
+    """Four octal digits, or `keep`."""
+    return as_mode(value) or "keep"
+
+
+def as_texts(value: Any) -> tuple[str, ...]:
+    """Texts of a list; one text or number is a list of it, null an empty one."""
+    if value is None:
+        return ()
+    if isinstance(value, list | tuple | set):
+        return tuple(map(as_text, value))
+    return (as_text(value),)
+
+
+def as_comma_list(value: Any) -> tuple[str, ...]:
+    """Texts of a list, or of one text that separates them by commas."""
+    if isinstance(value, str):
+        return tuple(part for part in map(str.strip, value.split(",")) if part)
+    return as_texts(value)
+
+
+def as_list(value: Any) -> list[Any]:
+    """A list; null is an empty one."""
+    if value is None:
+        return []
+    if isinstance(value, list):
+        return value
+    if isinstance(value, tuple | set):
+        return list(value)
+    raise Unfit("formatted as a list")
+
+
+def as_mapping(value: Any) -> Mapping[str, Any]:
+    """A mapping; null is an empty one."""
+    if value is None:
+        return {}
+    if isinstance(value, Mapping):
+        return value
+    raise Unfit("a mapping")
+
+
+def as_pairs(value: Any) -> Mapping[str, Any]:
+    """A mapping, or a list of mappings that are taken as one (`salt.utils.data.repack_dictlist`)."""
+    if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
+        return {key: one for each in value for key, one in each.items()}
+    try:
+        return as_mapping(value)
+    except Unfit:
+        raise Unfit("a mapping, or a list of mappings") from None
+
+
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?)\s*([bkmgt]?)i?b?\s*")
+_UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def as_size(value: Any) -> int:
+    """Bytes; a text may end in a unit: `10m`, `1.5GiB`."""
+    found = _SIZE.fullmatch(str(value).lower())
+    if found is None:
+        raise Unfit("a number of bytes, or such as 10m")
+    return int(float(found[1]) * _UNITS[found[2] or "b"])
+
+
+NumberOrText = Annotated[str, Reads(as_number_or_text)]
+"""Text; a boolean is refused, since YAML reads `yes`, `no`, `on` and `off` as one."""
+IsTrue = Annotated[bool, Reads(as_true, null=True)]
+"""A boolean where Salt asks `salt.utils.data.is_true`; `bool` is what Python takes for true."""
+Path = Annotated[str, Reads(as_path)]
+Owner = Annotated[str, Reads(as_owner)]
+"""A user or group; use it as `Owner | None`."""
+Mode = Annotated[str, Reads(as_mode)]
+"""Four octal digits; use it as `Mode | None`: `keep` is None."""
+ModeOrKeep = Annotated[str, Reads(as_mode_or_keep)]
+Texts = Annotated[tuple[str, ...], Reads(as_texts, null=True)]
+CommaList = Annotated[tuple[str, ...], Reads(as_comma_list, null=True)]
+List = Annotated[list[Any], Reads(as_list, null=True)]
+Map = Annotated[Mapping[str, Any], Reads(as_mapping, null=True)]
+Pairs = Annotated[Mapping[str, Any], Reads(as_pairs, null=True)]
+Size = Annotated[int, Reads(as_size)]
+Seconds = Annotated[float, Reads(number_of("seconds"))]
+Days = Annotated[float, Reads(number_of("days"))]
+
+BackupDir = Annotated[str, SUPPLIED]
+"""Where `backup: minion` keeps what it replaces."""
+Requirers = Annotated[Sequence[tuple[str, str]], SUPPLIED]
+"""State and name of what the chunk requires, or is required in."""
+ChangedRequisites = Annotated[Value, SUPPLIED]
+"""Of a mod_watch: the watched chunks with changes."""
+WatchedFun = Annotated[str, SUPPLIED]
+"""Of a mod_watch: the function of the chunk that watches."""
+
+WindowsOnly = Annotated[Value, Ignored("it is for Windows")]
