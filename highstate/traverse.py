@@ -10,65 +10,65 @@ from collections.abc import Mapping, MutableMapping
 from functools import lru_cache
 from typing import Any
 
-import yaml
-
 from highstate.aggregation import JoinableMap, joined
 from highstate.types import Value
 
-_MISSING = object()
+MISSING: Value = object()
+"""A default that no data holds, for callers who must tell "not there" from any value."""
 
 
 def traverse(data: Value, path: Value, default: Value = None, *, delimiter: str = ":") -> Value:
-    """The value at `path` ("a:b:0"), or `default`. Numbers index lists; a list of mappings is searched for a key."""
-    keys = path.split(delimiter) if isinstance(path, str) else [path] if isinstance(path, int) else list(path)
+    """The value at `path` ("a:b:0", an integer, or the steps themselves), or `default`.
+
+    It answers what Salt's `traverse_dict_and_list` answers: each step is a key of a mapping, as it is or as YAML
+    reads it ("80" is 80), or in a list a key of one of its mappings, else an index.
+    """
+    steps = path.split(delimiter) if isinstance(path, str) else [path] if isinstance(path, int) else path
     value = data
-    for key in keys:
-        if isinstance(value, (list, tuple)):
-            value = _in_list(value, key, _MISSING)
-        elif isinstance(value, (dict, Mapping)):
-            value = _in_mapping(value, key, _MISSING)
-        else:
-            return default
-        if value is _MISSING:
+    for step in steps:
+        value = _in_list(value, step) if isinstance(value, list) else _in_value(value, step)
+        if value is MISSING:
             return default
     return value
 
 
-def _in_list(items: list[Value] | tuple[Value, ...], key: Value, missing: object) -> Value:
+def _in_list(items: list[Value], step: Value) -> Value:
     try:
-        wanted: Value = int(key)
+        index = int(step)
     except ValueError:
-        wanted = key
-    for item in items:
-        if isinstance(item, Mapping) and wanted in item:
-            return item[wanted]
-    if not isinstance(wanted, int):
-        return missing
-    try:
-        return items[wanted]
-    except IndexError:
-        return missing
+        return _in_mappings(items, step)
+    found = _in_mappings(items, index)
+    if found is not MISSING:
+        return found
+    return items[index] if -len(items) <= index < len(items) else MISSING
 
 
-def _in_mapping(mapping: Mapping[Any, Value], key: Value, missing: object) -> Value:
+def _in_mappings(items: list[Value], key: Value) -> Value:
+    return next((item[key] for item in items if isinstance(item, (dict, Mapping)) and key in item), MISSING)
+
+
+def _in_value(value: Value, step: Value) -> Value:
     try:
-        return mapping[key]
+        return value[step]
+    except TypeError:  # no container, or one that has no such kind of key
+        return MISSING
     except KeyError:
         pass
-    if not isinstance(key, str):
-        return missing
+    read = _read(step) if isinstance(step, str) else step
+    if read == step:
+        return MISSING
     try:
-        # `ports:80` must find the key 80, which YAML read as a number.
-        loaded = _read(key)
-        return missing if loaded == key else mapping[loaded]
-    except (yaml.YAMLError, KeyError, TypeError, ValueError):
-        return missing
+        return value[read]
+    except (KeyError, TypeError):
+        return MISSING
 
 
 @lru_cache(maxsize=4096)
-def _read(key: str) -> Value:
-    """A part of a path as YAML reads it. A list or mapping is no key of anything."""
-    return yaml.safe_load(key)
+def _read(step: str) -> Value:
+    """A step as YAML reads it: `ports:80` must find the key 80, which YAML read as a number."""
+    from highstate.salt_yaml import read_word  # deferred: an agent that is idle has no YAML in memory
+
+    return read_word(step)
 
 
 def update(

@@ -9,7 +9,7 @@ from typing import Any
 
 from highstate.functions import FunctionCall, FunctionFailed
 from highstate.memo.tracked import fresh, plain
-from highstate.traverse import join_lists, merge, traverse, update
+from highstate.traverse import MISSING, join_lists, merge, traverse, update
 from highstate.types import Value
 
 _UNSET = object()
@@ -38,16 +38,15 @@ def _pillar_get(
     _check_pillarenv(call, pillarenv)
     pillar = call.recorder.view("pillar")
     if merge and default is not _UNSET:
-        found = plain(traverse(pillar, key, None, delimiter=delimiter))
+        found = plain(traverse(pillar, key, MISSING, delimiter=delimiter))
         lists = call.opt("pillar_merge_lists", False) if merge_nested_lists is None else merge_nested_lists
         if isinstance(default, Mapping):
-            if found is None or isinstance(found, Mapping):
-                return update(copy.deepcopy(plain(default)), found or {}, merge_lists=lists)
-        elif isinstance(default, list) and (found is None or isinstance(found, list)):
-            return join_lists(default, found or [])
-    missing = object()
-    found = traverse(pillar, key, missing, delimiter=delimiter)
-    if found is not missing:
+            if found is MISSING or isinstance(found, Mapping):
+                return update(copy.deepcopy(plain(default)), {} if found is MISSING else found, merge_lists=lists)
+        elif isinstance(default, list) and (found is MISSING or isinstance(found, list)):
+            return join_lists(default, [] if found is MISSING else found)
+    found = traverse(pillar, key, MISSING, delimiter=delimiter)
+    if found is not MISSING:
         return plain(found)
     if default is _UNSET:
         if call.opt("pillar_raise_on_missing", False):

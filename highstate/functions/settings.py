@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from highstate.functions import FunctionCall
 from highstate.memo.tracked import plain
+from highstate.traverse import MISSING, traverse
 from highstate.traverse import merge as merge_data
-from highstate.traverse import traverse
 from highstate.types import Value
 
 
@@ -26,15 +26,12 @@ def _config_get(
     view = call.recorder.view
     if merge is not None:
         return _config_merged(call, key, default, delimiter, merge)
-    missing = object()
     for root, left_out in (("opts", omit_opts), ("grains", omit_grains), ("pillar", omit_pillar)):
-        found = missing if left_out else traverse(view(root), key, missing, delimiter=delimiter)
-        if found is not missing:
+        found = MISSING if left_out else traverse(view(root), key, MISSING, delimiter=delimiter)
+        if found is not MISSING:
             return plain(found)
-    found = (
-        missing if omit_master else traverse(view("pillar"), f"master{delimiter}{key}", missing, delimiter=delimiter)
-    )
-    return default if found is missing else plain(found)
+    found = MISSING if omit_master else traverse(view("pillar").get("master", {}), key, MISSING, delimiter=delimiter)
+    return default if found is MISSING else plain(found)
 
 
 def _config_merged(call: FunctionCall, key: str, default: Value, delimiter: str, strategy: str) -> Value:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from highstate.traverse import MISSING, traverse
 from minion.execution.context import Context
-from minion.lookup import MISSING, lookup
 
 
 def get(
@@ -20,7 +20,7 @@ def get(
     if merge is not None:
         return _merged(context, key, default, delimiter, merge)
     for source in _sources(context, omit_opts, omit_grains, omit_pillar, omit_master):
-        value = lookup(source, key, delimiter=delimiter)
+        value = traverse(source, key, MISSING, delimiter=delimiter)
         if value is not MISSING:
             return value
     return default
@@ -64,7 +64,7 @@ def _merged(context: Context, key: str, default: Any, delimiter: str, merge: str
     assert merge_all is not None  # noqa: S101  (the language has it)
     sources = [*_sources(context, False, False, False, False)][::-1]
     strategy = merge if merge in ("recurse", "overwrite") else "recurse"
-    return lookup(merge_all(context, sources, strategy), key, default, delimiter=delimiter)
+    return traverse(merge_all(context, sources, strategy), key, default, delimiter=delimiter)
 
 
 def items(context: Context) -> dict[str, Any]:
@@ -74,7 +74,9 @@ def items(context: Context) -> dict[str, Any]:
 
 def merge(context: Context, value: str, default: Any = "", **options: Any) -> Any:
     """A value of the configuration, or the mappings and lists of configuration and pillar under this name together."""
-    found = [one for name in ("pillar", "opts") if (one := lookup(getattr(context, name), value)) is not MISSING]
+    found = [
+        one for name in ("pillar", "opts") if (one := traverse(getattr(context, name), value, MISSING)) is not MISSING
+    ]
     if not found:
         return default
     if all(isinstance(one, Mapping) for one in found):

@@ -10,21 +10,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from highstate.traverse import MISSING, traverse
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
-from minion.lookup import MISSING, lookup
 
 
 def get(context: Context, key: str, default: Any = "", delimiter: str = ":", ordered: bool = True) -> Any:
     """A grain by its path (`os`, `ip4_interfaces:eth0`), or the default."""
-    return lookup(context.grains, key, default, delimiter=delimiter)
+    return traverse(context.grains, key, default, delimiter=delimiter)
 
 
 def item(
     context: Context, *keys: str, default: Any = "", delimiter: str = ":", sanitize: bool = False
 ) -> dict[str, Any]:
     """The grains named; one that is not there is empty."""
-    return _sanitized({key: lookup(context.grains, key, default, delimiter=delimiter) for key in keys}, sanitize)
+    return _sanitized({key: traverse(context.grains, key, default, delimiter=delimiter) for key in keys}, sanitize)
 
 
 def items(context: Context, sanitize: bool = False) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def ls(context: Context) -> list[str]:
 
 def has_value(context: Context, key: str) -> bool:
     """Whether a grain is there and not empty."""
-    return bool(lookup(context.grains, key, ""))
+    return bool(traverse(context.grains, key, ""))
 
 
 def set_(
@@ -51,7 +51,7 @@ def set_(
     delimiter: str = ":",
 ) -> dict[str, Any]:
     """Set a static grain. A list or mapping is written over with `force` only; null with `destructive`: gone."""
-    old = lookup(context.grains, key, delimiter=delimiter)
+    old = traverse(context.grains, key, MISSING, delimiter=delimiter)
     said: dict[str, Any] = {"comment": "", "changes": {}, "result": True}
     if old is not MISSING and old == val and val is not None:
         return {**said, "comment": "Grain is already set"}
@@ -82,7 +82,7 @@ def setval(context: Context, key: str, val: Any, destructive: bool = False, refr
 
 def append(context: Context, key: str, val: Any, convert: bool = False, delimiter: str = ":") -> Any:
     """Add a value to a list; with `convert` a single value becomes a list first."""
-    old = lookup(context.grains, key, [], delimiter=delimiter)
+    old = traverse(context.grains, key, [], delimiter=delimiter)
     if not isinstance(old, list) and convert:
         old = [old]
     if not isinstance(old, list):
@@ -94,7 +94,7 @@ def append(context: Context, key: str, val: Any, convert: bool = False, delimite
 
 def remove(context: Context, key: str, val: Any, delimiter: str = ":") -> Any:
     """Take a value out of a list."""
-    old = lookup(context.grains, key, [], delimiter=delimiter)
+    old = traverse(context.grains, key, [], delimiter=delimiter)
     if not isinstance(old, list):
         return f"The key {key} is not a valid list"
     if val not in old:
@@ -136,7 +136,7 @@ def _refusal(context: Context, key: str, old: Any, val: Any, delimiter: str) -> 
     """Why a grain is not written over without force, in Salt's words; empty when it may be."""
     path = key.split(delimiter)
     for depth in range(1, len(path)):
-        above = lookup(context.grains, delimiter.join(path[:depth]), delimiter=delimiter)
+        above = traverse(context.grains, delimiter.join(path[:depth]), MISSING, delimiter=delimiter)
         if above is not MISSING and above is not None and not isinstance(above, Mapping):
             return (
                 f"The key '{key}' value is '{above}', which is different from the provided key '{path[depth]}'. "

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from highstate.traverse import MISSING, traverse
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
-from minion.lookup import MISSING, lookup
 
 
 def get(
@@ -15,9 +15,7 @@ def get(
     delimiter: str = ":",
 ) -> Any:  # fmt: skip
     """A value by its path (`nginx:port`), or the default."""
-    if not key:
-        return dict(context.pillar)
-    value = lookup(context.pillar, key, delimiter=delimiter)
+    value = traverse(context.pillar, key, MISSING, delimiter=delimiter)
     if value is MISSING:
         return default
     if merge and isinstance(value, Mapping) and isinstance(default, Mapping):
@@ -51,12 +49,12 @@ def items(context: Context, *keys: str, pillar: Any = None) -> dict[str, Any]:
 
 def item(context: Context, *keys: str, default: Any = "", delimiter: str = ":") -> dict[str, Any]:
     """The values named; one that is not there is the default."""
-    return {key: lookup(context.pillar, key, default, delimiter=delimiter) for key in keys}
+    return {key: traverse(context.pillar, key, default, delimiter=delimiter) for key in keys}
 
 
 def keys(context: Context, key: str = "", delimiter: str = ":") -> list[Any]:
     """Keys of the pillar, or of a mapping within it."""
-    value = lookup(context.pillar, key, delimiter=delimiter) if key else context.pillar
+    value = traverse(context.pillar, key, MISSING, delimiter=delimiter) if key else context.pillar
     if value is MISSING:
         raise CallFailed(f"Pillar key {key} is not there")
     if not isinstance(value, Mapping):

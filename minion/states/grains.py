@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from minion.lookup import MISSING, lookup
+from highstate.traverse import MISSING, traverse
 from minion.machine.functions import Functions, KnownFunctions
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
@@ -25,7 +25,7 @@ def present(
     force: bool = False,
 ) -> Plan:
     """The grain has this value; a list or mapping is replaced with `force` only."""
-    old = lookup(machine.grains, name, delimiter=delimiter)
+    old = traverse(machine.grains, name, MISSING, delimiter=delimiter)
     if old is not MISSING and old == value:
         return Plan(comment="Grain is already set")
     if isinstance(old, list | Mapping) and not force:
@@ -48,7 +48,7 @@ def absent(
     force: bool = False,
 ) -> Plan:
     """The grain is empty; with `destructive` it is gone."""
-    old = lookup(machine.grains, name, delimiter=delimiter)
+    old = traverse(machine.grains, name, MISSING, delimiter=delimiter)
     if old is MISSING:
         return Plan(comment=f"Grain {name} does not exist")
     if isinstance(old, list | Mapping) and not force:
@@ -72,7 +72,7 @@ def absent(
 
 def exists(machine: Reader, name: str, *, delimiter: str = ":") -> Plan:
     """Fails when there is no such grain."""
-    if lookup(machine.grains, name, delimiter=delimiter) is MISSING:
+    if traverse(machine.grains, name, MISSING, delimiter=delimiter) is MISSING:
         raise StateFailed("Grain does not exist")
     return Plan(comment="Grain exists")
 
@@ -127,7 +127,7 @@ def append(
     delimiter: str = ":",
 ) -> Plan:
     """The list that is there has this value; with `convert` a single value becomes a list first."""
-    old = lookup(machine.grains, name, delimiter=delimiter)
+    old = traverse(machine.grains, name, MISSING, delimiter=delimiter)
     if old is MISSING or old is None:
         raise StateFailed(f"Grain {name} does not exist")
     if not isinstance(old, list) and not convert:
@@ -148,7 +148,7 @@ def append(
 
 
 def _list(machine: Reader, name: str, delimiter: str) -> list[Value] | None:
-    old = lookup(machine.grains, name, delimiter=delimiter)
+    old = traverse(machine.grains, name, MISSING, delimiter=delimiter)
     if old is MISSING or old is None:
         return None
     if not isinstance(old, list):
@@ -160,7 +160,7 @@ def _settable(machine: Reader, name: str, delimiter: str, *, force: bool) -> Non
     """What stands above a nested grain must be a mapping."""
     above = name.split(delimiter)[:-1]
     for depth in range(1, len(above) + 1):
-        value = lookup(machine.grains, delimiter.join(above[:depth]), delimiter=delimiter)
+        value = traverse(machine.grains, delimiter.join(above[:depth]), MISSING, delimiter=delimiter)
         if value is not MISSING and not isinstance(value, Mapping) and not force:
             raise StateFailed(
                 f"The key '{delimiter.join(above[:depth])}' value is '{value}', which is different from the provided "

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from highstate.traverse import MISSING, traverse
 from minion.arguments.types import ChangedRequisites
-from minion.lookup import MISSING, lookup
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
 _OLD, _NEW = "Unchanged", "Something pretended to change"
@@ -94,7 +94,7 @@ def check_pillar(
     passed: list[str] = []
     for what, keys, kind in kinds:
         for key in keys if isinstance(keys, list) else [keys] if keys else []:
-            value = lookup(machine.pillar, key)
+            value = traverse(machine.pillar, key, MISSING)
             if value is MISSING:
                 wrong.append(f'Pillar key "{key}" is missing.\n')
             elif not isinstance(value, kind) or (kind is int and isinstance(value, bool)):

@@ -1,108 +1,21 @@
-"""YAML as Salt reads it: YAML 1.1 on libyaml with Salt's own rules. No Jinja in here.
+"""Documents of YAML by Salt's rules (`salt_yaml`), entry by entry where that is quicker (`blocks`).
 
-Salt's rules (its documentation, "Understanding YAML" and "YAML idiosyncrasies"): duplicate keys are errors,
-timestamps stay strings, integers with leading zeros are decimal, merged keys come first and yield to own ones.
-Python tags are refused, and so are aliases that unfold into more than memory should hold.
+Called by the renderers, and by whoever reads YAML that people wrote for Salt. No Jinja in here.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
-from collections.abc import Hashable, Iterator
-from typing import Any
-
-import yaml
-from yaml.constructor import ConstructorError
-
 from highstate.memo.tracked import fresh
 from highstate.render.yaml.blocks import Blocks, read_blocks
+from highstate.salt_yaml import SaltLoader, load_whole, refuse_depth
 from highstate.types import Value
-
-MAX_NODES = 2_000_000
-"""Values that a document may have with all its aliases unfolded."""
-
-MAX_DEPTH = 1_000
-"""Collections in collections."""
-_BRACKETS = re.compile(r"[\[\]{}]")
-_DEEP_INDENT = re.compile(r"^[ \t\-?:]{1000}", re.MULTILINE)
-
-_TAG = "tag:yaml.org,2002:"
-
-
-class SaltLoader(yaml.CSafeLoader):
-    """libyaml's parser with Salt's constructors."""
-
-    last: yaml.Node | None = None
-    """The scalar that was read last: where a value is that cannot be read."""
-
-    def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict[Hashable, Any]:
-        """A mapping, or an error that shows both places of a key given twice."""
-        if not isinstance(node, yaml.MappingNode):
-            raise ConstructorError(None, None, f"expected a mapping, but found {node.tag}", node.start_mark)
-        self.flatten_mapping(node)
-        mapping: dict[Hashable, Any] = {}
-        first: dict[Hashable, int] = {}
-        for key_node, value_node in node.value:
-            key = self.construct_object(key_node, deep=deep)
-            try:
-                hash(key)
-            except TypeError:
-                problem = f"a {type(key).__name__} cannot be a key of a mapping"
-                raise ConstructorError(None, None, problem, key_node.start_mark) from None
-            if key in mapping:
-                problem = f"found conflicting ID {str(key)!r}: the same key stands in line {first[key]} already"
-                raise ConstructorError(None, None, problem, key_node.start_mark)
-            first[key] = key_node.start_mark.line + 1
-            mapping[key] = self.construct_object(value_node, deep=deep)
-        return mapping
-
-    def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> str:
-        """The text of a scalar; integers lose their leading zeros, so that 0644 is 644."""
-        self.last = node
-        text: str = super().construct_scalar(node)
-        if node.tag == _TAG + "int" and text.startswith("0") and not text.startswith(("0b", "0x")):
-            return text.lstrip("0") or "0"
-        return text
-
-    def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Put what `<<` merges before the own keys, without those that the mapping has itself."""
-        own = [pair for pair in node.value if pair[0].tag != _TAG + "merge"]
-        merges = len(own) < len(node.value)
-        super().flatten_mapping(node)
-        if not merges:
-            return
-        names = {key.value for key, _ in own if isinstance(key, yaml.ScalarNode)}
-        merged = node.value[: len(node.value) - len(own)]
-        kept = [pair for pair in merged if not isinstance(pair[0], yaml.ScalarNode) or pair[0].value not in names]
-        node.value = kept + own
-
-    def construct_omap(self, node: yaml.Node) -> Iterator[dict[Hashable, Any]]:
-        """`!!omap`: a plain mapping, which keeps its order. In two steps, so that an alias may point to it."""
-        mapping: dict[Hashable, Any] = {}
-        yield mapping
-        mapping.update(self.construct_mapping(node))
-
-    def construct_binary(self, node: yaml.ScalarNode) -> bytes:
-        """Base64, with or without padding."""
-        try:
-            data = self.construct_scalar(node).encode("ascii")
-            return base64.decodebytes(data + b"=" * (-len(data) % 4))
-        except (UnicodeEncodeError, binascii.Error) as error:
-            raise ConstructorError(None, None, f"this is no base64: {error}", node.start_mark) from error
-
-
-SaltLoader.add_constructor(_TAG + "timestamp", SaltLoader.construct_scalar)
-SaltLoader.add_constructor(_TAG + "omap", SaltLoader.construct_omap)
-SaltLoader.add_constructor(_TAG + "binary", SaltLoader.construct_binary)
 
 
 def load_yaml(text: str, kind: type[SaltLoader] = SaltLoader) -> Value:
     """The one document in `text` as data; yaml.YAMLError when it is wrong."""
-    _refuse_depth(text)
+    refuse_depth(text)
     blocks = read_blocks(text) if kind is SaltLoader else None
-    return _load_whole(text, kind) if blocks is None else fresh(blocks.data())
+    return load_whole(text, kind) if blocks is None else fresh(blocks.data())
 
 
 def load_shared(text: str) -> tuple[Value, Blocks | None]:
@@ -110,74 +23,6 @@ def load_shared(text: str) -> tuple[Value, Blocks | None]:
 
     With the entries, where the text could be cut.
     """
-    _refuse_depth(text)
+    refuse_depth(text)
     blocks = read_blocks(text)
-    return (_load_whole(text, SaltLoader), None) if blocks is None else (blocks.data(), blocks)
-
-
-def _load_whole(text: str, kind: type[SaltLoader]) -> Value:
-    loader = kind(text)
-    try:
-        node = loader.get_single_node()
-        if node is None:
-            return None
-        if "*" in text:
-            _refuse_unfolding(node)
-        return loader.construct_document(node)
-    except RecursionError:
-        raise ConstructorError(None, None, "the document is nested too deeply") from None
-    except (ValueError, IndexError) as error:  # e.g. `!!int abc`, `0_`, or an integer of too many digits
-        mark = loader.last.start_mark if loader.last is not None else None
-        raise ConstructorError(None, None, f"a value cannot be read: {error}", mark) from error
-    finally:
-        loader.dispose()
-
-
-def _refuse_depth(text: str) -> None:
-    """Refuse what is nested so deeply that libyaml's reader, which calls itself, would end the process."""
-    if not _may_be_deep(text):
-        return
-    depth = 0
-    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > MAX_DEPTH:
-                mark: Any = event.start_mark
-                raise ConstructorError(None, None, "the document is nested too deeply", mark)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-
-
-def _may_be_deep(text: str) -> bool:
-    """A quick look: brackets that stay open, or a long row of spaces, dashes and question marks before a value."""
-    if text.count("[") + text.count("{") > MAX_DEPTH:
-        depth = 0
-        for bracket in _BRACKETS.findall(text):
-            depth += 1 if bracket in "[{" else -1
-            if depth > MAX_DEPTH:
-                return True
-    return _DEEP_INDENT.search(text) is not None
-
-
-def _refuse_unfolding(root: yaml.Node) -> None:
-    """Count values with every alias unfolded; an alias inside its own anchor unfolds for ever."""
-    sizes: dict[int, int] = {}
-
-    def size(node: yaml.Node) -> int:
-        known = sizes.get(id(node))
-        if known == -1:
-            raise ConstructorError(None, None, "an alias stands inside its own anchor", node.start_mark)
-        if known is not None:
-            return known
-        sizes[id(node)] = -1
-        total = 1
-        if isinstance(node, yaml.SequenceNode):
-            total += sum(size(item) for item in node.value)
-        elif isinstance(node, yaml.MappingNode):
-            total += sum(size(key) + size(value) for key, value in node.value)
-        if total > MAX_NODES:
-            raise ConstructorError(None, None, f"its aliases unfold into more than {MAX_NODES} values", node.start_mark)
-        sizes[id(node)] = total
-        return total
-
-    size(root)
+    return (load_whole(text, SaltLoader), None) if blocks is None else (blocks.data(), blocks)

@@ -17,7 +17,8 @@ import yaml
 from yaml.constructor import ConstructorError
 
 from highstate.aggregation import JoinableList, JoinableMap, joined
-from highstate.render.yaml.loader import SaltLoader, load_yaml
+from highstate.render.yaml.loader import load_yaml
+from highstate.salt_yaml import SaltLoader
 from highstate.types import Value
 
 _AGGREGATE = "!aggregate"

@@ -7,9 +7,9 @@ import socket
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from highstate.traverse import traverse
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
-from minion.lookup import lookup
 from minion.modules.network.tables import arp, default_route, get_route, neighbours, netstat, routes
 
 
@@ -102,12 +102,12 @@ def get_hostname(context: Context) -> str:
 
 def get_fqdn(context: Context) -> str:
     """The machine's name with its domain."""
-    return str(lookup(context.grains, "fqdn", socket.gethostname()))
+    return str(traverse(context.grains, "fqdn", socket.gethostname()))
 
 
 def fqdns(context: Context) -> dict[str, list[str]]:
     """The names that the machine's addresses have."""
-    return {"fqdns": list(lookup(context.grains, "fqdns", []))}
+    return {"fqdns": list(traverse(context.grains, "fqdns", []))}
 
 
 def mod_hostname(context: Context, hostname: str) -> bool:

@@ -12,8 +12,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from highstate.traverse import MISSING, traverse
 from minion.arguments.types import BackupDir
-from minion.lookup import MISSING, lookup
 from minion.machine.plan import Change, Plan, Reader, StateFailed, Value
 from minion.states.file.edit import as_text
 from minion.states.file.paths import behind, checked
@@ -101,7 +101,7 @@ def decode(
         raise StateFailed(f"encoding_type {encoding_type} is not supported; it can be base64")
     text = encoded_data
     if contents_pillar:
-        text = lookup(machine.pillar, contents_pillar)
+        text = traverse(machine.pillar, contents_pillar, MISSING)
         if text is MISSING:
             raise StateFailed("Pillar data not found.")
     try:
@@ -131,7 +131,7 @@ def _data(machine: Reader, dataset: Value, key: Value) -> Value:
     if dataset and key:
         raise StateFailed("Only one of 'dataset' and 'dataset_pillar' is permitted")
     if key:
-        dataset = lookup(machine.pillar, key)
+        dataset = traverse(machine.pillar, key, MISSING)
         if dataset is MISSING:
             raise StateFailed(f"Pillar {key} does not exist")
     if dataset is None:

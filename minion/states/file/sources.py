@@ -12,7 +12,7 @@ from typing import Literal, overload
 
 from highstate.records import dataclass
 from highstate.salt_urls import split_salt_url
-from minion.lookup import MISSING, lookup
+from highstate.traverse import MISSING, traverse
 from minion.machine.fetch import SCHEMES, shown
 from minion.machine.plan import Reader, StateFailed, Value
 from minion.states.file.digests import Digest, digest_of
@@ -268,7 +268,7 @@ def _lines(contents: Value) -> list[str]:
 def _looked_up(data: Mapping[str, Value], keys: Value, what: str, delimiter: str) -> Value:
     values = []
     for key in keys if isinstance(keys, list) else [keys]:
-        value = lookup(data, key, delimiter=delimiter)
+        value = traverse(data, key, MISSING, delimiter=delimiter)
         if value is MISSING:
             raise StateFailed(f"{what} {key} does not exist")
         values.append(value)

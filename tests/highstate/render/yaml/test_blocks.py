@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from highstate.render.lines import _compose
 from highstate.render.yaml.blocks import read_blocks
-from highstate.render.yaml.loader import SaltLoader, _load_whole, load_shared, load_yaml
+from highstate.render.yaml.loader import load_shared, load_yaml
+from highstate.salt_yaml import SaltLoader, load_whole
 
 PIECES = [
     *("a:", "b: 1", "a: 0644", "c: yes", "1: x", "True: y", "'q': [1, 2]", '"d": {e: f}', "e: 2020-01-01", "f: 1.5"),
@@ -47,7 +48,7 @@ PIECES = [
 def whole(text: str) -> object:
     """What SaltLoader makes of a text, or that it cannot."""
     try:
-        return _load_whole(text, SaltLoader)
+        return load_whole(text, SaltLoader)
     except yaml.YAMLError:
         return "wrong"
 

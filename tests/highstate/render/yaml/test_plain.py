@@ -8,8 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from highstate.render.yaml.blocks import _word
-from highstate.render.yaml.loader import SaltLoader, _load_whole
 from highstate.render.yaml.plain import read_plain
+from highstate.salt_yaml import SaltLoader, load_whole
 
 SCALARS = (
     *("text", "two words", "a  b", "/srv/x", "http://x:80/y", "0644", "'0644'", "10", "-1", "+1", "1.5", ".5", "1e3"),
@@ -59,7 +59,7 @@ def documents(draw: st.DrawFn) -> str:
 
 def whole(text: str) -> str:
     try:
-        return repr(_load_whole(text, SaltLoader))
+        return repr(load_whole(text, SaltLoader))
     except yaml.YAMLError:
         return "wrong"
 
