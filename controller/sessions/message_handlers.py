@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import assert_never
 
 import structlog
@@ -22,7 +24,7 @@ from controller.observe.redactor import Redactor
 from controller.reconcile.reconciler import Reconciler
 from controller.sessions.file_server import FileServer
 from controller.sessions.sessions import KeyRegistry, Progress, Session, Sessions
-from controller.store import RunRecord, Store, StoreError
+from controller.store import RunRecord, Store, StoreError, StoreUnavailable
 from highstate.types import Minion
 from reactors.bus import Bus
 from wire.messages import (
@@ -99,18 +101,49 @@ class MessageHandlers:
     """Run id -> whoever waits for the result of a call or a test."""
     watchers: dict[str, Callable[[RunProgress], None]] = field(default_factory=dict)
     """Run id -> whoever wants to know how far it is."""
+    _after_commit: list[Callable[[], None]] = field(default_factory=list)
+    """What follows from the batch at hand once it is stored: replies, and whoever waits."""
 
     def deliver(self, batch: Sequence[Delivery]) -> None:
-        """Handle one batch, in order. What cannot be handled costs its sender alone, and nobody else's messages."""
-        for delivery in batch:
-            try:
+        """Handle one batch, in order. What cannot be handled costs its sender alone, and nobody else's messages.
+
+        All that a batch writes is one transaction, and replies are sent after it is committed: a minion that gets no
+        acknowledgement sends its result again.
+        """
+        waiting = deque(batch)
+        while waiting:
+            self._deliver_together(waiting)
+
+    def _deliver_together(self, waiting: deque[Delivery]) -> None:
+        """Handle what waits in one transaction; when the store fails, the rest is left to the next."""
+        known = len(waiting)
+        try:
+            with self.store.transaction():
+                while waiting:
+                    self._deliver_one(waiting.popleft())
+        except StoreUnavailable as error:
+            self._after_commit.clear()
+            log.error(
+                "messages not stored; minions send their results again", count=known - len(waiting), error=str(error)
+            )
+        following, self._after_commit = self._after_commit, []
+        for act in following:
+            act()
+
+    def _deliver_one(self, delivery: Delivery) -> None:
+        before = len(self._after_commit)
+        try:
+            with self.store.savepoint():
                 self._take(delivery)
-            except StoreError as error:
-                # Nothing is acknowledged before it is stored, so a minion sends its results again.
-                log.error("not stored; the minion will send it again", error=str(error))
-            except Exception:
-                self.metrics.refused("internal-error")
-                log.exception("a message could not be handled", kind=type(delivery).__name__)
+        except StoreUnavailable:
+            raise
+        except Exception as error:
+            del self._after_commit[before:]
+            if isinstance(error, StoreError):
+                log.error("message refused by the store", kind=_kind(delivery), error=str(error))
+                return
+            self.metrics.refused("internal-error")
+            log.exception("message could not be handled", kind=_kind(delivery))
 
     def _take(self, delivery: Delivery) -> None:
         match delivery:
@@ -336,8 +369,8 @@ class MessageHandlers:
         if not first:
             return
         waiter = self.waiters.pop(run.run_id, None)
-        if waiter is not None and not waiter.done():
-            waiter.set_result(result)
+        if waiter is not None:
+            self._after_commit.append(partial(_give, waiter, result))
         self.metrics.run_ended(run.kind, result.outcome, result.seconds)
         self.bus.publish(
             f"salt/job/{run.run_id}/ret/{run.minion}",
@@ -363,8 +396,18 @@ class MessageHandlers:
                 self.bus.publish(tag, {"id": run.minion, "tag": tag, "data": data}, revision=run.revision)
 
     def _send(self, key: str, message: ToMinion) -> None:
+        """Send this once the batch is committed."""
         self.metrics.sent(type(message).__name__)
-        self.server.send(key, message)
+        self._after_commit.append(partial(self.server.send, key, message))
+
+
+def _kind(delivery: Delivery) -> str:
+    return type(delivery.message if isinstance(delivery, Incoming) else delivery).__name__
+
+
+def _give(waiter: asyncio.Future[RunResult], result: RunResult) -> None:
+    if not waiter.done():
+        waiter.set_result(result)
 
 
 def _digest(text: str) -> str:

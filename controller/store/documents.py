@@ -14,6 +14,9 @@ from controller.store.schema import applied, desired, documents, minions, runs
 
 _FAST = 1  # zlib's level: most of the gain for a fifth of the time
 
+_PRUNED = 200
+"""Documents that one transaction of `prune` forgets."""
+
 
 @dataclass(frozen=True, slots=True)
 class DocumentBlobs:
@@ -40,15 +43,23 @@ class DocumentBlobs:
                 connection.execute(insert(documents), rows)
 
     def prune(self) -> int:
-        """Forget documents that no minion shall have, has applied, holds, or is running; returns how many."""
+        """Forget documents that no minion shall have, has applied, holds, or is running; returns how many.
+
+        Nobody waits long for the write lock meanwhile: a transaction forgets a limited number.
+        """
         needed = [
             select(desired.c.digest).where(desired.c.digest.is_not(None)),
             select(applied.c.digest),
             select(minions.c.held),
             select(runs.c.digest).where(runs.c.state.in_(["requested", "started"])),
         ]
-        unused = delete(documents)
+        unused = select(documents.c.digest).limit(_PRUNED)
         for query in needed:
             unused = unused.where(documents.c.digest.not_in(query))
-        with self.database.write() as connection:
-            return connection.execute(unused).rowcount
+        gone = 0
+        while True:
+            with self.database.write() as connection:
+                found = connection.execute(delete(documents).where(documents.c.digest.in_(unused))).rowcount
+            gone += found
+            if found < _PRUNED:
+                return gone

@@ -1,6 +1,10 @@
 """What minions say, against a real store: once is once, nobody speaks for another, and nothing hostile gets in."""
 
 import asyncio
+import contextlib
+import os
+import signal
+import sqlite3
 from types import SimpleNamespace
 
 import pytest
@@ -13,7 +17,7 @@ from controller.observe.redactor import Redactor
 from controller.sessions.file_server import FileServer
 from controller.sessions.message_handlers import MessageHandlers
 from controller.sessions.sessions import KeyRegistry, Sessions
-from controller.store import DesiredRecord, RunRecord, Store
+from controller.store import DesiredRecord, RunRecord, Store, database
 from reactors.bus import Bus
 from wire.messages import (
     Bye,
@@ -23,6 +27,7 @@ from wire.messages import (
     FindFile,
     GetBlob,
     GetMine,
+    Held,
     Hello,
     HelloAck,
     KeepAlive,
@@ -69,7 +74,8 @@ class Woken:
 
 
 @pytest.fixture
-def rig(tmp_path):
+def rig(tmp_path, monkeypatch):
+    monkeypatch.setattr(database, "BUSY_TIMEOUT", 200)
     with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
         server, loop, recompiled, sessions = Outbox(), Woken(), [], Sessions()
         metrics = Metrics(lambda: 1.0)
@@ -240,6 +246,73 @@ def test_one_message_that_breaks_us_costs_no_other(rig):
     good = Incoming(key=KEY, id="web1", message=result())
     rig.handlers.deliver([broken, good])
     assert rig.store.runs.get("1").state == "finished"
+
+
+def test_replies_are_sent_after_all_of_a_batch_is_committed(rig, tmp_path, monkeypatch):
+    other = zmq.curve_keypair()[0].decode()
+    with_run(rig)
+    with_run(rig, minion="web2", run_id="2")
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, Hello(id="web2", grains={}), "web2", other)
+    committed = []
+
+    def send(key, message):
+        with contextlib.closing(sqlite3.connect(tmp_path / "store.sqlite")) as reader:
+            committed.append([state for (state,) in reader.execute("SELECT state FROM runs ORDER BY run_id")])
+
+    monkeypatch.setattr(rig.server, "send", send)
+    first = Incoming(key=KEY, id="web1", message=result())
+    rig.handlers.deliver([first, Incoming(key=other, id="web2", message=result(run_id="2"))])
+    assert committed == [["finished", "finished"]] * 2
+
+
+def test_what_a_message_wrote_before_it_failed_is_taken_back(rig, monkeypatch):
+    with_run(rig)
+    say(rig, Hello(id="web1", grains={}))
+    rig.server.sent.clear()
+
+    def ended(run, outcome):
+        raise RuntimeError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rig.loop, "ended", ended)
+        rig.handlers.deliver(
+            [Incoming(key=KEY, id="web1", message=each) for each in (result(), Held(digest=DIGEST, generation=1))]
+        )
+    assert rig.store.runs.get("1").state == "requested"
+    assert rig.store.minions.get("web1").held == DIGEST
+    assert rig.server.sent == []
+
+
+def test_nothing_is_acknowledged_while_the_store_cannot_be_written(rig, tmp_path):
+    with_run(rig)
+    say(rig, Hello(id="web1", grains={}))
+    rig.server.sent.clear()
+    with contextlib.closing(sqlite3.connect(tmp_path / "store.sqlite", isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        say(rig, result())
+        assert rig.server.sent == []
+    say(rig, result())
+    assert rig.server.kinds() == ["ResultAck"]
+    assert rig.loop.ended_runs == [("1", "changed")]
+
+
+def test_a_result_counts_once_when_we_are_killed_between_commit_and_acknowledgement(rig, tmp_path, monkeypatch):
+    with_run(rig)
+    say(rig, Hello(id="web1", grains={}))
+    child = os.fork()
+    if child == 0:
+        with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
+            rig.handlers.store = store
+            rig.server.send = lambda key, message: os.kill(os.getpid(), signal.SIGKILL)
+            say(rig, result())
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert rig.store.runs.get("1").state == "finished"
+    rig.server.sent.clear()
+    say(rig, result())
+    assert rig.server.sent == [(KEY, ResultAck(run_id="1"))]
+    assert rig.loop.ended_runs == []
 
 
 QUESTION = FactQuery(fun="cmd.which", asked='[["sh"], {}]')

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import stat
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -26,6 +29,7 @@ from controller.store import (
     StoreTooNew,
     StoreUnavailable,
     TooManyKeys,
+    database,
     keys,
     migrate,
     schema,
@@ -240,6 +244,66 @@ def test_a_transaction_is_kept_whole_or_not_at_all(store):
         raise ZeroDivisionError
     assert store.minions.get("a") is None
     assert store.runs.get("r") is None
+
+
+def test_an_inner_part_is_taken_back_alone(store):
+    with store.transaction():
+        store.minions.seen("before", 1.0)
+        with pytest.raises(ZeroDivisionError), store.savepoint():
+            store.minions.seen("a", 1.0)
+            with store.savepoint():
+                store.minions.seen("inner", 1.0)
+            assert store.minions.get("inner") is not None
+            raise ZeroDivisionError
+        with store.savepoint():
+            store.minions.seen("after", 1.0)
+    assert [record.id for record in store.minions.all()] == ["after", "before"]
+
+
+def test_nothing_is_committed_after_a_write_that_failed(path, monkeypatch):
+    monkeypatch.setattr(database, "BUSY_TIMEOUT", 50)
+    with Store(f"sqlite:///{path}") as store:
+        with pytest.raises(StoreUnavailable, match="writing for long"), store.transaction():
+            with other_writer(path), pytest.raises(StoreUnavailable):
+                store.minions.seen("a", 1.0)
+            store.minions.seen("b", 1.0)
+        assert store.minions.all() == []
+        store.minions.seen("b", 1.0)
+
+
+def test_a_read_waits_for_nobody_who_writes(store, path):
+    store.minions.seen("a", 1.0)
+    with other_writer(path):
+        began = time.monotonic()
+        assert store.minions.get("a").last_seen == 1.0
+        with store.transaction():
+            assert store.minions.status(["a"])[0].minion.id == "a"
+        assert time.monotonic() - began < 1.0
+
+
+def test_a_read_waits_for_no_thread_that_writes(store):
+    store.minions.seen("a", 1.0)
+    found = []
+    with store.transaction():
+        store.minions.seen("a", 2.0)
+        thread = threading.Thread(target=lambda: found.append(store.minions.get("a").last_seen))
+        thread.start()
+        thread.join(5.0)
+        assert store.minions.get("a").last_seen == 2.0
+    assert found == [1.0], "what is not committed is seen by the thread that wrote it"
+    assert store.minions.get("a").last_seen == 2.0
+
+
+@contextlib.contextmanager
+def other_writer(path):
+    """Another process, as far as SQLite can tell, in the middle of a transaction."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("UPDATE minions SET last_seen = 99.0")
+    try:
+        yield
+    finally:
+        connection.close()
 
 
 # --- keys -----------------------------------------------------------------------------------------------------------
