@@ -11,7 +11,7 @@ import pytest
 from highstate.files import MemoryFiles
 from highstate.functions import FunctionCall, registry
 from highstate.memo.tracked import ReadSources, Recorder, plain
-from highstate.render.filters import FILTERS
+from highstate.render.filters.text import FILTERS
 from highstate.salt_yaml import read_word
 from highstate.traverse import traverse
 
