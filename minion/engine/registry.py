@@ -8,11 +8,11 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import ModuleType
 
 from minion.arguments import ArgumentSpec, spec_of
-from minion.engine.unsupported import IGNORED, REFUSED, UNSUPPORTED
+from minion.engine.unsupported import UNSUPPORTED
 from minion.machine.plan import Plan, Reader, StateFunction, Value
 
 MODULES = (
@@ -84,7 +84,7 @@ def find(state: str, fun: str, sls: str) -> Function:
     functions: Mapping[str, StateFunction] = getattr(module, "STATES", {}) if module else {}
     call = functions.get(fun)
     if call is not None:
-        return _function(call, f"{state}.{fun}")
+        return _function(call)
     instead = UNSUPPORTED.get(f"{state}.{fun}")
     if instead is not None:
         raise UnknownState(
@@ -100,7 +100,7 @@ def find(state: str, fun: str, sls: str) -> Function:
 def mod_watch(state: str) -> Function | None:
     """The module's `mod_watch`, None when it has none."""
     call = getattr(_module(state), "mod_watch", None)
-    return None if call is None else _function(call, f"{state}.mod_watch")
+    return None if call is None else _function(call)
 
 
 def names() -> list[str]:
@@ -115,13 +115,8 @@ def _module(state: str) -> ModuleType | None:
 
 
 @functools.cache
-def _function(call: StateFunction, full: str = "") -> Function:
-    spec = spec_of(call, 2)
-    ignored = dict.fromkeys(IGNORED.get(full, ()), "it is for other systems, or for tools that are not used here")
-    return Function(
-        call=call,
-        spec=replace(spec, ignored={**ignored, **spec.ignored}, refused={**REFUSED.get(full, {}), **spec.refused}),
-    )
+def _function(call: StateFunction) -> Function:
+    return Function(call=call, spec=spec_of(call, 2))
 
 
 def _near(full: str, state: str, known: list[str]) -> str:

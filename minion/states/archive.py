@@ -13,12 +13,15 @@ import tarfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated, Unpack
 
+from minion.arguments.types import Ignored, Refused
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.file.paths import behind, checked, make_parents
 from minion.states.file.perms import Perms, differing, perms, put
 from minion.states.file.sources import SourceCheck, Template, of_source
 from minion.states.pkg.steps import with_its_neighbour
+from minion.states.unused_arguments import NoSourceCache, Signatures
 
 LARGEST = 8 * 1024 * 1024 * 1024
 """Bytes that an archive may unpack to."""
@@ -37,6 +40,16 @@ class Member:
     mode: str
     data: bytes = b""
     target: str = ""
+
+
+class _ExtractedUnused(Signatures, total=False):
+    """Arguments of Salt's archive.extracted that are ignored or refused."""
+
+    skip_files_list_verify: Annotated[Value, Ignored("no list of an earlier extraction is kept")]
+    list_options: Annotated[Value, Ignored("the archive's members are read without tar")]
+    use_cmd_unzip: Annotated[Value, Ignored("unzip is not used")]
+    keep_source: NoSourceCache
+    enforce_ownership_on: Annotated[Value, Refused("set owners with file.directory and recurse")]
 
 
 def extracted(
@@ -63,6 +76,7 @@ def extracted(
     source_hash_update: bool = False,
     password: Value = None,
     saltenv: str = "base",
+    **_: Unpack[_ExtractedUnused],
 ) -> Plan:
     """Everything in the archive is there. What is there is looked into only with `overwrite` or `source_hash_update`.
 

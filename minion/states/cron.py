@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
+from typing import Annotated, TypedDict, Unpack
 
+from minion.arguments.types import Ignored
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.file.diff import diff
 from minion.states.file.sources import SourceCheck, of_source
@@ -139,6 +141,12 @@ def env_absent(machine: Reader, name: str, *, user: str = "root") -> Plan:
     return _plan(user, name, tab, f"Cron env {name} is set to be removed", done)
 
 
+class _FileUnused(TypedDict, total=False):
+    """Arguments of Salt's cron.file that are ignored or refused."""
+
+    backup: Annotated[Value, Ignored("crontab(1) keeps no copies")]
+
+
 def file(
     machine: Reader,
     name: str,
@@ -151,6 +159,7 @@ def file(
     defaults: Value = None,
     replace: bool = True,
     saltenv: str = "base",
+    **_: Unpack[_FileUnused],
 ) -> Plan:
     """The whole crontab of the user is what the source `name` holds; with `replace` false only where there is none."""
     tab = _crontab(machine, user)

@@ -7,8 +7,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Annotated, TypedDict, Unpack
 
+from minion.arguments.types import Refused
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+
+
+class _SetenvUnused(TypedDict, total=False):
+    """Arguments of Salt's environ.setenv that are ignored or refused."""
+
+    update_minion: Annotated[Value, Refused("the agent's environment is its unit's: put the variable there")]
 
 
 def setenv(
@@ -19,6 +27,7 @@ def setenv(
     false_unsets: bool = False,
     clear_all: bool = False,
     permanent: bool = False,
+    **_: Unpack[_SetenvUnused],
 ) -> Plan:
     """The variable, or each of a mapping, has this value; False empties it, or with `false_unsets` takes it away."""
     if permanent:

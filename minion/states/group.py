@@ -6,10 +6,12 @@ Called by the engine. Reading and the tools that change groups are in `minion.pr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Unpack
 
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
 from minion.providers import accounts
 from minion.providers.accounts import Group
+from minion.states.unused_arguments import LocalAccounts
 
 
 def present(
@@ -22,6 +24,7 @@ def present(
     addusers: Value = None,
     delusers: Value = None,
     non_unique: bool = False,
+    **_: Unpack[LocalAccounts],
 ) -> Plan:
     """The group exists, with this id, and with exactly these `members` or with some added and some taken out."""
     accounts.check_name("group", name)
@@ -39,7 +42,7 @@ def present(
     return _update(machine, found, number, (whole, added, taken), non_unique)
 
 
-def absent(machine: Reader, name: str) -> Plan:
+def absent(machine: Reader, name: str, **_: Unpack[LocalAccounts]) -> Plan:
     """There is no group of this name."""
     accounts.check_name("group", name)
     if accounts.group(machine, name) is None:

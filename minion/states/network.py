@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Annotated
 
+from minion.arguments.types import Ignored, Path
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
 HOSTNAME = "/etc/hostname"
@@ -17,14 +19,19 @@ _LABEL = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)")
 
 
 def system(
-    machine: Reader, name: str, *, hostname: Value = None, apply_hostname: bool = False,
+    machine: Reader,
+    name: str,
+    *,
+    hostname: Path = "",
+    apply_hostname: bool = False,
+    retain_settings: Annotated[Value, Ignored("settings that are not named are kept")] = None,
     **arguments: Value,
-) -> Plan:  # fmt: skip
+) -> Plan:
     """The host has this name: in /etc/hostname, and with `apply_hostname` now too."""
     refused = sorted(key for key in arguments if key not in ("enabled", "require_reboot"))
     if refused:
         raise StateFailed(f"network.system sets the name of the host only: {', '.join(refused)} is not supported")
-    if not isinstance(hostname, str) or not all(_LABEL.fullmatch(part) for part in hostname.split(".")):
+    if not all(_LABEL.fullmatch(part) for part in hostname.split(".")):
         raise StateFailed(f"hostname must be the name of a host, not {hostname!r}")
     changes = []
     noted = machine.read(HOSTNAME).decode().strip() if machine.stat(HOSTNAME) is not None else None

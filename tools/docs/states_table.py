@@ -28,8 +28,8 @@ from typing import Any
 from highstate.files import MemoryFiles
 from highstate.run import run
 from highstate.types import Chunk, StateResult
-from minion.engine.registry import names
-from minion.engine.unsupported import IGNORED, REFUSED, UNSUPPORTED
+from minion.engine.registry import find, names
+from minion.engine.unsupported import UNSUPPORTED
 from minion.execution import Context
 from minion.execution.state_engine import engine_of
 from minion.grains import collect
@@ -285,19 +285,18 @@ def page(rows: Sequence[Row]) -> str:
         row = found.get(fun)
         cells = (row.converges, row.foretold, row.untouched) if row else (WITHOUT[fun], "", "")
         lines.append(f"| `{fun}` | {' | '.join(cells)} |")
-    ignored = [f"| `{fun}` | {', '.join(f'`{one}`' for one in given)} |" for fun, given in sorted(IGNORED.items())]
+    return _PAGE.format(table="\n".join(lines)) + arguments_part()
+
+
+def arguments_part() -> str:
+    """The end of the page, which is read from signatures alone."""
+    specs = {fun: find(*fun.split(".", 1), "").spec for fun in names()}
     refused = [
-        f"| `{fun}` | `{argument}` | {instead} |"
-        for fun, given in sorted(REFUSED.items())
-        for argument, instead in given.items()
+        f"| `{fun}` | `{one}` | {instead} |" for fun, spec in specs.items() for one, instead in spec.refused.items()
     ]
+    ignored = [f"| `{fun}` | `{one}` | {why} |" for fun, spec in specs.items() for one, why in spec.ignored.items()]
     unsupported = [f"| `{fun}` | {instead} |" for fun, instead in sorted(UNSUPPORTED.items())]
-    return _PAGE.format(
-        table="\n".join(lines),
-        ignored="\n".join(ignored),
-        refused="\n".join(refused),
-        unsupported="\n".join(unsupported),
-    )
+    return _ARGUMENTS.format(ignored="\n".join(ignored), refused="\n".join(refused), unsupported="\n".join(unsupported))
 
 
 def merged(rows: Sequence[Row]) -> dict[str, Row]:
@@ -338,7 +337,9 @@ A function may have several cases; what holds, holds in all of them.
 |---|---|---|---|
 {table}
 
-## Arguments of Salt's that are refused
+"""
+
+_ARGUMENTS = """## Arguments of Salt's that are refused
 
 | function | argument | instead |
 |---|---|---|
@@ -346,10 +347,10 @@ A function may have several cases; what holds, holds in all of them.
 
 ## Arguments of Salt's that mean nothing here
 
-They are of Windows, of caches or tools that are not used, or of what is always done; they are taken without a word.
+They are accepted without a warning.
 
-| function | arguments |
-|---|---|
+| function | argument | why |
+|---|---|---|
 {ignored}
 
 ## Functions of these modules that are not there
@@ -365,7 +366,10 @@ def _word(holds: bool) -> str:
 
 
 def main(wanted: Sequence[str]) -> int:
-    """Write the page, or show some rows."""
+    """Write the page, or show some rows; `--arguments` writes the part about arguments anew and runs nothing."""
+    if list(wanted) == ["--arguments"]:
+        PAGE.write_text(PAGE.read_text().partition(_ARGUMENTS.partition("\n")[0])[0] + arguments_part())
+        return 0
     if os.geteuid() != 0:
         sys.exit("only root can run the cases")
     cases = [case for case in CASES if not wanted or case.fun in wanted]

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Unpack
 
 from minion.arguments.types import WatchedFun
 from minion.machine.environment import environment
 from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.cmd.output import reread
 from minion.states.cmd.script import content, run_script, source_of
+from minion.states.unused_arguments import CommandOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,7 @@ def run(
     success_stdout: Value = None,
     success_stderr: Value = None,
     hide_output: bool = False,
+    **_: Unpack[CommandOptions],
 ) -> Plan:
     """The plan of cmd.run: one act, which is the command."""
     if not isinstance(name, str) or not name.strip():
@@ -129,6 +132,7 @@ def script(
     success_stdout: Value = None,
     success_stderr: Value = None,
     hide_output: bool = False,
+    **_: Unpack[CommandOptions],
 ) -> Plan:
     """The plan of cmd.script: one act, which is the script. It is fetched and rendered by the plan already."""
     for word, given in (("context", context), ("defaults", defaults)):

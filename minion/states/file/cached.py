@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
+from typing import Unpack
 
 from highstate.salt_urls import split_salt_url
 from minion.arguments.types import BackupDir
@@ -18,6 +19,7 @@ from minion.states.file.digests import digest_of
 from minion.states.file.paths import make_parents
 from minion.states.file.perms import Perms
 from minion.states.file.sources import SourceCheck, Template, of_source
+from minion.states.unused_arguments import Signatures
 
 
 def cached(
@@ -30,6 +32,7 @@ def cached(
     saltenv: str = "base",
     use_etag: bool = False,
     backup_dir: BackupDir = "",
+    **_: Unpack[Signatures],
 ) -> Plan:
     """The file is in the cache, or, where `name` is a local path, on the machine with this digest."""
     local = _local(name)

@@ -9,15 +9,17 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace as replaced
+from typing import Annotated, Unpack
 
 from highstate.salt_urls import split_salt_url
-from minion.arguments.types import BackupDir, Requirers
+from minion.arguments.types import BackupDir, Ignored, Refused, Requirers
 from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed, Value
 from minion.states.file.links import aside
 from minion.states.file.paths import behind, below, checked, is_part, make_parents, missing_parents
 from minion.states.file.perms import Perms, differing, perms, put
 from minion.states.file.sources import Template, kept_mode, of_source, template
 from minion.states.file.target import WantedFile, file_changes
+from minion.states.unused_arguments import NoSourceCache, WindowsOwner
 
 
 def directory(
@@ -40,6 +42,7 @@ def directory(
     follow_symlinks: bool = False,
     allow_symlink: bool = True,
     children_only: bool = False,
+    **_: Unpack[WindowsOwner],
 ) -> Plan:
     """The plan of file.directory. With `clean`, what `required` file states manage is kept; the engine names them."""
     path = checked(name, "directory")
@@ -73,6 +76,17 @@ def directory(
     )
 
 
+class _RecurseUnused(WindowsOwner, total=False):
+    """Arguments of Salt's file.recurse that are ignored or refused."""
+
+    keep_source: NoSourceCache
+    include_empty: Annotated[Value, Ignored("git has no empty directories")]
+    force_symlinks: Annotated[Value, Ignored("links of the tree come as the files that they lead to")]
+    sym_mode: Annotated[Value, Refused("symlinks have no mode on Linux")]
+    merge: Annotated[Value, Refused("manage the files one by one")]
+    keep_symlinks: Annotated[Value, Refused("make the links with file.symlink: those of the tree come as files")]
+
+
 def recurse(
     machine: Reader,
     name: str,
@@ -96,6 +110,7 @@ def recurse(
     required: Requirers = (),
     saltenv: str = "base",
     backup_dir: BackupDir = "",
+    **_: Unpack[_RecurseUnused],
 ) -> Plan:
     """The plan of file.recurse."""
     if clean:

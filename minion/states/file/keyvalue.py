@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, TypedDict, Unpack
 
+from minion.arguments.types import Ignored
 from minion.machine.plan import Plan, Reader, StateFailed, Value
 from minion.states.file.edit import Words, as_text, edited, encoded, opened
 from minion.states.file.paths import behind, checked
@@ -34,6 +36,12 @@ class _Edit:
     changed: int = 0
 
 
+class _KeyvalueUnused(TypedDict, total=False):
+    """Arguments of Salt's file.keyvalue that are ignored or refused."""
+
+    search_only: Annotated[Value, Ignored("a test run only searches")]
+
+
 def keyvalue(
     machine: Reader,
     name: str,
@@ -52,6 +60,7 @@ def keyvalue(
     value_ignore_case: bool = False,
     create_if_missing: bool = False,
     prune: bool = False,
+    **_: Unpack[_KeyvalueUnused],
 ) -> Plan:
     """The plan of file.keyvalue."""
     wanted = _Wanted(

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import BackupDir
+from minion.arguments.types import BackupDir, Ignored
 from minion.machine.plan import Plan, Reader, StateFailed, Value
 from minion.states.file.edit import CHANGES, Opened, as_text, beside, edited, encoded, opened
 from minion.states.file.perms import perms
@@ -26,6 +27,12 @@ class _Wanted:
     before: str | None
     after: str | None
     indent: bool
+
+
+class _LineUnused(TypedDict, total=False):
+    """Arguments of Salt's file.line that are ignored or refused."""
+
+    quiet: Annotated[Value, Ignored("nothing is printed")]
 
 
 def line(
@@ -46,6 +53,7 @@ def line(
     group: Value = None,
     file_mode: Value = None,
     backup_dir: BackupDir = "",
+    **_: Unpack[_LineUnused],
 ) -> Plan:
     """The plan of file.line. With `backup` the old file stays as `<name>.bak`."""
     how = str(mode).lower() if mode is not None else None

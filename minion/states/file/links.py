@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable
+from typing import Annotated, Unpack
 
+from minion.arguments.types import Ignored, Refused
 from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed, Value
 from minion.states.file.paths import checked, make_parents, missing_parents
 from minion.states.file.perms import Perms, differing, octal, perms, put
+from minion.states.unused_arguments import WindowsOwner
 
 
 def absent(machine: Reader, name: str) -> Plan:
@@ -29,6 +32,15 @@ def absent(machine: Reader, name: str) -> Plan:
     )
 
 
+class _SymlinkUnused(WindowsOwner, total=False):
+    """Arguments of Salt's file.symlink that are ignored or refused."""
+
+    atomic: Annotated[Value, Ignored("a link is always replaced atomically")]
+    disallow_copy_and_unlink: Annotated[Value, Ignored("a link is never replaced by a copy")]
+    inherit_user_and_group: Annotated[Value, Refused("name user and group")]
+    follow_symlinks: Annotated[Value, Refused("name the place where the link is to be")]
+
+
 def symlink(
     machine: Reader,
     name: str,
@@ -41,6 +53,7 @@ def symlink(
     group: Value = None,
     mode: Value = None,
     dir_mode: Value = None,
+    **_: Unpack[_SymlinkUnused],
 ) -> Plan:
     """`name` points to `target`, which need not exist. `mode` is that of directories made on the way."""
     path = checked(name, "symlink")

@@ -7,18 +7,30 @@ Behaviour: doc/ref/states/all/salt.states.file, managed. Where Salt's test run s
 from __future__ import annotations
 
 from dataclasses import replace as replaced
+from typing import Annotated, Unpack
 
-from minion.arguments.types import BackupDir
+from minion.arguments.types import BackupDir, Refused
 from minion.machine.plan import Change, FileStat, Plan, Reader, StateFailed, Value
 from minion.states.file.paths import behind, checked
 from minion.states.file.perms import octal, perms
 from minion.states.file.sources import LocalFile, SourceCheck, Template, kept_mode, of_contents, of_source
 from minion.states.file.sources import template as rendering
 from minion.states.file.target import WantedFile, check_of, file_changes
+from minion.states.unused_arguments import HeldAsItIs, NoSourceCache, Signatures, WindowsOwner
 
 _PENDING = (
     "The file {name} is set to be changed\nNote: No changes made, actual changes may\nbe different due to other states."
 )
+
+
+class _ManagedUnused(Signatures, WindowsOwner, total=False):
+    """Arguments of Salt's file.managed that are ignored or refused."""
+
+    keep_source: NoSourceCache
+    ignore_ordering: HeldAsItIs
+    ignore_whitespace: HeldAsItIs
+    ignore_comment_characters: HeldAsItIs
+    selinux: Annotated[Value, Refused("let a cmd.run that watches the file call restorecon")]
 
 
 def managed(
@@ -59,6 +71,7 @@ def managed(
     new_file_diff: bool = False,
     saltenv: str = "base",
     backup_dir: BackupDir = "",
+    **_: Unpack[_ManagedUnused],
 ) -> Plan:
     """The plan of file.managed. `backup_dir` is the engine's."""
     warnings: list[str] = []

@@ -7,13 +7,20 @@ know ASCII only.
 from __future__ import annotations
 
 import re
+from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import BackupDir
+from minion.arguments.types import BackupDir, Ignored
 from minion.machine.plan import Plan, Reader, StateFailed, Value
 from minion.states.file.edit import CHANGES, Words, as_text, beside, edited, encoded, opened
 from minion.states.file.paths import behind, checked
 
 _FLAGS = ("ASCII", "DOTALL", "IGNORECASE", "LOCALE", "MULTILINE", "VERBOSE", "A", "S", "I", "L", "M", "X")
+
+
+class _ReplaceUnused(TypedDict, total=False):
+    """Arguments of Salt's file.replace that are ignored or refused."""
+
+    bufsize: Annotated[Value, Ignored("the file is read as a whole")]
 
 
 def replace(
@@ -33,6 +40,7 @@ def replace(
     backslash_literal: bool = False,
     encoding: str | None = None,
     backup_dir: BackupDir = "",
+    **_: Unpack[_ReplaceUnused],
 ) -> Plan:
     """All matches of `pattern` become `repl`."""
     if ignore_if_missing and behind(machine, checked(name, "replace"))[1] is None:

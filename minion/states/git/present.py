@@ -6,9 +6,11 @@ Behaviour: doc/ref/states/all/salt.states.git, present.
 from __future__ import annotations
 
 import posixpath
+from typing import Unpack
 
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
 from minion.states.file.paths import behind, checked
+from minion.states.unused_arguments import GitOptions
 
 
 def present(
@@ -21,6 +23,7 @@ def present(
     separate_git_dir: Value = None,
     shared: Value = None,
     user: Value = None,
+    **_: Unpack[GitOptions],
 ) -> Plan:
     """A repository is at `name`, a bare one unless `bare` is false; what else is there goes with `force` only."""
     path, found = behind(machine, checked(name, "present"))

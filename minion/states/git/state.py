@@ -10,11 +10,14 @@ import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Annotated, TypedDict, Unpack
 
+from minion.arguments.types import Refused
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.file.paths import behind, checked
 from minion.states.git.present import present
 from minion.states.git.repository import Repo, Tags, without_password
+from minion.states.unused_arguments import GitOptions
 
 _SHA = re.compile(r"[0-9a-f]{40}")
 _MULTIVAR = "Multivar(s) matched by the key expression"
@@ -47,6 +50,7 @@ def latest(
     refspec_tag: str = "*",
     https_user: Value = None,
     https_pass: Value = None,
+    **_: Unpack[GitOptions],
 ) -> Plan:
     """The clone at `target` is at `rev` of the remote. Work that would be lost is an error, unless `force_reset`."""
     repo = _repo(name, target, user, identity, https_user, https_pass)
@@ -97,6 +101,7 @@ def cloned(
     identity: Value = None,
     https_user: Value = None,
     https_pass: Value = None,
+    **_: Unpack[GitOptions],
 ) -> Plan:
     """There is a clone at `target`, on `branch` if one is given; it does not follow the remote."""
     repo = _repo(name, target, user, identity, https_user, https_pass)
@@ -120,6 +125,12 @@ def cloned(
     )
 
 
+class _DetachedUnused(GitOptions, total=False):
+    """Arguments of Salt's git.detached that are ignored or refused."""
+
+    hard_reset: Annotated[Value, Refused("use git.latest with force_reset")]
+
+
 def detached(
     machine: Reader,
     name: str,
@@ -135,6 +146,7 @@ def detached(
     submodules: bool = False,
     https_user: Value = None,
     https_pass: Value = None,
+    **_: Unpack[_DetachedUnused],
 ) -> Plan:
     """The clone at `target` has a detached HEAD at `rev`, a commit, a tag or a branch of the remote."""
     repo = _repo(name, target, user, identity, https_user, https_pass)
@@ -165,6 +177,13 @@ def detached(
     )
 
 
+_Global = TypedDict("_Global", {"global": bool}, total=False)
+
+
+class _ConfigOptions(GitOptions, _Global, total=False):
+    """`global` is a word of Python's, and cannot be a parameter."""
+
+
 def config_set(
     machine: Reader,
     name: str,
@@ -173,11 +192,11 @@ def config_set(
     multivar: Value = None,
     repo: Value = None,
     user: Value = None,
-    **arguments: Value,
+    **options: Unpack[_ConfigOptions],
 ) -> Plan:
     """A setting of git has this value, in a repository or (`global: True`) for the user."""
     values = [str(one) for one in multivar] if isinstance(multivar, list) else [_setting(value)]
-    where, as_user = _scope(repo, user, arguments.get("global"))
+    where, as_user = _scope(repo, user, options.get("global", False))
     old = _settings(machine, where, as_user, name)
     if old == values:
         return Plan(comment=f"'{name}' is already set to {_list(values)}")
@@ -206,10 +225,10 @@ def config_unset(
     user: Value = None,
     all: bool = False,  # noqa: A002  (Salt's name)
     value_regex: Value = None,
-    **arguments: Value,
+    **options: Unpack[_ConfigOptions],
 ) -> Plan:
     """A setting of git is not there, or not with values that `value_regex` fits."""
-    where, as_user = _scope(repo, user, arguments.get("global"))
+    where, as_user = _scope(repo, user, options.get("global", False))
     pattern = [] if value_regex is None else [str(value_regex)]
     old = _settings(machine, where, as_user, name, *pattern)
     if not old:

@@ -7,13 +7,21 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping, Sequence
+from typing import Annotated, TypedDict, Unpack
 
+from minion.arguments.types import Ignored
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
 
 FSTAB = "/etc/fstab"
 _MOUNT_BY = ("label", "uuid", "partlabel", "partuuid")
 FIELDS = ("device", "name", "fstype", "opts", "dump", "pass_num")
 """Salt's names of the six fields, which `match_on` uses."""
+
+
+class _FstabPresentUnused(TypedDict, total=False):
+    """Arguments of Salt's mount.fstab_present that are ignored or refused."""
+
+    fs_mount: Annotated[Value, Ignored("the state writes fstab and mounts nothing")]
 
 
 def fstab_present(
@@ -30,6 +38,7 @@ def fstab_present(
     mount: bool = True,
     match_on: Value = "auto",
     not_change: bool = False,
+    **_: Unpack[_FstabPresentUnused],
 ) -> Plan:
     """fstab has this line, and a new one is mounted (`mount`); with `not_change`, one that differs is let be."""
     old = fstab_text(machine, config)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import WatchedFun
+from minion.arguments.types import Ignored, Refused, WatchedFun
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.file.paths import checked
 from minion.states.mount.fstab import (
@@ -25,6 +26,15 @@ from minion.states.mount.fstab import (
 )
 from minion.states.mount.live import Leave, ignored_device, is_device, live, options_missing
 from minion.states.pkg.steps import with_its_neighbour
+from minion.states.unused_arguments import MountAsRoot
+
+
+class _MountedUnused(TypedDict, total=False):
+    """Arguments of Salt's mount.mounted that are ignored or refused."""
+
+    bind_mount_copy_active_opts: Annotated[Value, Ignored("a bind mount gets the options that are given")]
+    match_on: Annotated[Value, Refused("a line of fstab is found by its mount point")]
+    user: MountAsRoot
 
 
 def mounted(
@@ -46,6 +56,7 @@ def mounted(
     extra_mount_invisible_keys: Value = None,
     extra_mount_ignore_fs_keys: Value = None,
     extra_mount_translate_options: Value = None,
+    **_: Unpack[_MountedUnused],
 ) -> Plan:
     """The device is mounted at `name` with these options now (`mount`) and at boot (`persist`)."""
     path = checked(name, "mounted")
@@ -198,7 +209,21 @@ def _not_now(machine: Reader, wanted: _Wanted) -> Plan:
     )
 
 
-def unmounted(machine: Reader, name: str, *, device: Value = None, config: str = FSTAB, persist: bool = False) -> Plan:
+class _UnmountedUnused(TypedDict, total=False):
+    """Arguments of Salt's mount.unmounted that are ignored or refused."""
+
+    user: MountAsRoot
+
+
+def unmounted(
+    machine: Reader,
+    name: str,
+    *,
+    device: Value = None,
+    config: str = FSTAB,
+    persist: bool = False,
+    **_: Unpack[_UnmountedUnused],
+) -> Plan:
     """Nothing is mounted at `name`; with `persist`, fstab has no line for it (and `device`, where one is given)."""
     path = checked(name, "unmounted")
     old = _text(machine, config)

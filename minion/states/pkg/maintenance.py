@@ -8,6 +8,7 @@ from __future__ import annotations
 import posixpath
 import secrets
 from collections.abc import Mapping, Sequence
+from typing import TypedDict, Unpack
 
 from highstate.salt_urls import split_salt_url
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
@@ -15,6 +16,7 @@ from minion.providers.pkg.detection import package_manager
 from minion.providers.pkg.packages import PackageManager, TransactionStep
 from minion.states.pkg.steps import difference, shown, transaction, version_in
 from minion.states.pkg.wanted import names_of
+from minion.states.unused_arguments import PackageHold
 
 LISTS_MINUTES = 60
 
@@ -47,7 +49,13 @@ def uptodate(
     )
 
 
-def held(machine: Reader, name: str, *, pkgs: Value = None, replace: bool = False) -> Plan:
+class _HeldUnused(TypedDict, total=False):
+    """Arguments of Salt's pkg.held that are ignored or refused."""
+
+    version: PackageHold
+
+
+def held(machine: Reader, name: str, *, pkgs: Value = None, replace: bool = False, **_: Unpack[_HeldUnused]) -> Plan:
     """Packages stay at their version; with `replace` no others do."""
     manager = package_manager(machine)
     names = names_of(manager, name, pkgs)
@@ -59,7 +67,13 @@ def held(machine: Reader, name: str, *, pkgs: Value = None, replace: bool = Fals
     return _holds(manager, to_hold, to_free)
 
 
-def unheld(machine: Reader, name: str, *, pkgs: Value = None, all: bool = False) -> Plan:  # noqa: A002  (Salt's name)
+class _UnheldUnused(TypedDict, total=False):
+    """Arguments of Salt's pkg.unheld that are ignored or refused."""
+
+    version: PackageHold
+
+
+def unheld(machine: Reader, name: str, *, pkgs: Value = None, all: bool = False, **_: Unpack[_UnheldUnused]) -> Plan:  # noqa: A002  (Salt's name)
     """Packages, or all that are held, may change their version again."""
     manager = package_manager(machine)
     have = manager.packages(machine)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Annotated, TypedDict, Unpack
 
+from minion.arguments.types import Ignored, Refused
 from minion.machine.plan import Plan, Reader, StateFailed, Value
 from minion.providers.pkg.detection import package_manager
 from minion.providers.pkg.packages import InstallOptions, Package, PackageManager
@@ -23,6 +25,13 @@ from minion.states.pkg.wanted import WantedPackages, names_of, normal, wanted_of
 _NONE_GIVEN = "No packages to install provided"
 LISTS_MINUTES = 60
 """Lists of packages are fetched anew before an installation when they are older, unless `refresh` is False."""
+
+
+class _InstalledUnused(TypedDict, total=False):
+    """Arguments of Salt's pkg.installed that are ignored or refused."""
+
+    skip_suggestions: Annotated[Value, Ignored("no suggestions are looked up")]
+    pkg_verify: Annotated[Value, Refused("manage the files with file.managed")]
 
 
 def installed(
@@ -45,6 +54,7 @@ def installed(
     ignore_epoch: bool | None = None,
     cache_valid_time: Value = None,
     reinstall: bool = False,
+    **_: Unpack[_InstalledUnused],
 ) -> Plan:
     """Packages are there, at the version asked for, on hold or not.
 
@@ -95,6 +105,12 @@ def installed(
     )
 
 
+class _LatestUnused(TypedDict, total=False):
+    """Arguments of Salt's pkg.latest that are ignored or refused."""
+
+    watch_flags: Annotated[Value, Ignored("it is for Gentoo")]
+
+
 def latest(
     machine: Reader,
     name: str,
@@ -106,6 +122,7 @@ def latest(
     install_recommends: bool = True,
     skip_verify: bool = False,
     cache_valid_time: Value = None,
+    **_: Unpack[_LatestUnused],
 ) -> Plan:
     """Packages are there, at the newest version that the repositories offer.
 

@@ -10,12 +10,15 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Annotated, TypedDict, Unpack
 
+from minion.arguments.types import Ignored, Refused
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
 from minion.providers.pkg import apt_sources
 from minion.providers.pkg.apt_sources import AptSource
 from minion.providers.pkg.detection import package_manager
 from minion.states.pkgrepo.key import RepositoryKey, key_of
+from minion.states.unused_arguments import AbsentKey
 
 TEST_NOTE = (
     "This may cause pkg states to behave differently than stated if this action is repeated without test=True, due to "
@@ -54,6 +57,9 @@ def managed(
     refresh_db: bool = True,
     allow_insecure_key: bool = True,
     saltenv: str = "base",
+    aptkey: Annotated[Value, Ignored("apt-key is not used: keys are files")] = None,
+    copr: Annotated[Value, Refused("write the baseurl and the gpgkey of the repository")] = None,
+    ppa: Annotated[Value, Refused("write the archive's line and its key_url")] = None,
     **options: Value,
 ) -> Plan:
     """The repository of the line `name` is there, with this key; its lists are fetched when it changes.
@@ -85,7 +91,15 @@ def managed(
     return replace(plan, warnings=(*plan.warnings, *strange))
 
 
-def absent(machine: Reader, name: str) -> Plan:
+class _AbsentUnused(TypedDict, total=False):
+    """Arguments of Salt's pkgrepo.absent that are ignored or refused."""
+
+    ppa: Annotated[Value, Refused("write the archive's line")]
+    keyid: AbsentKey
+    keyid_ppa: AbsentKey
+
+
+def absent(machine: Reader, name: str, **_: Unpack[_AbsentUnused]) -> Plan:
     """No file has the repository of this line; where dnf or zypper is, `name` is the id of the repository."""
     if not _has_apt(machine):
         from minion.states.pkgrepo import rpm

@@ -11,8 +11,11 @@ import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated, TypedDict, Unpack
 
+from minion.arguments.types import Ignored, Refused
 from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.states.unused_arguments import OldOption, UseTheFile
 
 _NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(\[[^\]]*\])?\s*(.*)")
 
@@ -56,6 +59,31 @@ class Pip:
         return {normal(one["metadata"]["name"]): one["metadata"]["version"] for one in report["install"]}
 
 
+class _InstalledUnused(TypedDict, total=False):
+    """Arguments of Salt's pip.installed that are ignored or refused."""
+
+    use_wheel: OldOption
+    no_use_wheel: OldOption
+    log: OldOption
+    mirrors: OldOption
+    build: OldOption
+    download_cache: OldOption
+    allow_all_external: OldOption
+    allow_external: OldOption
+    allow_unverified: OldOption
+    process_dependency_links: OldOption
+    use_vt: OldOption
+    no_install: OldOption
+    no_download: OldOption
+    cache_dir: Annotated[Value, Ignored("pip's own cache is used")]
+    repo: UseTheFile
+    target: UseTheFile
+    download: UseTheFile
+    source: UseTheFile
+    install_options: UseTheFile
+    global_options: UseTheFile
+
+
 def installed(
     machine: Reader,
     name: str,
@@ -85,6 +113,7 @@ def installed(
     exists_action: Value = None,
     no_binary: Value = None,
     extra_args: Value = None,
+    **_: Unpack[_InstalledUnused],
 ) -> Plan:
     """Packages are there, at versions that fit. With `requirements` or `editable`, what those name."""
     flags = {
@@ -115,6 +144,16 @@ def installed(
     return _installing(pip, wanted, shown, fresh)
 
 
+class _RemovedUnused(TypedDict, total=False):
+    """Arguments of Salt's pip.removed that are ignored or refused."""
+
+    log: Annotated[Value, Ignored("removing a package reads no network and prints nothing")]
+    use_vt: Annotated[Value, Ignored("removing a package reads no network and prints nothing")]
+    timeout: Annotated[Value, Ignored("removing a package reads no network and prints nothing")]
+    proxy: Annotated[Value, Ignored("removing a package reads no network and prints nothing")]
+    requirements: Annotated[Value, Refused("name the packages")]
+
+
 def removed(
     machine: Reader,
     name: str,
@@ -124,6 +163,7 @@ def removed(
     cwd: Value = None,
     pkgs: Value = None,
     env_vars: Value = None,
+    **_: Unpack[_RemovedUnused],
 ) -> Plan:
     """Packages are not there."""
     pip = pip_of(bin_env, user, cwd, env_vars, [])

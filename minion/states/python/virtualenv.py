@@ -7,10 +7,32 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping
+from typing import TypedDict, Unpack
 
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.file.paths import behind, checked
 from minion.states.python import pip
+from minion.states.unused_arguments import OldOption, UseTheFile
+
+
+class _ManagedUnused(TypedDict, total=False):
+    """Arguments of Salt's virtualenv.manage that are ignored or refused."""
+
+    distribute: OldOption
+    use_wheel: OldOption
+    no_use_wheel: OldOption
+    never_download: OldOption
+    pip_download_cache: OldOption
+    process_dependency_links: OldOption
+    use_vt: OldOption
+    pip_cache_dir: OldOption
+    extra_search_dir: UseTheFile
+    prompt: UseTheFile
+    pre_releases: UseTheFile
+    pip_download: UseTheFile
+    pip_exists_action: UseTheFile
+    pip_ignore_installed: UseTheFile
+    no_binary: UseTheFile
 
 
 def managed(
@@ -32,13 +54,14 @@ def managed(
     no_deps: bool = False,
     proxy: Value = None,
     env_vars: Value = None,
+    **_: Unpack[_ManagedUnused],
 ) -> Plan:
     """The environment is there, with what `requirements` and `pip_pkgs` name in it."""
     path = checked(name, "managed")
     if clear:
         raise StateFailed("clear would empty the environment on every run: remove it by file.absent instead")
     interpreter = posixpath.join(path, "bin/python")
-    _, found = behind(machine, interpreter)
+    found = behind(machine, interpreter)[1]
     options = {"index_url": index_url, "extra_index_url": extra_index_url, "no_deps": no_deps, "proxy": proxy,
                "upgrade": pip_upgrade, "no_cache_dir": pip_no_cache_dir, "env_vars": env_vars, "user": user,
                "cwd": cwd, "bin_env": path}  # fmt: skip

@@ -10,10 +10,13 @@ import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated, TypedDict, Unpack
 
+from minion.arguments.types import Refused
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.file.perms import Perms
 from minion.states.file.sources import Template, of_source
+from minion.states.unused_arguments import WholeKey
 
 _KIND = r"(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-nistp\d+|sk-(?:ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com)"
 _LINE = re.compile(rf"^(?:(?P<options>.*?)\s+)?(?P<kind>{_KIND})\s+(?P<key>[A-Za-z0-9+/=]+)(?:\s+(?P<comment>.*))?$")
@@ -41,6 +44,12 @@ class _File:
     mode: str | None
 
 
+class _PresentUnused(TypedDict, total=False):
+    """Arguments of Salt's ssh_auth.present that are ignored or refused."""
+
+    fingerprint_hash_type: WholeKey
+
+
 def present(
     machine: Reader,
     name: str,
@@ -52,6 +61,7 @@ def present(
     options: Value = None,
     config: str = ".ssh/authorized_keys",
     saltenv: str = "base",
+    **_: Unpack[_PresentUnused],
 ) -> Plan:
     """The key, or each key of `source`, may log in as `user`."""
     keys = _keys(machine, name, enc, comment, source, options, saltenv)
@@ -72,6 +82,12 @@ def present(
                  f"The authorized host key {name} for user {user} was {word}")  # fmt: skip
 
 
+class _AbsentUnused(TypedDict, total=False):
+    """Arguments of Salt's ssh_auth.absent that are ignored or refused."""
+
+    fingerprint_hash_type: WholeKey
+
+
 def absent(
     machine: Reader,
     name: str,
@@ -83,6 +99,7 @@ def absent(
     options: Value = None,
     config: str = ".ssh/authorized_keys",
     saltenv: str = "base",
+    **_: Unpack[_AbsentUnused],
 ) -> Plan:
     """The key, or each key of `source`, may not log in as `user`."""
     gone = {key.key: _said(name, key, source) for key in _keys(machine, name, enc, comment, source, options, saltenv)}
@@ -99,9 +116,17 @@ def absent(
     return _plan(file, kept, shown, f"Key {name} for user {user} is set for removal", "Key removed")
 
 
+class _ManageUnused(TypedDict, total=False):
+    """Arguments of Salt's ssh_auth.manage that are ignored or refused."""
+
+    fingerprint_hash_type: WholeKey
+    source: Annotated[Value, Refused("list the keys in ssh_keys")]
+
+
 def manage(
     machine: Reader, name: str, *, ssh_keys: Sequence[Value], user: Value, enc: str = "ssh-rsa", comment: Value = "",
     options: Value = None, config: str = ".ssh/authorized_keys",
+    **_: Unpack[_ManageUnused],
 ) -> Plan:  # fmt: skip
     """These keys may log in as `user`, and no other."""
     keys = [_key(str(one), enc, comment, options) for one in ssh_keys]

@@ -8,12 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated, Unpack
 
+from minion.arguments.types import Ignored, WindowsOnly
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
 from minion.providers import accounts
 from minion.providers.accounts import Group, User
+from minion.states.unused_arguments import LocalAccounts
 from minion.states.user.shadow import WORDS, Password
 from minion.states.user.wanted import GECOS, WantedUser
+
+
+class _PresentUnused(LocalAccounts, total=False):
+    """Arguments of Salt's user.present that are ignored or refused."""
+
+    loginclass: Annotated[Value, Ignored("it is for BSD")]
+    win_homedrive: WindowsOnly
+    win_profile: WindowsOnly
+    win_logonscript: WindowsOnly
+    win_description: WindowsOnly
 
 
 def present(
@@ -51,6 +64,7 @@ def present(
     nologinit: bool = False,
     allow_uid_change: bool = False,
     allow_gid_change: bool = False,
+    **_: Unpack[_PresentUnused],
 ) -> Plan:
     """The user exists, with these attributes; what is left out stays as it is.
 
@@ -87,7 +101,7 @@ def present(
     return update.plan(missing, unique=bool(unique))
 
 
-def absent(machine: Reader, name: str, *, purge: bool = False, force: bool = False) -> Plan:
+def absent(machine: Reader, name: str, *, purge: bool = False, force: bool = False, **_: Unpack[LocalAccounts]) -> Plan:
     """There is no user of this name; `purge` takes the home with it, `force` does not mind running processes."""
     accounts.check_name("user", name)
     if accounts.user(machine, name) is None:

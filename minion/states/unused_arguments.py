@@ -1,0 +1,65 @@
+"""Arguments of Salt's states that several state functions ignore or refuse, as groups for `**_: Unpack[Group]`.
+
+A group of one function stands beside it. The engine, lint and the documentation read them through the signatures.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+from minion.arguments.types import Ignored, Refused, Value, WindowsOnly
+
+SignatureOption = Annotated[Value, Ignored("it is an option of a signature check, which is refused")]
+NoOutput = Annotated[Value, Ignored("the output of a command stands in the result, and nowhere else")]
+NoSourceCache = Annotated[Value, Ignored("sources are not kept after the run")]
+OldOption = Annotated[Value, Ignored("the program has no such option any more")]
+UseTheFile = Annotated[Value, Refused("write it into the requirements file or pip's own configuration")]
+LocalOnly = Annotated[Value, Refused("useradd and groupadd know the local files alone")]
+HeldAsItIs = Annotated[Value, Refused("a managed file holds what its source holds")]
+MountAsRoot = Annotated[Value, Refused("mount as root")]
+AbsentKey = Annotated[Value, Refused("take the file of the key away with file.absent")]
+PackageHold = Annotated[Value, Ignored("the hold is on the package, whatever its version")]
+WholeKey = Annotated[Value, Ignored("keys are compared as a whole, not by fingerprints")]
+
+
+class Signatures(TypedDict, total=False):
+    """A signed source."""
+
+    signed_by_any: SignatureOption
+    signed_by_all: SignatureOption
+    keyring: SignatureOption
+    gnupghome: SignatureOption
+    sig_backend: SignatureOption
+    signature: Annotated[Value, Refused("give the source a source_hash")]
+    source_hash_sig: Annotated[Value, Refused("keep the digest in the tree, which is signed by its commits")]
+
+
+class WindowsOwner(TypedDict, total=False):
+    """Owner and access control of Windows."""
+
+    win_owner: WindowsOnly
+    win_perms: WindowsOnly
+    win_deny_perms: WindowsOnly
+    win_inheritance: WindowsOnly
+    win_perms_reset: WindowsOnly
+
+
+class GitOptions(TypedDict, total=False):
+    """What all states of git have."""
+
+    output_encoding: Annotated[Value, Ignored("the output of git is read as UTF-8")]
+    password: Annotated[Value, Refused("keep the credentials in the URL's store, or use identity")]
+
+
+class CommandOptions(TypedDict, total=False):
+    """What all states that run a command have."""
+
+    password: WindowsOnly
+    output_loglevel: NoOutput
+    use_vt: NoOutput
+
+
+class LocalAccounts(TypedDict, total=False):
+    """What all states of users and groups have."""
+
+    local: LocalOnly
