@@ -13,8 +13,9 @@ from litestar import Litestar, Request, Response, get, post
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException
 
-from controller.api import encoding, webhooks
+from controller.api import encoding
 from controller.api.schema import ControllerApi, ServiceError
+from controller.forges import webhooks
 from controller.observe.metrics import CONTENT_TYPE, Metrics
 
 PublicRequest: TypeAlias = Request[Any, Any, State]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.api import webhooks
+from controller.forges import webhooks
 from gitfs.config.urls import canonical
 
 SECRET = b"s3cret-word"

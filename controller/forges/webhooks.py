@@ -1,0 +1,103 @@
+"""Webhooks of forges: whether a sender knows the secret, which delivery it is, and which remote it is about.
+
+Called by `controller.api.public` with headers and body as they came. Pure but for `Deliveries`, which remembers.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from controller.forges import FORGES
+
+_URLS = (
+    *("clone_url", "git_http_url", "http_url", "git_ssh_url", "ssh_url", "sshUrl", "remoteUrl"),
+    *("git_url", "html_url", "web_url", "homepage", "url", "full_name", "path_with_namespace"),
+)
+_DELIVERIES = tuple(name for forge in FORGES for name in forge.delivery_headers)
+_PINGS = tuple(forge.ping for forge in FORGES if forge.ping is not None)
+_REPOSITORIES = tuple(dict.fromkeys(forge.repository for forge in FORGES))
+_LINKS = ("clone", "html", "self")
+MOST_HINTS = 32
+MOST_DELIVERIES = 4096
+LONGEST_ID = 200
+
+
+def admits(secret: bytes, headers: Mapping[str, str], body: bytes) -> bool:
+    """Whether the sender proves that it knows the secret, as any forge does. Wrong proofs all take the same time.
+
+    Args:
+        secret: shared with the forge, not empty.
+        headers: with lower-case names.
+        body: exactly as it came; a signature over anything else proves nothing.
+    """
+    proofs = [proof(secret, headers, body) for forge in FORGES for proof in forge.proofs]
+    return any(proofs)
+
+
+def is_ping(headers: Mapping[str, str]) -> bool:
+    """Whether a forge only tries whether the webhook is reachable."""
+    return any(headers.get(header, "").lower() == value for header, value in _PINGS)
+
+
+def delivery_of(headers: Mapping[str, str], payload: object) -> str:
+    """The forge's own name of this delivery, the same when it is sent again; empty when it gives none."""
+    for name in _DELIVERIES:
+        if value := headers.get(name, ""):
+            return f"{name}:{value[:LONGEST_ID]}"
+    named = (forge.delivery_of(payload) for forge in FORGES)
+    return next((f"id:{name[:LONGEST_ID]}" for name in named if name), "")
+
+
+def payload_of(body: bytes) -> object:
+    """The body as plain values; None when it is no JSON."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return None
+
+
+def hints(payload: object) -> Sequence[str]:
+    """Urls and names of the repository that a payload is about, best first; none when it says none."""
+    found = (text for path in _REPOSITORIES for text in _texts(_at(payload, path)))
+    return tuple(dict.fromkeys(text for _, text in zip(range(MOST_HINTS), found, strict=False)))
+
+
+def _at(payload: object, path: Sequence[str]) -> object:
+    for key in path:
+        payload = payload.get(key) if isinstance(payload, Mapping) else None
+    return payload
+
+
+def _texts(repository: object) -> Iterator[str]:
+    if not isinstance(repository, Mapping):
+        return
+    yield from (value for key in _URLS if isinstance(value := repository.get(key), str) and value)
+    links: Any = repository.get("links")
+    for kind in _LINKS if isinstance(links, Mapping) else ():
+        listed = links.get(kind)
+        for link in listed if isinstance(listed, Sequence) else [listed]:
+            if isinstance(link, Mapping) and isinstance(link.get("href"), str):
+                yield link["href"]
+
+
+class Deliveries:
+    """The newest deliveries: forges send again what they believe to be lost."""
+
+    def __init__(self, *, bound: int = MOST_DELIVERIES) -> None:
+        self._bound = bound
+        self._seen: OrderedDict[str, None] = OrderedDict()
+
+    def __contains__(self, delivery: str) -> bool:
+        return delivery in self._seen
+
+    def add(self, delivery: str) -> None:
+        """Remember one that was acted upon; a delivery without a name is new each time."""
+        if delivery:
+            self._seen[delivery] = None
+            self._seen.move_to_end(delivery)
+        if len(self._seen) > self._bound:
+            self._seen.popitem(last=False)
