@@ -1,4 +1,4 @@
-"""What people may ask of a controller: the implementation of `views.Service`, served by `controller.api`.
+"""What people may ask of a controller: the implementation of `schema.ControllerApi`, served by `controller.api`.
 
 Every method runs on the controller's loop. It looks things up and hands over to the module that knows; the decisions
 about minions stay with `reconcile`.
@@ -13,9 +13,11 @@ from typing import Any
 
 from controller.api import schema
 from controller.api.schema import ServiceError, TargetExpression
+from controller.compilation.build_reconciler import BuildReconciler
 from controller.compilation.source_reconciler import SourceReconciler
 from controller.observe.plan_text import count_states, run_summary
 from controller.preview.preview import Previews
+from controller.reconcile.live import LiveRevision
 from controller.reconcile.reconciler import Reconciler
 from controller.reconcile.status import Status
 from controller.sessions.jobs import Jobs, progress_view
@@ -36,7 +38,7 @@ SYNC_SECONDS = 3600.0
 
 @dataclass(slots=True, kw_only=True)
 class ControllerService:
-    """The controller, as far as people may ask it (`views.Service` says what each method does)."""
+    """The controller, as far as people may ask it (`schema.ControllerApi` says what each method does)."""
 
     store: Store
     sessions: Sessions
@@ -45,11 +47,13 @@ class ControllerService:
     keypair: KeyPair
     source: Source
     changes: Changes
-    revisions: SourceReconciler
-    loop: Reconciler
+    live: LiveRevision
+    sources: SourceReconciler
+    builds: BuildReconciler
+    reconciler: Reconciler
     state: Status
     targets: Targets
-    calls: Jobs
+    jobs: Jobs
     previews: Previews
     bus: Bus
     clock: Callable[[], float]
@@ -57,13 +61,13 @@ class ControllerService:
     # --- status ---
 
     def status(self, target: TargetExpression | None) -> Sequence[schema.MinionStatus]:
-        """See `views.Service`."""
+        """See `schema.ControllerApi`."""
         return self.state.minions(None if target is None else self.targets.select(target))
 
     def remotes(self) -> Sequence[schema.RemoteStatus]:
-        """See `views.Service`."""
-        places = dict(self.revisions.trees.revision.remotes) if self.revisions.trees else {}
-        errors = self.revisions.fetch_errors
+        """See `schema.ControllerApi`."""
+        places = dict(self.live.trees.revision.remotes) if self.live.trees else {}
+        errors = self.sources.fetch_errors
         found = []
         for remote in self.source.remotes:
             place = places.get(remote.name)
@@ -74,14 +78,14 @@ class ControllerService:
                     commit=place.short if place else "",
                     branch=place.branch if place else "",
                     subject=place.subject if place else "",
-                    last_fetch=self.revisions.fetched_at.get(remote.name),
-                    error=errors.get(remote.name, "") or self.revisions.error,
+                    last_fetch=self.sources.fetched_at.get(remote.name),
+                    error=errors.get(remote.name, "") or self.sources.error,
                 )
             )
         return found
 
     def diff(self, minion: str | None) -> Sequence[schema.MinionDiff]:
-        """See `views.Service`."""
+        """See `schema.ControllerApi`."""
         if minion is not None and self.store.minions.get(minion) is None:
             raise ServiceError("not-found", f"no minion {minion!r}", hint="`saltern status` lists the minions")
         ids = [minion] if minion is not None else [record.id for record in self.store.minions.all()]
@@ -89,37 +93,37 @@ class ControllerService:
         return found if minion is not None else [each for each in found if _to_tell(each)]
 
     def history(self, minion: str | None, limit: int) -> Sequence[schema.HistoryEntry]:
-        """See `views.Service`."""
+        """See `schema.ControllerApi`."""
         return self.state.history(minion, limit)
 
     def compile_detail(self, minion: str) -> schema.CompileView:
-        """See `views.Service`."""
+        """See `schema.ControllerApi`."""
         return self.state.compile(minion)
 
     def run_detail(self, run_id: str) -> schema.RunView:
-        """See `views.Service`."""
+        """See `schema.ControllerApi`."""
         return self.state.run(run_id)
 
     # --- keys ---
 
     def keys(self) -> Sequence[schema.KeyView]:
-        """See `views.Service`."""
+        """See `schema.ControllerApi`."""
         return sorted((_key_view(record) for record in self.store.keys.all()), key=lambda key: (key.state, key.id))
 
     def controller_key(self) -> schema.ControllerKey:
-        """See `views.Service`."""
+        """See `schema.ControllerApi`."""
         return schema.ControllerKey(public=self.keypair.public, fingerprint=fingerprint(self.keypair.public))
 
     def accept(self, names: Sequence[str]) -> Sequence[schema.KeyView]:
-        """See `views.Service`."""
+        """See `schema.ControllerApi`."""
         return [self._set_key(record, "accepted") for record in self._named(names, "rejected", "pending")]
 
     def reject(self, names: Sequence[str]) -> Sequence[schema.KeyView]:
-        """See `views.Service`."""
+        """See `schema.ControllerApi`."""
         return [self._set_key(record, "rejected") for record in self._named(names, "accepted", "pending")]
 
     def delete(self, names: Sequence[str]) -> Sequence[schema.KeyView]:
-        """See `views.Service`."""
+        """See `schema.ControllerApi`."""
         found = self._named(names, "accepted", "pending", "rejected")
         for record in found:
             self.store.keys.delete(record.fingerprint)
@@ -149,6 +153,7 @@ class ControllerService:
 
     def _keys_changed(self, records: Sequence[KeyRecord], act: str) -> None:
         self.keyring.replace(self.store.keys.all())
+        self.builds.fleet_changed()
         for record in records:
             if act != "accepted":
                 self.sessions.lost(record.public_key)
@@ -167,15 +172,15 @@ class ControllerService:
         *,
         progress: bool,
     ) -> AsyncIterator[schema.CallReturn | schema.CallProgress]:
-        """See `views.Service`."""
+        """See `schema.ControllerApi`."""
         minions = self.targets.select(target)
-        async for item in self.calls.call(minions, fun, args, kwargs, timeout, progress=progress):
+        async for item in self.jobs.call(minions, fun, args, kwargs, timeout, progress=progress):
             yield item
 
     async def sync(
         self, target: TargetExpression, *, whole: bool, test: bool, progress: bool
     ) -> AsyncIterator[schema.SyncReturn | schema.CallProgress]:
-        """See `views.Service`."""
+        """See `schema.ControllerApi`."""
         asked = {}
         for row in self.store.minions.status(self.targets.select(target)):
             minion = row.minion.id
@@ -185,23 +190,23 @@ class ControllerService:
             elif row.minion.paused and not test:
                 yield schema.SyncReturn(minion=minion, outcome="paused", summary="`saltern resume` first")
             else:
-                run = row.open_run or self.loop.sync(row, session, whole=whole, test=test)
+                run = row.open_run or self.reconciler.sync(row, session, whole=whole, test=test)
                 if run is not None:
-                    asked[minion] = (run.run_id, self.calls.wait(run.run_id))
+                    asked[minion] = (run.run_id, self.jobs.wait(run.run_id))
                 else:
                     yield schema.SyncReturn(minion=minion, outcome="ok", summary="nothing is pending")
-        async for minion, run_id, news in self.calls.gather(asked, SYNC_SECONDS, progress=progress):
+        async for minion, run_id, news in self.jobs.gather(asked, SYNC_SECONDS, progress=progress):
             if isinstance(news, RunProgress):
                 yield progress_view(minion, news)
             else:
                 yield _sync_return(minion, run_id, news)
 
     async def pause(self, target: TargetExpression) -> Sequence[str]:
-        """See `views.Service`."""
+        """See `schema.ControllerApi`."""
         return self._set_paused(target, paused=True)
 
     async def resume(self, target: TargetExpression) -> Sequence[str]:
-        """See `views.Service`."""
+        """See `schema.ControllerApi`."""
         return self._set_paused(target, paused=False)
 
     def _set_paused(self, target: TargetExpression, *, paused: bool) -> list[str]:
@@ -209,19 +214,19 @@ class ControllerService:
         self.store.minions.set_paused(minions, paused)
         for minion in minions:
             self.bus.publish(f"saltern/minion/{minion}/{'paused' if paused else 'resumed'}", {"id": minion})
-        self.loop.wake(minions)
+        self.reconciler.wake(minions)
         return minions
 
     async def preview(
         self, base: str, head: str, target: TargetExpression | None, *, live: bool
     ) -> AsyncIterator[schema.PreviewEvent]:
-        """See `views.Service`."""
+        """See `schema.ControllerApi`."""
         minions = self.targets.select(target or TargetExpression())
         async for event in self.previews.preview(base, head, minions, live=live):
             yield event
 
     async def events(self) -> AsyncIterator[schema.EventView]:
-        """See `views.Service`."""
+        """See `schema.ControllerApi`."""
         with self.bus.subscribe() as subscription:
             async for event in subscription:
                 yield schema.EventView(
@@ -235,7 +240,7 @@ class ControllerService:
                 )
 
     async def hook(self, remote_hint: str | None) -> int:
-        """See `views.Service`."""
+        """See `schema.ControllerApi`."""
         if remote_hint:
             return len(self.changes.hint(remote_hint))
         return len([name for remote in self.source.remotes for name in self.changes.hint(remote.name)])

@@ -1,34 +1,45 @@
-"""From trees to stored documents: whom they concern, what came out, and what is told of it.
+"""From a compile request to stored documents: what came out is kept, and what is told of it.
 
-Called by `Revisions`, for one revision at a time. Documents are stored as they come, and the loop is woken for them;
-whom a revision does not concern is carried over to it. It takes no tree live and decides nothing about runs.
+Called by `BuildReconciler`, for one request at a time. Documents are stored as they come, and the reconciler is woken
+for them. It decides nothing about what is compiled when, and nothing about runs.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import structlog
 
 from controller.compilation.compile_pool import CompilePort
 from controller.compilation.compile_worker import CompiledMinion, CompileRequest
 from controller.compilation.dependency_index import Footprints
-from controller.compilation.fact_queries import FactQueries
 from controller.compilation.mine import MineStore
 from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
 from controller.store import DesiredRecord, Store
 from gitfs.source import Revision
-from highstate.types import Minion
 from reactors.bus import Bus
 
 log = structlog.get_logger("saltern.builder")
 
-RETRY_SECONDS = 60.0
-"""Until a minion is compiled again whose external pillar or secrets could not be had."""
+
+class WorkQueue(Protocol):
+    """The reconciler's queue."""
+
+    def wake(self, minions: Iterable[str], cause: int = 0) -> None:
+        """Look at these minions soon; `cause`: id of the event that this follows from."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildBatch:
+    """Some of a request's outcomes."""
+
+    stored: Sequence[CompiledMinion]
+    unfinished: Sequence[CompiledMinion]
+    """Compiles that lack answers of their minion. Nothing of them is stored."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,76 +51,56 @@ class Builder:
     bus: Bus
     metrics: Metrics
     clock: Callable[[], float]
-    wake: Callable[[Iterable[str]], None]
-    facts: FactQueries
+    reconciler: WorkQueue
     mines: MineStore
     redactor: Redactor
-    refresh_seconds: float = 0.0
-    """Until a document is made again that stands on more than trees: external pillars, secrets, programs. 0: never."""
     dependency_index: Footprints = field(default_factory=Footprints)
-    _expires: dict[str, float] = field(default_factory=dict)
-    """When these documents are to be made again."""
 
-    async def build(self, request: CompileRequest, revision: Revision, due: Collection[str]) -> None:
-        """Bring all minions of a request to its revision: compile those that it concerns and those that are `due`."""
-        ids = [minion.id for minion in request.minions]
-        concerned = await asyncio.to_thread(
-            self.dependency_index.affected, request.files, request.pillar, ids, shaping_of(request)
-        )
-        concerned |= set(due)
-        # What a push concerns stands on fresh facts; it is compiled as soon as they are there.
-        asked = self.facts.ask_again(concerned, always=True)
-        await self.compile(replace(request, minions=_those(request, concerned - asked)), revision)
-        spared = [minion for minion in ids if minion not in concerned]
-        self.store.desired.carry_over(spared, revision.digest)
-        self.metrics.spared(len(spared))
-        self.dependency_index.keep(set(ids))
-        self._expires = {minion: at for minion, at in self._expires.items() if minion in set(ids)}
+    async def compile(
+        self, request: CompileRequest, revision: Revision, causes: Mapping[str, int]
+    ) -> AsyncIterator[BuildBatch]:
+        """Compile all minions of a request. What is stored already when an error ends this stays stored.
 
-    async def compile(self, request: CompileRequest, revision: Revision) -> None:
-        """Compile all minions of a request. What is stored already when an error ends this stays stored."""
-        if not request.minions:
-            return
-        ids = [minion.id for minion in request.minions]
-        before = self.store.desired.of(ids)
+        Args:
+            request: the minions, and the trees of the revision.
+            revision: of the request.
+            causes: minion -> id of the event that its compile follows from.
+        """
+        before = self.store.desired.of([minion.id for minion in request.minions])
         held = {minion: record.digest for minion, record in before.items() if record.digest}
         async with aclosing(self.compiler.stream(replace(request, held=held))) as batches:
             async for batch in batches:
-                final = [answer for answer in batch if not self._asks(answer)]
-                self._keep(final, before, revision)
-                self.dependency_index.note(final, shaping_of(request))
                 for answer in batch:
                     if answer.heard:
                         self.mines.stands_on(answer.minion_id, dict(answer.heard), self.clock())
-                for answer in final:
-                    known = request.facts.get(answer.minion_id)
-                    if answer.ok and known:
-                        self.facts.used(answer.minion_id, answer.facts, known)
+                final = [answer for answer in batch if answer.ok or not answer.unanswered]
+                self._keep(final, before, revision, causes)
+                self.dependency_index.note(final, shaping_of(request))
+                yield BuildBatch(final, [answer for answer in batch if not answer.ok and answer.unanswered])
 
-    def expired(self) -> list[str]:
-        """Minions to compile again although no tree is new; each is told once."""
-        now = self.clock()
-        due = [minion for minion, at in self._expires.items() if at <= now]
-        for minion in due:
-            del self._expires[minion]
-        return due
+    def store_errors(self, answer: CompiledMinion, revision: Revision, cause: int) -> None:
+        """Store an unfinished compile as one that failed."""
+        self._keep([answer], self.store.desired.of([answer.minion_id]), revision, {answer.minion_id: cause})
 
-    def _asks(self, answer: CompiledMinion) -> bool:
-        """Whether the minion was asked what this compile could not know; it is compiled again with the answers."""
-        return not answer.ok and bool(answer.unanswered) and self.facts.ask(answer.minion_id, answer.unanswered)
+    def carry_over(self, minions: Sequence[str], revision: Revision) -> None:
+        """A revision leaves the documents of these minions as they are."""
+        self.store.desired.carry_over(minions, revision.digest)
+        self.metrics.spared(len(minions))
 
-    def _keep(self, batch: Sequence[CompiledMinion], before: Mapping[str, DesiredRecord], revision: Revision) -> None:
+    def _keep(
+        self,
+        batch: Sequence[CompiledMinion],
+        before: Mapping[str, DesiredRecord],
+        revision: Revision,
+        causes: Mapping[str, int],
+    ) -> None:
         self.redactor.learn({answer.minion_id: answer.secrets for answer in batch})
         batch = [self.redactor.compiled(answer) for answer in batch]
         records = [self._record(answer, before.get(answer.minion_id), revision) for answer in batch]
         self.store.desired.put(records)
         for answer, record in zip(batch, records, strict=True):
-            self._announce(answer, record, revision.id)
-            self._expires.pop(answer.minion_id, None)
-            if self.refresh_seconds and not answer.reads:
-                seconds = self.refresh_seconds if answer.ok else min(self.refresh_seconds, RETRY_SECONDS)
-                self._expires[answer.minion_id] = self.clock() + seconds
-        self.wake(record.minion for record in records)
+            event = self._announce(answer, record, revision.id, causes.get(record.minion, 0))
+            self.reconciler.wake([record.minion], cause=event)
 
     def _record(self, answer: CompiledMinion, before: DesiredRecord | None, revision: Revision) -> DesiredRecord:
         generation, digest = (before.generation, before.digest) if before else (0, "")
@@ -138,19 +129,18 @@ class Builder:
                 fresh=answer.digest or "errors",
             )
 
-    def _announce(self, answer: CompiledMinion, record: DesiredRecord, label: str) -> None:
+    def _announce(self, answer: CompiledMinion, record: DesiredRecord, label: str, cause: int) -> int:
+        """Tell what came out; the id of the event."""
         self.metrics.compiled(answer.seconds, ok=answer.ok)
         if answer.checked:
             self._compare(answer)
         if answer.ok:
             data = {"id": record.minion, "generation": record.generation, "seconds": answer.seconds}
-            self.bus.publish(f"saltern/compile/{record.minion}/ok", data, revision=label)
-            return
+            return self.bus.publish(f"saltern/compile/{record.minion}/ok", data, cause=cause, revision=label).id
         errors = [str(problem) for problem in answer.errors]
         log.error("does not compile; the last good state stays", minion=record.minion, revision=label, error=errors[0])
-        self.bus.publish(
-            f"saltern/compile/{record.minion}/error", {"id": record.minion, "errors": errors}, revision=label
-        )
+        failed = {"id": record.minion, "errors": errors}
+        return self.bus.publish(f"saltern/compile/{record.minion}/error", failed, cause=cause, revision=label).id
 
 
 def shaping_of(request: CompileRequest) -> Hashable:
@@ -161,7 +151,3 @@ def shaping_of(request: CompileRequest) -> Hashable:
         tuple(request.files.saltenvs()),
         tuple(request.pillar.saltenvs()),
     )
-
-
-def _those(request: CompileRequest, ids: Collection[str]) -> tuple[Minion, ...]:
-    return tuple(minion for minion in request.minions if minion.id in ids)

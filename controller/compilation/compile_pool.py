@@ -56,13 +56,19 @@ class CompilePool:
     Args:
         workers: processes to use.
         timeout: seconds that one minion may take.
-        walls: what the processes may do; None: all that their user may.
+        sandbox_policy: what the processes may do; None: all that their user may.
+        fleet: answers what compiles ask of the fleet; called from the threads of the processes.
     """
 
-    know: FleetQuery | None = None
-    """Answers what compiles ask of the fleet; called from the threads of the processes."""
-
-    def __init__(self, *, workers: int = 1, timeout: float = 60.0, sandbox_policy: SandboxPolicy | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        workers: int = 1,
+        timeout: float = 60.0,
+        sandbox_policy: SandboxPolicy | None = None,
+        fleet: FleetQuery | None = None,
+    ) -> None:
+        self._fleet = fleet
         self._workers = [_Worker(timeout, sandbox_policy) for _ in range(workers)]
         self._locks = [asyncio.Lock() for _ in range(workers)]
         self._running: set[asyncio.Task[None]] = set()
@@ -122,7 +128,7 @@ class CompilePool:
 
         try:
             async with self._locks[index]:
-                await asyncio.to_thread(self._workers[index].compile, request, put, self.know)
+                await asyncio.to_thread(self._workers[index].compile, request, put, self._fleet)
         finally:
             await batches.put(None)
 
@@ -160,11 +166,11 @@ class _Worker:
         """The folders in the walls as the process found them: the kernel knows them by these numbers."""
 
     def compile(
-        self, request: CompileRequest, put: Callable[[list[CompiledMinion]], None], know: FleetQuery | None = None
+        self, request: CompileRequest, put: Callable[[list[CompiledMinion]], None], fleet: FleetQuery | None = None
     ) -> None:
         """Puts answers for all minions, in batches; one that hangs or breaks the process gets an error."""
         answers = _Answers(put)
-        rpc_server = RpcServer(ports_of(request.ports), request.language, request.minions, know)
+        rpc_server = RpcServer(ports_of(request.ports), request.language, request.minions, fleet)
         request = replace(request, ports={}, capabilities=rpc_server.capabilities, language=rpc_server.sealed)
         suspect = ""
         while len(answers) < len(request.minions):

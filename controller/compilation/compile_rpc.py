@@ -36,7 +36,7 @@ _KEPT = 4096
 class PortCall(msgspec.Struct, frozen=True, kw_only=True, tag="ask"):
     """One question of a worker."""
 
-    port: Literal["decrypt", "read_secret", "list_secrets", "pillar", "tops", "know"]
+    port: Literal["decrypt", "read_secret", "list_secrets", "pillar", "tops", "fleet"]
     text: str = ""
     """Ciphertext, or path of a secret, or the pillar so far as JSON."""
     minion_id: str = ""
@@ -132,7 +132,7 @@ def fleet_over(ask: RpcClient, minion_id: str, known: dict[FactQuery, Heard]) ->
     def hear(question: FactQuery) -> Heard:
         if question in known:
             return known[question]
-        said = ask(PortCall(port="know", fun=question.fun, text=question.asked, minion_id=minion_id))
+        said = ask(PortCall(port="fleet", fun=question.fun, text=question.asked, minion_id=minion_id))
         if said.error:
             return Heard(answer=FactAnswer(error=said.error), mark="")
         found: Heard = said.value
@@ -170,7 +170,7 @@ class RpcServer:
         ports: those of the controller.
         language: fields of `highstate.Settings`, which hold the entries of `ext_pillar` and `master_tops`.
         minions: those of the request; about others nothing is said.
-        know: answers questions about the fleet, for one of them.
+        fleet: answers questions about the fleet, for one of them.
     """
 
     def __init__(
@@ -178,10 +178,10 @@ class RpcServer:
         ports: CompilePorts,
         language: Mapping[str, Any],
         minions: Sequence[Minion],
-        know: FleetQuery | None = None,
+        fleet: FleetQuery | None = None,
     ) -> None:
         self._ports = ports
-        self._know = know
+        self._fleet = fleet
         self._minions = {minion.id: minion for minion in minions}
         external, self._pillar_entries = _numbered(language.get("ext_pillar") or (), ports.pillar_sources)
         tops, self._top_entries = _numbered([language.get("master_tops") or {}], ports.top_sources)
@@ -192,7 +192,7 @@ class RpcServer:
             secrets=ports.secrets is not None,
             pillar_sources=tuple(ports.pillar_sources),
             top_sources=tuple(ports.top_sources),
-            sessions=know is not None,
+            sessions=fleet is not None,
         )
 
     def answer(self, call: PortCall, within: float = 60.0) -> PortAnswer:
@@ -200,7 +200,7 @@ class RpcServer:
 
         Sources that may be somebody's own program have `within` seconds. The other ports have limits of their own.
         """
-        if call.port not in ("pillar", "tops", "know"):
+        if call.port not in ("pillar", "tops", "fleet"):
             return self._answer(call)
         found: list[PortAnswer] = []
         thread = threading.Thread(target=lambda: found.append(self._answer(call)), daemon=True)
@@ -228,8 +228,8 @@ class RpcServer:
         if call.port == "decrypt" and ports.decrypt is not None:
             return ports.decrypt.decrypt(call.text)
         minion = self._minions[call.minion_id]
-        if call.port == "know" and self._know is not None:
-            return self._know(FactQuery(fun=call.fun, asked=call.text), minion)
+        if call.port == "fleet" and self._fleet is not None:
+            return self._fleet(FactQuery(fun=call.fun, asked=call.text), minion)
         if call.port == "read_secret" and ports.secrets is not None:
             return dict(ports.secrets.read_secret(call.text, minion))
         if call.port == "list_secrets" and ports.secrets is not None:

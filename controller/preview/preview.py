@@ -24,8 +24,9 @@ from controller.api.schema import (
     PreviewWarned,
     ServiceError,
 )
+from controller.compilation.compile_pool import CompilePort
+from controller.compilation.compile_requests import CompileRequests
 from controller.compilation.compile_worker import CompiledMinion
-from controller.compilation.source_reconciler import SourceReconciler
 from controller.observe.plan_text import change_views, count_states, plan_text, run_summary
 from controller.observe.redactor import Redactor
 from controller.reconcile.documents import Documents
@@ -61,9 +62,10 @@ class Previews:
     """Makes previews."""
 
     source: Source
-    revisions: SourceReconciler
+    compiler: CompilePort
+    requests: CompileRequests
     documents: Documents
-    calls: Jobs
+    jobs: Jobs
     redactor: Redactor
     files: FileServer
     run_programs: bool
@@ -73,7 +75,7 @@ class Previews:
         """Counts first, then a class of equal changes each, then a result of each connected minion, then the sum."""
         began = time.monotonic()
         before, after = await self._trees(base), await self._trees(head)
-        records = self.revisions.known(set(minions))
+        records = self.requests.known(set(minions))
         sides = await self._compile(before, after, records)
         classes = self._classes(sides.plans)
         tests = self._ask(after, sides) if live else {}
@@ -95,7 +97,7 @@ class Previews:
         for warnings, ids in _grouped(sides.warned).items():
             yield PreviewWarned(minions=tuple(ids), warnings=warnings)
         tested = failed = unreachable = 0
-        async for minion, run_id, result in self.calls.gather(tests, TEST_SECONDS):
+        async for minion, run_id, result in self.jobs.gather(tests, TEST_SECONDS):
             outcome = _tested(minion, run_id, result)
             tested += result is not None
             unreachable += result is None
@@ -123,11 +125,10 @@ class Previews:
             raise ServiceError("not-found", str(error), hint="`saltern remote list` shows what is fetched") from error
 
     async def _compile(self, before: Trees, after: Trees, records: Sequence[MinionRecord]) -> _Sides:
-        compiler = self.revisions.builder.compiler
-        bases = await compiler.compile(self.revisions.request(before, records))
+        bases = await self.compiler.compile(self.requests.request(before, records))
         # Nobody has approved the head yet: what it brings may be rendered in the sandbox, but not run as a program.
         more = None if self.run_programs else {"allow_py_renderer": False}
-        heads = await compiler.compile(self.revisions.request(after, records, more))
+        heads = await self.compiler.compile(self.requests.request(after, records, more))
         sides = _Sides([record.id for record in records])
         for each in (*bases, *heads):
             self.redactor.lend(each.minion_id, each.secrets)
@@ -149,14 +150,14 @@ class Previews:
         asked = {}
         for minion, changes in sides.plans.items():
             head = sides.heads[minion]
-            session = self.calls.sessions.session(minion)
+            session = self.jobs.sessions.session(minion)
             held = self.documents.document(session.held) if session else None
             new = msgspec.msgpack.decode(head.document)
             run = RunRecord(
-                run_id=self.calls.ids.next(),
+                run_id=self.jobs.ids.next(),
                 minion=minion,
                 kind="preview",
-                created=self.calls.clock(),
+                created=self.jobs.clock(),
                 revision=after.revision.digest,
                 digest=head.digest,
                 keys=changes.run,
@@ -170,7 +171,7 @@ class Previews:
                 patch=["v", new] if held is None else patch.diff(held, new),
                 keys=changes.run,
             )
-            asked[minion] = self.calls.ask(run, message)
+            asked[minion] = self.jobs.ask(run, message)
         return asked
 
 

@@ -7,8 +7,6 @@ follows from the store and the fleet, so that after a crash asking again is enou
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import assert_never
@@ -33,15 +31,16 @@ from controller.reconcile.decision import (
     reconcile,
 )
 from controller.reconcile.documents import Documents
+from controller.reconcile.live import LiveRevision
 from controller.reconcile.plan import plan
-from controller.reconcile.policy import Policy
+from controller.reconcile.queue import WorkQueue
 from controller.sessions.sessions import Session, Sessions
 from controller.store import AppliedRecord, DesiredRecord, RunRecord, StatusRow, Store, StoreError
 from reactors.bus import Bus
 from wire.messages import Run, RunKind, ToMinion
 from wire.server.server import Server
 
-log = structlog.get_logger("saltern.loop")
+log = structlog.get_logger("saltern.reconcile")
 
 RETRY_SECONDS = 10.0
 """Until a minion is looked at again after an error of ours."""
@@ -84,41 +83,29 @@ class Reconciler:
     ids: Jids
     clock: Callable[[], float]
     run_timeout: float
-    policy: Policy = field(default_factory=Policy)
-    _due: set[str] = field(default_factory=set)
-    _timers: list[tuple[float, str]] = field(default_factory=list)
-    _alarms: dict[str, float] = field(default_factory=dict)
-    """The one timer of each minion that counts; others in the heap are stale."""
-    _awake: asyncio.Event = field(default_factory=asyncio.Event)
+    live: LiveRevision = field(default_factory=LiveRevision)
+    _queue: WorkQueue = field(init=False)
+    _causes: dict[str, int] = field(default_factory=dict)
+    """Minion -> id of the event that woke it, of those that changed what it shall be."""
     _failures: dict[str, _Streak] = field(default_factory=dict)
     _remediations: dict[str, _Streak] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self._queue = WorkQueue(self.clock)
+
     # --- the queue ---
 
-    def wake(self, minions: Iterable[str]) -> None:
-        """Look at these minions soon."""
-        self._due.update(minions)
-        self._awake.set()
-
-    def _wake_at(self, minion: str, time: float) -> None:
-        if self._alarms.get(minion) != time:
-            self._alarms[minion] = time
-            heapq.heappush(self._timers, (time, minion))
+    def wake(self, minions: Iterable[str], cause: int = 0) -> None:
+        """Look at these minions soon; `cause`: id of the event that a run follows from, if one does."""
+        minions = list(minions)
+        if cause:
+            self._causes.update(dict.fromkeys(minions, cause))
+        self._queue.add(minions)
 
     async def run(self) -> None:
         """Work until cancelled."""
         while True:
-            wait = max(0.0, self._timers[0][0] - self.clock()) if self._timers else None
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._awake.wait(), wait)
-            self._awake.clear()
-            now = self.clock()
-            while self._timers and self._timers[0][0] <= now:
-                time, minion = heapq.heappop(self._timers)
-                if self._alarms.get(minion) == time:
-                    del self._alarms[minion]
-                    self._due.add(minion)
-            batch, self._due = self._due, set()
+            batch = await self._queue.take()
             if batch:
                 self.step(batch)
             await asyncio.sleep(0)
@@ -131,18 +118,18 @@ class Reconciler:
         except StoreError as error:
             log.error("the store does not answer; trying again", error=str(error))
             for minion in minions:
-                self._wake_at(minion, now + RETRY_SECONDS)
+                self._queue.add_at(minion, now + RETRY_SECONDS)
             return
         for row in rows:
             try:
                 self._reconcile(row, now)
             except Exception:
                 log.exception("reconcile failed; trying again", minion=row.minion.id)
-                self._wake_at(row.minion.id, now + RETRY_SECONDS)
+                self._queue.add_at(row.minion.id, now + RETRY_SECONDS)
 
     def _reconcile(self, row: StatusRow, now: float) -> None:
         self.metrics.reconciled()
-        for instruction in reconcile(self.view(row), self.policy, now, run_timeout=self.run_timeout):
+        for instruction in reconcile(self.view(row), self.live.policy, now, run_timeout=self.run_timeout):
             self._carry_out(row, instruction, now)
 
     # --- what is so ---
@@ -213,7 +200,7 @@ class Reconciler:
             case TimeOutRun(run_id=run_id):
                 self._abandon(run_id, now)
             case RequeueAfter(time=time):
-                self._wake_at(minion, time)
+                self._queue.add_at(minion, time)
             case _:
                 assert_never(instruction)
 

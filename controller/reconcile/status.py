@@ -29,7 +29,7 @@ class Status:
 
     store: Store
     sessions: Sessions
-    loop: Reconciler
+    reconciler: Reconciler
     documents: Documents
     redactor: Redactor
 
@@ -42,7 +42,7 @@ class Status:
         """What a scrape shows of each minion."""
         committed = cache(self._committed)
         for row in self.store.minions.status():
-            view = self.loop.view(row)
+            view = self.reconciler.view(row)
             current = row.desired is not None and view.applied == view.desired and not view.broken
             yield MinionSample(
                 id=row.minion.id,
@@ -60,7 +60,7 @@ class Status:
         return record.committed_at if record else None
 
     def _minion(self, row: StatusRow, asked: Mapping[str, float]) -> schema.MinionStatus:
-        view = self.loop.view(row)
+        view = self.reconciler.view(row)
         session = self.sessions.session(row.minion.id)
         pending_triggers = tuple(short(key) for key in session.pending_triggers) if session else ()
         running = tuple(progress_text(one.said) for one in session.progress.values()) if session else ()
@@ -93,7 +93,7 @@ class Status:
 
     def _diff(self, row: StatusRow) -> schema.MinionDiff:
         changes = self.pending(row)
-        view = self.loop.view(row)
+        view = self.reconciler.view(row)
         drift, found_at = self._drift(row) if view.drift else ((), None)
         return schema.MinionDiff(
             id=row.minion.id,

@@ -23,33 +23,36 @@ class Backpressure:
     """Gives batches to the loop.
 
     Args:
-        loop: on which `deliver` is called, in order.
-        deliver: handles a batch; must not raise.
+        loop: on which batches are handled, in order.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, deliver: Callable[[Sequence[Delivery]], None]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._deliver = deliver
+        self._server: Server | None = None
+        self._deliver: Callable[[Sequence[Delivery]], None] | None = None
         self._lock = threading.Lock()
         self._waiting = 0
         self._held = False
-        self.server: Server | None = None
-        """Set by whoever wires both ends, before the server starts."""
+
+    def attach(self, server: Server, deliver: Callable[[Sequence[Delivery]], None]) -> None:
+        """Say what is held back, and who handles a batch (and must not raise). Before the server starts."""
+        self._server, self._deliver = server, deliver
 
     def put(self, batch: Sequence[Delivery]) -> None:
         """Called from the wire's thread."""
         with self._lock:
             self._waiting += len(batch)
-            if self._waiting > HIGH and not self._held and self.server is not None:
+            if self._waiting > HIGH and not self._held and self._server is not None:
                 self._held = True
-                self.server.hold()
+                self._server.hold()
         with contextlib.suppress(RuntimeError):  # the loop is closed: minions keep what was not acknowledged
             self._loop.call_soon_threadsafe(self._take, batch)
 
     def _take(self, batch: Sequence[Delivery]) -> None:
-        self._deliver(batch)
+        if self._deliver is not None:
+            self._deliver(batch)
         with self._lock:
             self._waiting -= len(batch)
-            if self._held and self._waiting < LOW and self.server is not None:
+            if self._held and self._waiting < LOW and self._server is not None:
                 self._held = False
-                self.server.resume()
+                self._server.resume()

@@ -1,4 +1,4 @@
-"""What minions say: each message is written down, answered, and turned into wake-ups of the loop.
+"""What minions say: each message is written down, answered, and turned into work for the reconcilers.
 
 Called on the loop with the batches of the socket thread. Who may say what was decided by `wire.server.server`; what
 follows from it is decided by `reconcile`. A minion can make us store its own results, and nothing about anybody else.
@@ -16,7 +16,7 @@ from typing import assert_never
 
 import structlog
 
-from controller.compilation.fact_queries import FactQueries
+from controller.compilation.build_reconciler import BuildReconciler
 from controller.compilation.mine import GET, MineRefused, MineStore
 from controller.observe.metrics import Metrics
 from controller.observe.plan_text import count_states, progress_data, run_summary
@@ -57,7 +57,7 @@ from wire.messages import (
 from wire.server.server import Server
 from wire.server.types import Delivery, Gone, Incoming, Refusal
 
-log = structlog.get_logger("saltern.inbox")
+log = structlog.get_logger("saltern.messages")
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _DRIFT_ID = re.compile(r"drift-[\w.@:-]{1,200}", re.ASCII)
@@ -67,27 +67,26 @@ _SCHEDULED_ID = re.compile(r"scheduled-[\w.@:-]{1,200}", re.ASCII)
 PROGRESS_SECONDS = 0.2
 """What a minion says of a run's progress sooner than this after the last is not passed on."""
 
+MIN_EXPIRY_SECONDS = 1.0
+"""Between two looks for sessions that have expired."""
+
 MOST_PROGRESS = 16
 """Runs of a minion of which the progress is known at a time; it runs few at once."""
 
 
 @dataclass(slots=True, kw_only=True)
 class MessageHandlers:
-    """Handles what comes from the wire.
-
-    `recompile` is told of minions that have to be compiled anew, and must return at once; `live_revision` gives the
-    digest of the revision that everyone else is compiled from.
-    """
+    """Handles what comes from the wire."""
 
     store: Store
     sessions: Sessions
     keyring: KeyRegistry
     server: Server
-    loop: Reconciler
+    reconciler: Reconciler
     bus: Bus
     metrics: Metrics
     files: FileServer
-    facts: FactQueries
+    builds: BuildReconciler
     mines: MineStore
     redactor: Redactor
     clock: Callable[[], float]
@@ -95,8 +94,6 @@ class MessageHandlers:
     alive_interval: float
     auto_accept: bool
     keep_runs: int
-    recompile: Callable[[str], None]
-    live_revision: Callable[[], str]
     waiters: dict[str, asyncio.Future[RunResult]] = field(default_factory=dict)
     """Run id -> whoever waits for the result of a call or a test."""
     watchers: dict[str, Callable[[RunProgress], None]] = field(default_factory=dict)
@@ -187,7 +184,7 @@ class MessageHandlers:
                 session.grains = grains
                 self.store.minions.seen(session.minion, session.seen, grains=grains)
                 self.mines.changed()
-                self.recompile(session.minion)
+                self.builds.grains_changed(session.minion)
             case ResyncRequired():
                 self._need_whole(session, message)
             case RunStarted(run_id=run_id):
@@ -197,7 +194,7 @@ class MessageHandlers:
             case RunResult():
                 self._result(session, message)
             case FactAnswers():
-                self.facts.answered(session.minion, session.key, message)
+                self.builds.answered(session.minion, session.key, message)
             case Mine(entries=entries):
                 self._mine(session, entries)
             case GetMine(request=request, asked=asked):
@@ -215,6 +212,7 @@ class MessageHandlers:
     def _mine(self, session: Session, entries: dict[str, MineEntry]) -> None:
         try:
             self.mines.put(session.minion, entries)
+            self.builds.fleet_changed()
         except MineRefused as error:
             self.metrics.refused("mine")
             log.warning("a mine that is not kept", minion=session.minion, reason=str(error))
@@ -232,6 +230,7 @@ class MessageHandlers:
         if self.auto_accept and record.state == "pending" and not record.conflict:
             record = self.store.keys.set_state(record.fingerprint, "accepted", self.clock())
         self.keyring.replace(self.store.keys.all())
+        self.builds.fleet_changed()
         if known is None:
             self.bus.publish("salt/auth", {"id": record.id, "act": record.state, "fingerprint": record.fingerprint})
             log.info("key request", minion=record.id, state=record.state, fingerprint=record.fingerprint)
@@ -247,25 +246,32 @@ class MessageHandlers:
             Session(minion=minion, key=key, session=session, grains=message.grains, seen=now, held=held)
         )
         self._send(key, HelloAck(epoch=self.epoch, alive_interval=self.alive_interval))
-        desired = self.store.desired.get(minion)
-        # What did not compile may have lacked an answer of this very minion.
-        compiled = desired is not None and desired.revision == self.live_revision() and not desired.errors
-        if not compiled or known is None or dict(known.grains) != message.grains:
+        self.builds.connected(minion)
+        if known is None or dict(known.grains) != message.grains:
             self.mines.changed()
-            self.recompile(minion)
+            self.builds.grains_changed(minion)
         if before is None:
             self.bus.publish(f"salt/minion/{minion}/start", {"id": minion, "session": message.session})
             log.info("connected", minion=minion)
-        self.loop.wake([minion])
+        self.reconciler.wake([minion])
 
     def _gone(self, session: Session | None, why: str) -> None:
         if session is not None:
+            self.builds.fleet_changed()
             self.store.minions.seen(session.minion, session.seen, held=session.held)
             self.bus.publish(f"saltern/minion/{session.minion}/gone", {"id": session.minion, "why": why})
             log.info("disconnected", minion=session.minion, why=why)
 
-    def silence(self, since: float) -> None:
-        """Give up links of which nothing was heard since a time."""
+    async def expire_sessions(self, timeout: float) -> None:
+        """End sessions of which nothing was heard for `timeout` seconds, until cancelled."""
+        while True:
+            now = self.clock()
+            self.expire(now - timeout)
+            oldest = min((session.seen for session in self.sessions), default=now)
+            await asyncio.sleep(max(MIN_EXPIRY_SECONDS, min(timeout, oldest + timeout - now)))
+
+    def expire(self, since: float) -> None:
+        """End sessions of which nothing was heard since a time."""
         for session in self.sessions.silent(since):
             self._gone(self.sessions.disconnect(session.minion), "silent")
 
@@ -273,7 +279,7 @@ class MessageHandlers:
         if session.held != held:
             session.held = held
             self.store.minions.seen(session.minion, session.seen, held=held)
-            self.loop.wake([session.minion])
+            self.reconciler.wake([session.minion])
 
     def _need_whole(self, session: Session, message: ResyncRequired) -> None:
         session.held, session.offered = _digest(message.held), 0
@@ -283,7 +289,7 @@ class MessageHandlers:
             if open_run.generation != message.generation or self._generation(session.minion) != message.generation:
                 # It was cut off in a run of a document that it has lost; a later one stands in its place.
                 self._end(open_run, _lost(open_run))
-        self.loop.wake([session.minion])
+        self.reconciler.wake([session.minion])
 
     def _generation(self, minion: str) -> int:
         desired = self.store.desired.get(minion)
@@ -365,7 +371,7 @@ class MessageHandlers:
                 result={"states": result.states, "value": result.value, "error": result.error},
             )
             if first and run.kind not in ("call", "preview"):
-                self.loop.ended(run, result.outcome)
+                self.reconciler.ended(run, result.outcome)
         if not first:
             return
         waiter = self.waiters.pop(run.run_id, None)

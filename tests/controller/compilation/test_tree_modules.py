@@ -68,13 +68,18 @@ async def test_each_kind_works_and_is_loaded_anew_when_a_push_changes_it(compile
     assert msgspec.msgpack.decode(answer.document)["pillar"] == {"new": 1}
 
 
-async def test_runners_of_the_controller_win_over_those_of_a_tree(compiler):
-    compiler.know = lambda asked, minion: Heard(answer=FactAnswer(value="theirs"), mark="")
-    [answer] = await compiler.compile(request(ids=("web1",)))
-    assert "theirs" in {chunk["name"] for chunk in msgspec.msgpack.decode(answer.document)["chunks"].values()}
-    compiler.know = lambda asked, minion: Heard(answer=FactAnswer(error="no such runner"), mark="", absent=True)
-    [answer] = await compiler.compile(request(ids=("web1",)))
-    assert "xweb1" in {chunk["name"] for chunk in msgspec.msgpack.decode(answer.document)["chunks"].values()}
+async def test_runners_of_the_controller_win_over_those_of_a_tree():
+    said = [
+        Heard(answer=FactAnswer(value="theirs"), mark=""),
+        Heard(answer=FactAnswer(error="no such runner"), mark="", absent=True),
+    ]
+    pool = CompilePool(sandbox_policy=SandboxPolicy(), timeout=30.0, fleet=lambda asked, minion: said[0])
+    with closing(pool) as compiler:
+        [answer] = await compiler.compile(request(ids=("web1",)))
+        assert "theirs" in {chunk["name"] for chunk in msgspec.msgpack.decode(answer.document)["chunks"].values()}
+        said.pop(0)
+        [answer] = await compiler.compile(request(ids=("web1",)))
+        assert "xweb1" in {chunk["name"] for chunk in msgspec.msgpack.decode(answer.document)["chunks"].values()}
 
 
 @pytest.mark.parametrize("way", REACH)

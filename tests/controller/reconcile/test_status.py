@@ -35,7 +35,7 @@ def status(tmp_path: Path):
         store.applied.put(
             AppliedRecord(minion="web1", digest=record.digest, generation=1, revision="r1", at=1.0, outcome="ok")
         )
-        loop = Reconciler(
+        reconciler = Reconciler(
             store=store,
             sessions=sessions,
             server=Unsent(),
@@ -46,7 +46,9 @@ def status(tmp_path: Path):
             clock=lambda: 1.0,
             run_timeout=60.0,
         )
-        yield Status(store=store, sessions=sessions, loop=loop, documents=documents, redactor=Redactor(store, "key"))
+        yield Status(
+            store=store, sessions=sessions, reconciler=reconciler, documents=documents, redactor=Redactor(store, "key")
+        )
 
 
 def connected(status, **more):

@@ -23,8 +23,8 @@ async def test_a_flood_is_held_back_and_let_go(monkeypatch):
     monkeypatch.setattr(backpressure, "HIGH", 10)
     monkeypatch.setattr(backpressure, "LOW", 3)
     handled = []
-    inlet = Backpressure(asyncio.get_running_loop(), handled.extend)
-    inlet.server = wire = Wire()
+    inlet, wire = Backpressure(asyncio.get_running_loop()), Wire()
+    inlet.attach(wire, handled.extend)
     for number in range(5):
         inlet.put([number] * 4)
     assert wire.calls == ["hold"], "once, and nothing is lost that is read already"
@@ -36,4 +36,4 @@ async def test_a_flood_is_held_back_and_let_go(monkeypatch):
 async def test_a_closed_loop_takes_nothing_and_raises_nothing():
     loop = asyncio.new_event_loop()
     loop.close()
-    Backpressure(loop, lambda batch: None).put(["x"])
+    Backpressure(loop).put(["x"])

@@ -14,10 +14,13 @@ from controller.compilation.fact_queries import FactQueries
 from controller.compilation.mine import MineStore
 from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
+from controller.reconcile.live import LiveRevision
+from controller.reconcile.policy import Policy
 from controller.sessions.file_server import FileServer
 from controller.sessions.message_handlers import MessageHandlers
 from controller.sessions.sessions import KeyRegistry, Sessions
 from controller.store import DesiredRecord, RunRecord, Store, database
+from minion.agent.fact_queries import MOST_QUESTIONS
 from reactors.bus import Bus
 from wire.messages import (
     Bye,
@@ -60,24 +63,45 @@ class Outbox:
         return [type(message).__name__ for _, message in self.sent]
 
 
-class Woken:
-    """The loop, as far as the inbox tells it anything."""
+class Runs:
+    """The reconciler of runs, as far as messages tell it anything."""
 
     def __init__(self):
         self.woken, self.ended_runs = [], []
 
-    def wake(self, minions):
+    def wake(self, minions, cause=0):
         self.woken += minions
 
     def ended(self, run, outcome):
         self.ended_runs.append((run.run_id, outcome))
 
 
+class Builds:
+    """The reconciler of documents, as far as messages tell it anything."""
+
+    def __init__(self, facts):
+        self.facts = facts
+        self.connections, self.recompiled, self.fleet_changes = [], [], 0
+
+    def connected(self, minion, cause=0):
+        self.connections.append(minion)
+
+    def grains_changed(self, minion, cause=0):
+        self.recompiled.append(minion)
+
+    def fleet_changed(self):
+        self.fleet_changes += 1
+
+    def answered(self, minion, key, message, cause=0):
+        if self.facts.answered(minion, key, message) is not None:
+            self.recompiled.append(minion)
+
+
 @pytest.fixture
 def rig(tmp_path, monkeypatch):
     monkeypatch.setattr(database, "BUSY_TIMEOUT", 200)
     with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
-        server, loop, recompiled, sessions = Outbox(), Woken(), [], Sessions()
+        server, runs, sessions = Outbox(), Runs(), Sessions()
         metrics = Metrics(lambda: 1.0)
         facts = FactQueries(
             store=store,
@@ -85,19 +109,19 @@ def rig(tmp_path, monkeypatch):
             server=server,
             metrics=metrics,
             clock=lambda: 1.0,
-            askable=lambda: ("cmd.run",),
-            ready=recompiled.append,
+            live=LiveRevision(policy=Policy(facts=("cmd.run",))),
         )
+        builds = Builds(facts)
         handlers = MessageHandlers(
             store=store,
             sessions=sessions,
             keyring=KeyRegistry(),
             server=server,
-            loop=loop,
+            reconciler=runs,
             bus=Bus(lambda: 1.0),
             metrics=metrics,
             files=FileServer(),
-            facts=facts,
+            builds=builds,
             mines=MineStore(store=store, pillar_of=lambda minion: {}),
             redactor=Redactor(store, "key"),
             clock=lambda: 1.0,
@@ -105,11 +129,15 @@ def rig(tmp_path, monkeypatch):
             alive_interval=15.0,
             auto_accept=False,
             keep_runs=5,
-            recompile=recompiled.append,
-            live_revision=lambda: "r1",
         )
         yield SimpleNamespace(
-            handlers=handlers, store=store, server=server, loop=loop, recompiled=recompiled, facts=facts
+            handlers=handlers,
+            store=store,
+            server=server,
+            runs=runs,
+            builds=builds,
+            recompiled=builds.recompiled,
+            facts=facts,
         )
 
 
@@ -143,12 +171,13 @@ def test_hello_connects_and_asks_for_a_compile(rig):
     assert (record.grains, record.held, len(record.session)) == ({"os": "Debian"}, "", 64)
 
 
-def test_who_is_compiled_already_is_not_compiled_again(rig):
+def test_who_connects_with_the_same_grains_is_not_compiled_again(rig):
     with_run(rig)
     rig.store.minions.seen("web1", 1.0, grains={"id": "web1"})
     say(rig, Hello(id="web1", grains={"id": "web1"}))
     assert rig.recompiled == []
-    assert rig.loop.woken == ["web1"]
+    assert rig.builds.connections == ["web1"]
+    assert rig.runs.woken == ["web1"]
 
 
 def test_a_message_from_before_our_start_is_answered_with_a_welcome(rig):
@@ -161,7 +190,7 @@ def test_a_result_counts_once_and_is_acknowledged_each_time(rig):
     say(rig, Hello(id="web1", grains={}))
     for _ in range(3):
         say(rig, result())
-    assert rig.loop.ended_runs == [("1", "changed")]
+    assert rig.runs.ended_runs == [("1", "changed")]
     assert rig.server.sent[1:] == [(KEY, ResultAck(run_id="1"))] * 3
     run = rig.store.runs.get("1")
     assert (run.state, run.outcome, run.changes, run.failed) == ("finished", "changed", 1, 0)
@@ -172,7 +201,7 @@ def test_nobody_reports_a_run_of_another(rig):
     with_run(rig, minion="db1")
     say(rig, Hello(id="web1", grains={}))
     say(rig, result())
-    assert rig.loop.ended_runs == []
+    assert rig.runs.ended_runs == []
     assert rig.store.runs.get("1").state == "requested"
     say(rig, result(run_id="nobody asked"))
     assert rig.store.runs.get("nobody asked") is None
@@ -224,9 +253,9 @@ def test_who_goes_is_gone(rig):
     rig.handlers.deliver([Gone(key=KEY)])
     assert rig.handlers.sessions.session("web1") is None
     say(rig, Hello(id="web1", grains={}))
-    rig.handlers.silence(since=0.5)
+    rig.handlers.expire(since=0.5)
     assert rig.handlers.sessions.session("web1") is not None
-    rig.handlers.silence(since=2.0)
+    rig.handlers.expire(since=2.0)
     assert rig.handlers.sessions.session("web1") is None
 
 
@@ -294,7 +323,7 @@ def test_nothing_is_acknowledged_while_the_store_cannot_be_written(rig, tmp_path
         assert rig.server.sent == []
     say(rig, result())
     assert rig.server.kinds() == ["ResultAck"]
-    assert rig.loop.ended_runs == [("1", "changed")]
+    assert rig.runs.ended_runs == [("1", "changed")]
 
 
 def test_a_result_counts_once_when_we_are_killed_between_commit_and_acknowledgement(rig, tmp_path, monkeypatch):
@@ -312,7 +341,7 @@ def test_a_result_counts_once_when_we_are_killed_between_commit_and_acknowledgem
     rig.server.sent.clear()
     say(rig, result())
     assert rig.server.sent == [(KEY, ResultAck(run_id="1"))]
-    assert rig.loop.ended_runs == []
+    assert rig.runs.ended_runs == []
 
 
 QUESTION = FactQuery(fun="cmd.which", asked='[["sh"], {}]')
@@ -320,7 +349,7 @@ QUESTION = FactQuery(fun="cmd.which", asked='[["sh"], {}]')
 
 async def ask(rig, minion="web1"):
     say(rig, Hello(id=minion, grains={}), minion)
-    assert rig.facts.ask(minion, [QUESTION])
+    assert rig.facts.send(minion, [QUESTION])
     rig.recompiled.clear()
     return next(message for _, message in rig.server.sent if type(message).__name__ == "FactRequest")
 
@@ -344,7 +373,6 @@ async def test_nobody_answers_for_another_and_nothing_unasked_is_kept(rig):
     say(rig, FactAnswers(request=77, answers=(FactAnswer(value="/evil"),)))
     assert rig.facts.recorded(["web1", "web2"]) == {}
     assert rig.recompiled == []
-    rig.facts._open[asked.request].timer.cancel()
 
 
 async def test_a_mine_is_kept_as_its_senders_and_one_that_is_too_large_is_not(rig):
@@ -387,25 +415,26 @@ async def test_what_is_no_answer_becomes_an_error(rig, answers, why):
     assert found.value is None
 
 
-async def test_who_does_not_answer_in_time_is_compiled_with_what_is_known(rig):
-    rig.facts.patience = -2.0  # at once
+async def test_what_was_recorded_stays_when_no_answer_comes(rig):
     asked = await ask(rig)
-    while not rig.recompiled:
-        await asyncio.sleep(0)
+    assert rig.facts.time_out("web1")
     assert "did not answer" in rig.facts.recorded(["web1"])["web1"][QUESTION].error
+    say(rig, FactAnswers(request=asked.request, answers=(FactAnswer(value="/late"),)))
+    assert rig.recompiled == [], "it is too late"
     rig.store.facts.put("web1", {QUESTION: FactAnswer(value="/bin/sh")}, 1.0)
-    assert rig.facts.ask_again(["web1"], always=False) == {"web1"}
-    while len(rig.facts._open) > 0:
-        await asyncio.sleep(0)
+    assert rig.facts.repeatable(["web1"]) == {"web1": (QUESTION,)}
+    assert rig.facts.send("web1", [QUESTION])
+    assert not rig.facts.time_out("web1")
     assert rig.facts.recorded(["web1"])["web1"][QUESTION].value == "/bin/sh", "the last answer stays"
-    assert asked.timeout == -2.0
+    assert asked.timeout == 10.0
 
 
-async def test_questions_that_follow_from_answers_come_to_an_end(rig):
+def test_no_more_is_asked_than_a_minion_answers(rig):
     say(rig, Hello(id="web1", grains={}))
-    assert [rig.facts.ask("web1", [QUESTION]) for _ in range(60)].count(True) == 50
-    for asked in rig.facts._open.values():
-        asked.timer.cancel()
+    many = [FactQuery(fun="cmd.which", asked=f'[["{number}"], {{}}]') for number in range(MOST_QUESTIONS)]
+    assert not rig.facts.too_many("web1", many)
+    rig.store.facts.put("web1", {QUESTION: FactAnswer(value="/bin/sh")}, 1.0)
+    assert rig.facts.too_many("web1", many)
 
 
 def test_progress_is_passed_on_of_own_runs_alone(rig):

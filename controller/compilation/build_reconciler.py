@@ -1,0 +1,376 @@
+"""The shell of `compilation.decision`: gathers the facts about documents, asks `decide`, and does what it says.
+
+Triggers (a revision, grains, answers, a mine, a connection, a timer) are recorded as facts and wake the loop; the
+outcome of each instruction comes back as a fact. It decides nothing itself, and nothing about runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import assert_never
+
+import structlog
+
+from controller.compilation.builder import Builder, shaping_of
+from controller.compilation.compile_requests import CompileRequests
+from controller.compilation.compile_worker import CompiledMinion
+from controller.compilation.decision import (
+    QUERY_SECONDS,
+    BuildPolicy,
+    BuildState,
+    CarryOver,
+    CompareFleetAnswers,
+    Compile,
+    FleetAnswers,
+    Inputs,
+    Instruction,
+    MinionBuild,
+    OpenQuery,
+    QueryFacts,
+    Questions,
+    RequeueAfter,
+    StoreErrors,
+    TimeOutQuery,
+    Unfinished,
+    decide,
+)
+from controller.compilation.fact_queries import FactQueries
+from controller.compilation.mine import MineStore
+from controller.compilation.runners import Runners
+from controller.reconcile.live import LiveRevision
+from controller.reconcile.queue import WorkQueue
+from controller.sessions.sessions import Sessions
+from controller.store import MinionRecord, StoreError
+from gitfs.source import Trees
+from wire.messages import FactAnswers, FactQuery
+
+log = structlog.get_logger("saltern.build")
+
+RETRY_SECONDS = 5.0
+"""Until documents are tried again that could not be made or stored."""
+
+
+@dataclass(slots=True)
+class _Minion:
+    """What is remembered of a minion's document; see `MinionBuild`."""
+
+    grains: int = 0
+    answers: int = 0
+    connection: int = 0
+    compiled: Inputs | None = None
+    failed: bool = False
+    external: bool = False
+    compiled_at: float = 0.0
+    answered_at: float | None = None
+    asked_for: Inputs | None = None
+    query: OpenQuery | None = None
+    unfinished: Unfinished | None = None
+    rest: CompiledMinion | None = None
+    """The unfinished compile itself."""
+    rounds: int = 0
+    cause: int = 0
+    """Id of the event that its next compile follows from; 0: the live revision's."""
+
+    def inputs(self, revision: str) -> Inputs:
+        """What a compile that begins now is made from."""
+        return Inputs(revision=revision, grains=self.grains, answers=self.answers, connection=self.connection)
+
+
+@dataclass(slots=True, kw_only=True)
+class BuildReconciler:
+    """The work queue of documents and the hands that carry out instructions."""
+
+    builder: Builder
+    facts: FactQueries
+    mines: MineStore
+    runners: Runners
+    requests: CompileRequests
+    live: LiveRevision
+    sessions: Sessions
+    clock: Callable[[], float]
+    refresh_seconds: float = 0.0
+    """See `BuildPolicy`."""
+    _minions: dict[str, _Minion] = field(default_factory=dict)
+    _queue: WorkQueue = field(init=False)
+    _after_compile: set[str] = field(default_factory=set)
+    """Minions to look at when the compile in progress has ended."""
+    _compiled: asyncio.Event = field(default_factory=asyncio.Event)
+    _compiling: asyncio.Task[None] | None = None
+    _reviewed: str = ""
+    """Digest of the revision for which everyone was looked at."""
+    _affected: set[str] = field(default_factory=set)
+    """Minions that the reviewed revision affects."""
+    _revision_cause: int = 0
+    _fleet_changed: bool = True
+    _fleet_compared: float = 0.0
+    _repeatable: Mapping[str, tuple[FactQuery, ...]] = field(default_factory=dict)
+    """Questions that the minions of the current step can be asked again."""
+
+    def __post_init__(self) -> None:
+        self._queue = WorkQueue(self.clock)
+
+    # --- what happened ---
+
+    def revision_changed(self, cause: int = 0) -> None:
+        """The live trees are others; `cause`: id of the event that says so."""
+        self._revision_cause = cause
+        self._compiled.clear()
+        self._wake(())
+
+    def connected(self, minion: str, cause: int = 0) -> None:
+        """A minion has connected, with the grains that it had."""
+        known = self._minions.setdefault(minion, _Minion())
+        known.connection, known.cause = known.connection + 1, cause
+        self._fleet_changed = True
+        self._wake([minion])
+
+    def grains_changed(self, minion: str, cause: int = 0) -> None:
+        """A minion told other grains."""
+        known = self._minions.setdefault(minion, _Minion())
+        known.grains, known.cause = known.grains + 1, cause
+        self._fleet_changed = True
+        self._wake([minion])
+
+    def fleet_changed(self) -> None:
+        """A mine, a key or a connection is new or gone: answers about the fleet may be others."""
+        self._fleet_changed = True
+        self._wake(())
+
+    def answered(self, minion: str, key: str, message: FactAnswers, cause: int = 0) -> None:
+        """A minion has answered questions."""
+        changed = self.facts.answered(minion, key, message)
+        if changed is not None:
+            self._answers_recorded(minion, changed=changed, cause=cause)
+
+    async def compiled(self) -> None:
+        """Wait until minions are compiled against the live trees; those that are asked are not waited for."""
+        await self._compiled.wait()
+
+    # --- the queue ---
+
+    def _wake(self, minions: Iterable[str]) -> None:
+        self._queue.add(minions)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        for minion, at in self.facts.asked_at().items():
+            self._minions.setdefault(minion, _Minion()).answered_at = at
+        try:
+            while True:
+                if self._compiling is None and self._reviewed == self.live.digest:
+                    self._compiled.set()
+                due = await self._queue.take()
+                try:
+                    await self._step(due)
+                except StoreError as error:
+                    log.error("the store cannot be used; trying again", error=str(error))
+                    self._reviewed = ""
+                    await asyncio.sleep(RETRY_SECONDS)
+                    self._wake(due)
+                await asyncio.sleep(0)  # what comes together is looked at together
+        finally:
+            if self._compiling is not None:
+                self._compiling.cancel()
+
+    async def _step(self, due: set[str]) -> None:
+        trees, records = self.live.trees, None
+        unaffected: tuple[str, ...] = ()
+        if trees is not None and self._compiling is None and trees.revision.digest != self._reviewed:
+            records = {record.id: record for record in self.requests.accepted()}
+            unaffected = await self._review(trees, records, due)
+            self._reviewed = trees.revision.digest
+        if self._compiling is not None:
+            self._after_compile |= due
+        state = self._state(trees, due, unaffected)
+        for instruction in decide(state, self._policy(), self.clock()):
+            await self._carry_out(instruction, trees, records)
+
+    async def _review(self, trees: Trees, records: Mapping[str, MinionRecord], due: set[str]) -> tuple[str, ...]:
+        """Find whom new trees affect, who are added to `due`; the others."""
+        request = self.requests.request(trees, ())
+        self._affected = await asyncio.to_thread(
+            self.builder.dependency_index.affected, trees.files, trees.pillar, list(records), shaping_of(request)
+        )
+        self.builder.dependency_index.keep(records.keys())
+        here = {session.minion for session in self.sessions}
+        self._minions = {name: each for name, each in self._minions.items() if name in records or name in here}
+        for name in records:
+            self._minions.setdefault(name, _Minion())
+        due |= self._affected
+        return tuple(minion for minion in records if minion not in due)
+
+    # --- what is so ---
+
+    def _policy(self) -> BuildPolicy:
+        return BuildPolicy(refresh_seconds=self.refresh_seconds, facts_interval=self.live.policy.drift.interval)
+
+    def _state(self, trees: Trees | None, due: Collection[str], unaffected: tuple[str, ...]) -> BuildState:
+        fleet = FleetAnswers(changed=self._fleet_changed, compared_at=self._fleet_compared)
+        compiling = self._compiling is not None
+        if trees is None:
+            return BuildState(revision="", compiling=compiling, minions=(), fleet=fleet)
+        due = self._minions.keys() & due
+        connected = {minion for minion in due if self.sessions.session(minion) is not None}
+        asked = {minion for minion in connected if self._of(minion).answered_at is not None}
+        self._repeatable = self.facts.repeatable(asked) if asked else {}
+        minions = tuple(
+            self._minion_build(minion, trees.revision.digest, minion in connected, minion in self._repeatable)
+            for minion in sorted(due)
+        )
+        return BuildState(
+            revision=trees.revision.digest, compiling=compiling, minions=minions, unaffected=unaffected, fleet=fleet
+        )
+
+    def _minion_build(self, minion: str, revision: str, connected: bool, questions: bool) -> MinionBuild:
+        known = self._of(minion)
+        return MinionBuild(
+            minion=minion,
+            connected=connected,
+            inputs=known.inputs(revision),
+            compiled=known.compiled,
+            affected=minion in self._affected,
+            failed=known.failed,
+            external=known.external,
+            compiled_at=known.compiled_at,
+            questions=questions,
+            answered_at=known.answered_at,
+            asked_for=known.asked_for,
+            query=known.query,
+            unfinished=known.unfinished,
+        )
+
+    def _of(self, minion: str) -> _Minion:
+        return self._minions.setdefault(minion, _Minion())
+
+    # --- what is done ---
+
+    async def _carry_out(
+        self, instruction: Instruction, trees: Trees | None, records: Mapping[str, MinionRecord] | None
+    ) -> None:
+        match instruction:
+            case QueryFacts(minion=minion, questions=questions, for_compile=for_compile):
+                self._query(minion, questions, for_compile=for_compile)
+            case TimeOutQuery(minion=minion):
+                self._answers_recorded(minion, changed=self.facts.time_out(minion))
+            case CompareFleetAnswers():
+                self._compare_fleet_answers()
+            case RequeueAfter(minion=minion, time=time):
+                self._queue.add_at(minion, time)
+            case StoreErrors(minion=minion) if trees is not None:
+                self._store_errors(minion, trees)
+            case CarryOver(minions=minions) if trees is not None:
+                self._carry_over(minions, trees)
+            case Compile(minions=minions) if trees is not None:
+                self._compiling = asyncio.create_task(self._compile(minions, trees, records), name="compile")
+                await asyncio.sleep(0)  # the compile processes begin before anything else is done here
+            case Compile() | CarryOver() | StoreErrors():
+                raise ValueError(f"{type(instruction).__name__} without trees")
+            case _:
+                assert_never(instruction)
+
+    def _query(self, minion: str, questions: Questions, *, for_compile: bool) -> None:
+        known = self._of(minion)
+        asked: tuple[FactQuery, ...]
+        if questions is Questions.UNANSWERED:
+            asked = known.rest.unanswered if known.rest else ()
+        else:
+            asked = self._repeatable.get(minion, ())
+            known.rounds = 0
+        known.unfinished = known.rest = None
+        if for_compile:
+            known.asked_for = known.inputs(self.live.digest)
+        if self.facts.send(minion, asked):
+            deadline = self.clock() + QUERY_SECONDS
+            known.query = OpenQuery(deadline=deadline, connection=known.connection, for_compile=for_compile)
+        self._wake([minion])
+
+    def _answers_recorded(self, minion: str, *, changed: bool, cause: int = 0) -> None:
+        known = self._of(minion)
+        known.query, known.answered_at = None, self.clock()
+        if changed:
+            known.answers += 1
+            known.cause = cause or known.cause
+        self._wake([minion])
+
+    def _compare_fleet_answers(self) -> None:
+        self._fleet_changed, self._fleet_compared = False, self.clock()
+        changed = self.mines.settle(self.runners.hear)
+        for minion in changed:
+            self._of(minion).answers += 1
+        self._wake(changed)
+
+    def _carry_over(self, minions: Collection[str], trees: Trees) -> None:
+        self.builder.carry_over(list(minions), trees.revision)
+        for minion in minions:
+            known = self._of(minion)
+            known.compiled = known.inputs(trees.revision.digest)
+
+    def _store_errors(self, minion: str, trees: Trees) -> None:
+        known = self._of(minion)
+        if known.rest is not None and known.unfinished is not None:
+            self.builder.store_errors(known.rest, trees.revision, self._cause(known))
+            self._stored(known.rest, known.unfinished.inputs)
+        self._wake([minion])
+
+    async def _compile(
+        self, minions: Collection[str], trees: Trees, records: Mapping[str, MinionRecord] | None
+    ) -> None:
+        """Compile these; afterwards they are looked at again, and who was woken meanwhile."""
+        try:
+            await self._compile_all(minions, trees, records)
+        except StoreError as error:
+            log.error("the store cannot be written; trying again", error=str(error))
+            await asyncio.sleep(RETRY_SECONDS)
+        except Exception:
+            log.exception("compile failed; trying again")
+            await asyncio.sleep(RETRY_SECONDS)
+        finally:
+            self._compiling = None
+            waiting, self._after_compile = self._after_compile, set()
+            self._wake({*minions, *waiting})
+
+    async def _compile_all(
+        self, minions: Collection[str], trees: Trees, records: Mapping[str, MinionRecord] | None
+    ) -> None:
+        wanted = set(minions)
+        found = self.requests.known(wanted) if records is None else [records[name] for name in wanted & records.keys()]
+        for gone in wanted - {record.id for record in found}:
+            self._minions.pop(gone, None)  # forgotten, or it has never told its grains
+            wanted.discard(gone)
+        inputs = {minion: self._of(minion).inputs(trees.revision.digest) for minion in wanted}
+        causes = {minion: self._cause(self._of(minion)) for minion in wanted}
+        for minion in wanted:
+            self.facts.drop(minion)
+            self._of(minion).query = None
+        if not found:
+            return
+        request = self.requests.request(trees, sorted(found, key=lambda record: record.id))
+        async for batch in self.builder.compile(request, trees.revision, causes):
+            for answer in batch.stored:
+                if answer.ok and (known := request.facts.get(answer.minion_id)):
+                    self.facts.used(answer.minion_id, answer.facts, known)
+                self._stored(answer, inputs[answer.minion_id])
+            for answer in batch.unfinished:
+                self._left_unfinished(answer, inputs[answer.minion_id])
+            self._fleet_changed |= any(answer.heard for answer in (*batch.stored, *batch.unfinished))
+
+    def _stored(self, answer: CompiledMinion, inputs: Inputs) -> None:
+        known = self._of(answer.minion_id)
+        known.compiled, known.compiled_at = inputs, self.clock()
+        known.failed, known.external = not answer.ok, not answer.reads
+        known.asked_for = known.unfinished = known.rest = None
+        known.rounds = 0
+
+    def _left_unfinished(self, answer: CompiledMinion, inputs: Inputs) -> None:
+        known = self._of(answer.minion_id)
+        known.rounds += 1
+        too_many = self.facts.too_many(answer.minion_id, answer.unanswered)
+        known.rest = answer
+        known.unfinished = Unfinished(inputs=inputs, rounds=known.rounds, too_many=too_many)
+
+    def _cause(self, known: _Minion) -> int:
+        """The event that a compile which begins now follows from."""
+        moved = known.compiled is None or known.compiled.revision != self.live.digest
+        return self._revision_cause if moved and self._revision_cause else known.cause

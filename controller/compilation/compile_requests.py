@@ -1,0 +1,60 @@
+"""What is asked of the compiler for minions and trees. Called by `BuildReconciler` and by previews."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from controller.compilation.compile_worker import CompileRequest
+from controller.reconcile.live import LiveRevision
+from controller.store import MinionRecord, Store
+from gitfs.source import Trees
+from highstate.types import Minion
+
+_FEW = 50
+"""Minions that are read one by one rather than all at once."""
+
+
+@dataclass(slots=True, kw_only=True)
+class CompileRequests:
+    """Makes requests from the configuration, the live policy and the store."""
+
+    store: Store
+    live: LiveRevision
+    language: Mapping[str, Any]
+    """Fields of `highstate.Settings`."""
+    ports: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """See `CompileRequest.ports`."""
+    check_rate: float = 0.0
+    """See `CompileRequest.check_rate`."""
+
+    def request(
+        self, trees: Trees, minions: Iterable[MinionRecord], more: Mapping[str, Any] | None = None
+    ) -> CompileRequest:
+        """A request for these minions; `more` are options of the language for this request alone."""
+        opts = {**self.language.get("opts", {}), **(more or {})}
+        minions = tuple(minions)
+        recorded = self.store.facts.by_minion({each.id for each in minions}) if minions else {}
+        return CompileRequest(
+            files=trees.files,
+            pillar=trees.pillar,
+            minions=tuple(Minion(id=each.id, grains=each.grains) for each in minions),
+            language={**self.language, "opts": opts},
+            drift=self.live.policy.drift.schedule(),
+            ports=self.ports,
+            facts={minion: {each.question: each.answer for each in found} for minion, found in recorded.items()},
+            askable=self.live.policy.facts,
+            check_rate=self.check_rate,
+        )
+
+    def known(self, ids: Collection[str]) -> list[MinionRecord]:
+        """The minions among these that have told their grains, by id."""
+        if len(ids) > _FEW:
+            return [record for record in self.store.minions.all() if record.id in ids and record.grains]
+        records = [self.store.minions.get(minion) for minion in sorted(ids)]
+        return [record for record in records if record is not None and record.grains]
+
+    def accepted(self) -> list[MinionRecord]:
+        """All minions with an accepted key that have told their grains, by id."""
+        return self.known({record.id for record in self.store.keys.all() if record.state == "accepted"})

@@ -1,0 +1,53 @@
+"""The work queue of a level-triggered loop: keys to look at, now or at a time. A key waits at most once.
+
+Used by `Reconciler` and `BuildReconciler`. It knows nothing of what a key means.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import heapq
+from collections.abc import Callable, Iterable
+
+
+class WorkQueue:
+    """Keys that are due.
+
+    Args:
+        clock: seconds since the epoch.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._due: set[str] = set()
+        self._timers: list[tuple[float, str]] = []
+        self._timer_of: dict[str, float] = {}
+        """The one timer of each key that counts; others in the heap are stale."""
+        self._awake = asyncio.Event()
+
+    def add(self, keys: Iterable[str]) -> None:
+        """Look at these keys soon; with no key the loop looks around once."""
+        self._due.update(keys)
+        self._awake.set()
+
+    def add_at(self, key: str, time: float) -> None:
+        """Look at this key at a time (seconds since the epoch), in place of the time given before."""
+        if self._timer_of.get(key) != time:
+            self._timer_of[key] = time
+            heapq.heappush(self._timers, (time, key))
+
+    async def take(self) -> set[str]:
+        """Wait until something is due, and take all that is."""
+        wait = max(0.0, self._timers[0][0] - self._clock()) if self._timers else None
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._awake.wait(), wait)
+        self._awake.clear()
+        now = self._clock()
+        while self._timers and self._timers[0][0] <= now:
+            time, key = heapq.heappop(self._timers)
+            if self._timer_of.get(key) == time:
+                del self._timer_of[key]
+                self._due.add(key)
+        due, self._due = self._due, set()
+        return due

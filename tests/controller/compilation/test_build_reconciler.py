@@ -1,0 +1,285 @@
+"""What a revision affects is compiled and stored; the others' documents become the revision's as they are."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
+
+import pytest
+
+from controller.adapters.sdb import Profiles
+from controller.compilation import build_reconciler
+from controller.compilation.build_reconciler import BuildReconciler
+from controller.compilation.builder import Builder
+from controller.compilation.compile_pool import CompilePool
+from controller.compilation.compile_requests import CompileRequests
+from controller.compilation.fact_queries import FactQueries
+from controller.compilation.mine import MineStore
+from controller.compilation.runners import Runners
+from controller.observe.metrics import Metrics
+from controller.observe.redactor import Redactor
+from controller.reconcile.live import LiveRevision
+from controller.sessions.sessions import Sessions
+from controller.store import Store, StoreUnavailable
+from controller.store.desired import Desired
+from gitfs.source import Revision, Trees
+from highstate.files import MemoryFiles
+from highstate.types import Minion
+from reactors.bus import Bus
+
+MINIONS = tuple(Minion(id=name, grains={"id": name}) for name in ("web1", "web2", "db1"))
+NAMES = sorted(minion.id for minion in MINIONS)
+STATES = {
+    "top.sls": "base:\n  'web*': [web]\n  'db*': [db]\n",
+    "web.sls": "site: {test.nop: []}\n",
+    "db.sls": "db: {test.nop: []}\n",
+}
+
+
+def revision(digest: str) -> Revision:
+    return Revision(id=digest, digest=digest, remotes={})
+
+
+def tree(**changed: str) -> MemoryFiles:
+    return MemoryFiles({"base": {path: text.encode() for path, text in {**STATES, **changed}.items()}})
+
+
+class Rig:
+    """Documents of three accepted minions, of which none is connected."""
+
+    def __init__(self, store: Store, language: dict) -> None:
+        self.store, self.now, self.woken = store, 1.0, []
+        self.pool, self.live, self.sessions = CompilePool(), LiveRevision(), Sessions()
+        self.metrics, self.bus = Metrics(self.clock), Bus(self.clock)
+        mines = MineStore(store=store, pillar_of=lambda minion: {})
+        runners = Runners(
+            store=store, sessions=self.sessions, mines=mines, plugins=lambda: None, profiles=Profiles({}, lambda: None)
+        )
+        self.builder = Builder(
+            compiler=self.pool,
+            store=store,
+            bus=self.bus,
+            metrics=self.metrics,
+            clock=self.clock,
+            reconciler=self,
+            mines=mines,
+            redactor=Redactor(store, "key"),
+        )
+        facts = FactQueries(
+            store=store,
+            sessions=self.sessions,
+            server=None,  # nobody is connected
+            metrics=self.metrics,
+            clock=self.clock,
+            live=self.live,
+        )
+        self.requests = CompileRequests(store=store, live=self.live, language=language)
+        self.builds = BuildReconciler(
+            builder=self.builder,
+            facts=facts,
+            mines=mines,
+            runners=runners,
+            requests=self.requests,
+            live=self.live,
+            sessions=self.sessions,
+            clock=self.clock,
+            refresh_seconds=600.0,
+        )
+
+    def clock(self) -> float:
+        return self.now
+
+    def wake(self, minions, cause=0) -> None:
+        self.woken += minions
+
+    def take(self, digest: str, **changed: str) -> None:
+        self.live.trees = Trees(files=tree(**changed), pillar=MemoryFiles({}), revision=revision(digest))
+        self.builds.revision_changed()
+
+    async def push(self, digest: str, **changed: str) -> list[str]:
+        """Make a revision live; whom it had compiled."""
+        self.woken.clear()
+        self.take(digest, **changed)
+        await self.builds.compiled()
+        return sorted(self.woken)
+
+    async def compiled_after(self, seconds: float) -> list[str]:
+        """Whom the passing of time has compiled."""
+        self.woken.clear()
+        self.now += seconds
+        self.builds.fleet_changed()  # the loop sleeps by the real clock
+        await asyncio.sleep(0.05)
+        while self.builds._compiling is not None:
+            await asyncio.sleep(0.01)
+        return sorted(self.woken)
+
+
+@pytest.fixture
+async def make_rig(tmp_path):
+    async with contextlib.AsyncExitStack() as stack:
+
+        def make(**language) -> Rig:
+            store = stack.enter_context(Store(f"sqlite:///{tmp_path / 'store.sqlite'}"))
+            for number, minion in enumerate(MINIONS):
+                store.minions.seen(minion.id, 1.0, grains=minion.grains)
+                store.keys.request(f"{number}" * 40, minion.id, 1.0)
+                store.keys.set_state(minion.id, "accepted", 1.0)
+            rig = Rig(store, language)
+            stack.callback(rig.pool.close)
+            task = asyncio.create_task(rig.builds.run())
+            stack.push_async_callback(asyncio.wait, [task])
+            stack.callback(task.cancel)
+            return rig
+
+        yield make
+
+
+@pytest.fixture
+async def rig(make_rig):
+    return make_rig()
+
+
+def spared(metrics: Metrics) -> float:
+    return float(re.search(r"(?m)^saltern_compiles_spared_total (\S+)", metrics.exposition().decode())[1])
+
+
+async def test_only_whom_a_revision_affects_is_compiled(rig):
+    assert await rig.push("r1") == NAMES
+    before = rig.store.desired.of(NAMES)
+    assert await rig.push("r2", **{"db.sls": "db2: {test.nop: []}\n"}) == ["db1"]
+    assert spared(rig.metrics) == 2
+    after = rig.store.desired.of(NAMES)
+    assert {each.revision for each in after.values()} == {each.compiled_revision for each in after.values()} == {"r2"}
+    assert after["web1"].digest == before["web1"].digest
+    assert (after["web1"].generation, after["db1"].generation) == (1, 2)
+    assert rig.store.documents.get(after["db1"].digest) is not None
+
+
+async def test_an_equal_document_is_no_new_generation(rig):
+    await rig.push("r1")
+    rig.woken.clear()
+    rig.builds.grains_changed("web1")
+    assert await rig.compiled_after(0) == ["web1"]
+    rig.builds.grains_changed("web1")
+    assert await rig.push("r2") == ["web1"]
+    assert rig.store.desired.get("web1").generation == 1
+    assert rig.store.desired.get("web1").revision == "r2"
+
+
+async def test_who_does_not_compile_is_affected_by_every_push(rig):
+    broken = {"web.sls": "site: [\n"}
+    await rig.push("r1", **broken)
+    assert await rig.push("r2", **broken) == ["web1", "web2"]
+    assert rig.store.desired.get("web1").errors
+
+
+async def test_who_does_not_compile_is_compiled_when_it_connects(rig):
+    await rig.push("r1", **{"web.sls": "site: [\n"})
+    rig.builds.connected("web1")
+    rig.builds.connected("db1")
+    assert await rig.compiled_after(0) == ["web1"]
+
+
+async def test_a_newer_revision_in_the_middle_of_a_compile_is_compiled_after_it(rig):
+    rig.take("r1")
+    while rig.builds._compiling is None:
+        await asyncio.sleep(0)
+    assert await rig.push("r2", **{"db.sls": "db2: {test.nop: []}\n"}) == sorted([*NAMES, "db1"])
+    assert {each.revision for each in rig.store.desired.of(NAMES).values()} == {"r2"}
+
+
+async def test_a_store_that_cannot_be_written_loses_nothing(rig, monkeypatch):
+    monkeypatch.setattr(build_reconciler, "RETRY_SECONDS", 0.1)
+    await rig.push("r1")
+    keep, refused = Desired.put, []
+
+    def full(table, records) -> None:
+        refused.append(records)
+        monkeypatch.setattr(Desired, "put", keep)
+        raise StoreUnavailable("the disk is full")
+
+    monkeypatch.setattr(Desired, "put", full)
+    assert await rig.push("r2", **{"db.sls": "db2: {test.nop: []}\n"}) == ["db1"]
+    assert len(refused) == 1
+    assert rig.store.desired.get("db1").generation == 2
+
+
+async def test_a_minion_that_was_forgotten_is_not_compiled(rig):
+    await rig.push("r1")
+    rig.store.minions.delete("web1")
+    rig.builds.grains_changed("web1")
+    assert await rig.compiled_after(0) == []
+    assert rig.store.desired.get("web1") is None
+
+
+class Inventory(BaseHTTPRequestHandler):
+    """A web server that knows something of every minion; `None`: it is out of order."""
+
+    answer: ClassVar[dict[str, int] | None] = {"port": 1}
+
+    def do_GET(self):
+        data = json.dumps(self.answer).encode()
+        self.send_response(503 if self.answer is None else 200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *arguments):
+        """Quiet."""
+
+
+@pytest.fixture
+def inventory():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Inventory)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/%s"
+    Inventory.answer = {"port": 1}
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+async def test_external_data_is_looked_at_again_when_it_is_old(make_rig, inventory):
+    rig = make_rig(ext_pillar=({"http_json": {"url": inventory}},))
+    states = {"web.sls": "site: {test.nop: [{port: {{ pillar.port }}}]}\n", "top.sls": "base: {'*': [web]}\n"}
+
+    def generations():
+        return {record.generation for record in rig.store.desired.of(NAMES).values()}
+
+    assert await rig.push("r1", **states) == NAMES
+    Inventory.answer = {"port": 2}
+    assert await rig.compiled_after(599) == []
+    assert generations() == {1}
+    assert await rig.compiled_after(1) == NAMES
+    assert generations() == {2}
+    assert await rig.compiled_after(1) == [], "once"
+    Inventory.answer = None
+    assert await rig.compiled_after(600) == NAMES
+    assert generations() == {2}, "what cannot be had changes nothing"
+    assert "503" in str(rig.store.desired.get("web1").errors[0])
+    Inventory.answer = {"port": 3}
+    assert await rig.compiled_after(60) == NAMES, "tried again sooner"
+    assert generations() == {3}
+
+
+async def test_what_stands_on_trees_alone_does_not_grow_old(rig):
+    await rig.push("r1")
+    assert await rig.compiled_after(10_000) == []
+
+
+async def test_what_a_compile_said_besides_is_stored(rig):
+    twice = "site: {test.nop: [{require: [{test: b}]}, {require: [{test: b}]}]}\nb: {test.nop: []}\n"
+    await rig.push("r1", **{"web.sls": twice, "db.sls": "#!py\ndef run():\n    return {}\n"})
+    web, db = rig.store.desired.get("web1"), rig.store.desired.get("db1")
+    [warning] = web.warnings
+    assert "the last one alone counts" in warning.message
+    assert (warning.pos.file, warning.pos.line) == ("web.sls", 1)
+    assert (web.volatile, db.volatile) == ((), ("#!py",))
+    await rig.push("r2")
+    assert rig.store.desired.get("web1").warnings == ()
