@@ -21,6 +21,9 @@ MOST_BYTES = 64 * 1024
 MOST_DEPTH = 50
 """Of one answer."""
 
+MOST_QUESTIONS = 500
+"""Of one request."""
+
 _NAMES = """
     cmd.which cmd.which_bin cmd.has_exec
     disk.usage disk.inodeusage disk.blkid disk.percent

@@ -15,9 +15,8 @@ from controller.observe.metrics import Metrics
 from controller.reconcile.live import LiveRevision
 from controller.sessions.sessions import Sessions
 from controller.store import Store
-from extmods.fact_answers import bounded
+from extmods.fact_answers import MOST_QUESTIONS, bounded
 from highstate.functions.live import OF_THE_FLEET
-from minion.agent.fact_queries import MOST_QUESTIONS
 from wire.messages import FactAnswer, FactAnswers, FactQuery, FactRequest
 from wire.server.server import Server
 

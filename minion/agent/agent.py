@@ -19,13 +19,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from minion.agent.child_tasks import Children
+from minion.agent.child_tasks import ChildTasks, collect_grains
 from minion.agent.connection import open_connection
 from minion.agent.drift import DriftTimer
 from minion.agent.fact_queries import FactAnswerer
 from minion.agent.file_requests import FileRelay
-from minion.agent.grains import Collector, GrainsKeeper, collect_grains
-from minion.agent.log import log_to_stderr
+from minion.agent.grains import Collector, GrainsKeeper
 from minion.agent.mine import MineKeeper, mine_minutes
 from minion.agent.runs import Jobs, RunPorts
 from minion.agent.schedule import ScheduleTimer
@@ -33,8 +32,9 @@ from minion.agent.session import AgentSession, LinkPorts
 from minion.agent.settings_reader import settings_from_child
 from minion.config.files import BadMinionSettings
 from minion.config.settings import MinionSettings
+from minion.log import log_to_stderr
 from minion.spool.desired_state import DesiredState
-from minion.worker.run_hooks import TriggerFile
+from minion.spool.triggers import TriggerFile
 from wire.client import Connected, ConnectionEvent, Disconnected, HandshakeFailed
 from wire.errors import BadKey, CannotConnect, PatchMismatch
 from wire.messages import (
@@ -101,8 +101,8 @@ class Agent:
         self._stop_asked = False
         cachedir = settings.cachedir
         self._holding = DesiredState(cachedir)
-        self._children = children = Children(
-            settings=settings, umask=umask, held=self._holding.path, grains=lambda: self._grains.grains
+        self._children = children = ChildTasks(
+            settings=settings, umask=umask, document=self._holding.path, grains=lambda: self._grains.grains
         )
         self._triggers = TriggerFile(cachedir)
         self._files = FileRelay(connection.send)

@@ -11,15 +11,12 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from extmods.fact_answers import MOST_BYTES
+from extmods.fact_answers import MOST_BYTES, MOST_QUESTIONS
 from minion.processes import AgentPipe, Child
 from wire.messages import FactAnswer, FactAnswers, FactQuery, FactRequest, ToController
 
 MOST_CHILDREN = 4
 """Requests that are answered at the same time."""
-
-MOST_QUESTIONS = 500
-"""Of one request."""
 
 Answer = Callable[[FactQuery, Sequence[str]], FactAnswer]
 

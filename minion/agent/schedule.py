@@ -17,15 +17,10 @@ from typing import Any
 
 import msgspec
 
+from minion.spool.schedule import DUE_FILE, SCHEDULE_FILE
 from wire.messages import Call
 
 log = logging.getLogger(__name__)
-
-FILE = "schedule.json"
-"""In the cache: `schedule` (jobs that are not the pillar's), `asked` (name -> a word of its own), `skipped`."""
-
-DUE_FILE = "schedule.due.json"
-"""In the cache: name -> when it is due, in seconds since the epoch."""
 
 UNTOLD = "scheduled-untold-"
 TOLD = "scheduled-"
@@ -39,7 +34,7 @@ class ScheduleTimer:
     """Follows the schedule. Times are seconds since the epoch."""
 
     def __init__(self, cachedir: Path, minion_id: str, configured: Any) -> None:
-        self._file, self._due_file = cachedir / FILE, cachedir / DUE_FILE
+        self._file, self._due_file = cachedir / SCHEDULE_FILE, cachedir / DUE_FILE
         self._id = minion_id
         self._own: Mapping[str, Any] = {}
         self._pillar: Mapping[str, Any] = {}

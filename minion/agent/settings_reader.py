@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from minion.agent.child_tasks import read_settings
 from minion.config.files import BadMinionSettings
 from minion.config.settings import MinionSettings
 from minion.processes import AgentPipe, fork
@@ -21,12 +22,8 @@ def settings_from_child(config_dir: Path) -> MinionSettings:
     """The settings of a folder; BadMinionSettings with all that is wrong with them."""
 
     def work(pipe: AgentPipe) -> None:
-        from minion.config.settings import keep_id, load_settings
-
         try:
-            settings = load_settings(config_dir)
-            keep_id(settings)
-            pipe.send(b"s" + msgspec.msgpack.encode(settings, enc_hook=str))
+            pipe.send(b"s" + msgspec.msgpack.encode(read_settings(config_dir), enc_hook=str))
         except (BadMinionSettings, OSError) as error:
             pipe.send(b"e" + str(error).encode())
 

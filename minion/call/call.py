@@ -131,7 +131,7 @@ def _log_to(err: TextIO, settings: MinionSettings) -> None:
         for warning in settings.warnings:
             print(f"warning: {warning}", file=err)
     if settings.log_file is not None or settings.log_level in ("all", "garbage", "trace", "debug", "profile", "info"):
-        from minion.agent.log import log_to
+        from minion.log import log_to
 
         log_to(err, settings.log_level, settings.log_file, settings.log_level_logfile)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from highstate.run.ports import RunHooks
     from highstate.types import Files
     from minion.execution import LowstateSource
-    from minion.worker.lowstate_sources import RootsCompiler
+    from minion.execution.lowstate_sources import RootsCompiler
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class LocalMinion:
         """Grains of this machine; none with --skip-grains."""
         if self.options.skip_grains:
             return {}
-        from minion.agent.grains import known_grains
+        from minion.grains.minion_grains import known_grains
 
         return known_grains(self.settings)
 
@@ -72,14 +72,14 @@ class LocalMinion:
     def roots_compiler(self) -> RootsCompiler:
         """Compiles from these trees."""
         from highstate.types import Minion
-        from minion.worker.lowstate_sources import RootsCompiler
+        from minion.execution.lowstate_sources import RootsCompiler
 
         minion = Minion(id=self.settings.id, grains=self.grains)
         return RootsCompiler(files=self.roots, pillar_files=self.pillar_roots, minion=minion, opts=self.settings.opts)
 
     def grains_again(self) -> Mapping[str, Any]:
         """Grains, collected anew."""
-        from minion.agent.grains import collect_grains
+        from minion.grains.minion_grains import collect_grains
 
         self.__dict__["grains"] = found = collect_grains(self.settings)
         return found
@@ -112,19 +112,20 @@ class LocalMinion:
 
     def held_files(self) -> Files:
         """Files of the controller's desired state."""
-        from minion.worker.lowstate_sources import held_files
+        from minion.execution.lowstate_sources import held_files
 
         return held_files(self.held, self.settings.cachedir)
 
     def held_compiler(self) -> LowstateSource:
         """Lowstates of the controller's desired state."""
-        from minion.worker.lowstate_sources import HeldCompiler
+        from minion.execution.lowstate_sources import HeldCompiler
 
         return HeldCompiler(minion_id=self.settings.id, desired=self.held)
 
     def run_hooks(self) -> RunHooks:
         """Threads, and the triggers that are owed, where there is a cache to keep them in."""
-        from minion.worker.run_hooks import TriggerFile, run_hooks
+        from minion.spool.triggers import TriggerFile
+        from minion.worker.run_hooks import run_hooks
         from minion.worker.termination import Stop
 
         there = self.settings.cachedir.is_dir()

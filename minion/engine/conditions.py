@@ -9,23 +9,17 @@ from __future__ import annotations
 
 import posixpath
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any
 
 from minion.machine.environment import environment
+from minion.machine.functions import ConditionFunctions
 from minion.machine.plan import Machine, StateFailed, Value
 from minion.machine.umask import umask_of
 
 
 class ConditionUnknown(Exception):
     """A condition that may not be evaluated now: the state is planned as if nothing kept it, and says so."""
-
-
-class ConditionFunctions(Protocol):
-    """The execution functions that a condition may name."""
-
-    def call(self, fun: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:
-        """Its return value; raises what it raises."""
 
 
 def condition(machine: Machine, functions: ConditionFunctions | None, arguments: Mapping[str, Value]) -> str | None:

@@ -15,9 +15,9 @@ from highstate.run.ports import Prepared
 from highstate.types import Chunk, StateResult, Value
 from minion.arguments import BadArguments
 from minion.engine import slots
-from minion.engine.conditions import ConditionFunctions, ConditionUnknown, checked, condition
+from minion.engine.conditions import ConditionUnknown, checked, condition
 from minion.engine.registry import Function, UnknownState, find, mod_watch
-from minion.machine.functions import KnownFunctions
+from minion.machine.functions import ConditionFunctions, KnownFunctions
 from minion.machine.plan import NULL, Change, Machine, Plan, StateFailed
 from minion.machine.printable import legible_in, printable
 from minion.machine.umask import MaskedMachine, umask_of

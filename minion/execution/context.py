@@ -10,10 +10,12 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from minion.execution.loader import Modules
 from minion.machine.durable_files import write_durably
+from minion.spool.grains_request import request_collection
 
 if TYPE_CHECKING:
     from extmods.loader import UserModules
@@ -125,12 +127,8 @@ class Context:
 
     def ask_for_grains(self) -> None:
         """Have the agent collect its grains anew, where there is one."""
-        from pathlib import Path
-
-        from minion.agent.grains import ASKED
-
         if self.cachedir and os.path.isdir(self.cachedir):  # noqa: PTH112
-            Path(self.cachedir, ASKED).touch()
+            request_collection(Path(self.cachedir))
 
     def _see(self, what: str, value: Mapping[str, Any]) -> None:
         self.__dict__[what] = value

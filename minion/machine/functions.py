@@ -7,11 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from inspect import Signature
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from minion.arguments.types import SUPPLIED
-from minion.engine.conditions import ConditionFunctions
 from minion.machine.plan import StateFailed, Value
+
+
+class ConditionFunctions(Protocol):
+    """The execution functions that a condition may name."""
+
+    def call(self, fun: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:
+        """Its return value; raises what it raises."""
 
 
 class KnownFunctions:

@@ -7,27 +7,32 @@ compile may be imported at its head.
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from highstate.desired import Desired
+from highstate.run import as_running, not_run, outcome, run
+from highstate.run.ports import RunHooks
+from highstate.types import StateResult
+from minion.engine.engine import StateEngine
+from minion.engine.registry import MODULES
 from minion.execution.context import Context, LowstateSource
 from minion.execution.loader import Modules
+from minion.execution.state_engine import engine_of
+from minion.modules.state.runs import sync_for
 from minion.processes import AgentGone
 from minion.spool.desired_state import FILE_NAME, read_document
 from minion.spool.files import BlobCache, HeldFiles, cache_needs_trim
 from minion.spool.journal import RunJournal, kind_of
 from minion.spool.state_queue import StateQueue
+from minion.spool.triggers import TriggerFile
+from minion.worker.request import AgentQuestions, WorkerRequest
+from minion.worker.run_hooks import SentEvents, run_hooks
+from minion.worker.termination import Stop
 from wire.messages import Call, FactAnswer, GetMine, MineFound, Preview, Refused, Run, RunResult
-
-if TYPE_CHECKING:
-    from highstate.run.ports import RunHooks
-    from minion.engine.engine import StateEngine
-    from minion.worker.run_hooks import SentEvents
-    from minion.worker.termination import Stop
-    from minion.worker.worker import AgentQuestions, WorkerRequest
 
 STOPPED = "the run was ended by SIGTERM"
 """Why states were not run."""
@@ -47,12 +52,6 @@ def run_chunks(
     stop: Stop,
 ) -> RunResult:
     """Run the chunks that are asked for; the others count as done, so that requisites on them are satisfied."""
-    from highstate.run import as_running, not_run, outcome, run
-    from highstate.types import StateResult
-    from minion.execution.state_engine import engine_of
-    from minion.modules.state.runs import sync_for
-    from minion.worker.run_hooks import SentEvents, TriggerFile, run_hooks
-
     test = isinstance(request, Preview) or request.test
     events = SentEvents(order.settings.id, request.run_id)
     context = _context(order, lambda: desired, questions, events=events)
@@ -104,7 +103,6 @@ def run_chunks(
 
 def _preview_engine(order: WorkerRequest, context: Context, desired: Desired) -> StateEngine:
     """An engine that runs nothing which the branch brings and the live document has not."""
-    from minion.engine.engine import StateEngine
     from minion.worker.preview_sandbox import PreviewFunctions, PreviewMachine, PreviewStates, known_conditions
 
     live = order.settings.cachedir / FILE_NAME
@@ -123,8 +121,6 @@ def _preview_engine(order: WorkerRequest, context: Context, desired: Desired) ->
 
 def _brought(context: Context, desired: Desired) -> frozenset[str]:
     """The states that are not built in and that the tree has a module for."""
-    from minion.engine.registry import MODULES
-
     strange = {chunk.state for chunk in desired.chunks.values()} - set(MODULES)
     if not strange:
         return frozenset()
@@ -137,8 +133,6 @@ def _brought(context: Context, desired: Desired) -> frozenset[str]:
 
 def call_function(order: WorkerRequest, request: Call, questions: AgentQuestions, stop: Stop) -> tuple[Any, SentEvents]:
     """The return value of an execution function, and the events that it sent; what it raises is raised."""
-    from minion.worker.run_hooks import SentEvents
-
     path = order.settings.cachedir / FILE_NAME
 
     @cache
@@ -156,8 +150,6 @@ def call_function(order: WorkerRequest, request: Call, questions: AgentQuestions
 
 def _return(context: Context, request: Call, value: Any) -> None:
     """Hand the value to the returners of the configuration; the controller has it in any case."""
-    import sys
-
     from minion.worker.returners import answer, hand_over, names_of
 
     ret = answer(context, request.fun, [str(one) for one in request.args], value, success=True, retcode=0)
@@ -176,13 +168,11 @@ def _context(
     stop: Stop | None = None,
 ) -> Context:
     def compiler() -> LowstateSource:
-        from minion.worker.lowstate_sources import HeldCompiler
+        from minion.execution.lowstate_sources import HeldCompiler
 
         return HeldCompiler(minion_id=order.settings.id, desired=held())
 
     def surround() -> RunHooks:
-        from minion.worker.run_hooks import TriggerFile, run_hooks
-
         triggers = TriggerFile(order.settings.cachedir)
         return run_hooks(order.settings.opts, triggers, stop, on_result=events.on_result, on_start=order.on_start)
 
@@ -206,7 +196,7 @@ def _context(
 
 
 def _grains_again(order: WorkerRequest) -> Mapping[str, Any]:
-    from minion.agent.grains import collect_grains
+    from minion.grains.minion_grains import collect_grains
 
     return collect_grains(order.settings)
 

@@ -18,7 +18,8 @@ from typing import Any
 
 from highstate.desired import Desired
 from highstate.types import Chunk, StateResult
-from minion.engine.conditions import ConditionFunctions, ConditionUnknown, as_command
+from minion.engine.conditions import ConditionUnknown, as_command
+from minion.machine.functions import ConditionFunctions
 from minion.machine.machine import LocalMachine
 from minion.machine.plan import Completed, StateFailed
 

@@ -1,80 +1,27 @@
-"""What a minion brings to a run: threads for parallel chunks, and the file of triggers that are still to be acted on.
+"""What a minion adds to a run of states: threads for parallel chunks, triggers, its end by a signal, and events.
 
-Called by the worker and by `saltern call`. The file is `cachedir/triggers`, a JSON list of chunk keys; it is written
-only when it changes, under a lock of its own, since runs may go on beside each other. A damaged one counts as empty.
+Called by the worker and by `saltern call`.
 """
 
 from __future__ import annotations
 
-import json
-import logging
-import os
+import threading
 import time
-from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from highstate.run.ports import RunHooks, Task, Triggers
 from highstate.types import Chunk, StateResult
-
-if TYPE_CHECKING:
-    from minion.worker.termination import Stop
-
-log = logging.getLogger(__name__)
-
-FILE_NAME = "triggers"
+from minion.worker.termination import Stop
 
 MOST_EVENTS = 500
 """In one run: a state in a loop shall not fill the controller's bus."""
-
-
-class TriggerFile:
-    """`highstate.run.Triggers` on disk."""
-
-    def __init__(self, cachedir: Path, *, whole: Collection[str] | None = None) -> None:
-        """`whole`: keys of all chunks that this minion has; what is owed by others is forgotten."""
-        self._path = cachedir / FILE_NAME
-        self._whole = whole
-
-    def pending_triggers(self) -> frozenset[str]:
-        """What is remembered."""
-        try:
-            keys = json.loads(self._path.read_bytes())
-        except (OSError, ValueError):
-            return frozenset()
-        return frozenset(key for key in keys if isinstance(key, str)) if isinstance(keys, list) else frozenset()
-
-    def settle(self, more: frozenset[str], less: frozenset[str]) -> None:
-        """Remember more of them, and less; what other runs have settled meanwhile stays."""
-        if self._left(self.pending_triggers(), more, less) == self.pending_triggers():
-            return
-        from minion.machine.durable_files import write_durably
-        from minion.processes import take_lock
-
-        try:
-            lock = take_lock(self._path.with_name(f"{FILE_NAME}.lock"), wait=True)
-            try:
-                left = self._left(self.pending_triggers(), more, less)
-                write_durably(self._path, json.dumps(sorted(left)).encode())
-            finally:
-                if lock is not None:
-                    os.close(lock)
-        except OSError as error:
-            log.error("event=triggers_not_kept error=%s", error)
-
-    def _left(self, pending_triggers: frozenset[str], more: frozenset[str], less: frozenset[str]) -> frozenset[str]:
-        left = (pending_triggers - less) | more
-        if self._whole is None:
-            return left
-        return frozenset(key for key in left if key in self._whole or "_|-listener_" in key)
 
 
 class InThread:
     """`highstate.run.Begun`: a task in a thread of its own. Commands run beside each other so."""
 
     def __init__(self, task: Task) -> None:
-        import threading
-
         self._done: list[tuple[StateResult, float]] = []
         self._failed: list[BaseException] = []
         self._thread = threading.Thread(target=self._work, args=(task,), daemon=True)

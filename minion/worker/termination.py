@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from types import FrameType
 
@@ -61,8 +62,6 @@ class Stop:
     def _heard(self, number: int, frame: FrameType | None) -> None:
         self._came.append(number)
         if len(self._came) == 1:
-            import threading
-
             threading.Thread(target=self._end_commands, daemon=True).start()
 
     def _end_commands(self) -> None:

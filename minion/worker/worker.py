@@ -1,8 +1,7 @@
 """One run or call, from its folder to its result. The work of a child that the agent forks.
 
-Called by `minion.agent.agent` within the child. What is imported here is the latency of a push: the agent holds the
-engine ready (`minion.agent.child_tasks.WARM`), and what only some runs need is imported where it is used. Must not
-touch the agent's sockets.
+Called by `minion.agent.child_tasks` within the child. It must not touch the agent's sockets. Imports are in the agent's
+memory, where they save 30 ms of each run; what only some runs need is imported where it is used.
 
 A state run first waits for its turn. So two of them never overlap, not even when the agent was killed and
 started again while its worker still runs: the new agent's worker for the same run waits for the old one, and finds
@@ -13,21 +12,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
-from minion.config.settings import MinionSettings
+from minion.execution.errors import CallFailed
 from minion.processes import AgentGone, AgentPipe, take_lock
 from minion.spool.desired_state import read_document
-from minion.spool.journal import RunFolder, RunJournal, error_result
+from minion.spool.journal import RunJournal, error_result
 from minion.spool.state_queue import StateQueue
+from minion.worker.executor import call_function, run_chunks
+from minion.worker.request import AgentQuestions, WorkerRequest
 from minion.worker.results import fitting
 from minion.worker.termination import Stop
-from wire.messages import Call, Preview, Run, RunResult, ToMinion, decode_to_minion, encode
+from wire.messages import Call, Preview, Run, RunResult
 
 log = logging.getLogger(__name__)
 
@@ -35,30 +33,7 @@ ATTEMPTS = 3
 """How often a state run is begun without getting a chunk further, until that is its result."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerRequest:
-    """What a worker is started with."""
-
-    folder: RunFolder
-    settings: MinionSettings
-    grains: Mapping[str, Any]
-    on_start: Callable[[str, int, int], None] = lambda key, done, total: None
-    """Hears of each state that begins (`highstate.run.Surroundings.on_start`)."""
-
-
 ENDED = "the call was ended by SIGTERM (as saltutil.term_job sends it); how far the function came is not known"
-
-
-class AgentQuestions:
-    """Asks the agent, which asks the controller (`minion.spool.files.Controller`)."""
-
-    def __init__(self, pipe: AgentPipe) -> None:
-        self._pipe = pipe
-
-    def ask(self, question: Any) -> ToMinion:
-        """The answer to one question."""
-        self._pipe.send(encode(question))
-        return decode_to_minion(self._pipe.receive())
 
 
 def work(order: WorkerRequest, pipe: AgentPipe) -> None:
@@ -95,9 +70,6 @@ def _call(order: WorkerRequest, request: Call, pipe: AgentPipe, stop: Stop) -> R
         # A function may have done its work or half of it; only who asked can say whether it may be done again.
         return error_result(request, "the minion was stopped while this function ran; whether it finished is not known")
     journal.attempt()
-    from minion.execution.errors import CallFailed
-    from minion.worker.executor import call_function
-
     try:
         value, events = call_function(order, request, AgentQuestions(pipe), stop)
     except CallFailed as error:
@@ -127,8 +99,6 @@ def _run(order: WorkerRequest, request: Run | Preview, pipe: AgentPipe, stop: St
     unknown = [key for key in request.keys or () if key not in held.desired.chunks]
     if unknown:
         return error_result(request, f"the document has no chunk {unknown[0]!r}")
-    from minion.worker.executor import run_chunks
-
     return run_chunks(order, request, held.desired, journal, AgentQuestions(pipe), stop)
 
 

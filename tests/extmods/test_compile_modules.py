@@ -10,7 +10,7 @@ from highstate.files import MemoryFiles
 from highstate.memo.memo import Memo
 from highstate.ports import NO_PORTS, Fact
 from highstate.types import Minion
-from minion.worker.lowstate_sources import RootsCompiler
+from minion.execution.lowstate_sources import RootsCompiler
 
 WEB = Minion(id="web1", grains={"id": "web1", "role": "web"})
 DB = Minion(id="db1", grains={"id": "db1", "role": "db"})

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from minion.agent.schedule import DUE_FILE, FILE
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.execution.json_store import keep, read_kept
+from minion.spool.schedule import DUE_FILE, SCHEDULE_FILE
 
 
 def saved(context: Context) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def own(context: Context, *, offline: bool = False) -> dict[str, Any]:
     if offline:
         return saved(context)
     if agent_runs(context):
-        found = read_kept(context, FILE).get("schedule")
+        found = read_kept(context, SCHEDULE_FILE).get("schedule")
         return dict(found) if isinstance(found, Mapping) else {}
     if _place(context).is_file():
         return saved(context)  # whoever wrote it had the configured jobs in it
@@ -79,11 +79,11 @@ def locked(context: Context) -> Iterator[dict[str, Any]]:
     """What the agent reads, to be changed by nobody else meanwhile; kept at the end."""
     import fcntl
 
-    with Path(context.cachedir, f"{FILE}.lock").open("a+") as lock:
+    with Path(context.cachedir, f"{SCHEDULE_FILE}.lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        kept = read_kept(context, FILE)
+        kept = read_kept(context, SCHEDULE_FILE)
         yield kept
-        keep(context, FILE, kept)
+        keep(context, SCHEDULE_FILE, kept)
 
 
 def due_times(context: Context) -> dict[str, float]:

@@ -16,7 +16,7 @@ from minion.modules.state.runs import compiler_of, good, override_of, run_chunks
 
 if TYPE_CHECKING:
     from highstate.types import Files
-    from minion.worker.lowstate_sources import RootsCompiler
+    from minion.execution.lowstate_sources import RootsCompiler
 
 _NAME = "given_with_the_call"
 
@@ -98,7 +98,7 @@ def _run(context: Context, text: str, test: Any, pillar: Any) -> dict[str, Any]:
 
 
 def _roots(context: Context, saltenv: str | None = None, pillarenv: str | None = None) -> RootsCompiler:
-    from minion.worker.lowstate_sources import RootsCompiler
+    from minion.execution.lowstate_sources import RootsCompiler
 
     compiler = compiler_of(context, saltenv, pillarenv)
     if not isinstance(compiler, RootsCompiler):

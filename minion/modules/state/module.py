@@ -31,7 +31,7 @@ def pending(context: Context) -> list[str]:
     """Keys of the states that still have to act on a change of an earlier run; the next run has them do it."""
     from pathlib import Path
 
-    from minion.worker.run_hooks import TriggerFile
+    from minion.spool.triggers import TriggerFile
 
     return sorted(TriggerFile(Path(context.cachedir)).pending_triggers()) if context.cachedir else []
 

@@ -26,7 +26,7 @@ def compiler_of(context: Context, saltenv: str | None = None, pillarenv: str | N
     given = {key: str(env) for key, env in (("saltenv", saltenv), ("pillarenv", pillarenv)) if env}
     if not given:
         return compiler
-    from minion.worker.lowstate_sources import RootsCompiler
+    from minion.execution.lowstate_sources import RootsCompiler
 
     if not isinstance(compiler, RootsCompiler):
         raise CallFailed(f"the controller compiles for this minion: {' and '.join(given)} work with --local only")

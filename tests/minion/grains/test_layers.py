@@ -6,10 +6,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from minion.agent.grains import KEPT, collect_grains, known_grains
 from minion.config.settings import load_settings
 from minion.grains import collect
 from minion.grains.layers import laid_over, without_blacklisted
+from minion.grains.minion_grains import collect_grains, known_grains
+from minion.spool.grains import KEPT
 
 
 def test_what_the_blacklist_names_is_left_out():

@@ -11,8 +11,8 @@ import pytest
 from highstate.files import MemoryFiles
 from highstate.types import Minion
 from minion.execution import CallFailed, Context, Modules, UnknownFunction
+from minion.execution.lowstate_sources import RootsCompiler
 from minion.execution.unsupported import NOT_BUILT
-from minion.worker.lowstate_sources import RootsCompiler
 
 
 @pytest.fixture

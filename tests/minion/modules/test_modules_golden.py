@@ -9,7 +9,7 @@ import yaml
 from highstate.files import MemoryFiles
 from highstate.types import Minion
 from minion.execution import CallFailed, Context, Modules
-from minion.worker.lowstate_sources import RootsCompiler
+from minion.execution.lowstate_sources import RootsCompiler
 
 GOLDENS = sorted(Path(__file__).parents[2].joinpath("golden", "modules").glob("*.yaml"))
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from highstate.types import StateResult
-from minion.worker.run_hooks import InThread, TriggerFile, run_hooks
+from minion.spool.triggers import TriggerFile
+from minion.worker.run_hooks import InThread, run_hooks
 
 NONE = frozenset[str]()
 

@@ -99,7 +99,7 @@ def ours(case: Case) -> Answer:
     """What we make of a case."""
     from highstate.types import Minion
     from minion.execution import CompileFailed, Context, Modules
-    from minion.worker.lowstate_sources import RootsCompiler
+    from minion.execution.lowstate_sources import RootsCompiler
     from minion.worker.run_hooks import SentEvents, run_hooks
 
     with _folder() as root:
