@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import vulture
+
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("controller", "extmods", "gitfs", "highstate", "minion", "reactors", "wire")
 
@@ -31,6 +33,26 @@ COMPLEX_FUNCTIONS = 10
 
 _BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.IfExp, ast.match_case, ast.comprehension)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+CALLED_BY_LIBRARIES = (
+    # click: commands are functions under a decorator, and groups override these
+    *("*_command", "list_remotes", "list_commands", "format_commands", "default_map"),
+    # uvicorn, http.server and socketserver
+    *("capture_signals", "main_loop", "handle_error", "log_message", "close_connection", "client_address"),
+    *("daemon_threads", "protocol_version", "disable_nagle_algorithm", "do_*"),
+    # libgit2's settings and callbacks
+    *("certificate_check", "owner_validation", "server_connect_timeout", "server_timeout"),
+    # Jinja, Mako and PyYAML
+    *("adjust_uri", "has_template", "has_source_access", "relativeto", "visit_*", "call_binop", "intercepted_binops"),
+    *("code_generator_class", "_undefined_exception", "ignore_aliases", "descend_resolver", "ascend_resolver"),
+    # sqlite3
+    "isolation_level",
+)
+"""Names that libraries look for, so that nothing of ours uses them."""
+_NOT_LOOKED_AT = ("*/salt_compat/*", "*/migrations/*")
+"""Names of Salt's for modules of a tree, and of Alembic's."""
+_SALT_SIGNATURES = (("minion", "states"), ("minion", "modules"))
+"""Folders whose functions have the parameters of Salt's functions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +161,19 @@ def cycles() -> list[list[str]]:
     return found
 
 
+def dead_code() -> list[str]:
+    """What nothing in rooms, tests and tools uses, by vulture. Arguments of Salt's that do nothing here do not count."""
+    finder = vulture.Vulture(ignore_names=CALLED_BY_LIBRARIES)
+    finder.scavenge([str(ROOT / each) for each in (*ROOMS, "tests", "tools")], exclude=_NOT_LOOKED_AT)
+    found = []
+    for item in finder.get_unused_code(min_confidence=60):
+        path = Path(item.filename).relative_to(ROOT)
+        salt_argument = item.typ == "variable" and path.parts[:2] in _SALT_SIGNATURES
+        if path.parts[0] in ROOMS and not salt_argument:
+            found.append(f"{path}:{item.first_lineno} {item.message}")
+    return found
+
+
 def repeated_names() -> dict[str, list[str]]:
     """Public classes and type aliases of one name in several modules. What stands for Salt's own names may repeat."""
     found: dict[str, list[str]] = defaultdict(list)
@@ -168,6 +203,7 @@ def main() -> int:
         f"folders with more than {MOST_FILES} files": [f"{k}: {n}" for k, n in sorted(crowded_folders().items())],
         f"functions of more than {LONGEST_FUNCTION} lines": long,
         f"functions of complexity above {MOST_COMPLEX} (at most {COMPLEX_FUNCTIONS})": complicated,
+        "dead code": dead_code(),
         "import cycles": [" ".join(group) for group in cycles()],
         "names with several types": [f"{name}: {' '.join(modules)}" for name, modules in repeated_names().items()],
     }
