@@ -162,7 +162,7 @@ def cycles() -> list[list[str]]:
 
 
 def dead_code() -> list[str]:
-    """What nothing in rooms, tests and tools uses, by vulture. Arguments of Salt's that do nothing here do not count."""
+    """What nothing in rooms, tests and tools uses, by vulture. Salt's arguments that do nothing here do not count."""
     finder = vulture.Vulture(ignore_names=CALLED_BY_LIBRARIES)
     finder.scavenge([str(ROOT / each) for each in (*ROOMS, "tests", "tools")], exclude=_NOT_LOOKED_AT)
     found = []
