@@ -25,6 +25,7 @@ from controller.composition import Parts, Resources, compose
 from controller.config.settings import ControllerSettings
 from controller.store import Store
 from gitfs.changes import Changes
+from gitfs.fetching.fork_server import ForkServer
 from wire.messages import Heartbeat
 
 log = structlog.get_logger("saltern.controller")
@@ -35,11 +36,14 @@ FIRST_HEARTBEATS = 10
 """That come each second: after a restart minions reconnect within about a second."""
 
 
-def main(settings: ControllerSettings) -> NoReturn:
-    """Run a controller until SIGTERM or SIGINT. Ends the process; raises when it could not be started."""
+def main(settings: ControllerSettings, fork_server: ForkServer | None = None) -> NoReturn:
+    """Run a controller until SIGTERM or SIGINT. Ends the process; raises when it could not be started.
+
+    `fork_server` is for fetches, and was started before this module was imported.
+    """
     os.umask(0o077)
     _configure_log(settings.log_level)
-    asyncio.run(_run(settings))
+    asyncio.run(_run(settings, fork_server))
     raise AssertionError("a controller leaves by itself")
 
 
@@ -56,12 +60,12 @@ def _configure_log(level: str) -> None:
     )
 
 
-async def _run(settings: ControllerSettings) -> NoReturn:
+async def _run(settings: ControllerSettings, fork_server: ForkServer | None) -> NoReturn:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with controller(settings) as running:
+    async with controller(settings, fork_server) as running:
         log.info("ready", publish_port=running.ports[0], ret_port=running.ports[1], socket=str(settings.socket))
         await stop.wait()
         log.info("stopping")
@@ -82,11 +86,11 @@ class Running:
 
 
 @contextlib.asynccontextmanager
-async def controller(settings: ControllerSettings) -> AsyncIterator[Running]:
+async def controller(settings: ControllerSettings, fork_server: ForkServer | None = None) -> AsyncIterator[Running]:
     """Start everything; take it down at the end."""
     async with contextlib.AsyncExitStack() as stack:
         store = stack.enter_context(Store(settings.store_url))
-        source = stack.enter_context(open_source(settings))
+        source = stack.enter_context(open_source(settings, fork_server))
         changes = Changes(source.remotes, roots=source.roots)
         parts = compose(Resources(settings=settings, store=store, source=source, changes=changes))
         stack.callback(parts.pool.close)

@@ -10,10 +10,9 @@ import difflib
 import hashlib
 import re
 import threading
-import time
 import weakref
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, replace
 from functools import cache
@@ -24,10 +23,12 @@ from gitfs.config.live_policy import LivePolicy
 from gitfs.config.settings import GIT, ROOTS, Ignored, RemoteSettings, check_ref
 from gitfs.config.urls import canonical
 from gitfs.errors import BadRemoteSettings, FetchFailed, UnknownRef
-from gitfs.mirror.lfs import Lfs
+from gitfs.fetching.fetcher import Fetcher
+from gitfs.fetching.fork_server import ForkServer
+from gitfs.fetching.worker import MirrorSpec
+from gitfs.mirror.completed_mirror import open_mirror, submodules_of
 from gitfs.mirror.maintenance import Upkeep
 from gitfs.mirror.mirror import Fetched, Mirror
-from gitfs.mirror.ref_updates import Completion
 from gitfs.mirror.submodules import Submodules
 from gitfs.tree import objects
 from gitfs.tree.overlays import Overlays, ResolvedOverlay
@@ -35,8 +36,6 @@ from gitfs.tree.saltenvs import Refs, SaltenvSource, commit_ids, pinned_refs
 from gitfs.tree.snapshot import GitLayer, Layer, Snapshot
 
 Roots = Mapping[str, Sequence[str | Path]]
-
-_MOST_THREADS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +86,7 @@ class Source:
 
     Each remote of pillar is a tree of its own; with `pillar_includes` it sees the files of the others, below its own.
     `asked` and `asked_of_pillar` are environments that the configuration asks for by name, in either tree.
+    Fetches run in processes of their own, forked by `fork_server`, or by one that is started with the first fetch.
     """
 
     def __init__(
@@ -102,6 +102,7 @@ class Source:
         asked: Collection[str] = (),
         asked_of_pillar: Collection[str] = (),
         pillar_includes: bool = True,
+        fork_server: ForkServer | None = None,
     ) -> None:
         self._file_settings = tuple(file_settings) if GIT in backends else ()
         self._pillar_settings = tuple(pillar_settings)
@@ -126,18 +127,19 @@ class Source:
         """Repository's key -> its mirror."""
         self._submodules: dict[str, Submodules] = {}
         self._commit_ids: dict[str, set[str]] = {}
+        specs: dict[str, MirrorSpec] = {}
         for key, group in _by_repository((*self._file_settings, *self._pillar_settings)).items():
             quickest = min(settings.update_interval for settings in group)
             settings = replace(group[0], update_interval=quickest)
-            self._submodules[key] = Submodules(settings, cache_directory / "submodules", _mirror)
-            bases = [name for each in group for name in pinned_refs(each)]
-            self._mirrors[key] = _mirror(settings, cache_directory / key, 0, self._submodules[key], bases)
+            bases = tuple(name for each in group for name in pinned_refs(each))
+            specs[key] = MirrorSpec(settings=settings, directory=cache_directory / key, bases=bases)
+            self._submodules[key] = submodules_of(settings, cache_directory)
+            self._mirrors[key] = open_mirror(settings, cache_directory / key, bases=bases)
             self._commit_ids[key] = {name for settings in group for name in commit_ids(settings)}
         self._upkeep = Upkeep(cache_directory, self._mirrors, self._submodules, self._in_use)
-        self._threads = ThreadPoolExecutor(
-            max_workers=min(max(len(self._mirrors), 1), _MOST_THREADS), thread_name_prefix="gitfs"
-        )
-        self._running: dict[str, Future[Fetched]] = {}
+        self._fetcher = Fetcher(self._mirrors, specs, fork_server)
+        self._unheard: dict[str, Future[Fetched]] = {}
+        """Key -> a fetch that was late, and that nobody has heard of since."""
         self._lent: list[weakref.ref[Snapshot]] = []
         """Snapshots that somebody may still read."""
         self._lending = threading.Lock()
@@ -164,35 +166,37 @@ class Source:
         One that has not answered after `patience` seconds is returned as failed and goes on alone: what it brings is
         live when it arrives, and the next call reports it. `roots` and unknown names are passed over.
         """
-        wanted = [key for key in self._mirrors if names is None or self._is_named(key, names)]
-        deadline = time.monotonic() + patience
-        late = {key: self._running[key] for key in wanted if key in self._running}
-        wait_for(late.values(), timeout=patience)
-        for key in wanted:
-            # One that was under way may have looked before the push that we are called for: it is done once more.
-            before = late.get(key)
-            if before is None or before.done():
-                self._running[key] = self._threads.submit(_fetch, self._mirrors[key], before)
-        wait_for([self._running[key] for key in wanted], timeout=max(0.0, deadline - time.monotonic()))
-        return [self._outcome(key, patience) for key in wanted]
+        running = {key: self._fetcher.fetch(key) for key in self._keys(names)}
+        wait_for(running.values(), timeout=patience)
+        return [self._outcome(key, future, patience) for key, future in running.items()]
 
-    def _is_named(self, key: str, names: Collection[str]) -> bool:
-        return any(
-            settings.name in names or settings.url in names
-            for settings in (*self._file_settings, *self._pillar_settings)
-            if _repository_key(settings) == key
-        )
+    def start_fetch(self, name: str) -> list[Future[Fetched]]:
+        """Fetch the mirrors of a remote, each after a fetch of it that is under way: a result or FetchFailed each."""
+        return [self._fetcher.fetch(key) for key in self._keys([name])]
 
-    def _outcome(self, key: str, patience: float) -> Fetched | FetchFailed:
-        future = self._running[key]
-        name = self._mirrors[key].settings.name
+    def _keys(self, names: Collection[str] | None) -> list[str]:
+        """Keys of the repositories with these names or addresses."""
+        both = (*self._file_settings, *self._pillar_settings)
+        named = {_repository_key(each) for each in both if names is None or each.name in names or each.url in names}
+        return [key for key in self._mirrors if key in named]
+
+    def _outcome(self, key: str, future: Future[Fetched], patience: float) -> Fetched | FetchFailed:
         if not future.done():
+            self._unheard.setdefault(key, future)
+            name = self._mirrors[key].settings.name
             return FetchFailed(name, f"it has not answered in {patience:g} s and is still being asked", retryable=True)
-        self._running.pop(key, None)
+        before = self._unheard.pop(key, None)
         try:
-            return future.result()
+            fetched = future.result()
         except FetchFailed as error:
             return error
+        changed = before is not None and before.exception() is None and before.result().changed
+        return replace(fetched, changed=True) if changed else fetched
+
+    @property
+    def worker_pids(self) -> tuple[int, ...]:
+        """Process ids of the workers that fetch, or wait for the next fetch."""
+        return self._fetcher.worker_pids
 
     def gc(self) -> list[str]:
         """Drop what no ref reaches and no snapshot in use shows, where that is worth it; names of those tidied.
@@ -245,8 +249,8 @@ class Source:
         return sorted({name for mirror in self._mirrors.values() for name in mirror.names()})
 
     def close(self) -> None:
-        """Give the threads back; a fetch that hangs is not waited for."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """End the processes; a fetch that hangs is not waited for."""
+        self._fetcher.close()
 
     def __enter__(self) -> Source:
         return self
@@ -304,7 +308,7 @@ class Source:
         for key, mirror in self._mirrors.items():
             try:
                 found[key] = mirror.commit_of(ref)
-                mirror.complete(found[key])
+                self._fetcher.complete(key, found[key])
             except UnknownRef as error:
                 if error.why:
                     raise
@@ -315,14 +319,6 @@ class Source:
         mirror = self._mirrors[key].path
         own = GitLayer.of(mirror, settings.name, place.commit, place.root, place.mountpoint, lfs=settings.lfs)
         return [own, *(self._submodules[key].layers(mirror, place) if settings.submodules else ())]
-
-
-def _fetch(mirror: Mirror, before: Future[Fetched] | None) -> Fetched:
-    """Fetch, and add what an earlier fetch that nobody has heard of had changed."""
-    fetched = mirror.fetch()
-    if before is not None and before.exception() is None and before.result().changed:
-        return replace(fetched, changed=True)
-    return fetched
 
 
 def _place(mirror: str, remote: str, branch: str, commit: str) -> RemoteRevision:
@@ -361,17 +357,3 @@ def _by_repository(all_settings: Sequence[RemoteSettings]) -> dict[str, list[Rem
             raise BadRemoteSettings(f"two remotes are named {settings.name!r}; give one of them another `name`")
         groups.setdefault(_repository_key(settings), []).append(settings)
     return groups
-
-
-def _mirror(
-    settings: RemoteSettings,
-    directory: Path,
-    depth: int,
-    submodules: Submodules | None = None,
-    bases: Sequence[str | None] = (),
-) -> Mirror:
-    """A mirror that completes its commits as the settings say."""
-    completions: list[Completion] = [Lfs(settings)] if settings.lfs else []
-    if settings.submodules:
-        completions.append(submodules or Submodules(settings, directory.parent, _mirror, depth))
-    return Mirror(settings, directory, bases=bases, completions=completions)

@@ -1,8 +1,8 @@
-"""At most one fetch of a remote at a time, and none that waits for another remote.
+"""The fetches of a controller: at most one of a remote at a time, and none that waits for another remote.
 
 Called by `controller.compilation.source_reconciler` for each notice. Whoever asks while a remote is being fetched gets
 the fetch after it, which sees what was pushed meanwhile; everyone who asks until that one begins shares it. Decides
-nothing about when.
+nothing about when, and runs none itself: `gitfs.fetching` does.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import TypeAlias
 
 from gitfs.errors import FetchFailed
@@ -20,17 +18,12 @@ from gitfs.source import Source
 
 PATIENCE = 5.0
 """Seconds until a remote that does not answer is told."""
-MOST_THREADS = 256
-"""Remotes that may hang while the others go on."""
-_AS_LONG_AS_IT_TAKES = 24 * 3600.0
-"""Seconds; a connection gives up long before."""
-
 
 Outcome: TypeAlias = Fetched | FetchFailed
 
 
 class Fetches:
-    """The fetches of a source. `close` it; a fetch that hangs is not waited for.
+    """The fetches of a source. `close` it; what is under way is not heard any more.
 
     Args:
         source: the remotes.
@@ -44,7 +37,6 @@ class Fetches:
         self._source = source
         self._ended = ended
         self._late = late
-        self._threads = ThreadPoolExecutor(max_workers=MOST_THREADS, thread_name_prefix="fetch")
         self._locks: dict[str, asyncio.Lock] = {}
         self._next: dict[str, asyncio.Task[None]] = {}
         """Remote -> its fetch that has not begun."""
@@ -59,20 +51,24 @@ class Fetches:
         return self._next[name]
 
     def close(self) -> None:
-        """Give the threads back."""
+        """Listen to no fetch any more."""
         for task in self._tasks:
             task.cancel()
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _fetch(self, name: str) -> None:
         async with self._locks.setdefault(name, asyncio.Lock()):
             del self._next[name]
             began = time.monotonic()
-            work = partial(self._source.fetch, [name], patience=_AS_LONG_AS_IT_TAKES)
-            fetching = asyncio.get_running_loop().run_in_executor(self._threads, work)
-            await asyncio.wait([fetching], timeout=PATIENCE)
-            if not fetching.done():
+            fetching = [asyncio.wrap_future(each) for each in self._source.start_fetch(name)]
+            if fetching and (await asyncio.wait(fetching, timeout=PATIENCE))[1]:
                 reason = f"it has not answered in {PATIENCE:g} s and is still being asked"
                 self._late(FetchFailed(name, reason, retryable=True))
-            for outcome in await fetching:
-                self._ended(outcome, time.monotonic() - began)
+            for each in fetching:
+                self._ended(await _outcome(each), time.monotonic() - began)
+
+
+async def _outcome(fetching: asyncio.Future[Fetched]) -> Outcome:
+    try:
+        return await fetching
+    except FetchFailed as error:
+        return error

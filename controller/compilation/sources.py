@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from controller.config.settings import ControllerSettings
 from gitfs.config.remotes import backends, file_remotes, ignored_files, pillar_includes, pillar_remotes
 from gitfs.config.settings import RemoteSettings
+from gitfs.fetching.fork_server import ForkServer
 from gitfs.source import Source
 from gitfs.transport.credentials import AskVault, withhold
 from highstate.ports import SecretFailed
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from controller.adapters.secrets.vault import Vault
 
 
-def open_source(settings: ControllerSettings) -> Source:
+def open_source(settings: ControllerSettings, fork_server: ForkServer | None = None) -> Source:
     """The source over the mirrors in `cachedir`; nothing is fetched by opening it.
 
-    Takes the variables that its secrets stand in out of the environment.
+    Takes the variables that its secrets stand in out of the environment. `fork_server`: see `Source`.
     """
     vault = settings.ports.get("vault")
     ask = _VaultReader(vault) if vault else None
@@ -37,6 +37,7 @@ def open_source(settings: ControllerSettings) -> Source:
         asked=_named(settings, "saltenv"),
         asked_of_pillar=_named(settings, "pillarenv"),
         pillar_includes=pillar_includes(settings.git),
+        fork_server=fork_server,
     )
 
 
@@ -46,15 +47,7 @@ def _named(settings: ControllerSettings, option: str) -> list[str]:
 
 def _ready(remotes: Sequence[RemoteSettings], ask: AskVault | None) -> list[RemoteSettings]:
     """The remotes, with secrets that can be revealed."""
-    return [
-        replace(
-            each,
-            password=withhold(each.password, ask),
-            passphrase=withhold(each.passphrase, ask),
-            token=withhold(each.token, ask),
-        )
-        for each in remotes
-    ]
+    return [each.with_secrets(partial(withhold, ask=ask)) for each in remotes]
 
 
 class _VaultReader:

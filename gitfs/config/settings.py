@@ -7,7 +7,8 @@ room works from them. Says nothing about how options are written.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 
 from gitfs.config import refspecs
@@ -95,6 +96,12 @@ class RemoteSettings:
     def secrets(self) -> dict[str, str | SecretFrom]:
         """Option -> what may be shown to nobody but the server."""
         return {"password": self.password, "passphrase": self.passphrase, "token": self.token}
+
+    def with_secrets(self, change: Callable[[str | SecretFrom], str | SecretFrom]) -> RemoteSettings:
+        """These settings with each secret as `change` gives it."""
+        return replace(
+            self, password=change(self.password), passphrase=change(self.passphrase), token=change(self.token)
+        )
 
     def __post_init__(self) -> None:
         where = f"remote {self.name!r}"

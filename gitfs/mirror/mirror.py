@@ -93,6 +93,7 @@ class Mirror:
         pinned = tuple(bases) or (settings.branch or settings.base,)
         self._acceptance = Acceptance(settings.policy, pinned, directory / "seen", clock, completions)
         self._looked_over = False
+        self._dropped = self._generations.last_dropped()
         self._peeled: dict[str, str] = {}
 
     @property
@@ -120,7 +121,7 @@ class Mirror:
             (refs,) = self._generations.refs_of(repository).below("")
             expire(repository, set(refs.values()), in_use())
             self._generations.tidied()
-            self._acceptance.forget()
+            self._generations.mark_dropped()
         return True
 
     def is_untidy(self) -> bool:
@@ -138,9 +139,9 @@ class Mirror:
                     repository.references.delete(PINNED + commit)
 
     def forget(self) -> None:
-        """Look anew at what commits need beside their own objects: some of it may be gone."""
+        """Have all processes look anew at what commits need beside their own objects: some of it may be gone."""
         with self._writing():
-            self._acceptance.forget()
+            self._generations.mark_dropped()
 
     def fetch_commit(self, commit: str) -> None:
         """Have this commit with all that it needs, live or not; FetchFailed when the remote does not give it."""
@@ -168,6 +169,7 @@ class Mirror:
 
         UnknownRef, which says why, when that is not possible.
         """
+        self._notice_drops()
         if self._acceptance.is_complete(commit):
             return
         try:
@@ -184,6 +186,7 @@ class Mirror:
         """The right to write; whatever goes wrong becomes FetchFailed."""
         try:
             with self._generations.writing():
+                self._notice_drops()
                 yield
         except Busy:
             raise FetchFailed(self.settings.name, "another process holds the mirror", retryable=True) from None
@@ -194,6 +197,12 @@ class Mirror:
             report_damage(self.path)
             reason = f"the mirror cannot be used and will be made anew: {error}"
             raise FetchFailed(self.settings.name, reason, retryable=True) from error
+
+    def _notice_drops(self) -> None:
+        """Forget what was known to be complete, when any process has dropped objects since."""
+        if (dropped := self._generations.last_dropped()) != self._dropped:
+            self._dropped = dropped
+            self._acceptance.forget()
 
     def has(self, commit: str) -> bool:
         """Whether a commit is there, live or not."""

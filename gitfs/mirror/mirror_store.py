@@ -3,6 +3,8 @@
     <directory>/lock          held (fcntl) by whoever writes; its content tells that a writer is at work, or died
     <directory>/current       symlink to the repository in use; replaced atomically
     <directory>/gen-<random>  a bare repository
+    <directory>/damaged       is there when a reader met an object that it could not read
+    <directory>/dropped       touched when objects were dropped: what a process knows to be complete may be no more
 
 Called by `gitfs.mirror.mirror`. Whatever a kill leaves behind is either complete or unreferenced, and the next writer
 removes it. Readers need no lock: they open `current` and read objects, which never change.
@@ -49,6 +51,7 @@ class Generations:
         self.current = directory / "current"
         self._lock_file = directory / "lock"
         self._damaged = directory / "damaged"
+        self._dropped = directory / "dropped"
         self._ref_files: RefFiles | None = None
 
     @contextmanager
@@ -167,6 +170,17 @@ class Generations:
         fresh = self._directory / "tidied.new"
         fresh.write_text(str(sum(_pack_sizes(self.current))), encoding="ascii")
         fresh.replace(self._directory / "tidied")
+
+    def mark_dropped(self) -> None:
+        """Say, to all processes, that objects of this mirror or of its submodules are gone."""
+        self._dropped.touch()
+
+    def last_dropped(self) -> int:
+        """When that was said last, as a number that is another one each time; 0: never."""
+        try:
+            return self._dropped.stat().st_mtime_ns
+        except FileNotFoundError:
+            return 0
 
     @property
     def damaged(self) -> bool:

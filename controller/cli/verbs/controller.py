@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,12 +27,17 @@ def controller_command(log_level: str | None, check: bool, config_dir: Path) -> 
         return 0
     if log_level is not None:
         settings = replace(settings, log_level=read_level(log_level))
+    os.umask(0o077)
+    from gitfs.fetching.fork_server import ForkServer
+
+    # Before the rest is imported and threads are started: its children have what is in memory now.
+    fork_server = ForkServer()
     from controller.api import CannotListen
     from controller.app import main
     from controller.store import StoreError
     from wire.errors import WireError
 
     try:
-        main(settings)
+        main(settings, fork_server)
     except (CannotListen, StoreError, WireError, OSError) as error:
         raise Failure(f"the controller cannot run: {error}") from None
