@@ -257,10 +257,14 @@ def _choice(words: tuple[Any, ...]) -> Converter:
 
 
 def _union(members: tuple[Any, ...]) -> tuple[Converter | None, bool]:
-    """The first converter that takes the value; a value that is of a member's very type stays as it is."""
+    """The first converter that takes the value; a value that is of a member's very type stays as it is.
+
+    False is None for `str | None`: Salt's functions take either for an argument that is not set.
+    """
     null = type(None) in members
     exact = frozenset(one for one in members if isinstance(one, type))
     words = tuple(word for one in members if get_origin(one) is Literal for word in get_args(one))
+    unset = null and str in exact and bool not in exact
     inner = [_compiled(one)[0] for one in members if one is not type(None)]
     if None in inner:
         return None, True
@@ -269,6 +273,8 @@ def _union(members: tuple[Any, ...]) -> tuple[Converter | None, bool]:
     def convert(value: Any) -> Any:
         if (value is None and null) or type(value) in exact or value in words:
             return value
+        if unset and value is False:
+            return None
         wanted = []
         for one in converters:
             try:

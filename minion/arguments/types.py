@@ -63,6 +63,11 @@ def as_text(value: Any) -> str:
     return str(value)
 
 
+def as_text_or_false(value: Any) -> str:
+    """Text; False stands for an empty one."""
+    return "" if value is False or value is None else as_text(value)
+
+
 def as_number_or_text(value: Any) -> str:
     """Text, or the text of a number."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -157,6 +162,13 @@ def as_texts(value: Any) -> tuple[str, ...]:
     return (as_text(value),)
 
 
+def as_lines(value: Any) -> tuple[str, ...]:
+    """Texts or numbers of a list; one is a list of it, null an empty one."""
+    if value is None:
+        return ()
+    return tuple(map(as_number_or_text, value if isinstance(value, list | tuple) else (value,)))
+
+
 def as_comma_list(value: Any) -> tuple[str, ...]:
     """Texts of a list, or of one text that separates them by commas."""
     if isinstance(value, str):
@@ -175,13 +187,27 @@ def as_list(value: Any) -> list[Any]:
     raise Unfit("formatted as a list")
 
 
+def as_each(value: Any) -> list[Any]:
+    """A list; one value is a list of it, null an empty one."""
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
 def as_mapping(value: Any) -> Mapping[str, Any]:
-    """A mapping; null is an empty one."""
-    if value is None:
-        return {}
+    """A mapping; what is false is an empty one."""
+    return _mapping(value, "a mapping")
+
+
+def as_context(value: Any) -> Mapping[str, Any]:
+    """A mapping of variables for a template; what is false is an empty one. Worded as Salt does."""
+    return _mapping(value, "formed as a dict")
+
+
+def _mapping(value: Any, wanted: str) -> Mapping[str, Any]:
     if isinstance(value, Mapping):
         return value
-    raise Unfit("a mapping")
+    if value:
+        raise Unfit(wanted)
+    return {}
 
 
 def as_pairs(value: Any) -> Mapping[str, Any]:
@@ -208,6 +234,8 @@ def as_size(value: Any) -> int:
 
 NumberOrText = Annotated[str, Reads(as_number_or_text)]
 """Text; a boolean is refused, since YAML reads `yes`, `no`, `on` and `off` as one."""
+TextOrFalse = Annotated[str, Reads(as_text_or_false, null=True)]
+"""Text; false and null are an empty one."""
 IsTrue = Annotated[bool, Reads(as_true, null=True)]
 """A boolean where Salt asks `salt.utils.data.is_true`; `bool` is what Python takes for true."""
 Path = Annotated[str, Reads(as_path)]
@@ -217,9 +245,14 @@ Mode = Annotated[str, Reads(as_mode)]
 """Four octal digits; use it as `Mode | None`: `keep` is None."""
 ModeOrKeep = Annotated[str, Reads(as_mode_or_keep)]
 Texts = Annotated[tuple[str, ...], Reads(as_texts, null=True)]
+LinesOfText = Annotated[tuple[str, ...], Reads(as_lines, null=True)]
+"""As `Texts`; a boolean is refused."""
 CommaList = Annotated[tuple[str, ...], Reads(as_comma_list, null=True)]
 List = Annotated[list[Any], Reads(as_list, null=True)]
+Each = Annotated[list[Any], Reads(as_each, null=True)]
+"""One value or many."""
 Map = Annotated[Mapping[str, Any], Reads(as_mapping, null=True)]
+Context = Annotated[Mapping[str, Any], Reads(as_context, null=True)]
 Pairs = Annotated[Mapping[str, Any], Reads(as_pairs, null=True)]
 Size = Annotated[int, Reads(as_size)]
 Seconds = Annotated[float, Reads(number_of("seconds"))]

@@ -7,10 +7,11 @@ again.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
+from minion.arguments.types import Context, Each, LinesOfText, List
 from minion.machine.plan import Plan, Reader, StateFailed, Value
-from minion.states.file.edit import Words, as_text, edited, encoded, opened
+from minion.states.file.edit import Words, edited, encoded, opened
 from minion.states.file.paths import missing_parents
 from minion.states.file.sources import Template, of_source, template
 
@@ -21,15 +22,15 @@ def append(
     machine: Reader,
     name: str,
     *,
-    text: Value = None,
+    text: LinesOfText = (),
     makedirs: bool = False,
     source: Value = None,
-    source_hash: Value = None,
-    template: Value = "jinja",
-    sources: Value = None,
-    source_hashes: Value = None,
-    defaults: Value = None,
-    context: Value = None,
+    source_hash: str | None = None,
+    template: str | None = "jinja",
+    sources: Each | None = None,
+    source_hashes: List | None = None,
+    defaults: Context | None = None,
+    context: Context | None = None,
     ignore_whitespace: bool = True,
     show_changes: bool = True,
     saltenv: str = "base",
@@ -50,16 +51,16 @@ def prepend(
     machine: Reader,
     name: str,
     *,
-    text: Value = None,
+    text: LinesOfText = (),
     makedirs: bool = False,
     source: Value = None,
-    source_hash: Value = None,
-    template: Value = "jinja",
-    sources: Value = None,
-    source_hashes: Value = None,
-    defaults: Value = None,
-    context: Value = None,
-    header: Value = None,
+    source_hash: str | None = None,
+    template: str | None = "jinja",
+    sources: Each | None = None,
+    source_hashes: List | None = None,
+    defaults: Context | None = None,
+    context: Context | None = None,
+    header: bool = False,
     show_changes: bool = True,
     saltenv: str = "base",
 ) -> Plan:
@@ -78,21 +79,20 @@ def prepend(
 
 def texts(
     machine: Reader,
-    text: Value,
+    text: Sequence[str],
     source: Value,
-    sources: Value,
-    hashes: tuple[Value, Value],
+    sources: Sequence[Value] | None,
+    hashes: tuple[str | None, Sequence[Value] | None],
     rendered: Template,
     saltenv: str,
 ) -> list[str]:
     """The texts of `sources` when there are any, else of `text`. `hashes`: that of one source, those of all."""
     if source and sources:
         raise StateFailed("source and sources are mutually exclusive")
-    urls = list(sources) if isinstance(sources, list) else [sources] if sources else [source] if source else []
+    urls = list(sources or ([source] if source else []))
     if not urls:
-        chunks = text if isinstance(text, list | tuple) else [] if text is None else [text]
-        return [as_text(chunk, "text") for chunk in chunks]
-    sums = hashes[1] if isinstance(hashes[1], list) else [hashes[0]] * len(urls)
+        return list(text)
+    sums = [hashes[0]] * len(urls) if hashes[1] is None else hashes[1]
     if len(sums) not in (0, len(urls)):
         raise StateFailed(f"source_hashes has {len(sums)} entries, and there are {len(urls)} sources")
     found = [
@@ -122,7 +122,7 @@ def _put_in(
         pending=f"File {name} is set to be updated",
         done=f"{what.capitalize()}ed {count} lines",
     )
-    return edited(file, encoded(new), words, show_changes=show_changes, makedirs=bool(makedirs))
+    return edited(file, encoded(new), words, show_changes=show_changes, makedirs=makedirs)
 
 
 def _lines_of(chunks: Iterable[str]) -> list[str]:

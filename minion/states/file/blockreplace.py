@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from minion.arguments.types import BackupDir
+from minion.arguments.types import BackupDir, Context, Each, List, NumberOrText
 from minion.machine.plan import Plan, Reader, StateFailed, Value
 from minion.states.file.append import texts
-from minion.states.file.edit import CHANGES, as_text, beside, edited, encoded, opened
+from minion.states.file.edit import CHANGES, beside, edited, encoded, opened
 from minion.states.file.sources import template
 
 _template = template
@@ -32,23 +32,23 @@ def blockreplace(
     machine: Reader,
     name: str,
     *,
-    marker_start: Value = "#-- start managed zone --",
-    marker_end: Value = "#-- end managed zone --",
+    marker_start: NumberOrText = "#-- start managed zone --",
+    marker_end: NumberOrText = "#-- end managed zone --",
     source: Value = None,
-    source_hash: Value = None,
-    template: Value = "jinja",
-    sources: Value = None,
-    source_hashes: Value = None,
-    defaults: Value = None,
-    context: Value = None,
-    content: Value = "",
+    source_hash: str | None = None,
+    template: str | None = "jinja",
+    sources: Each | None = None,
+    source_hashes: List | None = None,
+    defaults: Context | None = None,
+    context: Context | None = None,
+    content: NumberOrText = "",
     append_if_not_found: bool = False,
     prepend_if_not_found: bool = False,
-    backup: Value = ".bak",
+    backup: bool | str = ".bak",
     show_changes: bool = True,
     append_newline: bool | None = None,
-    insert_before_match: Value = None,
-    insert_after_match: Value = None,
+    insert_before_match: str | None = None,
+    insert_after_match: str | None = None,
     backup_dir: BackupDir = "",
     saltenv: str = "base",
 ) -> Plan:
@@ -67,14 +67,13 @@ def blockreplace(
     file = opened(machine, name, "blockreplace")
     rendered = _template(template, context, defaults, {"name": name})
     gathered = [str(line) for lines in machine.accumulated.get(name, {}).values() for line in lines]
-    whole = "\n".join([*([as_text(content, "content")] if content not in (None, "") else []), *gathered])
+    whole = "\n".join([*([content] if content else []), *gathered])
     if source or sources:
-        whole += "".join(texts(machine, None, source, sources, (source_hash, source_hashes), rendered, saltenv))
-    start, end = as_text(marker_start, "marker_start"), as_text(marker_end, "marker_end")
-    if not start or not end:
+        whole += "".join(texts(machine, (), source, sources, (source_hash, source_hashes), rendered, saltenv))
+    if not marker_start or not marker_end:
         raise StateFailed("marker_start and marker_end must not be empty: every line would be a marker")
-    ended = not whole.endswith("\n") if append_newline is None else bool(append_newline)
-    new = _with_block(file.text, start, end, _body(whole, ended=ended), place)
+    ended = not whole.endswith("\n") if append_newline is None else append_newline
+    new = _with_block(file.text, marker_start, marker_end, _body(whole, ended=ended), place)
     return edited(file, encoded(new), CHANGES, backup=beside(file, backup, backup_dir), show_changes=show_changes)
 
 
@@ -119,13 +118,9 @@ def _with_new_block(lines: list[str], block: str, ending: str, place: _Place) ->
     raise StateFailed("Cannot edit marked block. Markers were not found in file.")
 
 
-def _regex(value: Value, what: str) -> str | None:
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise StateFailed(f"RegEx expected in {what} parameter.")
+def _regex(value: str | None, what: str) -> str | None:
     try:
-        re.compile(value)
+        re.compile(value or "")
     except re.error as error:
         raise StateFailed(f"{what}: {value!r} is no regular expression: {error}") from None
     return value

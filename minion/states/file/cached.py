@@ -14,7 +14,7 @@ from typing import Unpack
 from highstate.salt_urls import split_salt_url
 from minion.arguments.types import BackupDir
 from minion.machine.fetch import SCHEMES
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed
 from minion.states.file.digests import digest_of
 from minion.states.file.paths import make_parents
 from minion.states.file.perms import Perms
@@ -26,8 +26,8 @@ def cached(
     machine: Reader,
     name: str,
     *,
-    source_hash: Value = "",
-    source_hash_name: Value = None,
+    source_hash: str | None = None,
+    source_hash_name: str | None = None,
     skip_verify: bool = False,
     saltenv: str = "base",
     use_etag: bool = False,
@@ -37,17 +37,15 @@ def cached(
     """The file is in the cache, or, where `name` is a local path, on the machine with this digest."""
     local = _local(name)
     if local is not None:
-        return _looked_at(machine, name, local, source_hash, str(source_hash_name or ""), saltenv)
+        return _looked_at(machine, name, local, source_hash, source_hash_name or "", saltenv)
     if name.startswith(SCHEMES) and not source_hash and not skip_verify and not use_etag:
         raise StateFailed(
             f"Unable to verify upstream hash of source file {name}, please set source_hash or set skip_verify or "
             "use_etag to True"
         )
     place = _place(name, saltenv, backup_dir)
-    check = SourceCheck(
-        source_hash_name=str(source_hash_name or ""), skip=bool(skip_verify), target=place, use_etag=bool(use_etag)
-    )
-    data = of_source(machine, name, saltenv, Template(variables={}), source_hash or None, check)
+    check = SourceCheck(source_hash_name=source_hash_name or "", skip=skip_verify, target=place, use_etag=use_etag)
+    data = of_source(machine, name, saltenv, Template(variables={}), source_hash, check)
     found = machine.stat(place)
     old = machine.read(place) if found is not None and found.kind == "file" else None
     if old == data:
@@ -79,7 +77,7 @@ def not_cached(machine: Reader, name: str, *, saltenv: str = "base", backup_dir:
     )
 
 
-def _looked_at(machine: Reader, name: str, path: str, source_hash: Value, hash_name: str, saltenv: str) -> Plan:
+def _looked_at(machine: Reader, name: str, path: str, source_hash: str | None, hash_name: str, saltenv: str) -> Plan:
     found = machine.stat(path)
     if found is None:
         raise StateFailed(f"File {name} is not present on the minion")

@@ -8,23 +8,24 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable
 
-from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed, Value
+from minion.arguments.types import Mode, Owner, Path
+from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed
 from minion.states.file.paths import behind, checked, make_parents, missing_parents
-from minion.states.file.perms import Perms, differing, octal, perms, put
+from minion.states.file.perms import Perms, differing, put
 
 
 def copy(
     machine: Reader,
     name: str,
     *,
-    source: Value,
+    source: Path,
     force: bool = False,
     makedirs: bool = False,
     preserve: bool = False,
-    user: Value = None,
-    group: Value = None,
-    mode: Value = None,
-    dir_mode: Value = None,
+    user: Owner | None = None,
+    group: Owner | None = None,
+    mode: Mode | None = None,
+    dir_mode: Mode | None = None,
     subdir: bool = False,
 ) -> Plan:
     """A copy of a file or tree, when nothing is there yet; with `force`, whenever it differs from its source."""
@@ -38,14 +39,14 @@ def copy(
         there = machine.stat(path)
     if path == real or path.startswith(real + "/"):
         raise StateFailed(f'"{source}" cannot be copied to "{name}", which is the same or below it')
-    owner = perms(user, group, mode)
+    owner = Perms(user=user, group=group, mode=mode)
     if preserve:
         owner = Perms(user=found.user, group=found.group, mode=found.mode)
     if there is not None and not force:
         return Plan(comment=f'The target file "{path}" exists and will not be overwritten')
     if there is not None and _is_copy(machine, real, found, path, owner):
         return Plan(comment=f'Copied "{source}" to "{path}" - files are identical')
-    parents = Perms(mode=octal(dir_mode)) if makedirs else None
+    parents = Perms(mode=dir_mode) if makedirs else None
     return Plan(
         changes=(Change(key=path, shown=source, act=_copy(real, path, owner, parents)),),
         pending=f'File "{source}" is set to be copied to "{path}"',
@@ -53,7 +54,7 @@ def copy(
     )
 
 
-def rename(machine: Reader, name: str, *, source: Value, force: bool = False, makedirs: bool = False) -> Plan:
+def rename(machine: Reader, name: str, *, source: Path, force: bool = False, makedirs: bool = False) -> Plan:
     """What is at `source` is moved to `name`; a source that is not there has been moved before."""
     path, origin = checked(name, "rename"), _origin(source, "rename")
     if machine.stat(origin) is None:
@@ -81,12 +82,12 @@ def hardlink(
     machine: Reader,
     name: str,
     *,
-    target: Value,
+    target: Path,
     force: bool = False,
     makedirs: bool = False,
-    user: Value = None,
-    group: Value = None,
-    dir_mode: Value = None,
+    user: Owner | None = None,
+    group: Owner | None = None,
+    dir_mode: Mode | None = None,
 ) -> Plan:
     """`name` and `target` are the same file. `user`, `group` and `dir_mode` are of directories made on the way."""
     path, other = checked(name, "hardlink"), _origin(target, "hardlink")
@@ -100,7 +101,7 @@ def hardlink(
         return Plan(comment=f"Target of hard link {name} is already pointing to {target}")
     if found is not None and not force:
         raise StateFailed(f"File exists where the hard link {name} should be")
-    parents = perms(user, group, dir_mode) if makedirs else None
+    parents = Perms(user=user, group=group, mode=dir_mode) if makedirs else None
 
     def act(machine: Machine) -> None:
         _make_room(machine, path, parents)
@@ -114,8 +115,8 @@ def hardlink(
     )
 
 
-def _origin(source: Value, what: str) -> str:
-    if not isinstance(source, str) or not posixpath.isabs(source):
+def _origin(source: str, what: str) -> str:
+    if not posixpath.isabs(source):
         raise StateFailed(f"file.{what}: {source!r} is not an absolute path")
     return posixpath.normpath(source)
 

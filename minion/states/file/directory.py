@@ -12,11 +12,11 @@ from dataclasses import replace as replaced
 from typing import Annotated, Unpack
 
 from highstate.salt_urls import split_salt_url
-from minion.arguments.types import BackupDir, Ignored, Refused, Requirers
+from minion.arguments.types import BackupDir, Context, Ignored, Mode, ModeOrKeep, Owner, Refused, Requirers
 from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed, Value
 from minion.states.file.links import aside
 from minion.states.file.paths import behind, below, checked, is_part, make_parents, missing_parents
-from minion.states.file.perms import Perms, differing, perms, put
+from minion.states.file.perms import Perms, differing, put
 from minion.states.file.sources import Template, kept_mode, of_source, template
 from minion.states.file.target import WantedFile, file_changes
 from minion.states.unused_arguments import NoSourceCache, WindowsOwner
@@ -26,19 +26,19 @@ def directory(
     machine: Reader,
     name: str,
     *,
-    user: Value = None,
-    group: Value = None,
-    mode: Value = None,
-    dir_mode: Value = None,
-    file_mode: Value = None,
+    user: Owner | None = None,
+    group: Owner | None = None,
+    mode: Mode | None = None,
+    dir_mode: Mode | None = None,
+    file_mode: Mode | None = None,
     makedirs: bool = False,
     recurse: Value = None,
-    max_depth: Value = None,
+    max_depth: int | None = None,
     clean: bool = False,
     exclude_pat: Value = None,
     required: Requirers = (),
     force: bool = False,
-    backupname: Value = None,
+    backupname: str | None = None,
     follow_symlinks: bool = False,
     allow_symlink: bool = True,
     children_only: bool = False,
@@ -48,8 +48,8 @@ def directory(
     path = checked(name, "directory")
     if clean:
         _cleanable(machine, path)
-    owner = perms(user, group, dir_mode if mode is None else mode)
-    files = perms(user, group, file_mode)
+    owner = Perms(user=user, group=group, mode=dir_mode if mode is None else mode)
+    files = Perms(user=user, group=group, mode=file_mode)
     if allow_symlink or follow_symlinks:
         path, found = behind(machine, path)
     else:
@@ -59,10 +59,10 @@ def directory(
     changes = (
         []
         if children_only and found is not None
-        else list(_folder(path, found, owner, makedirs=bool(makedirs), kept=aside(path, backupname)))
+        else list(_folder(path, found, owner, makedirs=makedirs, kept=aside(path, backupname)))
     )
     if found is not None and found.kind == "directory":
-        folders = perms(user, group, mode if dir_mode is None else dir_mode)
+        folders = Perms(user=user, group=group, mode=mode if dir_mode is None else dir_mode)
         changes += _recursed(machine, path, folders, files, recurse, max_depth)
         if clean:
             changes += _cleaned(machine, path, _kept(machine, required), exclude_pat)
@@ -93,20 +93,20 @@ def recurse(
     *,
     source: Value,
     clean: bool = False,
-    user: Value = None,
-    group: Value = None,
-    dir_mode: Value = None,
-    file_mode: Value = None,
+    user: Owner | None = None,
+    group: Owner | None = None,
+    dir_mode: Mode | None = None,
+    file_mode: ModeOrKeep | None = None,
     include_pat: Value = None,
     exclude_pat: Value = None,
-    maxdepth: Value = None,
-    template: Value = None,
-    context: Value = None,
-    defaults: Value = None,
+    maxdepth: int | None = None,
+    template: str | None = None,
+    context: Context | None = None,
+    defaults: Context | None = None,
     replace: bool = True,
     makedirs: bool = True,
     show_changes: bool = True,
-    backup: Value = "",
+    backup: bool | str = "",
     required: Requirers = (),
     saltenv: str = "base",
     backup_dir: BackupDir = "",
@@ -118,30 +118,30 @@ def recurse(
     path, found = behind(machine, checked(name, "recurse"))
     if found is not None and found.kind != "directory":
         raise StateFailed(f"The path {name} exists and is not a directory")
-    owner, folder = perms(user, group, file_mode), perms(user, group, dir_mode)
+    folder = Perms(user=user, group=group, mode=dir_mode)
+    owner = replaced(folder, mode=None if file_mode == "keep" else file_mode)
     seen = {"name": name, "user": user, "group": group, "mode": file_mode}
     rendered = _template(template, context, defaults, seen)
     sources = _below_source(machine, source, saltenv)
     wanted = {
         posixpath.join(path, relative): url
         for relative, url in sources.items()
-        if is_part(relative, include_pat, exclude_pat)
-        and not (isinstance(maxdepth, int) and relative.count("/") > maxdepth)
+        if is_part(relative, include_pat, exclude_pat) and (maxdepth is None or relative.count("/") <= maxdepth)
     }
     like = WantedFile(
         path=path,
         data=None,
         perms=owner,
         makedirs=True,
-        show_changes=bool(show_changes),
+        show_changes=show_changes,
         backup=backup_dir if backup in (True, "minion", "both") else "",
     )
-    changes = list(_folder(path, found, folder, makedirs=bool(makedirs)))
+    changes = list(_folder(path, found, folder, makedirs=makedirs))
     changes += _folders(machine, path, wanted, folder)
     for target, url in wanted.items():
         one = replaced(like, path=target)
         if file_mode == "keep":
-            one = replaced(one, perms=perms(user, group, kept_mode(machine, url, saltenv)))
+            one = replaced(one, perms=replaced(owner, mode=kept_mode(machine, url, saltenv)))
         changes += _one_file(machine, one, url, saltenv, rendered, replace=replace)
     if clean and found is not None:
         changes += _cleaned(machine, path, {*wanted, *_kept(machine, required)}, exclude_pat)
@@ -228,7 +228,7 @@ def _folder(
 
 
 def _recursed(
-    machine: Reader, top: str, folders: Perms, files: Perms, recurse: Value, max_depth: Value
+    machine: Reader, top: str, folders: Perms, files: Perms, recurse: Value, max_depth: int | None
 ) -> Iterator[Change]:
     """Owner and mode of everything below, as far as `recurse` names them."""
     if not recurse:
@@ -241,8 +241,7 @@ def _recursed(
             raise StateFailed(
                 f"{attribute} not specified, but configured as a target for recursive ownership management"
             )
-    depth = max_depth if isinstance(max_depth, int) else None
-    for path, found in below(machine, top, None if depth is None else depth - 1):
+    for path, found in below(machine, top, None if max_depth is None else max_depth - 1):
         if found.kind == "other" or f"ignore_{'dirs' if found.kind == 'directory' else 'files'}" in wanted:
             continue
         perms_of = folders if found.kind == "directory" else files

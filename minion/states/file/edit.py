@@ -48,14 +48,14 @@ class Words:
 CHANGES = Words(good="No changes needed to be made", pending="Changes would be made", done="Changes were made")
 
 
-def opened(machine: Reader, name: Value, what: str, *, create: bool = False) -> Opened:
+def opened(machine: Reader, name: str, what: str, *, create: bool = False) -> Opened:
     """The file at `name`; with `create` one that is not there is empty. StateFailed in Salt's words."""
     clean = checked(name, what)
     path, found = behind(machine, clean)
     if found is None:
         if not create:
             raise StateFailed(f"{name}: file not found")
-        return Opened(name=str(name), path=path, found=None, data=b"")
+        return Opened(name=name, path=path, found=None, data=b"")
     if found.kind != "file":
         raise StateFailed(f"{name} is not a file but a {found.kind}: file.{what} edits files")
     if found.size > LARGEST:
@@ -63,7 +63,7 @@ def opened(machine: Reader, name: Value, what: str, *, create: bool = False) -> 
     data = machine.read(path)
     if b"\0" in data[:8192]:
         raise StateFailed(f"Cannot perform string replacements on a binary file: {name}")
-    return Opened(name=str(name), path=path, found=found, data=data)
+    return Opened(name=name, path=path, found=found, data=data)
 
 
 def encoded(text: str) -> bytes:
@@ -99,13 +99,13 @@ def edited(
     return Plan(changes=tuple(changes), comment=words.good, pending=words.pending, done=words.done)
 
 
-def beside(file: Opened, backup: Value, backup_dir: str = "") -> str:
+def beside(file: Opened, backup: bool | str, backup_dir: str = "") -> str:
     """Where `backup` wants the copy: a suffix such as `.bak`, `minion` for the minion's own place, or nowhere."""
     if backup in ("minion", "both", True):
         return keep_copy(backup_dir, file.path) if backup_dir else ""
     if not backup or backup == "master":
         return ""
-    if not isinstance(backup, str) or "/" in backup:
+    if backup is True or "/" in backup:
         raise StateFailed(f"backup must be false, minion, or a suffix such as .bak, not {backup!r}")
     return file.path + backup
 

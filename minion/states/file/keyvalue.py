@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import Ignored
+from minion.arguments.types import Ignored, NumberOrText
 from minion.machine.plan import Plan, Reader, StateFailed, Value
-from minion.states.file.edit import Words, as_text, edited, encoded, opened
+from minion.states.file.edit import Words, edited, encoded, opened
 from minion.states.file.paths import behind, checked
 
 
@@ -46,7 +46,7 @@ def keyvalue(
     machine: Reader,
     name: str,
     *,
-    key: Value = None,
+    key: NumberOrText | None = None,
     value: Value = None,
     key_values: Value = None,
     separator: str = "=",
@@ -65,7 +65,7 @@ def keyvalue(
     """The plan of file.keyvalue."""
     wanted = _Wanted(
         values=_values(key, value, key_values),
-        separator=str(separator),
+        separator=separator,
         count=count,
         uncomment=uncomment,
         key_ignore_case=key_ignore_case,
@@ -95,7 +95,7 @@ def _values(key: Value, value: Value, key_values: Value) -> Mapping[str, Value]:
     if key is not None and value is not None:
         if isinstance(key_values, Mapping):
             raise StateFailed("file.keyvalue can not combine key_values with key and value")
-        return {as_text(key, "key"): value}
+        return {key: value}
     if not isinstance(key_values, Mapping) or not key_values:
         what = "is not a dictionary" if key_values else "is empty"
         raise StateFailed(f"file.keyvalue key and value not supplied and key_values {what}")

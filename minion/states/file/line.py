@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import BackupDir, Ignored
+from minion.arguments.types import BackupDir, Ignored, Mode, NumberOrText, Owner
 from minion.machine.plan import Plan, Reader, StateFailed, Value
-from minion.states.file.edit import CHANGES, Opened, as_text, beside, edited, encoded, opened
-from minion.states.file.perms import perms
+from minion.states.file.edit import CHANGES, Opened, beside, edited, encoded, opened
+from minion.states.file.perms import Perms
 
 MODES = ("insert", "ensure", "delete", "replace")
 
@@ -39,24 +39,24 @@ def line(
     machine: Reader,
     name: str,
     *,
-    content: Value = None,
-    match: Value = None,
-    mode: Value = None,
-    location: Value = None,
-    before: Value = None,
-    after: Value = None,
+    content: NumberOrText | None = None,
+    match: NumberOrText | None = None,
+    mode: str | None = None,
+    location: str | None = None,
+    before: NumberOrText | None = None,
+    after: NumberOrText | None = None,
     show_changes: bool = True,
-    backup: Value = False,
+    backup: bool | str = False,
     indent: bool = True,
     create: bool = False,
-    user: Value = None,
-    group: Value = None,
-    file_mode: Value = None,
+    user: Owner | None = None,
+    group: Owner | None = None,
+    file_mode: Mode | None = None,
     backup_dir: BackupDir = "",
     **_: Unpack[_LineUnused],
 ) -> Plan:
     """The plan of file.line. With `backup` the old file stays as `<name>.bak`."""
-    how = str(mode).lower() if mode is not None else None
+    how = mode.lower() if mode is not None else None
     if how is None:
         raise StateFailed("Mode was not defined. How to process the file?")
     if how not in MODES:
@@ -66,15 +66,15 @@ def line(
     if location not in (None, "start", "end"):
         raise StateFailed(f"location can be start or end, not {location!r}")
     file = opened(machine, name, "line", create=create)
-    text = "" if content is None else as_text(content, "content")
+    text = content or ""
     aimed = match if match or before is not None or after is not None else text
     wanted = _Wanted(
         content=text,
-        match="" if aimed is None else as_text(aimed, "match"),
+        match=aimed or "",
         location=location,
-        before=None if before is None else as_text(before, "before"),
-        after=None if after is None else as_text(after, "after"),
-        indent=bool(indent),
+        before=before,
+        after=after,
+        indent=indent,
     )
     copy = beside(file, ".bak" if backup is True else backup, backup_dir)
     return edited(
@@ -83,7 +83,7 @@ def line(
         CHANGES,
         backup=copy,
         show_changes=show_changes,
-        perms=perms(user, group, file_mode),
+        perms=Perms(user=user, group=group, mode=file_mode),
     )
 
 

@@ -9,10 +9,10 @@ import posixpath
 from collections.abc import Callable
 from typing import Annotated, Unpack
 
-from minion.arguments.types import Ignored, Refused
+from minion.arguments.types import Ignored, Mode, Owner, Path, Refused
 from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed, Value
 from minion.states.file.paths import checked, make_parents, missing_parents
-from minion.states.file.perms import Perms, differing, octal, perms, put
+from minion.states.file.perms import Perms, differing, put
 from minion.states.unused_arguments import WindowsOwner
 
 
@@ -45,27 +45,27 @@ def symlink(
     machine: Reader,
     name: str,
     *,
-    target: Value,
+    target: Path,
     force: bool = False,
-    backupname: Value = None,
+    backupname: str | None = None,
     makedirs: bool = False,
-    user: Value = None,
-    group: Value = None,
-    mode: Value = None,
-    dir_mode: Value = None,
+    user: Owner | None = None,
+    group: Owner | None = None,
+    mode: Mode | None = None,
+    dir_mode: Mode | None = None,
     **_: Unpack[_SymlinkUnused],
 ) -> Plan:
     """`name` points to `target`, which need not exist. `mode` is that of directories made on the way."""
     path = checked(name, "symlink")
-    if not isinstance(target, str) or not target or "\0" in target:
+    if "\0" in target:
         raise StateFailed(f"target must be a path, not {target!r}")
     found = machine.stat(path)
-    owner = perms(user, group, None)
+    owner = Perms(user=user, group=group)
     if found is not None and found.kind == "symlink" and found.target == target:
         return _owned(name, path, target, found, owner)
     if found is not None and found.kind != "symlink" and not (force or backupname):
         raise StateFailed(f"File or directory exists where the symlink {name} should be. Did you mean to use force?")
-    made = Perms(user=owner.user, group=owner.group, mode=octal(dir_mode) or octal(mode))
+    made = Perms(user=owner.user, group=owner.group, mode=dir_mode or mode)
     if found is None:
         pending = f"Symlink {name} to {target} is set for creation"
     elif found.kind == "symlink":
@@ -109,11 +109,11 @@ def _owner(path: str, needed: dict[str, str]) -> tuple[Change, ...]:
     return (Change(key="ownership", shown=ownership, act=lambda machine: put(machine, path, needed)),)
 
 
-def aside(path: str, backupname: Value) -> str | None:
+def aside(path: str, backupname: str | None) -> str | None:
     """Where what is in the way is moved to: `backupname`, in the same folder when it is a bare name."""
     if not backupname:
         return None
-    return posixpath.normpath(posixpath.join(posixpath.dirname(path), str(backupname)))
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), backupname))
 
 
 def _link(path: str, target: str, clear: bool, parents: Perms | None, kept: str | None) -> Callable[[Machine], None]:

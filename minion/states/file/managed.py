@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace as replaced
 from typing import Annotated, Unpack
 
-from minion.arguments.types import BackupDir, Refused
+from minion.arguments.types import BackupDir, Context, Mode, ModeOrKeep, Owner, Refused, TextOrFalse
 from minion.machine.plan import Change, FileStat, Plan, Reader, StateFailed, Value
 from minion.states.file.paths import behind, checked
-from minion.states.file.perms import octal, perms
+from minion.states.file.perms import Perms
 from minion.states.file.sources import LocalFile, SourceCheck, Template, kept_mode, of_contents, of_source
 from minion.states.file.sources import template as rendering
 from minion.states.file.target import WantedFile, check_of, file_changes
@@ -21,6 +21,7 @@ from minion.states.unused_arguments import HeldAsItIs, NoSourceCache, Signatures
 _PENDING = (
     "The file {name} is set to be changed\nNote: No changes made, actual changes may\nbe different due to other states."
 )
+_NOT_KEPT = "mode: keep follows sources of the tree and local ones; the mode stays as it is"
 
 
 class _ManagedUnused(Signatures, WindowsOwner, total=False):
@@ -38,93 +39,71 @@ def managed(
     name: str,
     *,
     source: Value = None,
-    source_hash: Value = None,
+    source_hash: str | None = None,
     contents: Value = None,
     contents_pillar: Value = None,
     contents_grains: Value = None,
     contents_newline: bool = True,
     allow_empty: bool = True,
-    template: Value = None,
-    context: Value = None,
-    defaults: Value = None,
-    user: Value = None,
-    group: Value = None,
-    mode: Value = None,
+    template: str | None = None,
+    context: Context | None = None,
+    defaults: Context | None = None,
+    user: Owner | None = None,
+    group: Owner | None = None,
+    mode: ModeOrKeep | None = None,
     makedirs: bool = False,
-    dir_mode: Value = None,
+    dir_mode: Mode | None = None,
     replace: bool = True,
     create: bool = True,
     show_changes: bool = True,
-    backup: Value = "",
+    backup: bool | str = "",
     follow_symlinks: bool = True,
     skip_verify: bool = False,
     use_etag: bool = False,
     verify_ssl: bool = True,
-    source_hash_name: Value = None,
+    source_hash_name: str | None = None,
     contents_delimiter: str = ":",
-    encoding: Value = None,
+    encoding: str | None = None,
     encoding_errors: str = "strict",
-    check_cmd: Value = None,
+    check_cmd: TextOrFalse = "",
     tmp_dir: str = "",
     tmp_ext: str = "",
-    attrs: Value = None,
+    attrs: str | None = None,
     new_file_diff: bool = False,
     saltenv: str = "base",
     backup_dir: BackupDir = "",
     **_: Unpack[_ManagedUnused],
 ) -> Plan:
     """The plan of file.managed. `backup_dir` is the engine's."""
-    warnings: list[str] = []
     path, found = _place(machine, name, follow_symlinks=follow_symlinks)
     if found is None and not create:
         return Plan(comment=f"File {name} is not present and is not set for creation")
-    if mode == "keep":
-        mode = kept_mode(machine, source, saltenv)
-        warnings += [] if mode else ["mode: keep follows sources of the tree and local ones; the mode stays as it is"]
+    is_kept = mode == "keep"
+    mode = kept_mode(machine, source, saltenv) if is_kept else mode
     rendered = rendering(template, context, defaults, {"name": name, "user": user, "group": group, "mode": mode})
     if name in machine.accumulated:
         rendered = replaced(rendered, variables={**rendered.variables, "accumulator": machine.accumulated[name]})
-    codec = (str(encoding or "utf-8"), encoding_errors)
-    data: bytes | LocalFile | None = of_contents(
-        machine,
-        contents,
-        contents_pillar,
-        contents_grains,
-        newline=contents_newline,
-        delimiter=contents_delimiter,
-        codec=codec,
-    )
-    if isinstance(data, bytes):
-        data = _finished(machine, data, rendered, saltenv, newline=contents_newline, allow_empty=allow_empty)
+    text = of_contents(machine, contents, contents_pillar, contents_grains, newline=contents_newline,
+                       delimiter=contents_delimiter, codec=(encoding or "utf-8", encoding_errors))  # fmt: skip
+    if text is not None:
+        text = _finished(machine, text, rendered, saltenv, newline=contents_newline, allow_empty=allow_empty)
+    data: bytes | LocalFile | None = text
     keep = found is not None and not replace
     if data is None and source and not keep:
-        verified = SourceCheck(
-            source_hash_name=str(source_hash_name or ""),
-            skip=bool(skip_verify),
-            target=path,
-            use_etag=bool(use_etag),
-            verify_ssl=bool(verify_ssl),
-        )
-        data = of_source(machine, source, saltenv, rendered, source_hash, verified, large=True)
+        check = SourceCheck(source_hash_name=source_hash_name or "", skip=skip_verify, target=path,
+                            use_etag=use_etag, verify_ssl=verify_ssl)  # fmt: skip
+        data = of_source(machine, source, saltenv, rendered, source_hash, check, large=True)
     wanted = WantedFile(
-        path=path,
-        data=None if keep else data,
-        perms=perms(user, group, mode),
-        makedirs=bool(makedirs),
-        dir_mode=octal(dir_mode),
-        show_changes=bool(show_changes),
-        new_file_diff=bool(new_file_diff),
-        backup=backup_dir if backup in (True, "minion", "both") else "",
-        attrs=None if attrs is None else str(attrs),
-        check=check_of(check_cmd, tmp_dir, tmp_ext),
-    )
+        path=path, data=None if keep else data, perms=Perms(user=user, group=group, mode=mode), makedirs=makedirs,
+        dir_mode=dir_mode, show_changes=show_changes, new_file_diff=new_file_diff, attrs=attrs,
+        backup=backup_dir if backup in (True, "minion", "both") else "", check=check_of(check_cmd, tmp_dir, tmp_ext),
+    )  # fmt: skip
     changes = file_changes(machine, wanted, found)
-    return _told(
-        name, changes, tuple(warnings), is_new=found is None, as_is=wanted.data is None and (keep or not source)
-    )
+    warnings = (_NOT_KEPT,) if is_kept and mode is None else ()
+    return _plan(name, changes, warnings, is_new=found is None, as_is=wanted.data is None and (keep or not source))
 
 
-def _told(name: str, changes: tuple[Change, ...], warnings: tuple[str, ...], *, is_new: bool, as_is: bool) -> Plan:
+def _plan(name: str, changes: tuple[Change, ...], warnings: tuple[str, ...], *, is_new: bool, as_is: bool) -> Plan:
     """The plan in Salt's words; `as_is`: no content was asked for."""
     if not changes:
         right = "exists with proper permissions. No changes made." if as_is else "is in the correct state"

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import stat
 
-from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed, Value
+from minion.arguments.types import Mode, Owner
+from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed
 from minion.states.file.paths import checked, missing_parents
-from minion.states.file.perms import differing, perms, put
+from minion.states.file.perms import Perms, differing, put
 
 _KINDS = {
     "c": ("Character device", stat.S_IFCHR),
@@ -22,12 +23,12 @@ def mknod(
     machine: Reader,
     name: str,
     *,
-    ntype: Value,
-    major: Value = 0,
-    minor: Value = 0,
-    user: Value = None,
-    group: Value = None,
-    mode: Value = "0600",
+    ntype: str,
+    major: int = 0,
+    minor: int = 0,
+    user: Owner | None = None,
+    group: Owner | None = None,
+    mode: Mode | None = "0600",
 ) -> Plan:
     """A node of this type (c, b or p) is there, with this owner and mode."""
     path = checked(name, "mknod")
@@ -36,8 +37,8 @@ def mknod(
             f"Node type unavailable: '{ntype}'. Available node types are character ('c'), block ('b'), and pipe ('p')"
         )
     said, kind = _KINDS[ntype]
-    device = (0, 0) if ntype == "p" else (_number(major, "major"), _number(minor, "minor"))
-    owner = perms(user, group, mode)
+    device = (0, 0) if ntype == "p" else (major, minor)
+    owner = Perms(user=user, group=group, mode=mode)
     found = machine.stat(path)
     if found is not None:
         _same(name, found, said, kind, device)
@@ -72,10 +73,3 @@ def _same(name: str, found: FileStat, said: str, kind: int, device: tuple[int, i
 
 def _put(path: str, key: str, value: str) -> Change:
     return Change(key=key, shown=value, act=lambda machine: put(machine, path, {key: value}))
-
-
-def _number(value: Value, what: str) -> int:
-    try:
-        return int(value)
-    except (TypeError, ValueError):
-        raise StateFailed(f"{what} must be a number, not {value!r}") from None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from minion.arguments.types import Context, TextOrFalse
 from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFailed, Value
 from minion.states.file.paths import behind, checked
 from minion.states.file.sources import SourceCheck, of_source
@@ -23,15 +24,15 @@ def patch(
     name: str,
     *,
     source: Value = None,
-    source_hash: Value = None,
-    source_hash_name: Value = None,
+    source_hash: str | None = None,
+    source_hash_name: str | None = None,
     skip_verify: bool = False,
-    template: Value = None,
-    context: Value = None,
-    defaults: Value = None,
-    options: Value = "",
-    reject_file: Value = None,
-    strip: Value = None,
+    template: str | None = None,
+    context: Context | None = None,
+    defaults: Context | None = None,
+    options: TextOrFalse = "",
+    reject_file: str | None = None,
+    strip: int | None = None,
     saltenv: str = "base",
 ) -> Plan:
     """The diff `source` is in the file `name`, or in the files below the directory `name`."""
@@ -43,10 +44,10 @@ def patch(
     if found.kind == "directory" and strip is None:
         strip = 0
     rendered = rendering(template, context, defaults, {"name": name})
-    check = SourceCheck(source_hash_name=str(source_hash_name or ""), skip=bool(skip_verify))
+    check = SourceCheck(source_hash_name=source_hash_name or "", skip=skip_verify)
     diff = of_source(machine, source, saltenv, rendered, source_hash, check).decode("utf-8", "surrogateescape")
     base = _command(path, found.kind == "directory", _options(options), strip)
-    rejects = str(reject_file) if reject_file else "-"
+    rejects = reject_file or "-"
     if _try(machine, [*base, "-R", "-f", "-r", "-"], diff).returncode == 0:
         return Plan(comment="Patch was already applied")
     forward = [*base, "-N", "-r", rejects]
@@ -72,9 +73,9 @@ def patch(
     )
 
 
-def _command(path: str, is_tree: bool, options: Sequence[str], strip: Value) -> list[str]:
+def _command(path: str, is_tree: bool, options: Sequence[str], strip: int | None) -> list[str]:
     where = ["-d", path] if is_tree else []
-    level = [] if strip is None else [f"-p{int(strip)}"]
+    level = [] if strip is None else [f"-p{strip}"]
     return ["patch", "--no-backup-if-mismatch", *options, *where, *level, *([] if is_tree else [path])]
 
 
@@ -85,8 +86,8 @@ def _try(machine: Reader, command: Sequence[str], diff: str) -> Completed:
     return tried
 
 
-def _options(value: Value) -> list[str]:
-    words = shlex.split(str(value or ""))
+def _options(text: str) -> list[str]:
+    words = shlex.split(text)
     for word in words:
         if any(word == one or (one.startswith("--") and word.startswith(f"{one}=")) for one in _WRITING):
             raise StateFailed(f"options: {word} is not allowed: file.patch decides where patch reads and writes")

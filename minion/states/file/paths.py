@@ -16,9 +16,9 @@ from minion.machine.plan import FileStat, Machine, Reader, StateFailed, Value
 from minion.states.file.perms import Perms
 
 
-def checked(name: Value, what: str = "file") -> str:
+def checked(name: str, what: str = "file") -> str:
     """The name as a clean absolute path; StateFailed in Salt's words."""
-    if not isinstance(name, str) or not name:
+    if not name:
         raise StateFailed(f"Must provide name to file.{what}")
     if name[0] != "/":
         raise StateFailed(f"Specified file {name} is not an absolute path")

@@ -8,15 +8,15 @@ from __future__ import annotations
 import posixpath
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from minion.arguments.types import Days, Seconds, Size, Texts
 from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed, Value
 from minion.states.file.paths import behind, below, checked, make_parents, missing_parents
 from minion.states.file.perms import Perms
 
 _DAY = 86400
-_UNITS = {"b": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 
 
 def exists(machine: Reader, name: str) -> Plan:
@@ -33,13 +33,15 @@ def missing(machine: Reader, name: str) -> Plan:
     return Plan(comment=f"Path {name} is missing")
 
 
-def touch(machine: Reader, name: str, *, atime: Value = None, mtime: Value = None, makedirs: bool = False) -> Plan:
+def touch(
+    machine: Reader, name: str, *, atime: Seconds | None = None, mtime: Seconds | None = None, makedirs: bool = False
+) -> Plan:
     """A file that is not there is made; of one that is, the times that are given are set.
 
     Times are whole seconds since the epoch. Without any, a file that is there is left alone (as Salt's test run says).
     """
     path, found = behind(machine, checked(name, "touch"))
-    wanted = tuple(None if one is None else _seconds(one) for one in (atime, mtime))
+    wanted = (atime, mtime)
     if found is None:
         if missing_parents(machine, path) and not makedirs:
             raise StateFailed(f"Directory not present to touch file {name}")
@@ -70,15 +72,15 @@ def tidied(
     machine: Reader,
     name: str,
     *,
-    age: Value = 0,
-    matches: Value = None,
+    age: Days = 0,
+    matches: Texts = (),
     rmdirs: bool = False,
-    size: Value = 0,
-    exclude: Value = None,
+    size: Size = 0,
+    exclude: Texts = (),
     full_path_match: bool = False,
     time_comparison: str = "atime",
     age_size_logical_operator: str = "OR",
-    age_size_only: Value = None,
+    age_size_only: str | None = None,
     rmlinks: bool = True,
     followlinks: bool = False,
 ) -> Plan:
@@ -90,16 +92,16 @@ def tidied(
     if found is None or found.kind != "directory":
         raise StateFailed(f"{name} does not exist or is not a directory.")
     rule = _Tidy(
-        age=_number(age, "age"),
-        size=_bytes(size),
-        matches=_patterns(matches or [".*"], "matches"),
-        exclude=_patterns(exclude or [], "exclude"),
-        whole=bool(full_path_match),
-        clock={"atime": 0, "mtime": 1, "ctime": 2}.get(str(time_comparison).lower(), 0),
-        both=str(age_size_logical_operator).upper() == "AND",
-        only=None if age_size_only is None else str(age_size_only).lower(),
-        rmdirs=bool(rmdirs),
-        rmlinks=bool(rmlinks),
+        age=age,
+        size=size,
+        matches=_patterns(matches or (".*",), "matches"),
+        exclude=_patterns(exclude, "exclude"),
+        whole=full_path_match,
+        clock={"atime": 0, "mtime": 1, "ctime": 2}.get(time_comparison.lower(), 0),
+        both=age_size_logical_operator.upper() == "AND",
+        only=None if age_size_only is None else age_size_only.lower(),
+        rmdirs=rmdirs,
+        rmlinks=rmlinks,
     )
     now = time.time()
     gone = [inner for inner, stat in _inside_first(machine, path) if rule.takes(inner, stat, now)]
@@ -123,7 +125,7 @@ def pruned(
     *,
     recurse: bool = False,
     ignore_errors: bool = False,
-    older_than: Value = None,
+    older_than: Days | None = None,
 ) -> Plan:
     """An empty directory is removed; with `recurse`, empty directories below it too. `older_than` is in days."""
     path = checked(name, "pruned")
@@ -132,7 +134,7 @@ def pruned(
         return Plan(comment=f"Directory {name} is not present")
     if found.kind != "directory":
         raise StateFailed(f"{name} is not a directory")
-    limit = None if older_than is None else time.time() - _number(older_than, "older_than") * _DAY
+    limit = None if older_than is None else time.time() - older_than * _DAY
     empty = _empty(machine, path, limit) if recurse or ignore_errors else []
     if not empty and not (recurse or ignore_errors) and not machine.listdir(path):
         empty = [path] if limit is None or found.times[1] < limit else []
@@ -155,11 +157,11 @@ def pruned(
     )
 
 
-def accumulated(machine: Reader, name: str, *, filename: Value, text: Value) -> Plan:
+def accumulated(machine: Reader, name: str, *, filename: str, text: Value) -> Plan:
     """Lines that another file state of this run gets as `accumulator`. Nothing on the machine changes."""
     if text is None:
         raise StateFailed("No text supplied for accumulator")
-    lines = machine.accumulated.setdefault(str(filename), {}).setdefault(name, [])
+    lines = machine.accumulated.setdefault(filename, {}).setdefault(name, [])
     for one in text if isinstance(text, list | tuple) else [text]:
         if one not in lines:
             lines.append(one)
@@ -209,29 +211,8 @@ def _empty(machine: Reader, top: str, limit: float | None) -> list[str]:
     return gone
 
 
-def _patterns(value: Value, what: str) -> tuple[re.Pattern[str], ...]:
+def _patterns(texts: Sequence[str], what: str) -> tuple[re.Pattern[str], ...]:
     try:
-        return tuple(re.compile(str(one)) for one in (value if isinstance(value, list) else [value]))
+        return tuple(map(re.compile, texts))
     except re.error as error:
-        raise StateFailed(f"{what}: {value!r} holds no regular expression: {error}") from None
-
-
-def _number(value: Value, what: str) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise StateFailed(f"{what} must be a number of days, not {value!r}") from None
-
-
-def _bytes(value: Value) -> int:
-    found = re.fullmatch(r"\s*([0-9.]+)\s*([bkmgt]?)i?b?\s*", str(value).lower())
-    if found is None:
-        raise StateFailed(f"size must be a number of bytes, or such as 10m, not {value!r}")
-    return int(float(found[1]) * _UNITS.get(found[2] or "b", 1))
-
-
-def _seconds(value: Value) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise StateFailed(f"atime and mtime are seconds since the epoch, not {value!r}") from None
+        raise StateFailed(f"{what} has a text that is no regular expression: {error}") from None

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import BackupDir, Ignored
+from minion.arguments.types import BackupDir, Ignored, NumberOrText
 from minion.machine.plan import Plan, Reader, StateFailed, Value
-from minion.states.file.edit import CHANGES, Words, as_text, beside, edited, encoded, opened
+from minion.states.file.edit import CHANGES, Words, beside, edited, encoded, opened
 from minion.states.file.paths import behind, checked
 
 _FLAGS = ("ASCII", "DOTALL", "IGNORECASE", "LOCALE", "MULTILINE", "VERBOSE", "A", "S", "I", "L", "M", "X")
@@ -27,14 +27,14 @@ def replace(
     machine: Reader,
     name: str,
     *,
-    pattern: Value,
-    repl: Value,
+    pattern: NumberOrText,
+    repl: NumberOrText,
     count: int = 0,
     flags: Value = 8,
     append_if_not_found: bool = False,
     prepend_if_not_found: bool = False,
-    not_found_content: Value = None,
-    backup: Value = ".bak",
+    not_found_content: NumberOrText | None = None,
+    backup: bool | str = ".bak",
     show_changes: bool = True,
     ignore_if_missing: bool = False,
     backslash_literal: bool = False,
@@ -47,19 +47,19 @@ def replace(
         return Plan(comment=CHANGES.good)
     if append_if_not_found and prepend_if_not_found:
         raise StateFailed("Only one of append and prepend_if_not_found is permitted")
-    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+    if count < 0:
         raise StateFailed(f"count must be a number, 0 for all matches, not {count!r}")
     file = opened(machine, name, "replace")
     codec = encoding or "utf-8"
-    text = as_text(repl, "repl").encode(codec)
+    text = repl.encode(codec)
     substitute = text.replace(b"\\", b"\\\\") if backslash_literal else text
-    compiled = _compiled(as_text(pattern, "pattern").encode(codec), _flags(flags))
+    compiled = _compiled(pattern.encode(codec), _flags(flags))
     try:
         new, found = compiled.subn(substitute, file.data, count)
     except (re.error, IndexError) as error:
         raise StateFailed(f"repl {repl!r} does not fit the pattern {pattern!r}: {error}") from None
     if not found and (append_if_not_found or prepend_if_not_found):
-        content = text if not_found_content is None else as_text(not_found_content, "not_found_content").encode(codec)
+        content = text if not_found_content is None else not_found_content.encode(codec)
         new = _with_line(file.data, content, _flags(flags), at_end=append_if_not_found)
     words = Words(good=CHANGES.good, pending="Changes would have been made", done=CHANGES.done)
     return edited(file, new, words, backup=beside(file, backup, backup_dir), show_changes=show_changes)
@@ -69,15 +69,15 @@ def comment(
     machine: Reader,
     name: str,
     *,
-    regex: Value,
+    regex: NumberOrText,
     char: str = "#",
-    backup: Value = ".bak",
+    backup: bool | str = ".bak",
     ignore_missing: bool = False,
     backup_dir: BackupDir = "",
 ) -> Plan:
     """Lines that match `regex` from their beginning get `char` before them."""
     file = opened(machine, name, "comment")
-    pattern = as_text(regex, "regex")
+    pattern = regex
     bare = _bare(pattern)
     sign = re.escape(char)
     lines = file.text.splitlines(keepends=True)
@@ -101,11 +101,17 @@ def comment(
 
 
 def uncomment(
-    machine: Reader, name: str, *, regex: Value, char: str = "#", backup: Value = ".bak", backup_dir: BackupDir = ""
+    machine: Reader,
+    name: str,
+    *,
+    regex: NumberOrText,
+    char: str = "#",
+    backup: bool | str = ".bak",
+    backup_dir: BackupDir = "",
 ) -> Plan:
     """Lines that are `char` and then match `regex` lose the `char`."""
     file = opened(machine, name, "uncomment")
-    pattern = as_text(regex, "regex")
+    pattern = regex
     sign, body = re.escape(char), pattern.lstrip("^")
     is_plain = _searched(rf"^[ \t]*{body}", file.text)
     if not _searched(rf"{sign}[ \t]*{body}", file.text):

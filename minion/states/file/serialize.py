@@ -13,11 +13,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from highstate.traverse import MISSING, traverse
-from minion.arguments.types import BackupDir
+from minion.arguments.types import BackupDir, Mode, NumberOrText, Owner, Pairs, TextOrFalse
 from minion.machine.plan import Change, Plan, Reader, StateFailed, Value
-from minion.states.file.edit import as_text
 from minion.states.file.paths import behind, checked
-from minion.states.file.perms import perms
+from minion.states.file.perms import Perms
 from minion.states.file.target import WantedFile, check_of, file_changes
 
 FORMATS = ("json", "yaml", "toml", "configparser", "python", "plist")
@@ -28,22 +27,22 @@ def serialize(
     name: str,
     *,
     dataset: Value = None,
-    dataset_pillar: Value = None,
-    user: Value = None,
-    group: Value = None,
-    mode: Value = None,
-    backup: Value = "",
+    dataset_pillar: str | None = None,
+    user: Owner | None = None,
+    group: Owner | None = None,
+    mode: Mode | None = None,
+    backup: bool | str = "",
     makedirs: bool = False,
     show_changes: bool = True,
     create: bool = True,
     merge_if_exists: bool = False,
-    encoding: Value = None,
+    encoding: str | None = None,
     encoding_errors: str = "strict",
-    serializer: Value = None,
-    formatter: Value = None,
-    serializer_opts: Value = None,
-    deserializer_opts: Value = None,
-    check_cmd: Value = None,
+    serializer: str | None = None,
+    formatter: str | None = None,
+    serializer_opts: Pairs | None = None,
+    deserializer_opts: Pairs | None = None,
+    check_cmd: TextOrFalse = "",
     tmp_dir: str = "",
     tmp_ext: str = "",
     backup_dir: BackupDir = "",
@@ -61,19 +60,18 @@ def serialize(
         raise StateFailed(f"The {kind} serializer could not be found. There are: {', '.join(FORMATS)}.")
     data = _data(machine, dataset, dataset_pillar)
     if merge_if_exists and found is not None:
-        old = _read(kind, machine.read(path), _options(deserializer_opts))
+        old = _read(kind, machine.read(path), deserializer_opts or {})
         merged = old if data == old else _merged(old, data)
         if old is not None and merged == old:
             return Plan(comment=f"The file {name} is in the correct state")
         data = merged
-    options = _options(serializer_opts)
-    codec = str(encoding or "utf-8")
+    codec = encoding or "utf-8"
     wanted = WantedFile(
         path=path,
-        data=_written(kind, data, options, encoding is not None).encode(codec, encoding_errors),
-        perms=perms(user, group, mode),
-        makedirs=bool(makedirs),
-        show_changes=bool(show_changes),
+        data=_written(kind, data, serializer_opts or {}, encoding is not None).encode(codec, encoding_errors),
+        perms=Perms(user=user, group=group, mode=mode),
+        makedirs=makedirs,
+        show_changes=show_changes,
         backup=backup_dir if backup in (True, "minion", "both") else "",
         check=check_of(check_cmd, tmp_dir, tmp_ext),
     )
@@ -89,8 +87,8 @@ def decode(
     machine: Reader,
     name: str,
     *,
-    encoded_data: Value = None,
-    contents_pillar: Value = None,
+    encoded_data: NumberOrText | None = None,
+    contents_pillar: str | None = None,
     encoding_type: str = "base64",
     checksum: str = "md5",
 ) -> Plan:
@@ -99,13 +97,13 @@ def decode(
         raise StateFailed("Specify either the 'encoded_data' or 'contents_pillar' argument.")
     if encoding_type != "base64":
         raise StateFailed(f"encoding_type {encoding_type} is not supported; it can be base64")
-    text = encoded_data
+    text: Value = encoded_data
     if contents_pillar:
         text = traverse(machine.pillar, contents_pillar, MISSING)
         if text is MISSING:
             raise StateFailed("Pillar data not found.")
     try:
-        data = base64.b64decode("".join(as_text(text, "encoded_data").split()), validate=True)
+        data = base64.b64decode("".join(str(text).split()), validate=True)
         digest = hashlib.new(checksum, usedforsecurity=False)
     except (binascii.Error, ValueError) as error:
         raise StateFailed(f"What {name} is to hold is no base64, or {checksum} is no digest: {error}") from None
@@ -127,7 +125,7 @@ def decode(
     )
 
 
-def _data(machine: Reader, dataset: Value, key: Value) -> Value:
+def _data(machine: Reader, dataset: Value, key: str | None) -> Value:
     if dataset and key:
         raise StateFailed("Only one of 'dataset' and 'dataset_pillar' is permitted")
     if key:
@@ -137,11 +135,6 @@ def _data(machine: Reader, dataset: Value, key: Value) -> Value:
     if dataset is None:
         raise StateFailed("Neither 'dataset' nor 'dataset_pillar' was defined")
     return dataset
-
-
-def _options(value: Value) -> dict[str, Value]:
-    pairs = value if isinstance(value, list) else [value] if value else []
-    return {key: given for pair in pairs for key, given in dict(pair).items()}
 
 
 def _merged(old: Value, new: Value) -> Value:
@@ -190,7 +183,7 @@ def _ini_read(data: bytes, **options: Value) -> Value:
     return {section: dict(parser[section]) for section in parser.sections()}
 
 
-def _written(kind: str, data: Value, options: dict[str, Value], unicode: bool) -> str:
+def _written(kind: str, data: Value, options: Mapping[str, Value], unicode: bool) -> str:
     try:
         match kind:
             case "json":
@@ -214,7 +207,7 @@ def _written(kind: str, data: Value, options: dict[str, Value], unicode: bool) -
         raise StateFailed(f"The dataset cannot be written as {kind}: {error}") from None
 
 
-def _yaml(data: Value, options: dict[str, Value], unicode: bool) -> str:
+def _yaml(data: Value, options: Mapping[str, Value], unicode: bool) -> str:
     import yaml
 
     class Plain(yaml.SafeDumper):

@@ -41,15 +41,16 @@ class Template:
     """What the template sees besides grains, pillar and functions."""
 
 
-def template(engine: Value, context: Value, defaults: Value, chunk: Mapping[str, Value]) -> Template:
-    """Check the arguments; `chunk` are name, user, group and mode, which templates see too."""
-    engine = engine or None
-    if engine is not None and engine not in ENGINES:
+def template(
+    engine: str | None,
+    context: Mapping[str, Value] | None,
+    defaults: Mapping[str, Value] | None,
+    chunk: Mapping[str, Value],
+) -> Template:
+    """Check the engine; `chunk` are name, user, group and mode, which templates see too."""
+    if engine and engine not in ENGINES:
         raise StateFailed(f"template: {engine} is not supported; it can be {', '.join(ENGINES)}")
-    for name, value in (("context", context), ("defaults", defaults)):
-        if value and not isinstance(value, Mapping):
-            raise StateFailed(f"{name.capitalize()} must be formed as a dict")
-    return Template(engine=engine, variables={**chunk, "attrs": None, **(defaults or {}), **(context or {})})
+    return Template(engine=engine or None, variables={**chunk, "attrs": None, **(defaults or {}), **(context or {})})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

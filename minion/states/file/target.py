@@ -50,9 +50,9 @@ class WantedFile:
     """What has to find the new content good before it takes its place."""
 
 
-def check_of(command: object, folder: str, suffix: str) -> CommandCheck | None:
+def check_of(command: str, folder: str, suffix: str) -> CommandCheck | None:
     """A state's `check_cmd`, `tmp_dir` and `tmp_ext`."""
-    return CommandCheck(command=str(command), folder=folder, suffix=suffix) if command else None
+    return CommandCheck(command=command, folder=folder, suffix=suffix) if command else None
 
 
 def file_changes(machine: Reader, wanted: WantedFile, found: FileStat | None) -> tuple[Change, ...]:
