@@ -15,10 +15,10 @@ from extmods.loader import UserModules
 from extmods.ports import ImportableFunctions
 from extmods.salt_compat.utils import http
 from highstate.files import MemoryFiles
-from highstate.functions import FunctionCall, TemplateFunctions, registry
+from highstate.functions import BUILT_IN, FunctionCall, TemplateFunctions
 from highstate.memo.tracked import Recorder, plain
 from highstate.render import RenderContext
-from highstate.render.pipeline import render_string
+from highstate.render.renderers import render_string
 from highstate.types import Files, Minion, Value
 
 _BESIDE_TEMPLATES: Mapping[str, Callable[..., Any]] = {"http.query": http.query}
@@ -81,7 +81,7 @@ class _Importable:
 
     def has_module(self, module: str) -> bool:
         """See `ImportableFunctions`."""
-        return any(fun.partition(".")[0] == module for fun in (*registry(), *_BESIDE_TEMPLATES))
+        return any(fun.partition(".")[0] == module for fun in (*BUILT_IN, *_BESIDE_TEMPLATES))
 
     def function(self, fun: str) -> Callable[..., Any] | None:
         """See `ImportableFunctions`."""

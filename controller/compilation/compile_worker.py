@@ -33,11 +33,11 @@ from controller.compilation.compile_rpc import (
     ports_over,
 )
 from controller.compilation.document_encoder import Packer
+from controller.compilation.gc_policy import collect_new, collect_seldom
 from controller.compilation.recorded_facts import Heard, MinionFacts
 from controller.compilation.sandbox import SandboxPolicy, Unconfined, confine
 from extmods.compile_modules import CompileModules, Tree
 from highstate.compile import CompileOptions, compile_minion
-from highstate.gc_policy import collect_new, collect_seldom
 from highstate.memo.memo import Memo
 from highstate.ports import NO_PORTS, CompilePorts
 from highstate.types import Compiled, Files, Minion, Pos, Problem, Stage

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from highstate.compile import shared_compile
 from highstate.compile.assemble import Taken, assemble
 from highstate.compile.chunks import drafts_of
+from highstate.compile.content import contents_of
 from highstate.compile.extend import apply_exclude, apply_extends
 from highstate.compile.high import High
 from highstate.compile.order import ordered
 from highstate.compile.requisites import requisites_in
 from highstate.compile.settings import CompileOptions
 from highstate.compile.verify import verify
-from highstate.content import contents_of
 from highstate.data_limits import unbounded
 from highstate.files import parts_of
 from highstate.memo.memo import Memo

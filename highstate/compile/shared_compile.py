@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from highstate.compile.assemble import NOTHING
+from highstate.compile.content import content_of
 from highstate.compile.high import High
 from highstate.compile.shapes import Placeholder, shape_of, with_placeholders
-from highstate.content import content_of
 from highstate.data_limits import unbounded
 from highstate.memo.memo import Memo
 from highstate.memo.tracked import Read, ReadFiles, Recorder

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from highstate.functions import FunctionCall, FunctionFailed
+from highstate.functions.call import FunctionCall, FunctionFailed
 from highstate.memo.tracked import plain
 from highstate.types import Value
 

@@ -7,7 +7,7 @@ import fnmatch
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from highstate.functions import FunctionCall, FunctionFailed
+from highstate.functions.call import FunctionCall, FunctionFailed
 from highstate.memo.tracked import fresh, plain
 from highstate.traverse import MISSING, join_lists, merge, traverse, update
 from highstate.types import Value

@@ -6,7 +6,7 @@ import hashlib
 import posixpath
 from collections.abc import Callable, Mapping
 
-from highstate.functions import FunctionCall, FunctionFailed
+from highstate.functions.call import FunctionCall, FunctionFailed
 from highstate.salt_urls import split_salt_url
 from highstate.types import Value
 

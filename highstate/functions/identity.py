@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from highstate.functions import FunctionCall, FunctionFailed
+from highstate.functions.call import FunctionCall, FunctionFailed
 from highstate.memo.tracked import plain
 from highstate.targeting.match import KINDS, MatcherKind, Subject, id_matches, match_subject
 from highstate.traverse import update

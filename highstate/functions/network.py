@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Iterable, Mapping
 
-from highstate.functions import FunctionCall
+from highstate.functions.call import FunctionCall
 from highstate.memo.tracked import plain
 from highstate.types import Value
 

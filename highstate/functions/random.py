@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import hashlib
-import random
 from collections.abc import Callable, Mapping
 
-from highstate.functions import FunctionCall
-from highstate.render.filters.data import sample as drawn
+from highstate import seeded
+from highstate.functions.call import FunctionCall
 from highstate.types import Value
 
 
 def _seed(call: FunctionCall, range: int = 10, hash: Value = None) -> int:  # noqa: A002  (Salt's names)
     """A number below `range`, the same for this minion each time."""
     chosen = call.opt("id") if hash is None else hash
-    return random.Random(chosen).randrange(range)  # noqa: S311  (a fixed choice, no secret)
+    return seeded.below(chosen, range)
 
 
 def _rand_int(call: FunctionCall, start: int = 1, end: int = 10, seed: Value = None) -> Value:
     if seed is None:
         return call.ask("random.rand_int", start, end)
-    return random.Random(seed).randint(start, end)  # noqa: S311  (a fixed choice, no secret)
+    return seeded.between(seed, start, end)
 
 
 def _sample(call: FunctionCall, value: list[Value], size: int, seed: Value = None) -> Value:
-    return call.ask("random.sample", value, size) if seed is None else drawn(value, size, seed)
+    return call.ask("random.sample", value, size) if seed is None else seeded.sample(seed, value, size)
 
 
 def _shuffle(call: FunctionCall, value: list[Value], seed: Value = None) -> Value:
-    return call.ask("random.shuffle", value) if seed is None else drawn(value, len(value), seed)
+    return call.ask("random.shuffle", value) if seed is None else seeded.sample(seed, value, len(value))
 
 
 def _hash(call: FunctionCall, value: Value, algorithm: str = "sha512") -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from highstate.functions import FunctionCall
+from highstate.functions.call import FunctionCall
 from highstate.memo.tracked import plain
 from highstate.traverse import MISSING, traverse
 from highstate.traverse import merge as merge_data

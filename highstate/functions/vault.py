@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from highstate.functions import FunctionCall, FunctionFailed
+from highstate.functions.call import FunctionCall, FunctionFailed
 from highstate.memo.tracked import plain
 from highstate.ports import SecretFailed
 from highstate.types import Value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from dataclasses import dataclass
 
 from highstate.memo.tracked import Recorder
@@ -46,3 +47,18 @@ class Flow:
 def plain_text(text: str) -> Text:
     """Text whose lines are those of the template."""
     return Text(text, range(1, text.count("\n") + 2))
+
+
+def place_variables(path: str) -> dict[str, Value]:
+    """The variables that say where a template lies (`tpldir`, `slspath`, ...), for its path in the tree."""
+    folder = posixpath.dirname(path)
+    return {
+        "tplpath": path,
+        "tplfile": path,
+        "tpldir": folder or ".",
+        "tpldot": folder.replace("/", "."),
+        "slspath": folder,
+        "slsdotpath": folder.replace("/", "."),
+        "slscolonpath": folder.replace("/", ":"),
+        "sls_path": folder.replace("/", "_"),
+    }

@@ -5,7 +5,6 @@ Called by the package's users through `render_sls` and `render_template`; what e
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +13,7 @@ from highstate.aggregation import Joinable, unmarked
 from highstate.memo.tracked import Recorder, digest_value
 from highstate.render import jinja
 from highstate.render.context import RenderContext, Rendered, RenderedText, RenderFailed
-from highstate.render.job import RenderJob
+from highstate.render.job import RenderJob, place_variables
 from highstate.render.lines import LineMap
 from highstate.render.renderers import run_jinja, run_steps, steps_for
 from highstate.render.steps import DEFAULT_PIPELINE, pipeline_of
@@ -58,7 +57,7 @@ def render_sls(
     """
 
     def render(job: RenderJob) -> _Done:
-        variables = {**_place_variables(path), "sls": sls, **(extra or {})}
+        variables = {**place_variables(path), "sls": sls, **(extra or {})}
         done = _render_data(job, variables)
         # Only pillars are joined with one another; elsewhere marks of yamlex have done their work.
         return replace(done, data=unmarked(done.data)) if isinstance(done.data, Joinable) and not pillar_stage else done
@@ -75,7 +74,7 @@ def render_template(path: str, context: RenderContext, *, extra: Mapping[str, Va
     reads = Recorder(context.sources)
     if context.reads is not None:
         context.reads.record(("file", context.saltenv, path))
-    variables = {"source": f"salt://{path}", **_place_variables(path), **(extra or {})}
+    variables = {"source": f"salt://{path}", **place_variables(path), **(extra or {})}
     done = _memoised(path, context, ("file",), extra, lambda job: _render_plain(job, variables), reads)
     if done.failed is not None:
         raise done.failed.again()
@@ -84,17 +83,6 @@ def render_template(path: str, context: RenderContext, *, extra: Mapping[str, Va
     }
     facts = tuple(name for name in reads.volatile if name not in reads.live)
     return RenderedText(text=done.text, files=files, volatile=tuple(reads.live), facts=facts)
-
-
-def render_string(
-    text: str, pipeline: str, variables: Mapping[str, Value], context: RenderContext, recorder: Recorder
-) -> Value:
-    """Text given by a template (`slsutil.renderer`) through a pipeline, as part of that template's render."""
-    job = RenderJob(
-        path="<string>", context=context, recorder=recorder, oid=digest_value(text).hex(), source=text, sls=False
-    )
-    flow = run_steps(job, steps_for(replace(job, source=""), pipeline), {**_place_variables("<string>"), **variables})
-    return flow.data if flow.loaded else flow.text.text
 
 
 def _memoised(
@@ -157,20 +145,6 @@ def shaping(context: RenderContext) -> bytes:
 def _missing(path: str, context: RenderContext) -> RenderFailed:
     pos = Pos(file=path, saltenv=context.saltenv, stage=Stage.RENDER)
     return RenderFailed(Problem(message=f"there is no file salt://{path} in saltenv {context.saltenv}", pos=pos))
-
-
-def _place_variables(path: str) -> dict[str, Value]:
-    folder = posixpath.dirname(path)
-    return {
-        "tplpath": path,
-        "tplfile": path,
-        "tpldir": folder or ".",
-        "tpldot": folder.replace("/", "."),
-        "slspath": folder,
-        "slsdotpath": folder.replace("/", "."),
-        "slscolonpath": folder.replace("/", ":"),
-        "sls_path": folder.replace("/", "_"),
-    }
 
 
 def _render_data(job: RenderJob, variables: Mapping[str, Value]) -> _Done:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import io
 import json
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from io import StringIO
 from typing import Any
 
 import yaml
 
 from highstate.functions import FunctionCall, TemplateFunctions
-from highstate.memo.tracked import plain
+from highstate.memo.tracked import Recorder, digest_value, plain
 from highstate.ports import DecryptFailed, SourceFailed
 from highstate.render import diagnostics, jinja, stateconf
 from highstate.render.ciphertext import decrypted
-from highstate.render.context import RenderFailed
-from highstate.render.job import Flow, RenderJob, plain_text
+from highstate.render.context import RenderContext, RenderFailed
+from highstate.render.job import Flow, RenderJob, place_variables, plain_text
 from highstate.render.mako_template import run_mako
 from highstate.render.problems import excerpt
 from highstate.render.python_sls import PythonFailed, run_python
@@ -58,6 +58,17 @@ def run_steps(job: RenderJob, steps: tuple[PipelineStep, ...], variables: Variab
     return flow
 
 
+def render_string(
+    text: str, pipeline: str, variables: Mapping[str, Value], context: RenderContext, recorder: Recorder
+) -> Value:
+    """Text given by a template (`slsutil.renderer`) through a pipeline, as part of that template's render."""
+    job = RenderJob(
+        path="<string>", context=context, recorder=recorder, oid=digest_value(text).hex(), source=text, sls=False
+    )
+    flow = run_steps(job, steps_for(replace(job, source=""), pipeline), {**place_variables("<string>"), **variables})
+    return flow.data if flow.loaded else flow.text.text
+
+
 def run_jinja(job: RenderJob, text: str, variables: Variables) -> Text:
     """The text as a Jinja template."""
     context, recorder = job.context, job.recorder
@@ -91,8 +102,6 @@ def data_variables(job: RenderJob) -> dict[str, Any]:
     context, recorder = job.context, job.recorder
 
     def render(text: str, pipeline: str, variables: Variables) -> Value:
-        from highstate.render.pipeline import render_string  # which imports this module
-
         return render_string(text, pipeline, variables, context, recorder)
 
     call = FunctionCall(recorder=recorder, saltenv=context.saltenv, render=render)
@@ -181,7 +190,7 @@ class _Others(Mapping[str, Callable[..., Value]]):
                 else Flow(text=plain_text(""), data=text, loaded=True)
             )
             done = run_steps(self.job, steps, {**self.variables, **(named.get("context") or {})}, given)
-            return done.data if done.loaded else io.StringIO(done.text.text)
+            return done.data if done.loaded else StringIO(done.text.text)
 
         return render
 

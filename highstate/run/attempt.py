@@ -5,13 +5,12 @@ Called by the runner, by several threads at once where chunks are parallel. Whet
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from highstate.run.ports import Executor, Journal, Prepared
 from highstate.run.requisites import changed
-from highstate.run.retry import Retry, retry_of
+from highstate.run.retry import retry_of
 from highstate.types import Chunk, StateResult, Value
 
 
@@ -25,6 +24,7 @@ class Attempts:
     begun: Mapping[str, Mapping[str, Value]]
     """Key → intended changes of what a cut-off attempt began."""
     sleep: Callable[[float], None]
+    draw: Callable[[int], int]
     stopping: Callable[[], bool]
     remember: Callable[[str], None]
     """Told of a chunk that is about to act; parallel ones are told of before."""
@@ -47,7 +47,7 @@ class Attempts:
                 f'Attempt {number}: Returned a result of "{result.result}", '
                 f'with the following comment: "{result.comment}"'
             )
-            self.sleep(_pause(retry))
+            self.sleep(retry.interval + (self.draw(retry.splay) if retry.splay else 0))
             result = attempt()
         return replace(result, comment="\n".join([*earlier, result.comment])) if earlier else result
 
@@ -105,10 +105,6 @@ class Attempts:
 def _leaves_watch(result: StateResult) -> bool:
     """Whether mod_watch follows: what the chunk did by itself has changed nothing (Salt)."""
     return not result.changes and not result.skip_watch and not result.skipped
-
-
-def _pause(retry: Retry) -> float:
-    return retry.interval + (random.randint(0, retry.splay) if retry.splay else 0)  # noqa: S311  (no secret)
 
 
 def _resumed(result: StateResult, intended: Mapping[str, Value]) -> StateResult:

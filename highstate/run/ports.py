@@ -6,9 +6,9 @@ the one in memory below.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
+from datetime import UTC, datetime
 from typing import Protocol
 
 from highstate.records import dataclass
@@ -62,7 +62,7 @@ class Triggers(Protocol):
         """Chunk keys; a listener's has `mod_watch` for its function."""
 
     def settle(self, more: frozenset[str], less: frozenset[str]) -> None:
-        """From now on those are owed too, and these no longer. Another run may go on beside this one."""
+        """From now on those are pending too, and these no longer. Another run may go on beside this one."""
 
 
 Task = Callable[[], tuple[StateResult, float]]
@@ -119,8 +119,12 @@ class RunHooks:
     """Asked before each chunk: whether to stop there. A stopped run can be taken up again by its journal."""
     left_off: Callable[[], bool] = lambda: False
     """Asked of a chunk that failed: whether it did because the run is left off. Then it is done again later."""
-    sleep: Callable[[float], None] = time.sleep
+    sleep: Callable[[float], None] = lambda seconds: None
     """Waits between the attempts of `retry`, in seconds; may wake up early when the run is to stop."""
+    draw: Callable[[int], int] = lambda most: 0
+    """A random number of seconds from 0 to `most`, for the `splay` of `retry`."""
+    local_time: Callable[[float], datetime] = lambda seconds: datetime.fromtimestamp(seconds, UTC)
+    """Seconds since the epoch as the time of day that results show (`start_time`)."""
     triggers: Triggers | None = None
     remembers_at_once: bool = False
     """Whether what a change triggers is remembered when it is made and not at the end: no journal resumes the run."""

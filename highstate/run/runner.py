@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 from highstate.run import aggregation
 from highstate.run.attempt import Attempts
@@ -119,6 +118,7 @@ class _Run:
             test=self.test,
             begun={} if self.test else self.journal.intents(),
             sleep=self.around.sleep,
+            draw=self.around.draw,
             stopping=self.around.stopping,
             remember=self.remember,
             arguments=self.arguments,
@@ -211,7 +211,7 @@ class _Run:
     def record(self, key: str, result: StateResult, end: float) -> None:
         start = self.starts.get(key, end)
         stamped = result.stamped(
-            start_time=datetime.fromtimestamp(start).time().isoformat(),
+            start_time=self.around.local_time(start).time().isoformat(),
             duration=round((end - start) * 1000, 3),
             run_num=self.number(key),
         )

@@ -117,9 +117,9 @@ def find(fun: str) -> Callable[..., Any] | None:
     """The function, taking a `Context` first; None when the language has none."""
     if fun not in DOCS:
         return None
-    from highstate.functions import registry
+    from highstate.functions import BUILT_IN
 
-    inner = registry()[fun]
+    inner = BUILT_IN[fun]
 
     def function(context: LanguageContext, *args: Any, **kwargs: Any) -> Any:
         from highstate.functions import FunctionFailed
@@ -139,7 +139,7 @@ def _call(context: LanguageContext) -> FunctionCall:
     from highstate.functions import FunctionCall
     from highstate.memo.tracked import Recorder
     from highstate.render import RenderContext
-    from highstate.render.pipeline import render_string
+    from highstate.render.renderers import render_string
     from highstate.types import Minion
 
     around = RenderContext(

@@ -15,6 +15,7 @@ from highstate.run import run
 from highstate.types import Chunk
 from minion.engine import registry
 from minion.execution.loader import MODULES, FunctionContext, Modules
+from minion.execution.machine_clock import WAITING
 from minion.execution.state_engine import EngineContext, engine_of
 from minion.machine.machine import LocalMachine
 
@@ -91,4 +92,4 @@ class _BuiltInStates:
         given = {key: value for key, value in arguments.items() if key != "test"}
         chunk = Chunk(state=state, fun=function, id=name, name=name, sls="", arguments=given)
         engine = engine_of(self._context, self._context.machine, test=test)
-        return run({"": chunk}, engine, test=test, clock=lambda: 0.0)[""].as_salt(chunk)
+        return run({"": chunk}, engine, test=test, clock=lambda: 0.0, around=WAITING)[""].as_salt(chunk)

@@ -30,7 +30,7 @@ def render_text(machine: LocalMachine, text: str, engine: str, saltenv: str, con
     """A text as bytes; StateFailed with the place and the text around it. `engine` is jinja, mako or py."""
     from highstate.memo.tracked import Recorder
     from highstate.render import RenderFailed
-    from highstate.render.pipeline import render_string
+    from highstate.render.renderers import render_string
 
     render_context = _render_context(machine, saltenv)
     try:

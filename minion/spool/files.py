@@ -199,7 +199,7 @@ class HeldFiles:
 
 
 def _recursed(chunks: Iterable[Chunk]) -> Iterator[tuple[str, str]]:
-    """(saltenv, folder) of every folder that the chunks copy, as `highstate.content` reads them."""
+    """(saltenv, folder) of every folder that the chunks copy, as `highstate.compile.content` reads them."""
     for chunk in chunks:
         if (chunk.state, chunk.fun) != ("file", "recurse"):
             continue

@@ -6,12 +6,12 @@ Called by the worker and by `saltern call`.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from highstate.run.ports import RunHooks, Task, Triggers
 from highstate.types import Chunk, StateResult
+from minion.execution.machine_clock import WAITING
 from minion.worker.termination import Stop
 
 MOST_EVENTS = 500
@@ -91,7 +91,9 @@ def run_hooks(
         remembers_at_once=not resumed,
         stopping=stop.asked if stop is not None else lambda: False,
         left_off=stop.left_off if stop is not None else lambda: False,
-        sleep=stop.sleep if stop is not None else time.sleep,
+        sleep=stop.sleep if stop is not None else WAITING.sleep,
+        draw=WAITING.draw,
+        local_time=WAITING.local_time,
         on_result=on_result or (lambda key, chunk, result: None),
         on_start=on_start or (lambda key, done, total: None),
         aggregate=aggregate is True or (isinstance(aggregate, list) and "pkg" in aggregate),

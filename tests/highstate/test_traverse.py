@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from highstate.files import MemoryFiles
-from highstate.functions import FunctionCall, registry
+from highstate.functions import BUILT_IN, FunctionCall
 from highstate.memo.tracked import ReadSources, Recorder, plain
 from highstate.render.filters.text import FILTERS
 from highstate.salt_yaml import read_word
@@ -52,7 +52,7 @@ def test_a_lookup_answers_what_salt_answers(entry: Callable[..., Any]) -> None:
 )
 def test_functions_of_templates_look_up_as_salt_does(fun: str, root: str) -> None:
     def look_up(data: Any, path: str, default: Any, delimiter: str) -> Any:
-        found = registry()[fun](function_call(root, data), path, default=default, delimiter=delimiter)
+        found = BUILT_IN[fun](function_call(root, data), path, default=default, delimiter=delimiter)
         return found[path] if fun.endswith("item") else found
 
     mappings = [case for case in CASES if case[0].startswith("{") and case[1].startswith(("'", '"'))]
@@ -62,16 +62,16 @@ def test_functions_of_templates_look_up_as_salt_does(fun: str, root: str) -> Non
 
 def test_config_get_looks_into_the_masters_options_in_pillar() -> None:
     data = {"master": {"a": {"b": 1}, 5: "five"}}
-    config_get = registry()["config.get"]
+    config_get = BUILT_IN["config.get"]
     assert config_get(function_call("pillar", data), "a:b") == 1
     assert config_get(function_call("pillar", data), 5) == "five"
 
 
 def test_a_null_in_pillar_is_no_missing_value() -> None:
     call = function_call("pillar", {"a": None})
-    assert registry()["pillar.get"](call, "a", {"b": 1}, merge=True) is None
-    assert registry()["pillar.get"](call, "a", [1], merge=True) is None
-    assert registry()["pillar.get"](call, "b", {"b": 1}, merge=True) == {"b": 1}
+    assert BUILT_IN["pillar.get"](call, "a", {"b": 1}, merge=True) is None
+    assert BUILT_IN["pillar.get"](call, "a", [1], merge=True) is None
+    assert BUILT_IN["pillar.get"](call, "b", {"b": 1}, merge=True) == {"b": 1}
 
 
 def test_a_word_of_too_many_brackets_stays_a_word() -> None:

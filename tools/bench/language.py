@@ -31,9 +31,9 @@ import yaml
 from controller.compilation.compile_pool import CompilePool
 from controller.compilation.compile_worker import CompileRequest
 from controller.compilation.dependency_index import Footprints
+from controller.compilation.gc_policy import collect_new, collect_seldom
 from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
-from highstate.gc_policy import collect_new, collect_seldom
 from highstate.memo.memo import Memo
 from highstate.render.yaml import blocks
 from highstate.traverse import traverse

@@ -23,7 +23,7 @@ from highstate.compile import CompileOptions
 from highstate.compile.compiler import Compilation
 from highstate.compile.order import MOD_WATCH
 from highstate.files import MemoryFiles
-from highstate.functions import registry
+from highstate.functions import BUILT_IN
 from highstate.functions.live import LIVE_MODULES
 from highstate.memo.memo import Memo
 from highstate.pillar.pillar import PillarResult
@@ -81,7 +81,7 @@ class Salt:
             {
                 "folder": str(self._folder),
                 "live": sorted(LIVE_MODULES),
-                "pure": sorted(registry()),
+                "pure": sorted(BUILT_IN),
                 "facts": recorded_facts(),
                 "watched": sorted(MOD_WATCH),
             }

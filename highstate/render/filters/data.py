@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import random
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from jinja2.exceptions import TemplateRuntimeError
 
+from highstate import seeded
 from highstate.memo.tracked import TrackedMapping
 from highstate.types import Value
 
@@ -88,8 +87,7 @@ def sample(values: Sequence[Value], size: int, seed: Value = None) -> list[Value
     """`|random_sample` with a seed, as Salt draws it."""
     if seed is None:
         raise TemplateRuntimeError("without a seed this gives another result on each compile: pass seed=grains.id")
-    digest = hashlib.sha512(seed.encode() if isinstance(seed, str) else seed).hexdigest()
-    return random.Random(digest).sample(values, size)  # noqa: S311  (a fixed choice, no secret)
+    return seeded.sample(seed, values, size)
 
 
 def shuffle(values: Sequence[Value], seed: Value = None) -> list[Value]:

@@ -17,18 +17,17 @@ import hashlib
 import hmac
 import itertools
 import posixpath
-import random
 import re
 import shlex
-import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
+from uuid import UUID, uuid5
 
 import jinja2
 from jinja2.exceptions import TemplateRuntimeError
 
-from highstate import bounded_regex
+from highstate import bounded_regex, seeded
 from highstate.memo.tracked import TrackedMapping, plain
 from highstate.render.filters.data import DATA_FILTERS
 from highstate.render.filters.network import NETWORK_FILTERS
@@ -37,7 +36,7 @@ from highstate.render.serial import SERIAL_FILTERS
 from highstate.traverse import traverse
 from highstate.types import Value
 
-_UUID_SPACE = uuid.UUID("91633EBF-1C86-5E33-935A-28061F4B480E")
+_UUID_SPACE = UUID("91633EBF-1C86-5E33-935A-28061F4B480E")
 
 
 def to_bool(value: Value) -> bool:
@@ -243,7 +242,7 @@ def _chosen(context: jinja2.runtime.Context, values: Iterable[Value]) -> Value:
     items = list(values)
     if not items:
         raise TemplateRuntimeError("there is nothing to choose from: random was given no values")
-    return random.Random(str(context["opts"]["id"])).choice(items)  # noqa: S311  (a fixed choice, no secret)
+    return seeded.one_of(str(context["opts"]["id"]), items)
 
 
 def _raise(message: Value) -> None:
@@ -275,7 +274,7 @@ FILTERS: Mapping[str, Callable[..., Value]] = {
     "regex_search": regex_search,
     "regex_match": regex_match,
     "regex_replace": regex_replace,
-    "uuid": lambda value: str(uuid.uuid5(_UUID_SPACE, str(value))),
+    "uuid": lambda value: str(uuid5(_UUID_SPACE, str(value))),
     "min": lambda values: min(values),
     "max": lambda values: max(values),
     "method_call": method_call,

@@ -132,6 +132,7 @@ def run_chunks(
     from highstate.desired import chunk_keys
     from highstate.run import as_running, not_run, run
     from highstate.types import StateResult
+    from minion.execution.machine_clock import WAITING
     from minion.execution.state_engine import engine_of
 
     sync_for(context, chunks)
@@ -144,9 +145,9 @@ def run_chunks(
     }
     machine = context.machine_with(pillar)
     engine = engine_of(context, machine, test=test)
-    around = context.make_run_hooks() if context.make_run_hooks else None
+    around = context.make_run_hooks() if context.make_run_hooks else WAITING
     results = run(keyed, engine, test=test, clock=time.time, known=known, failhard=context.failhard, around=around)
-    if around is not None and around.stopping():
+    if around.stopping():
         results |= not_run(keyed, results, known, "the run was ended by a signal")
     ran = as_running(keyed, results)
     return {key: {**entry, "__sls__": entry["__sls__"] or None} for key, entry in ran.items()}
