@@ -24,7 +24,8 @@ import msgspec
 import structlog
 
 from controller.compilation.compile_ports import ports_of
-from controller.compilation.compile_rpc import FleetQuery, PortCall, RpcServer
+from controller.compilation.compile_rpc import FleetQuery, PortCall
+from controller.compilation.compile_rpc_server import RpcServer
 from controller.compilation.compile_worker import CompiledMinion, CompileRequest
 from controller.compilation.sandbox import SandboxPolicy
 from highstate.types import Minion, Pos, Problem, Stage

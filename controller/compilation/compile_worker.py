@@ -21,7 +21,9 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import msgspec
+import pygit2
 from msgspec import structs
+from pygit2.enums import ConfigLevel
 
 from controller.compilation.compile_rpc import (
     NO_OFFER,
@@ -286,9 +288,6 @@ def _confined(sandbox_policy: SandboxPolicy | None) -> str:
 
 def _forget_configuration_of_git() -> None:
     """A configuration that lies outside of the walls would be an error of every tree; none is needed to read one."""
-    import pygit2
-    from pygit2.enums import ConfigLevel
-
     for level in (ConfigLevel.SYSTEM, ConfigLevel.XDG, ConfigLevel.GLOBAL):
         pygit2.settings.search_path[level] = ""
 

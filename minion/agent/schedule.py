@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from minion.spool.schedule import DUE_FILE, SCHEDULE_FILE
+from reactors.scheduled_jobs import jobs_of
 from wire.messages import Call
 
 log = logging.getLogger(__name__)
@@ -110,8 +111,6 @@ class ScheduleTimer:
             self._jobs, self._due = {}, {}
             self._tell()
             return
-        from reactors.scheduled_jobs import jobs_of
-
         self._jobs, refused = jobs_of(items)
         for name, why in refused.items():
             if name not in same:

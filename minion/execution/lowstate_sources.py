@@ -14,6 +14,7 @@ from typing import Any
 
 from extmods.compile_modules import CompileModules, Tree
 from highstate.compile import CompileOptions, compile_minion, compile_sls
+from highstate.compile.compiler import Compilation
 from highstate.desired import Desired
 from highstate.ports import NO_PORTS, CompilePorts
 from highstate.types import Chunk, Compiled, Files, Minion, Pos, Problem
@@ -65,8 +66,6 @@ class RootsCompiler:
 
     def pillar(self) -> Mapping[str, Any]:
         """The minion's pillar; CompileFailed when it does not compile."""
-        from highstate.compile.compiler import Compilation
-
         result = Compilation(
             files=self.files,
             pillar_files=self.pillar_files,

@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from minion.processes import take_lock
 
 RUN_LOCK = "run.lock"
 FOLDER = "turns"
@@ -68,8 +71,6 @@ class StateQueue:
         with contextlib.ExitStack() as held:
             held.callback(self._register(queue, concurrent))
             if not concurrent:
-                from minion.processes import take_lock
-
                 lock = take_lock(self._cachedir / RUN_LOCK, wait=True)
                 assert lock is not None  # noqa: S101  (it was waited for)
                 held.callback(os.close, lock)
@@ -107,8 +108,6 @@ class StateQueue:
             os.close(guard)
 
     def _show(self) -> Any:
-        import json
-
         path = self._folder / f"{os.getpid()}-{time.monotonic_ns()}"
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         fcntl.flock(fd, fcntl.LOCK_EX)
@@ -123,8 +122,6 @@ class StateQueue:
 
 def _read(path: Path) -> Turn | None:
     """Whose file this is; None, and the file is gone, when that process has ended."""
-    import json
-
     fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -29,7 +29,9 @@ from minion.spool.files import BlobCache, HeldFiles, cache_needs_trim
 from minion.spool.journal import RunJournal, kind_of
 from minion.spool.state_queue import StateQueue
 from minion.spool.triggers import TriggerFile
+from minion.worker.preview_sandbox import PreviewFunctions, PreviewMachine, PreviewStates, known_conditions
 from minion.worker.request import AgentQuestions, WorkerRequest
+from minion.worker.returners import answer, hand_over, names_of
 from minion.worker.run_hooks import SentEvents, run_hooks
 from minion.worker.termination import Stop
 from wire.messages import Call, FactAnswer, GetMine, MineFound, Preview, Refused, Run, RunResult
@@ -103,8 +105,6 @@ def run_chunks(
 
 def _preview_engine(order: WorkerRequest, context: Context, desired: Desired) -> StateEngine:
     """An engine that runs nothing which the branch brings and the live document has not."""
-    from minion.worker.preview_sandbox import PreviewFunctions, PreviewMachine, PreviewStates, known_conditions
-
     live = order.settings.cachedir / FILE_NAME
     known = known_conditions(read_document(live).desired) if live.exists() else frozenset()
     machine = PreviewMachine(
@@ -150,8 +150,6 @@ def call_function(order: WorkerRequest, request: Call, questions: AgentQuestions
 
 def _return(context: Context, request: Call, value: Any) -> None:
     """Hand the value to the returners of the configuration; the controller has it in any case."""
-    from minion.worker.returners import answer, hand_over, names_of
-
     ret = answer(context, request.fun, [str(one) for one in request.args], value, success=True, retcode=0)
     ret["jid"] = request.run_id
     for said in hand_over(context, names_of(context.opts["return"]), ret, sys.stderr):

@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from extmods.salt_compat.exceptions import SaltInvocationError
+
 
 def clean_kwargs(**kwargs: Any) -> dict[str, Any]:
     """Without those that begin with two underscores."""
@@ -15,8 +17,6 @@ def clean_kwargs(**kwargs: Any) -> dict[str, Any]:
 
 def invalid_kwargs(invalid: Mapping[str, Any], raise_exc: bool = True) -> str | None:
     """Refuse arguments that nobody takes."""
-    from extmods.salt_compat.exceptions import SaltInvocationError
-
     if not invalid:
         return None
     text = "The following keyword arguments are not valid: " + ", ".join(f"{k}={v}" for k, v in invalid.items())

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from extmods.salt_compat.exceptions import CommandExecutionError, SaltInvocationError
+
 Function = Callable[..., Any]
 
 
@@ -35,8 +37,6 @@ def depends(*needed: Any, **options: Any) -> Callable[[Function], Function]:
                 return function(*args, **kwargs)
             if fallback is not None:
                 return fallback(*args, **kwargs)
-            from extmods.salt_compat.exceptions import CommandExecutionError
-
             raise CommandExecutionError(f"{function.__name__} needs {', '.join(map(str, missing))}")
 
         return checked
@@ -65,8 +65,6 @@ def _counted(names: tuple[str, ...], *, exactly: bool) -> Callable[[Function], F
     def wrap(function: Function) -> Function:
         @functools.wraps(function)
         def checked(*args: Any, **kwargs: Any) -> Any:
-            from extmods.salt_compat.exceptions import SaltInvocationError
-
             given = [name for name in names if kwargs.get(name) is not None]
             if len(given) > 1 or (exactly and not given):
                 raise SaltInvocationError(f"{'One' if exactly else 'At most one'} of these: {', '.join(names)}")

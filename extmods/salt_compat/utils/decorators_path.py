@@ -7,6 +7,8 @@ import shutil
 from collections.abc import Callable
 from typing import Any
 
+from extmods.salt_compat.exceptions import CommandNotFoundError
+
 Function = Callable[..., Any]
 
 
@@ -16,8 +18,6 @@ def which(program: str) -> Callable[[Function], Function]:
     def wrap(function: Function) -> Function:
         @functools.wraps(function)
         def checked(*args: Any, **kwargs: Any) -> Any:
-            from extmods.salt_compat.exceptions import CommandNotFoundError
-
             if shutil.which(program) is None:
                 raise CommandNotFoundError(f"The '{program}' binary was not found in $PATH.")
             return function(*args, **kwargs)

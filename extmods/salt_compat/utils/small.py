@@ -1,16 +1,22 @@
-"""Small helpers of several modules of Salt, each too little for a file of its own; `face` says which has which."""
+"""Small helpers of several modules of Salt, each too small for a file of its own; `finder` says which has which."""
 
 from __future__ import annotations
 
 import fnmatch
 import ipaddress as ipaddress  # of `salt._compat`
 import os
+import re
+import subprocess
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from io import BytesIO as BytesIO  # of `salt.utils.stringio`
 from io import StringIO as StringIO
 from types import MappingProxyType
 from typing import IO, Any
+
+import msgspec
+
+from extmods.salt_compat.utils.atomic import Replacement
 
 EX_OK, EX_GENERIC, EX_STATE_COMPILER_ERROR, EX_STATE_FAILURE, EX_PILLAR_FAILURE = 0, 1, 1, 2, 5
 EX_AGGREGATE, EX_USAGE, EX_NOUSER, EX_UNAVAILABLE, EX_SOFTWARE = 20, 64, 67, 69, 70
@@ -105,15 +111,11 @@ ImmutableDict, ImmutableList, ImmutableSet = MappingProxyType, tuple, frozenset
 
 def loads(message: bytes, encoding: str | None = None, raw: bool = False) -> Any:
     """`salt.payload`: a packed value."""
-    import msgspec
-
     return msgspec.msgpack.decode(message)
 
 
 def dumps(value: Any, use_bin_type: bool = False) -> bytes:
     """`salt.payload`: a value packed."""
-    import msgspec
-
     return msgspec.msgpack.encode(value, enc_hook=str)
 
 
@@ -122,8 +124,6 @@ packb, unpackb = dumps, loads
 
 def atomic_open(filename: str, mode: str = "w") -> Any:
     """`salt.utils.atomicfile`: a file whose new content is there when it is closed, or not at all."""
-    from extmods.salt_compat.utils.atomic import Replacement
-
     return Replacement(filename, mode)
 
 
@@ -139,9 +139,6 @@ def offline(context: Any = None) -> bool:
 
 def version(context: Any = None) -> int | None:
     """`salt.utils.systemd`: its version; None without one."""
-    import re
-    import subprocess
-
     try:
         said = subprocess.run(["systemctl", "--version"], capture_output=True, text=True, check=False).stdout
     except OSError:

@@ -15,7 +15,8 @@ import pytest
 
 from controller.compilation.compile_pool import CompilePool
 from controller.compilation.compile_ports import ports_of
-from controller.compilation.compile_rpc import PortCall, RpcServer, ports_over
+from controller.compilation.compile_rpc import PortCall, ports_over
+from controller.compilation.compile_rpc_server import RpcServer
 from controller.compilation.compile_worker import CompileRequest
 from controller.compilation.sandbox import SandboxPolicy
 from controller.compilation.sandbox_policy import sandbox_policy_of

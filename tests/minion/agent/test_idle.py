@@ -3,7 +3,10 @@
 import subprocess
 import sys
 
-HEAVY = ("asyncio", "jinja2", "mako", "psutil", "pygit2", "subprocess", "yaml", "highstate.compile", "highstate.render")
+HEAVY = (
+    *("asyncio", "email", "highstate.compile", "highstate.render", "http.client", "jinja2", "mako", "psutil", "pygit2"),
+    *("ssl", "subprocess", "urllib.request", "yaml"),
+)
 IDLE = """
 import sys
 from pathlib import Path

@@ -1,0 +1,113 @@
+"""Answers the port calls of a compile worker with the controller's own keys, vaults, programs and network.
+
+Called by `compile_pool`, a server a request. Arguments with passwords stay here: the worker has numbers in their place
+(`sealed`).
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any
+
+import structlog
+
+from controller.compilation.compile_rpc import Capabilities, FleetQuery, PortAnswer, PortCall
+from highstate.ports import CompilePorts, DecryptFailed, SecretFailed, SourceFailed
+from highstate.types import Minion, Value
+from wire.messages import FactQuery
+
+_log = structlog.get_logger("saltern.compiler")
+
+
+class RpcServer:
+    """Answers the questions of one request, with the controller's own ports.
+
+    Args:
+        ports: those of the controller.
+        language: fields of `highstate.Settings`, which hold the entries of `ext_pillar` and `master_tops`.
+        minions: those of the request; about others nothing is said.
+        fleet: answers questions about the fleet, for one of them.
+    """
+
+    def __init__(
+        self,
+        ports: CompilePorts,
+        language: Mapping[str, Any],
+        minions: Sequence[Minion],
+        fleet: FleetQuery | None = None,
+    ) -> None:
+        self._ports = ports
+        self._fleet = fleet
+        self._minions = {minion.id: minion for minion in minions}
+        external, self._pillar_entries = _numbered(language.get("ext_pillar") or (), ports.pillar_sources)
+        tops, self._top_entries = _numbered([language.get("master_tops") or {}], ports.top_sources)
+        self.sealed = {**language, "ext_pillar": tuple(external), "master_tops": tops[0]}
+        """`language` with numbers in the place of what the ports take: passwords, commands, addresses."""
+        self.capabilities = Capabilities(
+            decrypt=ports.decrypt is not None,
+            secrets=ports.secrets is not None,
+            pillar_sources=tuple(ports.pillar_sources),
+            top_sources=tuple(ports.top_sources),
+            sessions=fleet is not None,
+        )
+
+    def answer(self, call: PortCall, within: float = 60.0) -> PortAnswer:
+        """What the controller's port says; an error where that has none, or where the question is not allowed.
+
+        Sources that may be somebody's own program have `within` seconds. The other ports have limits of their own.
+        """
+        if call.port not in ("pillar", "tops", "fleet"):
+            return self._answer(call)
+        found: list[PortAnswer] = []
+        thread = threading.Thread(target=lambda: found.append(self._answer(call)), daemon=True)
+        thread.start()
+        thread.join(within)
+        return found[0] if found else PortAnswer(error=f"there was no answer within {within:.0f} s")
+
+    def _answer(self, call: PortCall) -> PortAnswer:
+        try:
+            return PortAnswer(value=self._asked(call))
+        except (DecryptFailed, SecretFailed, SourceFailed) as failed:
+            return PortAnswer(error=str(failed) or type(failed).__name__)
+        except (LookupError, ValueError):
+            return PortAnswer(error="the compile process asks for what it may not have")
+        except Exception as error:  # one question must not end the compile of the others
+            kind = type(error).__name__  # its text may hold what a source was given: a password, an address
+            _log.error("port call of a compile failed", port=call.port, minion=call.minion_id, error=kind)
+            return PortAnswer(error=f"the controller could not find out: {kind}")
+
+    def _asked(self, call: PortCall) -> Any:
+        ports = self._ports
+        if call.port == "decrypt" and ports.decrypt is not None:
+            return ports.decrypt.decrypt(call.text)
+        minion = self._minions[call.minion_id]
+        if call.port == "fleet" and self._fleet is not None:
+            return self._fleet(FactQuery(fun=call.fun, asked=call.text), minion)
+        if call.port == "read_secret" and ports.secrets is not None:
+            return dict(ports.secrets.read_secret(call.text, minion))
+        if call.port == "list_secrets" and ports.secrets is not None:
+            return list(ports.secrets.list_secrets(call.text, minion))
+        if call.port == "pillar":
+            name, arguments = self._pillar_entries[call.entry]
+            return dict(ports.pillar_sources[name].pillar(minion, json.loads(call.text), arguments))
+        name, arguments = self._top_entries[call.entry]
+        return dict(ports.top_sources[name].tops(minion, arguments))
+
+
+def _numbered(entries: Iterable[Any], offered: Container[str]) -> tuple[list[Any], list[tuple[str, Value]]]:
+    """The entries with numbers as the arguments of what is offered, and (name, arguments) of each number."""
+    numbered: list[Any] = []
+    given: list[tuple[str, Value]] = []
+    for entry in entries:
+        if not isinstance(entry, Mapping):
+            numbered.append(entry)
+            continue
+        one = dict(entry)
+        for name in entry:
+            if name in offered:
+                one[name] = len(given)
+                given.append((name, entry[name]))
+        numbered.append(one)
+    return numbered, given
