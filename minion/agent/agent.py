@@ -191,7 +191,8 @@ class Agent:
                 self._went_offline(now)
             case HandshakeFailed():
                 log.error(
-                    'event=handshake_failed do="compare controller_key with `saltern key controller`" reason="%s"',
+                    "event=handshake_failed do=%s reason=%s",
+                    "compare controller_key with `saltern key controller`",
                     event.reason,
                 )
             case KeyState():
@@ -222,7 +223,7 @@ class Agent:
 
     def _went_offline(self, now: float) -> None:
         if self._link.online:
-            log.warning("event=offline id=%s", self._settings.id)
+            log.warning("event=controller_unreachable id=%s", self._settings.id)
         self._link.disconnected()
         self._files.offline(now)
 
@@ -321,7 +322,7 @@ def main(config_dir: Path, log_level: str | None = None) -> int:
         log_level = log_level or settings.log_level
         log_to_stderr(log_level, settings.log_file, settings.log_level_logfile)
         for warning in settings.warnings:
-            log.warning("event=settings %s", warning)
+            log.warning("event=setting_questionable warning=%s", warning)
         connection, fingerprint = open_connection(settings)
         agent = Agent(
             settings, connection, fingerprint=fingerprint, collect=lambda: collect_grains(settings), umask=umask

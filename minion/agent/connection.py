@@ -49,4 +49,4 @@ def _check(settings: MinionSettings) -> None:
     except BadKey as error:
         raise BadMinionSettings(f"{settings.config_dir}/minion: controller_key: {error}") from error
     if len(settings.master) > 1:
-        log.warning("event=settings only the first master is used: %s", settings.master[0])
+        log.warning("event=masters_ignored used=%s ignored=%s", settings.master[0], ", ".join(settings.master[1:]))

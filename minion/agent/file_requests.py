@@ -54,7 +54,7 @@ class FileRelay:
             child.kill()
             return
         if not isinstance(question, Question):
-            log.error("event=worker_asked_oddly pid=%s message=%s", child.pid, type(question).__name__)
+            log.error("event=worker_message_unexpected pid=%s message=%s", child.pid, type(question).__name__)
             child.kill()
             return
         self._last += 1

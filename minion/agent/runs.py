@@ -192,12 +192,13 @@ class Jobs:
     def _park(self, request: Request) -> None:
         if isinstance(request, Call):
             return
-        log.info("event=run_parked run_id=%s digest=%s held=%s", request.run_id, request.digest, self._holding.digest)
+        held = self._holding.digest
+        log.info("event=run_waits_for_document run_id=%s digest=%s held=%s", request.run_id, request.digest, held)
         self._parked[request.run_id] = request
         if len(self._parked) > PARKED:
             del self._parked[next(iter(self._parked))]
         generation = request.generation if isinstance(request, Run) else 0
-        self._ports.send(ResyncRequired(generation=generation, held=self._holding.digest))
+        self._ports.send(ResyncRequired(generation=generation, held=held))
 
     def _start(self, job: RunJob, now: float) -> None:
         job.workers += 1
@@ -219,7 +220,7 @@ class Jobs:
         job.child = job.told = None
         job.deadline = float("inf")
         if not job.folder.finished() and not job.is_call and job.workers < WORKERS:
-            log.warning("event=run_cut_off run_id=%s worker=%s again=yes", job.request.run_id, _ending(code))
+            log.warning("event=worker_ended run_id=%s ended_by=%s resumed=true", job.request.run_id, _ending(code))
             return
         del self._jobs[job.request.run_id]
         if job.folder.finished():

@@ -114,7 +114,7 @@ class ScheduleTimer:
         self._jobs, refused = jobs_of(items)
         for name, why in refused.items():
             if name not in same:
-                log.error('event=scheduled_job_refused job=%s error="%s"', name, why)
+                log.error("event=scheduled_job_refused job=%s error=%s", name, why)
         self._due = {name: due for name, due in self._due.items() if name in same and name in self._jobs}
         for name, job in self._jobs.items():
             asked = self._asked.get(name, "done")

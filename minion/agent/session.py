@@ -88,13 +88,11 @@ class AgentSession:
         if self._told != message.state:
             self._told = message.state
             log.warning(
-                'event=key_%s id=%s fingerprint=%s do="compare with `saltern key finger %s` on the controller, '
-                'then `saltern key accept %s`" message=%s',
+                "event=key_%s id=%s fingerprint=%s do=%s message=%s",
                 message.state,
                 self._id,
                 self._fingerprint,
-                self._id,
-                self._id,
+                f"compare with `saltern key finger {self._id}` on the controller, then `saltern key accept {self._id}`",
                 message.message,
             )
         if self.session_state is not SessionState.ASKING:
@@ -102,7 +100,7 @@ class AgentSession:
 
     def refused(self, message: Refused, now: float) -> None:
         """The controller did not accept our last message. Before the welcome that is about the key."""
-        log.warning("event=refused standing=%s message=%s", self.session_state.value, message.message)
+        log.warning("event=refused_by_controller session=%s message=%s", self.session_state.value, message.message)
         if self.session_state is SessionState.GREETING:
             self._accepted = False
             self._asked = 0
@@ -110,7 +108,7 @@ class AgentSession:
 
     def welcome(self, message: HelloAck, now: float) -> None:
         """The greeting was accepted."""
-        log.info("event=online id=%s epoch=%s", self._id, message.epoch)
+        log.info("event=connected_to_controller id=%s epoch=%s", self._id, message.epoch)
         self._accepted = True
         self._told = ""
         self._epoch = message.epoch

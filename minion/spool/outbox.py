@@ -123,14 +123,14 @@ class Outbox:
         try:
             self.add(folder.result())
         except (OSError, msgspec.MsgspecError) as error:
-            log.warning("event=result_unreadable path=%s dropped=yes error=%s", folder.path, error)
+            log.warning("event=result_unreadable path=%s dropped=true error=%s", folder.path, error)
             folder.remove()
 
     def _read(self, run_id: str) -> RunResult | None:
         try:
             return self._folders.of(run_id).result()
         except (OSError, msgspec.MsgspecError) as error:
-            log.warning("event=result_unreadable run_id=%s dropped=yes error=%s", run_id, error)
+            log.warning("event=result_unreadable run_id=%s dropped=true error=%s", run_id, error)
             self._drop(run_id)
             return None
 

@@ -1,0 +1,95 @@
+"""The log of the minion's processes: every line is logfmt that a parser reads back."""
+
+import json
+import logging
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minion.log import LogfmtFormatter, logfmt_value
+
+FIELD = re.compile(r'([^\s="]+)=("(?:[^"\\]|\\.)*"|[^\s="]*)(?: |$)')
+
+
+def parsed(line: str) -> dict[str, str]:
+    """The fields of a line; an assertion where it is no logfmt."""
+    fields, at = {}, 0
+    while at < len(line):
+        match = FIELD.match(line, at)
+        assert match, f"no logfmt at {at}: {line!r}"
+        assert match[1] not in fields, f"{match[1]} stands twice: {line!r}"
+        fields[match[1]] = json.loads(match[2]) if match[2].startswith('"') else match[2]
+        at = match.end()
+    return fields
+
+
+def line(message: object, *args: object, exc_info: object = None) -> str:
+    record = logging.LogRecord("minion.x", logging.ERROR, "x.py", 1, message, args, exc_info)
+    return LogfmtFormatter().format(record)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("web1", "web1"),
+        ("ünï", "ünï"),
+        ("a\\b", "a\\b"),
+        ("", '""'),
+        ("a b", '"a b"'),
+        ("a=b", '"a=b"'),
+        ('say "x"', '"say \\"x\\""'),
+        ("c:\\a b", '"c:\\\\a b"'),
+        ("one\ntwo\t", '"one\\ntwo\\t"'),
+        ("\x85\u2028\x7f", '"\\u0085\\u2028\\u007f"'),
+        ("\udc80", '"\\udc80"'),
+        (7, "7"),
+        (None, "None"),
+    ],
+)
+def test_values(value, text):
+    assert logfmt_value(value) == text
+
+
+@given(st.text(), st.text(st.characters()))
+def test_a_parser_reads_back_what_was_logged(one, two):
+    said = line("event=x one=%s count=%s two=%s seconds=%.1f", one, 3, two, 1.25)
+    assert len(said.splitlines()) == 1
+    fields = parsed(said)
+    assert (fields["one"], fields["two"], fields["count"], fields["seconds"]) == (one, two, "3", "1.2")
+
+
+def test_a_value_adds_no_field():
+    fields = parsed(line("event=refused message=%s", 'no event=accepted key="x"'))
+    assert fields["event"] == "refused"
+    assert fields["message"] == 'no event=accepted key="x"'
+    assert (fields["level"], fields["at"]) == ("ERROR", "minion.x")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", fields["time"])
+
+
+def test_what_others_log_is_the_message():
+    assert parsed(line("took %s of %d\n", "a b", 3))["msg"] == "took a b of 3\n"
+    assert parsed(line("event=x"))["event"] == "x"
+    assert parsed(line(ValueError("a = b")))["msg"] == "a = b"
+
+
+def test_a_traceback_is_a_field():
+    try:
+        raise ValueError('it is "so"')
+    except ValueError:
+        fields = parsed(line("event=failed run_id=%s", "r 1", exc_info=sys.exc_info()))
+    assert fields["run_id"] == "r 1"
+    assert fields["traceback"].endswith('ValueError: it is "so"')
+
+
+TEMPLATE = re.compile(r"""log\.(?:debug|info|warning|error|critical|exception)\(\s*f?(['"])(.*?)\1\s*[,)]""", re.DOTALL)
+
+
+@pytest.mark.parametrize("room", ["extmods", "highstate", "minion", "reactors", "wire"])
+def test_the_templates_of_the_minion_are_logfmt(room):
+    for path in sorted((Path(__file__).parents[2] / room).rglob("*.py")):
+        for _, template in TEMPLATE.findall(path.read_text()):
+            assert parsed(template).get("event"), f"{path}: {template}"
