@@ -86,7 +86,7 @@ FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     "network.hw_addr": _hw_addr,
     "network.hwaddr": _hw_addr,
     "network.in_subnet": _in_subnet,
-    "network.ip_in_subnet": lambda call, addr, cidr: _inside(addr, [cidr] if isinstance(cidr, str) else cidr),
+    "network.ip_in_subnet": lambda call, ip_addr, cidr: _inside(ip_addr, [cidr] if isinstance(cidr, str) else cidr),
     "network.is_private": lambda call, ip_addr: ipaddress.ip_address(ip_addr).is_private,
     "network.is_loopback": lambda call, ip_addr: ipaddress.ip_address(ip_addr).is_loopback,
     "network.calc_net": _calc_net,

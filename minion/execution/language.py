@@ -6,6 +6,7 @@ Called by the loader, for functions that a module of this package does not have 
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -113,6 +114,7 @@ def names_of(module: str) -> list[str]:
     return [name.partition(".")[2] for name in DOCS if name.startswith(f"{module}.")]
 
 
+@functools.cache
 def find(fun: str) -> Callable[..., Any] | None:
     """The function, taking a `Context` first; None when the language has none."""
     if fun not in DOCS:
@@ -131,7 +133,8 @@ def find(fun: str) -> Callable[..., Any] | None:
             raise CallFailed(str(error)) from error
 
     function.__doc__ = DOCS[fun]
-    function.__signature__ = inspect.signature(inner)  # type: ignore[attr-defined]
+    taken = [one.replace(annotation=inspect.Parameter.empty) for one in inspect.signature(inner).parameters.values()]
+    function.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
     return function
 
 

@@ -12,10 +12,10 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from minion import arguments
+from minion.arguments import spec_of
 from minion.execution import language
 from minion.execution.errors import BadArguments, CallFailed, UnknownFunction
-from minion.execution.parameters import with_effect
-from minion.execution.signatures import as_ours
 from minion.execution.unsupported import NOT_BUILT
 from minion.machine.plan import StateFailed
 
@@ -76,8 +76,7 @@ class Modules:
             _check(fun, user.call, args, given)
             return user.call(*args, **given)
         function = find(fun)
-        args, given = as_ours(str(fun), function, args, with_effect(str(fun), function, given))
-        _check(fun, function, (None, *args), given, own=1)
+        args, given = _bound(str(fun), function, args, given)
         try:
             return function(self._context, *args, **given)
         except StateFailed as error:  # what a state would say: the machine is asked by the same code
@@ -94,8 +93,7 @@ class Modules:
             function = find(fun)
         except UnknownFunction:
             return None
-        whole = inspect.signature(function)
-        return whole.replace(parameters=list(whole.parameters.values())[1:])
+        return spec_of(function, 1).signature()
 
     def has(self, fun: str) -> bool:
         """Whether there is such a function."""
@@ -177,23 +175,48 @@ def names() -> list[str]:
     return sorted(f"{module}.{name}" for module in MODULES for name in (*functions_of(module), *_added(module)))
 
 
-def usage(fun: str, function: Function, own: int = 1) -> str:
+def usage(fun: str, function: Function) -> str:
     """The signature as its caller sees it, and the docstring."""
+    return _described(fun, spec_of(function, 1).signature(), function)
+
+
+def usage_of_user(fun: str, function: Function) -> str:
+    """The same of a function of the tree."""
     signature = inspect.signature(function)
-    own_parameters = [
-        parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()
-    ]
-    own_parameters = own_parameters[own:]
-    shown = signature.replace(parameters=own_parameters, return_annotation=inspect.Signature.empty)
-    return f"{fun}{shown}\n\n{inspect.getdoc(function) or ''}".strip()
+    parameters = [one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()]
+    return _described(fun, inspect.Signature(parameters), function)
 
 
-def _check(fun: str, function: Function, args: Sequence[Any], kwargs: Mapping[str, Any], own: int = 0) -> None:
+def _described(fun: str, signature: inspect.Signature, function: Function) -> str:
+    return f"{fun}{signature}\n\n{inspect.getdoc(function) or ''}".strip()
+
+
+def _bound(
+    fun: str, function: Function, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Sequence[Any], dict[str, Any]]:
+    """The arguments of a call as the function's types. BadArguments for those that it does not take."""
+    spec = spec_of(function, 1)
+    try:
+        positional, keywords = spec.bind(fun, args, kwargs)
+        missing = [name for name in spec.required[len(positional) :] if name not in keywords]
+        if missing:
+            raise arguments.BadArguments(f"missing {' and '.join(missing)}")
+        unknown = [] if spec.takes_anything else [name for name in keywords if name not in spec.parameters]
+        if unknown:
+            raise arguments.BadArguments(f"there is no argument {' or '.join(unknown)}")
+    except arguments.BadArguments as error:
+        text = str(error)
+        said = text if text.startswith("Passed invalid arguments") else f"Passed invalid arguments to {fun}: {text}"
+        raise BadArguments(f"{said}\n\nUsage: {usage(fun, function)}") from None
+    return positional, keywords
+
+
+def _check(fun: str, function: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     try:
         inspect.signature(function).bind(*args, **kwargs)
     except TypeError as error:
         raise BadArguments(
-            f"Passed invalid arguments to {fun}: {error}\n\nUsage: {usage(fun, function, own)}"
+            f"Passed invalid arguments to {fun}: {error}\n\nUsage: {usage_of_user(fun, function)}"
         ) from None
 
 

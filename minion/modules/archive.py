@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 
 
 def list_(
-    context: Context,
-    name: str,
-    archive_format: str | None = None,
-    options: Any = None,
-    strip_components: int | None = None,
-    clean: bool = False,
-    verbose: bool = False,
-    saltenv: str = "base",
+    context: Context, name: str, archive_format: str | None = None, options: NotSupported = None,
+    strip_components: int | None = None, clean: NotSupported = False, verbose: bool = False, saltenv: str = "base",
     source_hash: str | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """What is in an archive; with `verbose` sorted by what it is."""
     from minion.states.archive import read_members
     from minion.states.file.sources import Template, of_source
@@ -46,8 +41,9 @@ def list_(
 
 
 def unzip(
-    context: Context, zip_file: str, dest: str, excludes: Any = None, options: Any = None, trim_output: Any = False,
-    password: str | None = None, extract_perms: bool = True, runas: str | None = None, **more: Any,
+    context: Context, zip_file: str, dest: str, excludes: Any = None, options: NotSupported = None,
+    template: NotSupported = None, runas: NotSupported = None, trim_output: NotSupported = False,
+    password: str | None = None, extract_perms: NotSupported = True,
 ) -> list[str]:  # fmt: skip
     """Unpack a zip archive; what was unpacked."""
     from minion.states.archive import read_members
@@ -72,7 +68,14 @@ def unzip(
     return done
 
 
-def is_encrypted(context: Context, name: str, clean: bool = False, saltenv: str = "base", **more: Any) -> bool:
+def is_encrypted(
+    context: Context,
+    name: str,
+    clean: NotSupported = False,
+    saltenv: NotSupported = "base",
+    source_hash: NotSupported = None,
+    use_etag: NotSupported = None,
+) -> bool:
     """Whether a zip archive wants a password."""
     import io
     import zipfile
@@ -85,9 +88,15 @@ def is_encrypted(context: Context, name: str, clean: bool = False, saltenv: str 
 
 
 def tar(
-    context: Context, options: str, tarfile: str, sources: Any = None, dest: str | None = None, cwd: str | None = None,
-    template: Any = None, runas: str | None = None,
-) -> list[str]:  # fmt: skip
+    context: Context,
+    options: str,
+    tarfile: str,
+    sources: Any = None,
+    dest: str | None = None,
+    cwd: str | None = None,
+    template: NotSupported = None,
+    runas: str | None = None,
+) -> list[str]:
     """Run tar(1): options such as `cjf` or `tf`, the archive, what goes in. What it says, line by line."""
     first = options if options.startswith("-") else f"-{options}"
     where = ["-C", dest] if dest else []
@@ -98,10 +107,10 @@ def zip_(
     context: Context,
     zip_file: str,
     sources: Any,
-    template: Any = None,
+    template: NotSupported = None,
     cwd: str | None = None,
     runas: str | None = None,
-    zip64: bool = False,
+    zip64: NotSupported = False,
 ) -> list[str]:
     """Pack files and directories into a zip archive; what was packed."""
     import io
@@ -122,26 +131,36 @@ def zip_(
     return names
 
 
-def _program(*first: str) -> Callable[..., list[str]]:
-    def run(context: Context, target: str, sources: Any = None, options: str = "", cwd: str | None = None,
-            template: Any = None, runas: str | None = None, **more: Any) -> list[str]:  # fmt: skip
-        return _run(context, [*first, *shlex.split(options or ""), target, *_listed(sources)], cwd, runas)
+def cmd_zip(
+    context: Context,
+    zip_file: str,
+    sources: Any,
+    template: NotSupported = None,
+    cwd: str | None = None,
+    runas: str | None = None,
+) -> list[str]:
+    """Run `zip -r`; what it says, line by line."""
+    return _run(context, ["zip", "-r", zip_file, *_listed(sources)], cwd, runas)
 
-    run.__doc__ = f"Run `{' '.join(first)}`; what it says, line by line."
-    return run
+
+def gunzip(
+    context: Context, gzipfile: str, template: NotSupported = None, runas: str | None = None, options: str = ""
+) -> list[str]:
+    """Run `gunzip`; what it says, line by line."""
+    return _run(context, ["gunzip", *shlex.split(options), gzipfile], None, runas)
+
+
+def gzip(
+    context: Context, sourcefile: str, template: NotSupported = None, runas: str | None = None, options: str = ""
+) -> list[str]:
+    """Run `gzip`; what it says, line by line."""
+    return _run(context, ["gzip", *shlex.split(options), sourcefile], None, runas)
 
 
 def cmd_unzip(
-    context: Context,
-    zip_file: str,
-    dest: str,
-    excludes: Any = None,
-    options: str = "",
-    template: Any = None,
-    runas: str | None = None,
-    trim_output: Any = False,
-    password: str | None = None,
-) -> list[str]:
+    context: Context, zip_file: str, dest: str, excludes: Any = None, options: str = "", template: NotSupported = None,
+    runas: str | None = None, trim_output: NotSupported = False, password: str | None = None,
+) -> list[str]:  # fmt: skip
     """Run unzip(1); what it says, line by line."""
     secret = ["-P", password] if password else []
     left_out = ["-x", *_listed(excludes)] if excludes else []
@@ -163,9 +182,9 @@ def _listed(sources: Any) -> list[str]:
 
 FUNCTIONS: Mapping[str, Any] = {
     "cmd_unzip": cmd_unzip,
-    "cmd_zip": _program("zip", "-r"),
-    "gunzip": _program("gunzip"),
-    "gzip": _program("gzip"),
+    "cmd_zip": cmd_zip,
+    "gunzip": gunzip,
+    "gzip": gzip,
     "is_encrypted": is_encrypted,
     "list": list_,
     "tar": tar,

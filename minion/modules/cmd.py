@@ -6,10 +6,23 @@ or a module it is split into words, unless `python_shell` is true (the loader se
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, TypedDict, Unpack
 
+from minion.arguments.types import Mode, Refused, Seconds, Texts
+from minion.execution.arguments import (
+    AlwaysDone,
+    NoCommandLog,
+    NoExitCodeLog,
+    NoLocale,
+    NoPassword,
+    NoTerminal,
+    NoTreeFile,
+    NotSupported,
+    Utf8Output,
+)
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.machine.plan import Completed, StateFailed
@@ -17,39 +30,88 @@ from minion.machine.plan import Completed, StateFailed
 SHELLS = "/etc/shells"
 
 
-def run(context: Context, cmd: Any, **options: Any) -> str:
+Command = str | list[Any]
+"""A line, or a list of words."""
+
+
+class _MoreOptions(TypedDict, total=False):
+    clean_env: Annotated[Any, Refused("see env")]
+    ignore_retcode: bool
+    prepend_path: str | None
+    raise_err: bool
+    redirect_stderr: bool
+    rstrip: AlwaysDone
+
+
+class _CodeOptions(_MoreOptions, total=False):
+    bg: Annotated[Any, Refused("use cmd.run_bg")]
+    env: Any
+    group: Annotated[Any, Refused("see runas")]
+    hide_output: bool
+    log_callback: NotSupported
+    output_encoding: Utf8Output
+    output_loglevel: NoCommandLog
+    password: NoPassword
+    python_shell: bool | None
+    reset_system_locale: NoLocale
+    runas: str | None
+    saltenv: str
+    shell: str | None
+    stdin: str | None
+    success_retcodes: Texts
+    success_stderr: Texts
+    success_stdout: Texts
+    template: str | None
+    timeout: Seconds | None
+    umask: Mode | None
+    use_vt: NoTerminal
+
+
+class CommandOptions(_CodeOptions, total=False):
+    """What functions that run a command take besides, as keywords."""
+
+    cwd: str | None
+
+
+def run(context: Context, cmd: Command, **options: Unpack[CommandOptions]) -> str:
     """Output of a command, stderr after stdout. Options: cwd, env, runas, timeout, stdin, shell, python_shell."""
     return _both(_run(context, cmd, **options))
 
 
-def shell(context: Context, cmd: str, **options: Any) -> str:
+def shell(context: Context, cmd: str, **options: Unpack[CommandOptions]) -> str:
     """Output of a command that goes through a shell in any case."""
-    return _both(_run(context, cmd, **{**options, "python_shell": True}))
+    options["python_shell"] = True
+    return _both(_run(context, cmd, **options))
 
 
-def run_stdout(context: Context, cmd: Any, **options: Any) -> str:
+def run_stdout(context: Context, cmd: Command, **options: Unpack[CommandOptions]) -> str:
     """Standard output of a command."""
     return _run(context, cmd, **options).stdout.rstrip("\n")
 
 
-def run_stderr(context: Context, cmd: Any, **options: Any) -> str:
+def run_stderr(context: Context, cmd: Command, **options: Unpack[CommandOptions]) -> str:
     """Standard error of a command."""
     return _run(context, cmd, **options).stderr.rstrip("\n")
 
 
-def run_all(context: Context, cmd: Any, **options: Any) -> dict[str, Any]:
+def run_all(context: Context, cmd: Command, **options: Unpack[CommandOptions]) -> dict[str, Any]:
     """Process id, exit code, stdout and stderr of a command."""
-    return as_salt(_run(context, cmd, **options), redirect=bool(options.get("redirect_stderr")))
+    return as_salt(_run(context, cmd, **options), redirect=options.get("redirect_stderr", False))
 
 
-def retcode(context: Context, cmd: Any, **options: Any) -> int:
+def retcode(context: Context, cmd: Command, **options: Unpack[CommandOptions]) -> int:
     """Exit code of a command."""
     return _run(context, cmd, **options).returncode
 
 
 def run_bg(
-    context: Context, cmd: Any, cwd: str | None = None, runas: str | None = None, shell: str | None = None,
-    python_shell: bool | None = True, env: Any = None, umask: Any = None,
+    context: Context, cmd: Command, cwd: str | None = None, runas: str | None = None, group: NotSupported = None,
+    shell: str | None = None, python_shell: bool | None = True, env: Any = None, clean_env: NotSupported = None,
+    template: NotSupported = None, umask: Mode | None = None, timeout: NotSupported = None,
+    output_encoding: Utf8Output = None, output_loglevel: NoCommandLog = None, log_callback: NotSupported = None,
+    reset_system_locale: NoLocale = None, ignore_retcode: NoExitCodeLog = None, saltenv: NoTreeFile = None,
+    password: NoPassword = None, prepend_path: NotSupported = None, success_retcodes: NotSupported = None,
+    success_stdout: NotSupported = None, success_stderr: NotSupported = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Start a command and leave it to itself; its process id."""
     import subprocess
@@ -57,10 +119,8 @@ def run_bg(
     from minion.machine.environment import environment
     from minion.machine.process import identity_of
 
-    words = [str(one) for one in cmd] if isinstance(cmd, list) else [str(shell or "/bin/sh"), "-c", str(cmd)]
+    words = [str(one) for one in cmd] if isinstance(cmd, list) else [shell or "/bin/sh", "-c", cmd]
     if isinstance(cmd, str) and not python_shell:
-        import shlex
-
         words = shlex.split(cmd)
     variables = _environ()
     as_user = identity_of(runas, variables) if runas is not None else {}
@@ -68,7 +128,7 @@ def run_bg(
         words,
         cwd=cwd,
         env={**variables, **(environment(env) or {})},
-        umask=-1 if umask is None else int(str(umask), 8),
+        umask=-1 if umask is None else int(umask, 8),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -80,19 +140,14 @@ def run_bg(
 
 
 def script(
-    context: Context,
-    source: str,
-    args: Any = None,
-    cwd: str | None = None,
-    stdin: Any = None,
-    runas: str | None = None,
-    shell: str | None = None,
-    env: Any = None,
-    template: str | None = None,
-    timeout: Any = None,
-    saltenv: str = "base",
-    **options: Any,
-) -> dict[str, Any]:
+    context: Context, source: str, args: Any = None, cwd: str | None = None, stdin: str | None = None,
+    runas: str | None = None, group: NotSupported = None, shell: str | None = None, python_shell: bool | None = True,
+    env: Any = None, template: str | None = None, umask: Mode | None = None, output_encoding: Utf8Output = None,
+    output_loglevel: NoCommandLog = None, log_callback: NotSupported = None, hide_output: bool = False,
+    timeout: Seconds | None = None, reset_system_locale: NoLocale = None, saltenv: str = "base",
+    use_vt: NoTerminal = None, bg: NotSupported = None, password: NoPassword = None, success_retcodes: Texts = (),
+    success_stdout: Texts = (), success_stderr: Texts = (), **options: Unpack[_MoreOptions],
+) -> dict[str, Any]:  # fmt: skip
     """Fetch a script (`salt://`, a path, a URL), run it, and say how it went."""
     from minion.states.cmd.script import content, run_script, source_of
 
@@ -106,24 +161,53 @@ def script(
         return {"pid": 0, "retcode": 1, "stdout": "", "stderr": "", "cache_error": True}
 
     def launch(_machine: Any, line: str) -> Completed:
-        return _run(context, line, cwd=cwd, env=env, runas=runas, timeout=timeout, stdin=stdin, shell=shell, **options)
+        return _run(
+            context, line, cwd=cwd, env=env, runas=runas, timeout=timeout, stdin=stdin, shell=shell,
+            python_shell=python_shell, umask=umask, hide_output=hide_output, success_retcodes=success_retcodes,
+            success_stdout=success_stdout, success_stderr=success_stderr, **options,
+        )  # fmt: skip
 
     return as_salt(run_script(machine, data, args or more, cwd, runas, launch))
 
 
-def script_retcode(context: Context, source: str, *args: Any, **options: Any) -> int:
+def script_retcode(
+    context: Context, source: str, args: Any = None, cwd: str | None = None, stdin: str | None = None,
+    runas: str | None = None, group: NotSupported = None, shell: str | None = None, python_shell: bool | None = True,
+    env: Any = None, template: str | None = None, umask: Mode | None = None, timeout: Seconds | None = None,
+    reset_system_locale: NoLocale = None, saltenv: str = "base", output_encoding: Utf8Output = None,
+    output_loglevel: NoCommandLog = None, log_callback: NotSupported = None, use_vt: NoTerminal = None,
+    password: NoPassword = None, success_retcodes: Texts = (), success_stdout: Texts = (), success_stderr: Texts = (),
+    **options: Unpack[_MoreOptions],
+) -> int:  # fmt: skip
     """Exit code of a script."""
-    code: int = script(context, source, *args, **options)["retcode"]
+    done = script(
+        context, source, args, cwd, stdin, runas, shell=shell, python_shell=python_shell, env=env, template=template,
+        umask=umask, timeout=timeout, saltenv=saltenv, success_retcodes=success_retcodes,
+        success_stdout=success_stdout, success_stderr=success_stderr, **options,
+    )  # fmt: skip
+    code: int = done["retcode"]
     return code
 
 
-def exec_code(context: Context, lang: str, code: Any, cwd: str | None = None, args: Any = None, **options: Any) -> str:
+def exec_code(
+    context: Context,
+    lang: str,
+    code: Command,
+    cwd: str | None = None,
+    args: Command | None = None,
+    **options: Unpack[_CodeOptions],
+) -> str:
     """Output of a piece of code, run by an interpreter such as `python3`."""
     return _both(_code(context, lang, code, args, {**options, "cwd": cwd}))
 
 
 def exec_code_all(
-    context: Context, lang: str, code: Any, cwd: str | None = None, args: Any = None, **options: Any
+    context: Context,
+    lang: str,
+    code: Command,
+    cwd: str | None = None,
+    args: Command | None = None,
+    **options: Unpack[_CodeOptions],
 ) -> dict[str, Any]:
     """Process id, exit code, stdout and stderr of a piece of code, run by an interpreter such as `python3`."""
     return as_salt(_code(context, lang, code, args, {**options, "cwd": cwd}))
@@ -178,11 +262,11 @@ def _both(done: Completed) -> str:
     return "\n".join(text for text in (done.stdout.rstrip("\n"), done.stderr.rstrip("\n")) if text)
 
 
-def _code(context: Context, lang: str, code: Any, args: Any, options: Mapping[str, Any]) -> Completed:
+def _code(context: Context, lang: str, code: Command, args: Command | None, options: CommandOptions) -> Completed:
     import tempfile
 
-    text = "\n".join(str(one) for one in code) if isinstance(code, list) else str(code)
-    words = [str(one) for one in args] if isinstance(args, list) else str(args or "").split()
+    text = "\n".join(str(one) for one in code) if isinstance(code, list) else code
+    words = [str(one) for one in args] if isinstance(args, list) else (args or "").split()
     with tempfile.NamedTemporaryFile("w", prefix="saltern-code-") as file:
         file.write(text)
         file.flush()
@@ -195,81 +279,52 @@ def _environ() -> dict[str, str]:
     return dict(os.environ)
 
 
-def _run(
-    context: Context,
-    cmd: Any,
-    *,
-    cwd: Any = None,
-    env: Any = None,
-    clean_env: bool = False,
-    prepend_path: Any = None,
-    runas: Any = None,
-    group: Any = None,
-    timeout: Any = None,
-    stdin: Any = None,
-    shell: Any = None,
-    python_shell: bool | None = True,
-    ignore_retcode: bool = False,
-    raise_err: bool = False,
-    rstrip: bool = True,
-    redirect_stderr: bool = False,
-    umask: Any = None,
-    output_loglevel: Any = None,
-    hide_output: bool = False,
-    output_encoding: Any = None,
-    reset_system_locale: bool = True,
-    saltenv: str = "base",
-    template: Any = None,
-    success_retcodes: Any = None,
-    success_stdout: Any = None,
-    success_stderr: Any = None,
-    use_vt: bool = False,
-    bg: bool = False,
-) -> Completed:
-    """Run it. What Salt takes and this has no use for (log levels, encodings) is taken and does nothing."""
+def _run(context: Context, cmd: Command, **options: Unpack[CommandOptions]) -> Completed:
     from minion.machine.environment import environment
     from minion.machine.process import run as run_process
 
-    if group is not None or clean_env or bg:
-        raise CallFailed("group, clean_env and bg are not supported: see runas, env and cmd.run_bg")
-    command: Any = [str(one) for one in cmd] if isinstance(cmd, list | tuple) else str(cmd)
-    if template is not None and isinstance(command, str):
-        command = context.machine.render_text(command, str(template), saltenv, {}).decode()
-    if isinstance(command, str) and not python_shell:
-        import shlex
-
-        command = shlex.split(command)
-    if umask is not None and isinstance(command, str):
-        command = f"umask {int(str(umask), 8):04o}; {command}"
-    variables = environment(env) or {}
-    if prepend_path:
-        variables["PATH"] = f"{prepend_path}:{variables.get('PATH') or _environ().get('PATH', '')}"
+    variables = environment(options.get("env")) or {}
+    prepended = options.get("prepend_path")
+    if prepended:
+        variables["PATH"] = f"{prepended}:{variables.get('PATH') or _environ().get('PATH', '')}"
     done = run_process(
-        command,
-        cwd=None if cwd is None else str(cwd),
+        _command(context, cmd, options),
+        cwd=options.get("cwd"),
         env=variables,
-        runas=None if runas is None else str(runas),
-        timeout=None if timeout is None else float(timeout),
-        stdin=None if stdin is None else str(stdin),
-        shell=str(shell or "/bin/sh"),
+        runas=options.get("runas"),
+        timeout=options.get("timeout"),
+        stdin=options.get("stdin"),
+        shell=options.get("shell") or "/bin/sh",
     )
-    done = _judged(done, success_retcodes, success_stdout, success_stderr)
-    context.retcode = 0 if ignore_retcode else done.returncode
-    if raise_err and done.returncode != 0:
+    done = _judged(done, options)
+    context.retcode = 0 if options.get("ignore_retcode") else done.returncode
+    if options.get("raise_err") and done.returncode != 0:
         raise CallFailed(f"Command {cmd!r} failed with return code {done.returncode}: {_both(done)}")
-    if hide_output:
+    if options.get("hide_output"):
         return Completed(returncode=done.returncode, stdout="", stderr="", pid=done.pid)
     return done
 
 
-def _judged(done: Completed, retcodes: Any, stdout: Any, stderr: Any) -> Completed:
+def _command(context: Context, cmd: Command, options: CommandOptions) -> str | list[str]:
+    """What is run: words, or a line for the shell."""
+    if isinstance(cmd, list):
+        return [str(one) for one in cmd]
+    template, umask, line = options.get("template"), options.get("umask"), cmd
+    if template is not None:
+        line = context.machine.render_text(line, template, options.get("saltenv", "base"), {}).decode()
+    if not options.get("python_shell", True):
+        return shlex.split(line)
+    return line if umask is None else f"umask {umask}; {line}"
+
+
+def _judged(done: Completed, options: CommandOptions) -> Completed:
     """With exit code 0 where the caller counts this code or this output as success."""
-    codes = retcodes if isinstance(retcodes, list) else [] if retcodes is None else [retcodes]
-    said = {str(one) for one in stdout or ()}, {str(one) for one in stderr or ()}
-    good = done.returncode in [int(one) for one in codes]
-    if good or done.stdout.rstrip("\n") in said[0] or done.stderr.rstrip("\n") in said[1]:
-        return Completed(returncode=0, stdout=done.stdout, stderr=done.stderr, pid=done.pid)
-    return done
+    good = (
+        str(done.returncode) in options.get("success_retcodes", ())
+        or done.stdout.rstrip("\n") in options.get("success_stdout", ())
+        or done.stderr.rstrip("\n") in options.get("success_stderr", ())
+    )
+    return Completed(returncode=0, stdout=done.stdout, stderr=done.stderr, pid=done.pid) if good else done
 
 
 FUNCTIONS: Mapping[str, Any] = {

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from highstate.traverse import MISSING, traverse
+from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 
 
@@ -72,7 +73,14 @@ def items(context: Context) -> dict[str, Any]:
     return dict(context.opts)
 
 
-def merge(context: Context, value: str, default: Any = "", **options: Any) -> Any:
+def merge(
+    context: Context,
+    value: str,
+    default: Any = "",
+    omit_opts: NotSupported = None,
+    omit_master: NotSupported = None,
+    omit_pillar: NotSupported = None,
+) -> Any:
     """A value of the configuration, or the mappings and lists of configuration and pillar under this name together."""
     found = [
         one for name in ("pillar", "opts") if (one := traverse(getattr(context, name), value, MISSING)) is not MISSING

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from highstate.salt_urls import split_salt_url
+from minion.execution.arguments import AlwaysDone, NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 
@@ -23,7 +24,7 @@ def get_file(
     saltenv: str = "base",
     makedirs: bool = False,
     template: str | None = None,
-    gzip: Any = None,
+    gzip: AlwaysDone = None,
     **variables: Any,
 ) -> Any:
     """Copy a file of the tree to the machine. Its place; empty without such a file. `template`: of both names."""
@@ -47,8 +48,8 @@ def get_dir(
     path: str,
     dest: str,
     saltenv: str = "base",
-    template: str | None = None,
-    gzip: Any = None,
+    template: NotSupported = None,
+    gzip: AlwaysDone = None,
     **variables: Any,
 ) -> list[str]:
     """Copy a folder of the tree below a directory of the machine. The places of its files."""
@@ -102,7 +103,14 @@ def stat_file(context: Context, path: str, saltenv: str = "base", octal: bool = 
     return f"{mode:04o}" if octal is True else 0o100000 | mode
 
 
-def cache_file(context: Context, path: str, saltenv: str = "base", source_hash: str | None = None, **more: Any) -> Any:
+def cache_file(
+    context: Context,
+    path: str,
+    saltenv: str = "base",
+    source_hash: str | None = None,
+    verify_ssl: NotSupported = None,
+    use_etag: NotSupported = None,
+) -> Any:
     """Keep a file of the tree or the web in the cache; its place there, false when there is none."""
     return get_url(context, path, "", saltenv, True, source_hash)
 
@@ -112,7 +120,14 @@ def cache_files(context: Context, paths: Any, saltenv: str = "base") -> list[Any
     return [cache_file(context, one, saltenv) for one in (paths.split(",") if isinstance(paths, str) else paths)]
 
 
-def cache_dir(context: Context, path: str, saltenv: str = "base", **more: Any) -> list[Any]:
+def cache_dir(
+    context: Context,
+    path: str,
+    saltenv: str = "base",
+    include_empty: NotSupported = None,
+    include_pat: NotSupported = None,
+    exclude_pat: NotSupported = None,
+) -> list[Any]:
     """Keep a folder of the tree in the cache; the places of its files."""
     folder, env = _place(path, saltenv)
     return [cache_file(context, f"salt://{name}", env) for name in context.files.list(folder, env)]
@@ -149,7 +164,11 @@ def list_minion(context: Context, saltenv: str = "base") -> list[str]:
     return sorted(str(one) for one in top.rglob("*") if one.is_file())
 
 
-def list_master_symlinks(context: Context, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
+def list_master_symlinks(
+    context: Context,
+    saltenv: NotSupported = "base",
+    prefix: NotSupported = "",
+) -> dict[str, str]:
     """Symlinks of the tree: none, since files are read as what they lead to."""
     return {}
 

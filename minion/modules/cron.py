@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from minion.execution.apply_state import act
+from minion.execution.arguments import AnyTime
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.states.cron import read_tab
@@ -64,10 +65,18 @@ def set_special(
     return _set(context, "cron.present", cmd, user, identifier, commented=commented, comment=comment, special=special)
 
 
-def rm_job(context: Context, user: str, cmd: str, *times: Any, identifier: Any = None, **more: Any) -> str:
+def rm_job(
+    context: Context, user: str, cmd: str, minute: AnyTime = None, hour: AnyTime = None, daymonth: AnyTime = None,
+    month: AnyTime = None, dayweek: AnyTime = None, identifier: str | None = None,
+) -> str:  # fmt: skip
     """Have a job run no more: `removed` or `absent`."""
     gone = act(context, "cron.absent", cmd, user=user, identifier=False if identifier is None else identifier).changes
     return "removed" if gone else "absent"
+
+
+def rm_special(context: Context, user: str, cmd: str, special: AnyTime = None, identifier: str | None = None) -> str:
+    """Have a job of `@daily` and the like run no more: `removed` or `absent`."""
+    return rm_job(context, user, cmd, identifier=identifier)
 
 
 def set_env(context: Context, user: str, name: str, value: Any = None) -> str:
@@ -110,7 +119,7 @@ FUNCTIONS: Mapping[str, Any] = {
     "rm": rm_job,
     "rm_env": rm_env,
     "rm_job": rm_job,
-    "rm_special": rm_job,
+    "rm_special": rm_special,
     "set_env": set_env,
     "set_job": set_job,
     "set_special": set_special,

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from minion.execution.arguments import AlwaysDone
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 
@@ -45,9 +46,13 @@ def setval(context: Context, key: str, val: Any, false_unsets: bool = False, per
 
 
 def setenv(
-    context: Context, environ: Mapping[str, Any], false_unsets: bool = False, clear_all: bool = False,
-    update_minion: bool = False, permanent: bool = False,
-) -> dict[str, Any]:  # fmt: skip
+    context: Context,
+    environ: Mapping[str, Any],
+    false_unsets: bool = False,
+    clear_all: bool = False,
+    update_minion: AlwaysDone = False,
+    permanent: bool = False,
+) -> dict[str, Any]:
     """Set several variables; with `clear_all` the others are emptied."""
     if not isinstance(environ, Mapping):
         raise CallFailed("environ must be a mapping of names to values")

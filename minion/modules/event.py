@@ -8,19 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 
 
 def send(
-    context: Context,
-    tag: str,
-    data: Any = None,
-    preload: Any = None,
-    with_env: bool = False,
-    with_grains: Any = False,
-    with_pillar: Any = False,
-    **more: Any,
-) -> bool:
+    context: Context, tag: str, data: Any = None, preload: Any = None, with_env: NotSupported = False,
+    with_grains: Any = False, with_pillar: Any = False, with_env_opts: NotSupported = None, **more: Any,
+) -> bool:  # fmt: skip
     """An event with this tag and data; whether it was taken."""
     body: dict[str, Any] = {
         **(preload if isinstance(preload, dict) else {}),

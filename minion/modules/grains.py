@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from highstate.traverse import MISSING, traverse
+from minion.execution.arguments import KeptOrder, NoCache
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 
 
-def get(context: Context, key: str, default: Any = "", delimiter: str = ":", ordered: bool = True) -> Any:
+def get(context: Context, key: str, default: Any = "", delimiter: str = ":", ordered: KeptOrder = True) -> Any:
     """A grain by its path (`os`, `ip4_interfaces:eth0`), or the default."""
     return traverse(context.grains, key, default, delimiter=delimiter)
 
@@ -66,7 +67,12 @@ def set_(
     return {**said, "changes": {first: new}}
 
 
-def setvals(context: Context, grains: Mapping[str, Any], destructive: bool = False, refresh_pillar: bool = True) -> Any:
+def setvals(
+    context: Context,
+    grains: Mapping[str, Any],
+    destructive: bool = False,
+    refresh_pillar: NoCache = True,
+) -> Any:
     """Set several static grains, whatever they were; null with `destructive` takes one away."""
     if not isinstance(grains, Mapping):
         raise CallFailed("setvals grains must be a dictionary.")
@@ -75,7 +81,7 @@ def setvals(context: Context, grains: Mapping[str, Any], destructive: bool = Fal
     return dict(grains)
 
 
-def setval(context: Context, key: str, val: Any, destructive: bool = False, refresh_pillar: bool = True) -> Any:
+def setval(context: Context, key: str, val: Any, destructive: bool = False, refresh_pillar: NoCache = True) -> Any:
     """Set a static grain, whatever it was."""
     return setvals(context, {key: val}, destructive)
 

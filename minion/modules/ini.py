@@ -6,18 +6,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from minion.execution.apply_state import act, changes_of
+from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.states.ini import read_ini
 
 
-def get_ini(context: Context, file_name: str, separator: str = "=", encoding: str | None = None) -> dict[str, Any]:
+def get_ini(context: Context, file_name: str, separator: str = "=", encoding: NotSupported = None) -> dict[str, Any]:
     """Section → option → value; options before the first section stand beside the sections."""
     sections = read_ini(context.machine, file_name, separator).sections()
     return {**sections.pop("", {}), **sections}
 
 
 def get_section(
-    context: Context, file_name: str, section: str, separator: str = "=", encoding: str | None = None
+    context: Context,
+    file_name: str,
+    section: str,
+    separator: str = "=",
+    encoding: NotSupported = None,
 ) -> dict[str, Any]:
     """The options of a section; empty when there is none."""
     found = get_ini(context, file_name, separator).get(section, {})
@@ -30,7 +35,7 @@ def get_option(
     section: str,
     option: str,
     separator: str = "=",
-    encoding: str | None = None,
+    encoding: NotSupported = None,
 ) -> Any:
     """The value of an option; null when there is none. An empty section means options before the first one."""
     if not section:
@@ -39,9 +44,13 @@ def get_option(
 
 
 def set_option(
-    context: Context, file_name: str, sections: Any = None, separator: str = "=", encoding: str | None = None,
+    context: Context,
+    file_name: str,
+    sections: Any = None,
+    separator: str = "=",
+    encoding: NotSupported = None,
     no_spaces: bool = False,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Give options these values; what they were and are."""
     made = act(context, "ini.options_present", file_name, sections=sections, separator=separator, no_spaces=no_spaces)
     return dict(changes_of(made))
@@ -53,7 +62,7 @@ def remove_option(
     section: str,
     option: str,
     separator: str = "=",
-    encoding: str | None = None,
+    encoding: NotSupported = None,
 ) -> Any:
     """Take an option away; its value, null when there was none."""
     old = get_option(context, file_name, section, option, separator)
@@ -63,7 +72,11 @@ def remove_option(
 
 
 def remove_section(
-    context: Context, file_name: str, section: str, separator: str = "=", encoding: str | None = None
+    context: Context,
+    file_name: str,
+    section: str,
+    separator: str = "=",
+    encoding: NotSupported = None,
 ) -> Any:
     """Take a section away; its options, null when there was none."""
     found = get_ini(context, file_name, separator)

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from highstate.traverse import MISSING, traverse
+from minion.execution.arguments import CompiledPillar
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 
 
 def get(
     context: Context, key: str, default: Any = "", merge: bool = False, merge_nested_lists: bool | None = None,
-    delimiter: str = ":",
+    delimiter: str = ":", pillarenv: CompiledPillar = None, saltenv: CompiledPillar = None,
+    unmask: CompiledPillar = None,
 ) -> Any:  # fmt: skip
     """A value by its path (`nginx:port`), or the default."""
     value = traverse(context.pillar, key, MISSING, delimiter=delimiter)
@@ -34,7 +36,15 @@ def _updated(context: Context, default: Mapping[str, Any], value: Mapping[str, A
     return update(context, default, value, merge_lists=lists)
 
 
-def items(context: Context, *keys: str, pillar: Any = None) -> dict[str, Any]:
+def items(
+    context: Context,
+    *keys: str,
+    pillar: Any = None,
+    pillar_enc: CompiledPillar = None,
+    pillarenv: CompiledPillar = None,
+    saltenv: CompiledPillar = None,
+    unmask: CompiledPillar = None,
+) -> dict[str, Any]:
     """The whole pillar, or the values named; with `pillar` as it would be with these values over it."""
     if keys:
         return item(context, *keys)
@@ -47,12 +57,20 @@ def items(context: Context, *keys: str, pillar: Any = None) -> dict[str, Any]:
     return dict(compiled.pillar)
 
 
-def item(context: Context, *keys: str, default: Any = "", delimiter: str = ":") -> dict[str, Any]:
+def item(
+    context: Context,
+    *keys: str,
+    default: Any = "",
+    delimiter: str = ":",
+    pillarenv: CompiledPillar = None,
+    saltenv: CompiledPillar = None,
+    unmask: CompiledPillar = None,
+) -> dict[str, Any]:
     """The values named; one that is not there is the default."""
     return {key: traverse(context.pillar, key, default, delimiter=delimiter) for key in keys}
 
 
-def keys(context: Context, key: str = "", delimiter: str = ":") -> list[Any]:
+def keys(context: Context, key: str = "", delimiter: str = ":", unmask: CompiledPillar = None) -> list[Any]:
     """Keys of the pillar, or of a mapping within it."""
     value = traverse(context.pillar, key, MISSING, delimiter=delimiter) if key else context.pillar
     if value is MISSING:
@@ -62,12 +80,26 @@ def keys(context: Context, key: str = "", delimiter: str = ":") -> list[Any]:
     return list(value)
 
 
-def ls(context: Context) -> list[Any]:
+def ls(
+    context: Context,
+    *,
+    pillar_enc: CompiledPillar = None,
+    pillarenv: CompiledPillar = None,
+    saltenv: CompiledPillar = None,
+    unmask: CompiledPillar = None,
+) -> list[Any]:
     """Keys of the pillar."""
     return list(context.pillar)
 
 
-def obfuscate(context: Context) -> dict[str, Any]:
+def obfuscate(
+    context: Context,
+    *,
+    pillar_enc: CompiledPillar = None,
+    pillarenv: CompiledPillar = None,
+    saltenv: CompiledPillar = None,
+    unmask: CompiledPillar = None,
+) -> dict[str, Any]:
     """The pillar with the kind of each value in its place."""
     hidden: dict[str, Any] = _hidden(context.pillar)
     return hidden

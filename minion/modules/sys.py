@@ -26,14 +26,14 @@ def list_modules(context: Context, *modules: str) -> list[str]:
 
 def doc(context: Context, *modules: str) -> dict[str, str]:
     """Signature and description of functions."""
-    from minion.execution.loader import find, usage
+    from minion.execution.loader import find, usage, usage_of_user
 
     built_in = {name: usage(name, find(name)) for name in list_functions(context, *modules)}
     user = context.user_modules if context.has_user_modules() else None
     for name in user.names("modules") if user else ():
         found = user.function(name) if user else None
         if found is not None and _chosen([name], modules):
-            built_in[name] = usage(name, found.call, own=0)
+            built_in[name] = usage_of_user(name, found.call)
     return dict(sorted(built_in.items()))
 
 

@@ -22,6 +22,11 @@ def echo(context: Context, text: Any) -> Any:
     return text
 
 
+def outputter(context: Context, data: Any) -> Any:
+    """What it is given."""
+    return data
+
+
 def version(context: Context) -> str:
     """Version of the minion."""
     from importlib.metadata import version as version_of
@@ -177,7 +182,7 @@ FUNCTIONS: Mapping[str, Any] = {
     "get_opts": get_opts,
     "kwarg": kwarg,
     "opts_pkg": get_opts,
-    "outputter": echo,
+    "outputter": outputter,
     "provider": provider,
     "raise_exception": raise_exception,
     "rand_sleep": rand_sleep,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 
+from minion.arguments import Parameter, spec_of
 from minion.execution.loader import MODULES, find, names
 from minion.execution.unsupported import NOT_BUILT
 
@@ -47,15 +48,15 @@ def page() -> str:
 def _row(name: str) -> str:
     function = find(name)
     first = (inspect.getdoc(function) or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
-    given = list(inspect.signature(function).parameters.values())[1:]
-    shown = ", ".join(_parameter(one) for one in given if one.kind is not one.VAR_KEYWORD)
+    given = (one for one in spec_of(function, 1).all if one.taken)
+    shown = ", ".join(_parameter(one) for one in given if one.kind is not inspect.Parameter.VAR_KEYWORD)
     return f"| `{name}({shown})` | {first} |".replace("()`", "`")
 
 
-def _parameter(one: inspect.Parameter) -> str:
-    if one.kind is one.VAR_POSITIONAL:
+def _parameter(one: Parameter) -> str:
+    if one.kind is inspect.Parameter.VAR_POSITIONAL:
         return f"*{one.name}"
-    return one.name if one.default is one.empty else f"{one.name}=…"
+    return one.name if one.default is inspect.Parameter.empty else f"{one.name}=…"
 
 
 if __name__ == "__main__":

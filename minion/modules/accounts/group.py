@@ -5,23 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from minion.execution.arguments import LocalAccounts, NoCache, NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.providers import accounts
 
 
-def info(context: Context, name: str, root: str | None = None) -> dict[str, Any]:
+def info(context: Context, name: str, root: NotSupported = None) -> dict[str, Any]:
     """The group's entry; empty when there is no such group."""
     found = accounts.group(context.machine, str(name))
     return found.as_salt() if found else {}
 
 
-def getent(context: Context, refresh: bool = False, root: str | None = None) -> list[dict[str, Any]]:
+def getent(context: Context, refresh: NoCache = False, root: NotSupported = None) -> list[dict[str, Any]]:
     """All groups."""
     return [one.as_salt() for one in accounts.groups(context.machine)]
 
 
-def add(context: Context, name: str, gid: int | None = None, system: bool = False, non_unique: bool = False) -> bool:
+def add(
+    context: Context,
+    name: str,
+    gid: int | None = None,
+    system: bool = False,
+    root: NotSupported = None,
+    non_unique: bool = False,
+    local: LocalAccounts = None,
+) -> bool:
     """Make a group."""
     accounts.check_name("group", str(name))
     words = ["--gid", str(gid)] if gid is not None else []
@@ -30,13 +39,13 @@ def add(context: Context, name: str, gid: int | None = None, system: bool = Fals
     return _succeeds(context, ["groupadd", *words, "--", str(name)])
 
 
-def delete(context: Context, name: str, root: str | None = None) -> bool:
+def delete(context: Context, name: str, root: NotSupported = None, local: LocalAccounts = None) -> bool:
     """Remove a group."""
     accounts.check_name("group", str(name))
     return _succeeds(context, ["groupdel", "--", str(name)])
 
 
-def chgid(context: Context, name: str, gid: int, root: str | None = None, non_unique: bool = False) -> bool:
+def chgid(context: Context, name: str, gid: int, root: NotSupported = None, non_unique: bool = False) -> bool:
     """Set the number of a group."""
     found = _there(context, name)
     if found["gid"] == gid:
@@ -46,21 +55,21 @@ def chgid(context: Context, name: str, gid: int, root: str | None = None, non_un
     return bool(info(context, name)["gid"] == gid)
 
 
-def adduser(context: Context, name: str, username: str, root: str | None = None) -> bool:
+def adduser(context: Context, name: str, username: str, root: NotSupported = None) -> bool:
     """Add a user to a group; true when it is in there already."""
     if username in _there(context, name)["members"]:
         return True
     return _succeeds(context, ["gpasswd", "--add", username, name])
 
 
-def deluser(context: Context, name: str, username: str, root: str | None = None) -> bool:
+def deluser(context: Context, name: str, username: str, root: NotSupported = None) -> bool:
     """Take a user out of a group; true when it is not in there."""
     if username not in info(context, name).get("members", ()):
         return True
     return _succeeds(context, ["gpasswd", "--delete", username, name])
 
 
-def members(context: Context, name: str, members_list: Any, root: str | None = None) -> bool:
+def members(context: Context, name: str, members_list: Any, root: NotSupported = None) -> bool:
     """Set who is in a group: names with commas between."""
     wanted = members_list if isinstance(members_list, list) else [one for one in str(members_list).split(",") if one]
     _there(context, name)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from minion.execution.arguments import AlwaysDone
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
-from minion.execution.parameters import named
 from minion.providers import accounts
 
 _FIELDS = ("lstchg", "min", "max", "warn", "inact", "expire")
@@ -49,7 +49,11 @@ def gen_password(
 
 
 def set_password(
-    context: Context, name: str, password: str, use_usermod: bool = False, root: str | None = None
+    context: Context,
+    name: str,
+    password: str,
+    use_usermod: AlwaysDone = False,
+    root: str | None = None,
 ) -> bool:
     """Put a hash, not a password, into the shadow entry of a user."""
     _there(context, name, root)
@@ -80,16 +84,43 @@ def unlock_password(context: Context, name: str, root: str | None = None) -> boo
     return not info(context, name)["passwd"].startswith("!")
 
 
-def _ageing(field: str, option: str, what: str) -> Callable[..., bool]:
-    def change(context: Context, name: str, value: Any, root: str | None = None) -> bool:
-        _there(context, name, root)
-        if info(context, name)[field] == value:
-            return True
-        accounts.change(context.machine, ["chage", option, str(value), name], f"{what} of {name} could not be set")
-        return True
+def set_date(context: Context, name: str, date: int | str, root: str | None = None) -> bool:
+    """Set the day of the last change of the password."""
+    return _age(context, name, "lstchg", "-d", date, root, "The day of the last change of the password")
 
-    change.__doc__ = f"Set {what[:1].lower()}{what[1:]}."
-    return change
+
+def set_expire(context: Context, name: str, expire: int | str, root: str | None = None) -> bool:
+    """Set the day on which the account ends."""
+    return _age(context, name, "expire", "-E", expire, root, "The day on which the account ends")
+
+
+def set_inactdays(context: Context, name: str, inactdays: int | str, root: str | None = None) -> bool:
+    """Set the days for which a password that is too old still works."""
+    what = "The days for which a password that is too old still works"
+    return _age(context, name, "inact", "-I", inactdays, root, what)
+
+
+def set_maxdays(context: Context, name: str, maxdays: int | str, root: str | None = None) -> bool:
+    """Set the days after which a password must be changed."""
+    return _age(context, name, "max", "-M", maxdays, root, "The days after which a password must be changed")
+
+
+def set_mindays(context: Context, name: str, mindays: int | str, root: str | None = None) -> bool:
+    """Set the days before which a password cannot be changed."""
+    return _age(context, name, "min", "-m", mindays, root, "The days before which a password cannot be changed")
+
+
+def set_warndays(context: Context, name: str, warndays: int | str, root: str | None = None) -> bool:
+    """Set the days before its end from which a user is warned."""
+    return _age(context, name, "warn", "-W", warndays, root, "The days before its end from which a user is warned")
+
+
+def _age(context: Context, name: str, field: str, option: str, value: int | str, root: str | None, what: str) -> bool:
+    _there(context, name, root)
+    if info(context, name)[field] == value:
+        return True
+    accounts.change(context.machine, ["chage", option, str(value), name], f"{what} of {name} could not be set")
+    return True
 
 
 def _there(context: Context, name: str, root: str | None) -> None:
@@ -119,16 +150,12 @@ FUNCTIONS: Mapping[str, Any] = {
     "info": info,
     "list_users": list_users,
     "lock_password": lock_password,
-    "set_date": named(_ageing("lstchg", "-d", "The day of the last change of the password"), date="value"),
-    "set_expire": named(_ageing("expire", "-E", "The day on which the account ends"), expire="value"),
-    "set_inactdays": named(
-        _ageing("inact", "-I", "The days for which a password that is too old still works"), inactdays="value"
-    ),
-    "set_maxdays": named(_ageing("max", "-M", "The days after which a password must be changed"), maxdays="value"),
-    "set_mindays": named(_ageing("min", "-m", "The days before which a password cannot be changed"), mindays="value"),
+    "set_date": set_date,
+    "set_expire": set_expire,
+    "set_inactdays": set_inactdays,
+    "set_maxdays": set_maxdays,
+    "set_mindays": set_mindays,
     "set_password": set_password,
-    "set_warndays": named(
-        _ageing("warn", "-W", "The days before its end from which a user is warned"), warndays="value"
-    ),
+    "set_warndays": set_warndays,
     "unlock_password": unlock_password,
 }

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from minion.execution.apply_state import act
+from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.providers import accounts
@@ -42,16 +43,9 @@ def auth_keys(
 
 
 def check_key(
-    context: Context,
-    user: str,
-    key: str,
-    enc: str,
-    comment: str,
-    options: Any,
-    config: str = CONFIG,
-    cache_keys: Any = None,
-    fingerprint_hash_type: str | None = None,
-) -> str:
+    context: Context, user: str, key: str, enc: str, comment: str, options: Any, config: str = CONFIG,
+    cache_keys: NotSupported = None, fingerprint_hash_type: NotSupported = None,
+) -> str:  # fmt: skip
     """What would have to be done for a key: `add`, `update` or `exists`."""
     known = auth_keys(context, user, config).get(key)
     if known is None:
@@ -61,7 +55,12 @@ def check_key(
 
 
 def check_key_file(
-    context: Context, user: str, source: str, config: str = CONFIG, saltenv: str = "base", **more: Any
+    context: Context,
+    user: str,
+    source: str,
+    config: str = CONFIG,
+    saltenv: str = "base",
+    fingerprint_hash_type: NotSupported = None,
 ) -> dict[str, str]:
     """What would have to be done for each key of a file."""
     return {
@@ -73,16 +72,9 @@ def check_key_file(
 
 
 def set_auth_key(
-    context: Context,
-    user: str,
-    key: str,
-    enc: str = "ssh-rsa",
-    comment: str = "",
-    options: Any = None,
-    config: str = CONFIG,
-    cache_keys: Any = None,
-    fingerprint_hash_type: str | None = None,
-) -> str:
+    context: Context, user: str, key: str, enc: str = "ssh-rsa", comment: str = "", options: Any = None,
+    config: str = CONFIG, cache_keys: NotSupported = None, fingerprint_hash_type: NotSupported = None,
+) -> str:  # fmt: skip
     """Let a key log in as a user: `new`, `replace` or `no change`."""
     known = key in auth_keys(context, user, config)
     made = act(context, "ssh_auth.present", key, user=user, enc=enc, comment=comment, options=options, config=config)
@@ -90,7 +82,13 @@ def set_auth_key(
 
 
 def set_auth_key_from_file(
-    context: Context, user: str, source: str, config: str = CONFIG, saltenv: str = "base", **more: Any
+    context: Context,
+    user: str,
+    source: str,
+    config: str = CONFIG,
+    saltenv: str = "base",
+    fingerprint_hash_type: NotSupported = None,
+    **more: Any,
 ) -> str:
     """Let the keys of a file log in as a user: `new`, `replace` or `no change`."""
     known = auth_keys(context, user, config)
@@ -100,7 +98,11 @@ def set_auth_key_from_file(
 
 
 def rm_auth_key(
-    context: Context, user: str, key: str, config: str = CONFIG, fingerprint_hash_type: str | None = None
+    context: Context,
+    user: str,
+    key: str,
+    config: str = CONFIG,
+    fingerprint_hash_type: NotSupported = None,
 ) -> str:
     """Let a key log in as a user no more."""
     if key not in auth_keys(context, user, config):
@@ -111,7 +113,12 @@ def rm_auth_key(
 
 
 def rm_auth_key_from_file(
-    context: Context, user: str, source: str, config: str = CONFIG, saltenv: str = "base", **more: Any
+    context: Context,
+    user: str,
+    source: str,
+    config: str = CONFIG,
+    saltenv: str = "base",
+    fingerprint_hash_type: NotSupported = None,
 ) -> str:
     """Let the keys of a file log in as a user no more."""
     made = act(context, "ssh_auth.absent", source, user=user, source=source, config=config, saltenv=saltenv)
@@ -157,7 +164,7 @@ def get_known_host_entries(
     hostname: str,
     config: str | None = None,
     port: int | None = None,
-    **more: Any,
+    fingerprint_hash_type: NotSupported = None,
 ) -> Any:
     """The keys by which a host is known; null when it is not."""
     from minion.states.ssh.known_hosts import known_hosts_path, known_keys, known_name
@@ -172,15 +179,10 @@ def get_known_host_entries(
 
 
 def check_known_host(
-    context: Context,
-    user: str | None = None,
-    hostname: str = "",
-    key: str | None = None,
-    fingerprint: str | None = None,
-    config: str | None = None,
-    port: int | None = None,
-    **more: Any,
-) -> str:
+    context: Context, user: str | None = None, hostname: str = "", key: str | None = None,
+    fingerprint: str | None = None, config: str | None = None, port: int | None = None,
+    fingerprint_hash_type: NotSupported = None,
+) -> str:  # fmt: skip
     """What would have to be done to trust a host: `add`, `update` or `exists`."""
     entries = get_known_host_entries(context, user, hostname, config, port)
     if not entries:
@@ -190,16 +192,10 @@ def check_known_host(
 
 
 def set_known_host(
-    context: Context,
-    user: str | None = None,
-    hostname: str = "",
-    fingerprint: str | None = None,
-    key: str | None = None,
-    port: int | None = None,
-    enc: str | None = None,
-    config: str | None = None,
-    **more: Any,
-) -> dict[str, Any]:
+    context: Context, user: str | None = None, hostname: str = "", fingerprint: str | None = None,
+    key: str | None = None, port: int | None = None, enc: str | None = None, config: str | None = None,
+    hash_known_hosts: NotSupported = None, timeout: NotSupported = None, fingerprint_hash_type: NotSupported = None,
+) -> dict[str, Any]:  # fmt: skip
     """Trust a host by its key, or by its key's fingerprint."""
     old = get_known_host_entries(context, user, hostname, config, port)
     made = act(context, "ssh_known_hosts.present", hostname, user=user, fingerprint=fingerprint, key=key, port=port,
@@ -225,8 +221,15 @@ def rm_known_host(
     return {"status": "removed", "comment": f"# Host {hostname} removed"}
 
 
-def recv_known_host_entries(context: Context, hostname: str, enc: str | None = None, port: int | None = None,
-                            timeout: int = 5, **more: Any) -> Any:  # fmt: skip
+def recv_known_host_entries(
+    context: Context,
+    hostname: str,
+    enc: str | None = None,
+    port: int | None = None,
+    hash_known_hosts: NotSupported = None,
+    timeout: int = 5,
+    fingerprint_hash_type: NotSupported = None,
+) -> Any:
     """The keys that a host shows when it is asked; null when it does not answer. Nobody has vouched for them."""
     if hostname.startswith("-"):
         raise CallFailed(f"{hostname!r} is no name")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from minion.execution.arguments import InnerArgument, LocalAccounts, NoCache, NoLoginClass, NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
-from minion.execution.parameters import named
 from minion.providers import accounts
 
 _GECOS = ("fullname", "roomnumber", "workphone", "homephone", "other")
@@ -25,12 +25,12 @@ def list_groups(context: Context, name: str) -> list[str]:
     return list(found.groups) if found else []
 
 
-def list_users(context: Context, root: str | None = None) -> list[str]:
+def list_users(context: Context, root: NotSupported = None) -> list[str]:
     """Names of all users."""
     return accounts.user_names(context.machine)
 
 
-def getent(context: Context, refresh: bool = False) -> list[dict[str, Any]]:
+def getent(context: Context, refresh: NoCache = False) -> list[dict[str, Any]]:
     """The entries of all users."""
     return [info(context, name) for name in accounts.user_names(context.machine)]
 
@@ -43,24 +43,12 @@ def primary_group(context: Context, name: str) -> str:
 
 
 def add(
-    context: Context,
-    name: str,
-    uid: int | None = None,
-    gid: Any = None,
-    groups: Any = None,
-    home: str | None = None,
-    shell: str | None = None,
-    unique: bool = True,
-    system: bool = False,
-    fullname: str = "",
-    roomnumber: str = "",
-    workphone: str = "",
-    homephone: str = "",
-    other: str = "",
-    createhome: bool = True,
-    nologinit: bool = False,
-    usergroup: bool | None = None,
-) -> bool:
+    context: Context, name: str, uid: int | None = None, gid: Any = None, groups: Any = None, home: str | None = None,
+    shell: str | None = None, unique: bool = True, system: bool = False, fullname: str = "", roomnumber: str = "",
+    workphone: str = "", homephone: str = "", other: str = "", createhome: bool = True,
+    loginclass: NoLoginClass = None, nologinit: bool = False, root: NotSupported = None, usergroup: bool | None = None,
+    local: LocalAccounts = None,
+) -> bool:  # fmt: skip
     """Make a user; false when there is one of this name."""
     accounts.check_name("user", str(name))
     if info(context, name):
@@ -81,7 +69,14 @@ def add(
     return True
 
 
-def delete(context: Context, name: str, remove: bool = False, force: bool = False, root: str | None = None) -> bool:
+def delete(
+    context: Context,
+    name: str,
+    remove: bool = False,
+    force: bool = False,
+    root: NotSupported = None,
+    local: LocalAccounts = None,
+) -> bool:
     """Remove a user; with `remove` the home directory too."""
     _there(context, name)
     words = [*(["--remove"] if remove else []), *(["--force"] if force else [])]
@@ -89,12 +84,12 @@ def delete(context: Context, name: str, remove: bool = False, force: bool = Fals
     return True
 
 
-def chhome(context: Context, name: str, home: str, persist: bool = False, root: str | None = None) -> bool:
+def chhome(context: Context, name: str, home: str, persist: bool = False, root: NotSupported = None) -> bool:
     """Set the home directory; with `persist` what is in the old one is moved."""
     return _usermod(context, name, ["--home", home, *(["--move-home"] if persist else [])], "home", home)
 
 
-def chgroups(context: Context, name: str, groups: Any, append: bool = False, root: str | None = None) -> bool:
+def chgroups(context: Context, name: str, groups: Any, append: bool = False, root: NotSupported = None) -> bool:
     """Set the groups that a user is in besides its own; with `append` those that it is in are kept."""
     wanted = _listed(groups)
     if wanted and set(wanted) <= set(list_groups(context, name)) and append:
@@ -105,7 +100,7 @@ def chgroups(context: Context, name: str, groups: Any, append: bool = False, roo
     return True
 
 
-def rename(context: Context, name: str, new_name: str, root: str | None = None) -> bool:
+def rename(context: Context, name: str, new_name: str, root: NotSupported = None) -> bool:
     """Give a user another name."""
     accounts.check_name("user", str(new_name))
     if info(context, new_name):
@@ -115,32 +110,62 @@ def rename(context: Context, name: str, new_name: str, root: str | None = None) 
     return True
 
 
-def chloginclass(context: Context, name: str, loginclass: str, root: str | None = None) -> bool:
+def chloginclass(
+    context: Context, name: InnerArgument = "", loginclass: NoLoginClass = "", root: NotSupported = None
+) -> bool:
     """False: there are no login classes on Linux."""
     return False
 
 
-def get_loginclass(context: Context, name: str) -> bool:
+def get_loginclass(context: Context, name: InnerArgument = "") -> bool:
     """False: there are no login classes on Linux."""
     return False
 
 
-def _changing(field: str, option: str, what: str) -> Callable[..., bool]:
-    def change(context: Context, name: str, value: Any, root: str | None = None) -> bool:
-        return _usermod(context, name, [option, str(value)], field, value)
-
-    change.__doc__ = f"Set {what}."
-    return change
+def chuid(context: Context, name: str, uid: int | str, root: NotSupported = None) -> bool:
+    """Set the number of a user."""
+    return _usermod(context, name, ["--uid", str(uid)], "uid", uid)
 
 
-def _gecos_of(field: str) -> Callable[..., bool]:
-    def change(context: Context, name: str, value: str, root: str | None = None) -> bool:
-        old = _there(context, name)
-        parts = [_field(value if one == field else old[one]) for one in _GECOS]
-        return _usermod(context, name, ["--comment", ",".join(parts).rstrip(",")], field, value)
+def chgid(context: Context, name: str, gid: int | str, root: NotSupported = None) -> bool:
+    """Set the primary group of a user, by its number."""
+    return _usermod(context, name, ["--gid", str(gid)], "gid", gid)
 
-    change.__doc__ = f"Set the {field} of a user."
-    return change
+
+def chshell(context: Context, name: str, shell: str, root: NotSupported = None) -> bool:
+    """Set the shell of a user."""
+    return _usermod(context, name, ["--shell", shell], "shell", shell)
+
+
+def chfullname(context: Context, name: str, fullname: str, root: NotSupported = None) -> bool:
+    """Set the fullname of a user."""
+    return _change_gecos(context, name, "fullname", fullname)
+
+
+def chroomnumber(context: Context, name: str, roomnumber: str, root: NotSupported = None) -> bool:
+    """Set the roomnumber of a user."""
+    return _change_gecos(context, name, "roomnumber", roomnumber)
+
+
+def chworkphone(context: Context, name: str, workphone: str, root: NotSupported = None) -> bool:
+    """Set the workphone of a user."""
+    return _change_gecos(context, name, "workphone", workphone)
+
+
+def chhomephone(context: Context, name: str, homephone: str, root: NotSupported = None) -> bool:
+    """Set the homephone of a user."""
+    return _change_gecos(context, name, "homephone", homephone)
+
+
+def chother(context: Context, name: str, other: str, root: NotSupported = None) -> bool:
+    """Set the other of a user."""
+    return _change_gecos(context, name, "other", other)
+
+
+def _change_gecos(context: Context, name: str, field: str, value: str) -> bool:
+    old = _there(context, name)
+    parts = [_field(value if one == field else old[one]) for one in _GECOS]
+    return _usermod(context, name, ["--comment", ",".join(parts).rstrip(",")], field, value)
 
 
 def _usermod(context: Context, name: str, words: list[str], field: str, value: Any) -> bool:
@@ -171,13 +196,17 @@ def _field(value: Any) -> str:
 
 FUNCTIONS: Mapping[str, Any] = {
     "add": add,
-    **{f"ch{field}": named(_gecos_of(field), **{field: "value"}) for field in _GECOS},
-    "chgid": named(_changing("gid", "--gid", "the primary group of a user, by its number"), gid="value"),
+    "chfullname": chfullname,
+    "chroomnumber": chroomnumber,
+    "chworkphone": chworkphone,
+    "chhomephone": chhomephone,
+    "chother": chother,
+    "chgid": chgid,
     "chgroups": chgroups,
     "chhome": chhome,
     "chloginclass": chloginclass,
-    "chshell": named(_changing("shell", "--shell", "the shell of a user"), shell="value"),  # noqa: S604  (a parameter called shell)
-    "chuid": named(_changing("uid", "--uid", "the number of a user"), uid="value"),
+    "chshell": chshell,
+    "chuid": chuid,
     "delete": delete,
     "get_loginclass": get_loginclass,
     "getent": getent,

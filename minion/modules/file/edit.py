@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minion.execution.apply_state import act, changes_of, plan
+from minion.execution.arguments import BufferSize, NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.modules.cmd import as_salt
@@ -50,24 +51,11 @@ def seek_write(context: Context, path: str, data: Any, offset: int) -> int:
 
 
 def replace(
-    context: Context,
-    path: str,
-    pattern: str,
-    repl: Any,
-    count: int = 0,
-    flags: Any = 8,
-    bufsize: Any = 1,
-    append_if_not_found: bool = False,
-    prepend_if_not_found: bool = False,
-    not_found_content: Any = None,
-    backup: Any = ".bak",
-    dry_run: bool = False,
-    search_only: bool = False,
-    show_changes: bool = True,
-    ignore_if_missing: bool = False,
-    preserve_inode: bool = True,
-    backslash_literal: bool = False,
-) -> Any:
+    context: Context, path: str, pattern: str, repl: Any, count: int = 0, flags: Any = 8, bufsize: BufferSize = 1,
+    append_if_not_found: bool = False, prepend_if_not_found: bool = False, not_found_content: Any = None,
+    backup: Any = ".bak", dry_run: bool = False, search_only: bool = False, show_changes: bool = True,
+    ignore_if_missing: bool = False, preserve_inode: NotSupported = True, backslash_literal: bool = False,
+) -> Any:  # fmt: skip
     """Put a text where a regular expression fits; the diff, or with `show_changes=False` whether anything changed."""
     place = expanded(path)
     if not place.exists():
@@ -181,8 +169,8 @@ def comment_line(
 
 
 def sed(
-    context: Context, path: str, before: Any, after: Any, limit: str = "", backup: str = ".bak", options: str = "-r -e",
-    flags: str = "g", escape_all: bool = False, negate_match: bool = False,
+    context: Context, path: str, before: Any, after: Any, limit: str = "", backup: str = ".bak",
+    options: str = "-r -e", flags: str = "g", escape_all: NotSupported = False, negate_match: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """Change a file with sed(1). Old; file.replace does the same without its quoting."""
     chosen = f"/{_slashed(limit)}/{'!' if negate_match else ''}" if limit else ""

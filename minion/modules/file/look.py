@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from minion.execution.arguments import BufferSize, NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.modules.cmd import as_salt
@@ -73,7 +74,7 @@ def readdir(context: Context, path: str) -> list[str]:
     return [".", "..", *sorted(entry.name for entry in place.iterdir())]
 
 
-def get_hash(context: Context, path: str, form: str = "sha256", chunk_size: int = 65536) -> str:
+def get_hash(context: Context, path: str, form: str = "sha256", chunk_size: BufferSize = 65536) -> str:
     """Digest of a file in hexadecimal digits."""
     if form not in hashlib.algorithms_guaranteed or form.startswith("shake"):
         raise CallFailed(f"form {form!r} is not known; take sha256, sha512 or md5")
@@ -168,7 +169,7 @@ def search(
     path: str,
     pattern: str,
     flags: Any = 8,
-    bufsize: Any = 1,
+    bufsize: BufferSize = 1,
     ignore_if_missing: bool = False,
     multiline: bool = False,
 ) -> bool:
@@ -213,9 +214,14 @@ def grep(context: Context, path: str, pattern: str, *opts: str) -> dict[str, Any
 
 
 def get_diff(
-    context: Context, file1: str, file2: str, saltenv: str = "base", show_filenames: bool = True,
-    show_changes: bool = True, template: bool = False,
-) -> str:  # fmt: skip
+    context: Context,
+    file1: str,
+    file2: str,
+    saltenv: str = "base",
+    show_filenames: bool = True,
+    show_changes: bool = True,
+    template: NotSupported = False,
+) -> str:
     """What differs between two files, each on the machine or `salt://`."""
     import difflib
 
@@ -288,14 +294,24 @@ def _name(kind: str, number: int) -> str:
         return str(number)
 
 
-def _is(kind: str) -> Callable[[Context, str], bool]:
-    test = {"blkdev": modes.S_ISBLK, "chrdev": modes.S_ISCHR, "fifo": modes.S_ISFIFO, "link": modes.S_ISLNK}[kind]
+def is_blkdev(context: Context, name: str) -> bool:
+    """Whether a path is a block device."""
+    return modes.S_ISBLK(lstat(context, name).get("st_mode", 0))
 
-    def is_kind(context: Context, path: str) -> bool:
-        return test(lstat(context, path).get("st_mode", 0))
 
-    is_kind.__doc__ = "Whether a path is a " + {"blkdev": "block device", "chrdev": "character device"}.get(kind, kind)
-    return is_kind
+def is_chrdev(context: Context, name: str) -> bool:
+    """Whether a path is a character device."""
+    return modes.S_ISCHR(lstat(context, name).get("st_mode", 0))
+
+
+def is_fifo(context: Context, name: str) -> bool:
+    """Whether a path is a fifo."""
+    return modes.S_ISFIFO(lstat(context, name).get("st_mode", 0))
+
+
+def is_link(context: Context, path: str) -> bool:
+    """Whether a path is a link."""
+    return modes.S_ISLNK(lstat(context, path).get("st_mode", 0))
 
 
 FUNCTIONS: Mapping[str, Any] = {
@@ -312,11 +328,11 @@ FUNCTIONS: Mapping[str, Any] = {
     "get_hash": get_hash,
     "get_sum": get_hash,
     "grep": grep,
-    "is_blkdev": _is("blkdev"),
-    "is_chrdev": _is("chrdev"),
-    "is_fifo": _is("fifo"),
+    "is_blkdev": is_blkdev,
+    "is_chrdev": is_chrdev,
+    "is_fifo": is_fifo,
     "is_hardlink": is_hardlink,
-    "is_link": _is("link"),
+    "is_link": is_link,
     "lstat": lstat,
     "open_files": open_files,
     "pardir": pardir,

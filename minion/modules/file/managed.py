@@ -3,17 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
+from minion.arguments.types import Map, Mode, Owner
 from minion.execution.apply_state import act, changes_of, plan
+from minion.execution.arguments import InnerArgument, NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 
 
+class _OfTheCheck(TypedDict, total=False):
+    """What Salt's functions take besides."""
+
+    ignore_comment_characters: NotSupported
+    ignore_ordering: NotSupported
+    ignore_whitespace: NotSupported
+    keep_mode: NotSupported
+    new_file_diff: NotSupported
+    verify_ssl: NotSupported
+
+
+class _OfTheState(TypedDict, total=False):
+    """What file.manage_file of Salt takes besides."""
+
+    gnupghome: NotSupported
+    ignore_comment_characters: NotSupported
+    ignore_ordering: NotSupported
+    ignore_whitespace: NotSupported
+    keyring: NotSupported
+    new_file_diff: NotSupported
+    serange: NotSupported
+    serole: NotSupported
+    setype: NotSupported
+    seuser: NotSupported
+    sig_backend: NotSupported
+    signature: NotSupported
+    signed_by_all: NotSupported
+    signed_by_any: NotSupported
+    source_hash_sig: NotSupported
+    use_etag: NotSupported
+    verify_ssl: NotSupported
+
+
 def manage_file(
-    context: Context, name: str, sfn: Any, ret: Any, source: Any, source_sum: Any, user: Any, group: Any, mode: Any,
-    attrs: Any, saltenv: str, backup: Any, makedirs: bool = False, template: Any = None, show_changes: bool = True,
-    contents: Any = None, dir_mode: Any = None, follow_symlinks: bool = True, skip_verify: bool = False, **more: Any,
+    context: Context, name: str, sfn: InnerArgument = None, ret: InnerArgument = None, source: str | None = None,
+    source_sum: Any = None, user: Owner | None = None, group: Owner | None = None, mode: Mode | None = None,
+    attrs: NotSupported = None, saltenv: str = "base", backup: NotSupported = None, makedirs: bool = False,
+    template: str | None = None, show_changes: bool = True, contents: str | None = None, dir_mode: Mode | None = None,
+    follow_symlinks: bool = True, skip_verify: bool = False, keep_mode: NotSupported = None,
+    encoding: NotSupported = None, encoding_errors: NotSupported = None, **unsupported: Unpack[_OfTheState],
 ) -> dict[str, Any]:  # fmt: skip
     """Have a file hold what its source or `contents` is, with this owner, group and mode."""
     arguments = _managed(source, source_sum, user, group, mode, saltenv, contents, template)
@@ -25,20 +63,36 @@ def manage_file(
 
 
 def check_managed_changes(
-    context: Context, name: str, source: Any, source_hash: Any, source_hash_name: Any, user: Any, group: Any, mode: Any,
-    attrs: Any, template: Any, context_: Any, defaults: Any, saltenv: str, contents: Any = None,
-    skip_verify: bool = False, **more: Any,
+    minion: Context, name: str, source: str | None = None, source_hash: Any = None,
+    source_hash_name: InnerArgument = None, user: Owner | None = None, group: Owner | None = None,
+    mode: Mode | None = None, attrs: NotSupported = None, template: str | None = None, context: Map | None = None,
+    defaults: Map | None = None, saltenv: str = "base", contents: str | None = None, skip_verify: bool = False,
+    keep_mode: NotSupported = None, seuser: NotSupported = None, serole: NotSupported = None,
+    setype: NotSupported = None, serange: NotSupported = None, verify_ssl: NotSupported = None,
+    follow_symlinks: NotSupported = None, ignore_ordering: NotSupported = None,
+    ignore_whitespace: NotSupported = None, ignore_comment_characters: NotSupported = None,
+    new_file_diff: NotSupported = None,
 ) -> dict[str, Any]:  # fmt: skip
     """What would change if a file was managed with these arguments; nothing is changed."""
     arguments = _managed(source, source_hash, user, group, mode, saltenv, contents, template)
-    made = plan(context, "file.managed", name, **arguments, context=context_ or None, defaults=defaults or None,
+    made = plan(minion, "file.managed", name, **arguments, context=context, defaults=defaults,
                 skip_verify=skip_verify)  # fmt: skip
     return dict(changes_of(made))
 
 
-def check_managed(context: Context, name: str, *args: Any, **kwargs: Any) -> list[Any]:
+def check_managed(
+    minion: Context, name: str, source: str | None = None, source_hash: Any = None,
+    source_hash_name: InnerArgument = None, user: Owner | None = None, group: Owner | None = None,
+    mode: Mode | None = None, attrs: NotSupported = None, template: str | None = None, context: Map | None = None,
+    defaults: Map | None = None, saltenv: str = "base", contents: str | None = None, skip_verify: bool = False,
+    seuser: NotSupported = None, serole: NotSupported = None, setype: NotSupported = None,
+    serange: NotSupported = None, follow_symlinks: NotSupported = None, **unsupported: Unpack[_OfTheCheck],
+) -> list[Any]:  # fmt: skip
     """Whether a file is as it would be managed: null and what would change, or true."""
-    changes = check_managed_changes(context, name, *args, **kwargs)
+    changes = check_managed_changes(
+        minion, name, source, source_hash, user=user, group=group, mode=mode, template=template, context=context,
+        defaults=defaults, saltenv=saltenv, contents=contents, skip_verify=skip_verify,
+    )  # fmt: skip
     if not changes:
         return [True, f"The file {name} is in the correct state"]
     lines = "\n".join(f"{key}: {value}" for key, value in changes.items())
@@ -46,11 +100,10 @@ def check_managed(context: Context, name: str, *args: Any, **kwargs: Any) -> lis
 
 
 def apply_template_on_contents(
-    context: Context, contents: str, template: str, context_: Any, defaults: Any, saltenv: str
+    minion: Context, contents: str, template: str, context: Map, defaults: Map, saltenv: str
 ) -> str:
     """A text rendered as a template."""
-    variables = {**(defaults or {}), **(context_ or {})}
-    return context.machine.render_text(contents, template, saltenv or "base", variables).decode()
+    return minion.machine.render_text(contents, template, saltenv or "base", {**defaults, **context}).decode()
 
 
 def source_list(context: Context, source: Any, source_hash: Any, saltenv: str) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.modules.file.look import _name, expanded, lstat, stats
@@ -132,7 +133,8 @@ def chattr(
 
 def check_perms(
     context: Context, name: str, ret: Any = None, user: Any = None, group: Any = None, mode: Any = None,
-    follow_symlinks: bool = False,
+    attrs: NotSupported = None, follow_symlinks: bool = False, seuser: NotSupported = None,
+    serole: NotSupported = None, setype: NotSupported = None, serange: NotSupported = None,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Give a file this owner, group and mode; what changed, and how it was."""
     from minion.states.file.perms import differing, perms, put

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from minion.arguments.types import Mode, Owner
+from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.modules.file.look import expanded
@@ -45,7 +47,13 @@ def makedirs_perms(context: Context, name: str, user: Any = None, group: Any = N
         _make(context, expanded(name), user, group, mode)
 
 
-def rmdir(context: Context, path: str, recurse: bool = False, verbose: bool = False, older_than: Any = None) -> Any:
+def rmdir(
+    context: Context,
+    path: str,
+    recurse: bool = False,
+    verbose: NotSupported = False,
+    older_than: Any = None,
+) -> Any:
     """Remove an empty directory, or with `recurse` empty ones below it too."""
     place = _absolute(path)
     if older_than is not None:
@@ -117,7 +125,7 @@ def symlink(
     path: str,
     force: bool = False,
     atomic: bool = False,
-    follow_symlinks: bool = True,
+    follow_symlinks: NotSupported = True,
 ) -> bool:
     """Make a symlink at `path` that leads to `src`; one that leads elsewhere is replaced with `force`."""
     place = _absolute(path)
@@ -144,8 +152,8 @@ def link(context: Context, src: str, path: str) -> bool:
 
 
 def mknod(
-    context: Context, name: str, ntype: str, major: int = 0, minor: int = 0, user: Any = None, group: Any = None,
-    mode: Any = "0600",
+    context: Context, name: str, ntype: str, major: int = 0, minor: int = 0, user: Owner | None = None,
+    group: Owner | None = None, mode: Mode = "0600",
 ) -> dict[str, Any]:  # fmt: skip
     """Make a device or pipe: `ntype` is `c`, `b` or `p`."""
     import stat as modes
@@ -161,8 +169,8 @@ def mknod(
     place = expanded(name)
     if place.exists():
         return {**ret, "comment": f"File {name} exists and cannot be overwritten"}
-    os.mknod(place, bits | int(str(mode), 8), os.makedev(int(major), int(minor)))
-    context.machine.chmod(str(place), str(mode).rjust(4, "0"))
+    os.mknod(place, bits | int(mode, 8), os.makedev(major, minor))
+    context.machine.chmod(str(place), mode)
     if user or group:
         context.machine.chown(str(place), user, group)
     return {**ret, "changes": {"new": f"{word} {name} created."}, "result": True}
@@ -219,12 +227,31 @@ def _absolute(path: Any) -> Path:
     return place
 
 
-def _node(ntype: str, word: str) -> Callable[..., dict[str, Any]]:
-    def make(context: Context, name: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        return mknod(context, name, ntype, *args, **kwargs)
+def mknod_blkdev(
+    context: Context, name: str, major: int, minor: int, user: Owner | None = None, group: Owner | None = None,
+    mode: Mode = "0600",
+) -> dict[str, Any]:  # fmt: skip
+    """Make a block device."""
+    return mknod(context, name, "b", major, minor, user, group, mode)
 
-    make.__doc__ = f"Make a {word}."
-    return make
+
+def mknod_chrdev(
+    context: Context, name: str, major: int, minor: int, user: Owner | None = None, group: Owner | None = None,
+    mode: Mode = "0600",
+) -> dict[str, Any]:  # fmt: skip
+    """Make a character device."""
+    return mknod(context, name, "c", major, minor, user, group, mode)
+
+
+def mknod_fifo(
+    context: Context,
+    name: str,
+    user: Owner | None = None,
+    group: Owner | None = None,
+    mode: Mode = "0600",
+) -> dict[str, Any]:
+    """Make a named pipe."""
+    return mknod(context, name, "p", 0, 0, user, group, mode)
 
 
 FUNCTIONS: Mapping[str, Any] = {
@@ -236,9 +263,9 @@ FUNCTIONS: Mapping[str, Any] = {
     "makedirs_perms": makedirs_perms,
     "mkdir": mkdir,
     "mknod": mknod,
-    "mknod_blkdev": _node("b", "block device"),
-    "mknod_chrdev": _node("c", "character device"),
-    "mknod_fifo": _node("p", "named pipe"),
+    "mknod_blkdev": mknod_blkdev,
+    "mknod_chrdev": mknod_chrdev,
+    "mknod_fifo": mknod_fifo,
     "move": move,
     "remove": remove,
     "remove_backup": delete_backup,

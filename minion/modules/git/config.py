@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from minion.execution.arguments import NoExitCodeLog, NoPassword, Utf8Output
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.modules.git.run import ENV, git, safe
@@ -15,6 +16,9 @@ def config_get(
     key: str,
     cwd: str | None = None,
     user: str | None = None,
+    password: NoPassword = None,
+    ignore_retcode: NoExitCodeLog = None,
+    output_encoding: Utf8Output = None,
     **more: Any,
 ) -> Any:
     """A setting of git; with `all=True` all its values. Null when it is not set."""
@@ -23,13 +27,9 @@ def config_get(
 
 
 def config_get_regexp(
-    context: Context,
-    key: str,
-    value_regex: str | None = None,
-    cwd: str | None = None,
-    user: str | None = None,
-    **more: Any,
-) -> dict[str, list[str]]:
+    context: Context, key: str, value_regex: str | None = None, cwd: str | None = None, user: str | None = None,
+    password: NoPassword = None, ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None, **more: Any,
+) -> dict[str, list[str]]:  # fmt: skip
     """Settings whose name a regular expression fits, with their values."""
     found: dict[str, list[str]] = {}
     for line in _config(context, cwd, user, more, "--get-regexp", key, *([value_regex] if value_regex else [])):
@@ -38,8 +38,11 @@ def config_get_regexp(
     return found
 
 
-def config_set(context: Context, key: str, value: Any = None, multivar: Any = None, cwd: str | None = None,
-               user: str | None = None, **more: Any) -> Any:  # fmt: skip
+def config_set(
+    context: Context, key: str, value: Any = None, multivar: Any = None, cwd: str | None = None,
+    user: str | None = None, password: NoPassword = None, ignore_retcode: NoExitCodeLog = None,
+    output_encoding: Utf8Output = None, **more: Any,
+) -> Any:  # fmt: skip
     """Give a setting this value, or with `multivar` these; the values that it has then."""
     wanted = multivar.split(",") if isinstance(multivar, str) else multivar or [value]
     where = _scope(cwd, more)
@@ -49,8 +52,10 @@ def config_set(context: Context, key: str, value: Any = None, multivar: Any = No
     return _config(context, cwd, user, more, *([] if more.get("global") else ["--local"]), "--get-all", key)
 
 
-def config_unset(context: Context, key: str, value_regex: str | None = None, cwd: str | None = None,
-                 user: str | None = None, **more: Any) -> bool:  # fmt: skip
+def config_unset(
+    context: Context, key: str, value_regex: str | None = None, cwd: str | None = None, user: str | None = None,
+    password: NoPassword = None, ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None, **more: Any,
+) -> bool:  # fmt: skip
     """Take a setting away; with `all=True` all its values."""
     sign = "--unset-all" if more.get("all") else "--unset"
     git(context, cwd, "config", *_scope(cwd, more), sign, key, *([value_regex] if value_regex else []), user=user)

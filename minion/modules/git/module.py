@@ -7,12 +7,12 @@ no question that nobody answers.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from minion.execution.arguments import NoExitCodeLog, NoPassword, NoTreeFile, NotSupported, Utf8Output
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
-from minion.execution.parameters import named
 from minion.modules.git.config import config_get, config_get_regexp, config_set, config_unset
 from minion.modules.git.run import git, revision_of, without_password, words_of
 from minion.modules.git.worktree import is_worktree, list_worktrees, worktree_add, worktree_prune, worktree_rm
@@ -24,8 +24,11 @@ def version(context: Context, versioninfo: bool = False) -> Any:
     return [int(one) for one in re.findall(r"\d+", text)] if versioninfo else text
 
 
-def init(context: Context, cwd: str, bare: bool = False, template: Any = None, separate_git_dir: Any = None,
-         shared: Any = None, opts: str = "", user: str | None = None) -> str:  # fmt: skip
+def init(
+    context: Context, cwd: str, bare: bool = False, template: Any = None, separate_git_dir: Any = None,
+    shared: Any = None, opts: str = "", git_opts: NotSupported = None, user: str | None = None,
+    password: NoPassword = None, ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
+) -> str:  # fmt: skip
     """Make an empty repository."""
     given = {"--template": template, "--separate-git-dir": separate_git_dir, "--shared": shared}
     signs = [f"{option}={value}" for option, value in given.items() if value is not None]
@@ -34,7 +37,9 @@ def init(context: Context, cwd: str, bare: bool = False, template: Any = None, s
 
 def clone(
     context: Context, cwd: str, url: str, name: str | None = None, opts: str = "", git_opts: str = "",
-    user: str | None = None, identity: str | None = None, https_user: Any = None, https_pass: Any = None,
+    user: str | None = None, password: NoPassword = None, identity: str | None = None, https_user: Any = None,
+    https_pass: Any = None, ignore_retcode: NoExitCodeLog = None, saltenv: NoTreeFile = None,
+    output_encoding: Utf8Output = None,
 ) -> bool:  # fmt: skip
     """Clone a repository to a path, or below it under a name."""
     from urllib.parse import quote
@@ -49,7 +54,8 @@ def clone(
 
 def fetch(
     context: Context, cwd: str, remote: str | None = None, force: bool = False, refspecs: Any = None, opts: str = "",
-    git_opts: str = "", user: str | None = None, identity: str | None = None,
+    git_opts: str = "", user: str | None = None, password: NoPassword = None, identity: str | None = None,
+    ignore_retcode: NoExitCodeLog = None, saltenv: NoTreeFile = None, output_encoding: Utf8Output = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Fetch from a remote; what is new, changed or gone among branches and tags."""
     before = _refs(context, cwd, user)
@@ -81,36 +87,30 @@ def fetch(
     return said
 
 
-def pull(context: Context, cwd: str, opts: str = "", git_opts: str = "", user: str | None = None,
-         identity: str | None = None) -> str:  # fmt: skip
+def pull(
+    context: Context, cwd: str, opts: str = "", git_opts: str = "", user: str | None = None,
+    password: NoPassword = None, identity: str | None = None, ignore_retcode: NoExitCodeLog = None,
+    saltenv: NoTreeFile = None, output_encoding: Utf8Output = None,
+) -> str:  # fmt: skip
     """Fetch and merge."""
     return git(context, cwd, "pull", *words_of(opts), user=user, before=git_opts, identity=identity)
 
 
 def push(
-    context: Context,
-    cwd: str,
-    remote: str | None = None,
-    ref: str | None = None,
-    opts: str = "",
-    git_opts: str = "",
-    user: str | None = None,
-    identity: str | None = None,
-) -> str:
+    context: Context, cwd: str, remote: str | None = None, ref: str | None = None, opts: str = "", git_opts: str = "",
+    user: str | None = None, password: NoPassword = None, identity: str | None = None,
+    ignore_retcode: NoExitCodeLog = None, saltenv: NoTreeFile = None, output_encoding: Utf8Output = None,
+) -> str:  # fmt: skip
     """Send a ref to a remote."""
     return git(context, cwd, "push", *words_of(opts), *([remote] if remote else []), *([ref] if ref else []), user=user,
                 before=git_opts, identity=identity, whole=True)  # fmt: skip
 
 
 def checkout(
-    context: Context,
-    cwd: str,
-    rev: str | None = None,
-    force: bool = False,
-    opts: str = "",
-    git_opts: str = "",
-    user: str | None = None,
-) -> str:
+    context: Context, cwd: str, rev: str | None = None, force: bool = False, opts: str = "", git_opts: str = "",
+    user: str | None = None, password: NoPassword = None, ignore_retcode: NoExitCodeLog = None,
+    output_encoding: Utf8Output = None,
+) -> str:  # fmt: skip
     """Check out a revision."""
     forced = ["--force"] if force else []
     return git(
@@ -126,22 +126,50 @@ def checkout(
     )
 
 
-def revision(context: Context, cwd: str, rev: str = "HEAD", short: bool = False, user: str | None = None) -> str:
+def revision(
+    context: Context,
+    cwd: str,
+    rev: str = "HEAD",
+    short: bool = False,
+    user: str | None = None,
+    password: NoPassword = None,
+    ignore_retcode: NoExitCodeLog = None,
+    output_encoding: Utf8Output = None,
+) -> str:
     """The commit that a revision means."""
     return git(context, cwd, "rev-parse", *(["--short"] if short else []), revision_of(rev), user=user)
 
 
-def rev_parse(context: Context, cwd: str, rev: str | None = None, opts: str = "", user: str | None = None) -> str:
+def rev_parse(
+    context: Context, cwd: str, rev: str | None = None, opts: str = "", git_opts: NotSupported = None,
+    user: str | None = None, password: NoPassword = None, ignore_retcode: NoExitCodeLog = None,
+    output_encoding: Utf8Output = None,
+) -> str:  # fmt: skip
     """What git rev-parse says."""
     return git(context, cwd, "rev-parse", *words_of(opts), *([rev] if rev else []), user=user)
 
 
-def current_branch(context: Context, cwd: str, user: str | None = None) -> str:
+def current_branch(
+    context: Context,
+    cwd: str,
+    user: str | None = None,
+    password: NoPassword = None,
+    ignore_retcode: NoExitCodeLog = None,
+    output_encoding: Utf8Output = None,
+) -> str:
     """The branch that is checked out; `HEAD` when it is none."""
     return git(context, cwd, "rev-parse", "--abbrev-ref", "HEAD", user=user)
 
 
-def list_branches(context: Context, cwd: str, remote: bool = False, user: str | None = None) -> list[str]:  # fmt: skip
+def list_branches(
+    context: Context,
+    cwd: str,
+    remote: bool = False,
+    user: str | None = None,
+    password: NoPassword = None,
+    ignore_retcode: NoExitCodeLog = None,
+    output_encoding: Utf8Output = None,
+) -> list[str]:
     """Local branches, or those of the remotes."""
     where = "refs/remotes" if remote else "refs/heads"
     short = len(where) + 1
@@ -150,31 +178,58 @@ def list_branches(context: Context, cwd: str, remote: bool = False, user: str | 
     ]
 
 
-def list_tags(context: Context, cwd: str, user: str | None = None) -> list[str]:
+def list_tags(
+    context: Context,
+    cwd: str,
+    user: str | None = None,
+    password: NoPassword = None,
+    ignore_retcode: NoExitCodeLog = None,
+    output_encoding: Utf8Output = None,
+) -> list[str]:
     """All tags."""
     return git(context, cwd, "tag", "--list", user=user).splitlines()
 
 
-def tag(context: Context, cwd: str, name: str, ref: str = "HEAD", message: str | None = None, opts: str = "",
-        user: str | None = None) -> str:  # fmt: skip
+def tag(
+    context: Context, cwd: str, name: str, ref: str = "HEAD", message: str | None = None, opts: str = "",
+    git_opts: NotSupported = None, user: str | None = None, password: NoPassword = None,
+    ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
+) -> str:  # fmt: skip
     """Make a tag; with a message an annotated one."""
     said = ["-a", "-m", message] if message else []
     return git(context, cwd, "tag", *said, *words_of(opts), "--", name, revision_of(ref), user=user)
 
 
-def branch(context: Context, cwd: str, name: str | None = None, opts: str = "", git_opts: str = "",
-           user: str | None = None) -> bool:  # fmt: skip
+def branch(
+    context: Context, cwd: str, name: str | None = None, opts: str = "", git_opts: str = "", user: str | None = None,
+    password: NoPassword = None, ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
+) -> bool:  # fmt: skip
     """Make or change a branch."""
     git(context, cwd, "branch", *words_of(opts), *([revision_of(name)] if name else []), user=user, before=git_opts)
     return True
 
 
-def describe(context: Context, cwd: str, rev: str = "HEAD", user: str | None = None) -> str:
+def describe(
+    context: Context,
+    cwd: str,
+    rev: str = "HEAD",
+    user: str | None = None,
+    password: NoPassword = None,
+    ignore_retcode: NoExitCodeLog = None,
+    output_encoding: Utf8Output = None,
+) -> str:
     """The nearest tag, or the commit's short id."""
     return git(context, cwd, "describe", "--always", revision_of(rev), user=user)
 
 
-def status(context: Context, cwd: str, user: str | None = None) -> dict[str, list[str]]:
+def status(
+    context: Context,
+    cwd: str,
+    user: str | None = None,
+    password: NoPassword = None,
+    ignore_retcode: NoExitCodeLog = None,
+    output_encoding: Utf8Output = None,
+) -> dict[str, list[str]]:
     """What is changed in the work tree: deleted, modified, new, untracked."""
     names = {"D": "deleted", "M": "modified", "A": "new", "??": "untracked"}
     found: dict[str, list[str]] = {}
@@ -184,7 +239,15 @@ def status(context: Context, cwd: str, user: str | None = None) -> dict[str, lis
     return found
 
 
-def remotes(context: Context, cwd: str, user: str | None = None, redact_auth: bool = True) -> dict[str, dict[str, str]]:
+def remotes(
+    context: Context,
+    cwd: str,
+    user: str | None = None,
+    password: NoPassword = None,
+    redact_auth: bool = True,
+    ignore_retcode: NoExitCodeLog = None,
+    output_encoding: Utf8Output = None,
+) -> dict[str, dict[str, str]]:
     """The remotes, with the addresses that are fetched from and pushed to."""
     found: dict[str, dict[str, str]] = {}
     for line in git(context, cwd, "remote", "--verbose", user=user).splitlines():
@@ -194,17 +257,28 @@ def remotes(context: Context, cwd: str, user: str | None = None, redact_auth: bo
 
 
 def remote_get(
-    context: Context, cwd: str, remote: str = "origin", user: str | None = None, redact_auth: bool = True
+    context: Context,
+    cwd: str,
+    remote: str = "origin",
+    user: str | None = None,
+    password: NoPassword = None,
+    redact_auth: bool = True,
+    ignore_retcode: NoExitCodeLog = None,
+    output_encoding: Utf8Output = None,
 ) -> dict[str, str]:
     """The addresses of one remote."""
-    found = remotes(context, cwd, user, redact_auth)
+    found = remotes(context, cwd, user, redact_auth=redact_auth)
     if remote not in found:
         raise CallFailed(f"Remote '{remote}' not present in git checkout located at {cwd}")
     return found[remote]
 
 
-def remote_set(context: Context, cwd: str, url: str, remote: str = "origin", user: str | None = None,
-               push_url: str | None = None, **more: Any) -> dict[str, str]:  # fmt: skip
+def remote_set(
+    context: Context, cwd: str, url: str, remote: str = "origin", user: str | None = None, password: NoPassword = None,
+    https_user: NotSupported = None, https_pass: NotSupported = None, push_url: str | None = None,
+    push_https_user: NotSupported = None, push_https_pass: NotSupported = None, ignore_retcode: NoExitCodeLog = None,
+    output_encoding: Utf8Output = None,
+) -> dict[str, str]:  # fmt: skip
     """Give a remote this address; one that is not there is made."""
     if remote in remotes(context, cwd, user):
         git(context, cwd, "remote", "rm", remote, user=user)
@@ -214,8 +288,12 @@ def remote_set(context: Context, cwd: str, url: str, remote: str = "origin", use
     return remote_get(context, cwd, remote, user)
 
 
-def ls_remote(context: Context, cwd: str | None = None, remote: str = "origin", ref: str | None = None, opts: str = "",
-              user: str | None = None, identity: str | None = None) -> Any:  # fmt: skip
+def ls_remote(
+    context: Context, cwd: str | None = None, remote: str = "origin", ref: str | None = None, opts: str = "",
+    git_opts: NotSupported = None, user: str | None = None, password: NoPassword = None, identity: str | None = None,
+    https_user: NotSupported = None, https_pass: NotSupported = None, ignore_retcode: NoExitCodeLog = None,
+    output_encoding: Utf8Output = None, saltenv: NoTreeFile = None,
+) -> Any:  # fmt: skip
     """The refs of a remote: name → commit; of one ref the same."""
     said = git(
         context, cwd, "ls-remote", *words_of(opts), "--", remote, *([ref] if ref else []), user=user, identity=identity
@@ -223,37 +301,44 @@ def ls_remote(context: Context, cwd: str | None = None, remote: str = "origin", 
     return {name: sha for sha, _, name in (line.partition("\t") for line in said.splitlines())}
 
 
-def remote_refs(context: Context, url: str, heads: bool = False, tags: bool = False, user: str | None = None,
-                identity: str | None = None, **more: Any) -> dict[str, str]:  # fmt: skip
+def remote_refs(
+    context: Context, url: str, heads: bool = False, tags: bool = False, user: str | None = None,
+    password: NoPassword = None, identity: str | None = None, https_user: NotSupported = None,
+    https_pass: NotSupported = None, ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
+    saltenv: NoTreeFile = None, **more: Any,
+) -> dict[str, str]:  # fmt: skip
     """The refs of the repository at an address: name → commit."""
     only = [*(["--heads"] if heads else []), *(["--tags"] if tags else [])]
     said = git(context, None, "ls-remote", *only, "--", url, user=user, identity=identity)
     return {name: sha for sha, _, name in (line.partition("\t") for line in said.splitlines())}
 
 
-def merge_base(context: Context, cwd: str, refs: Any = None, user: str | None = None,
-               **more: Any) -> str:  # fmt: skip
+def merge_base(
+    context: Context, cwd: str, refs: Any = None, octopus: NotSupported = None, is_ancestor: NotSupported = None,
+    independent: NotSupported = None, fork_point: NotSupported = None, opts: NotSupported = None,
+    git_opts: NotSupported = None, user: str | None = None, password: NoPassword = None,
+    ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None, **more: Any,
+) -> str:  # fmt: skip
     """The commit from which several revisions have parted."""
     names = refs.split(",") if isinstance(refs, str) else refs or []
     return git(context, cwd, "merge-base", *(revision_of(str(one)) for one in names), user=user)
 
 
-def symbolic_ref(context: Context, cwd: str, ref: str, value: str | None = None, opts: str = "",
-                 user: str | None = None) -> str:  # fmt: skip
+def symbolic_ref(
+    context: Context, cwd: str, ref: str, value: str | None = None, opts: str = "", git_opts: NotSupported = None,
+    user: str | None = None, password: NoPassword = None, ignore_retcode: NoExitCodeLog = None,
+    output_encoding: Utf8Output = None,
+) -> str:  # fmt: skip
     """What a symbolic ref stands for, or have it stand for a ref."""
     return git(context, cwd, "symbolic-ref", *words_of(opts), ref, *([value] if value else []), user=user)
 
 
 def archive(
-    context: Context,
-    cwd: str,
-    output: str,
-    rev: str = "HEAD",
-    prefix: str | None = None,
-    user: str | None = None,
-    format: str | None = None,  # noqa: A002  (Salt's name)
-    **more: Any,
-) -> bool:
+    context: Context, cwd: str, output: str, rev: str = "HEAD", prefix: str | None = None,
+    git_opts: NotSupported = None, user: str | None = None, password: NoPassword = None,
+    ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
+    *, format: str | None = None,  # noqa: A002  (Salt's name)
+) -> bool:  # fmt: skip
     """Write the files of a revision to an archive."""
     name = cwd.rstrip("/").rpartition("/")[2] + "/" if prefix is None else prefix
     form = [f"--format={format}"] if format else []
@@ -270,21 +355,72 @@ def archive(
     return True
 
 
-def _verb(*verb: str, takes: str = "", default: Any = None) -> Callable[..., str]:
-    """`git VERB` with one argument of Salt's name, and with more words as they are."""
-
-    def run(context: Context, cwd: str, value: Any = default, *args: str, opts: Any = "", git_opts: Any = "",
-            user: str | None = None, identity: str | None = None) -> str:  # fmt: skip
-        words = [str(one) for one in (value, *args) if one not in (None, "")]
-        return git(context, cwd, *verb, *words_of(opts), *words, user=user, identity=identity, before=git_opts)
-
-    run.__doc__ = f"Run `git {' '.join(verb)}` with these arguments; what it says."
-    return named(run, **{takes or "rev": "value"})
+def add(
+    context: Context, cwd: str, filename: str, opts: Any = "", git_opts: Any = "", user: str | None = None,
+    password: NoPassword = None, ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
+) -> str:  # fmt: skip
+    """Stage a path; what git says."""
+    return git(context, cwd, "add", "--verbose", *words_of(opts), filename, user=user, before=git_opts)
 
 
-def diff(context: Context, cwd: str, item1: str | None = None, item2: str | None = None, opts: Any = "",
-         git_opts: Any = "", user: str | None = None, no_index: bool = False, cached: bool = False,
-         paths: Any = None) -> str:  # fmt: skip
+def merge(
+    context: Context, cwd: str, rev: str | None = None, opts: Any = "", git_opts: Any = "", user: str | None = None,
+    password: NoPassword = None, identity: str | None = None, ignore_retcode: NoExitCodeLog = None,
+    output_encoding: Utf8Output = None, *, saltenv: NoTreeFile = None,
+) -> str:  # fmt: skip
+    """Merge a revision into what is checked out; what git says."""
+    words = [*words_of(opts), *([rev] if rev else [])]
+    return git(context, cwd, "merge", *words, user=user, identity=identity, before=git_opts)
+
+
+def rebase(
+    context: Context, cwd: str, rev: str | None = "master", opts: Any = "", git_opts: Any = "", user: str | None = None,
+    password: NoPassword = None, ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
+) -> str:  # fmt: skip
+    """Put the commits of the current branch on top of a revision; what git says."""
+    return git(context, cwd, "rebase", *words_of(opts), *([rev] if rev else []), user=user, before=git_opts)
+
+
+def reset(
+    context: Context, cwd: str, opts: Any = "", git_opts: Any = "", user: str | None = None,
+    password: NoPassword = None, identity: str | None = None, ignore_retcode: NoExitCodeLog = None,
+    output_encoding: Utf8Output = None, *, rev: str | None = None,
+) -> str:  # fmt: skip
+    """Run `git reset` with these options; what git says."""
+    words = [*words_of(opts), *([rev] if rev else [])]
+    return git(context, cwd, "reset", *words, user=user, identity=identity, before=git_opts)
+
+
+def rm(
+    context: Context, cwd: str, filename: str, opts: Any = "", git_opts: Any = "", user: str | None = None,
+    password: NoPassword = None, ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
+) -> str:  # fmt: skip
+    """Remove a path from the work tree and from what is staged; what git says."""
+    return git(context, cwd, "rm", *words_of(opts), filename, user=user, before=git_opts)
+
+
+def stash(
+    context: Context, cwd: str, action: str = "save", opts: Any = "", git_opts: Any = "", user: str | None = None,
+    password: NoPassword = None, ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
+) -> str:  # fmt: skip
+    """Put what is not committed aside, or another action of `git stash`; what git says."""
+    return git(context, cwd, "stash", action, *words_of(opts), user=user, before=git_opts)
+
+
+def submodule(
+    context: Context, cwd: str, command: str, opts: Any = "", git_opts: Any = "", user: str | None = None,
+    password: NoPassword = None, identity: str | None = None, ignore_retcode: NoExitCodeLog = None,
+    saltenv: NoTreeFile = None, output_encoding: Utf8Output = None,
+) -> str:  # fmt: skip
+    """Run a command of `git submodule`, such as `update`; what git says."""
+    return git(context, cwd, "submodule", command, *words_of(opts), user=user, identity=identity, before=git_opts)
+
+
+def diff(
+    context: Context, cwd: str, item1: str | None = None, item2: str | None = None, opts: Any = "", git_opts: Any = "",
+    user: str | None = None, password: NoPassword = None, no_index: bool = False, cached: bool = False,
+    paths: Any = None, output_encoding: Utf8Output = None,
+) -> str:  # fmt: skip
     """What differs between two revisions, or from what is checked out; with `cached` what is staged."""
     signs = [*(["--no-index"] if no_index else []), *(["--cached"] if cached else [])]
     revisions = [revision_of(one) for one in (item1, item2) if one]
@@ -293,14 +429,25 @@ def diff(context: Context, cwd: str, item1: str | None = None, item2: str | None
                before=git_opts, good=(0, 1) if no_index else (0,))  # fmt: skip
 
 
-def commit(context: Context, cwd: str, message: str, opts: Any = "", git_opts: Any = "", user: str | None = None,
-           filename: str | None = None) -> str:  # fmt: skip
+def commit(
+    context: Context, cwd: str, message: str, opts: Any = "", git_opts: Any = "", user: str | None = None,
+    password: NoPassword = None, filename: str | None = None, ignore_retcode: NoExitCodeLog = None,
+    output_encoding: Utf8Output = None,
+) -> str:  # fmt: skip
     """Commit what is staged, or a file."""
     only = ["--", filename] if filename else []
     return git(context, cwd, "commit", "-m", str(message), *words_of(opts), *only, user=user, before=git_opts)
 
 
-def discard_local_changes(context: Context, cwd: str, path: str = ".", user: str | None = None) -> str:
+def discard_local_changes(
+    context: Context,
+    cwd: str,
+    path: str = ".",
+    user: str | None = None,
+    password: NoPassword = None,
+    ignore_retcode: NoExitCodeLog = None,
+    output_encoding: Utf8Output = None,
+) -> str:
     """Take back what is changed in the work tree, and not staged."""
     return git(context, cwd, "checkout", "--", path, user=user)
 
@@ -313,7 +460,7 @@ def _refs(context: Context, cwd: str, user: str | None) -> dict[str, str]:
 
 
 FUNCTIONS: Mapping[str, Any] = {
-    "add": _verb("add", "--verbose", takes="filename"),
+    "add": add,
     "archive": archive,
     "branch": branch,
     "checkout": checkout,
@@ -335,22 +482,22 @@ FUNCTIONS: Mapping[str, Any] = {
     "list_tags": list_tags,
     "list_worktrees": list_worktrees,
     "ls_remote": ls_remote,
-    "merge": _verb("merge"),
+    "merge": merge,
     "merge_base": merge_base,
     "pull": pull,
     "push": push,
-    "rebase": _verb("rebase", default="master"),
+    "rebase": rebase,
     "remote_get": remote_get,
     "remote_refs": remote_refs,
     "remote_set": remote_set,
     "remotes": remotes,
-    "reset": _verb("reset"),
+    "reset": reset,
     "rev_parse": rev_parse,
     "revision": revision,
-    "rm": _verb("rm", takes="filename"),
-    "stash": _verb("stash", takes="action", default="save"),
+    "rm": rm,
+    "stash": stash,
     "status": status,
-    "submodule": _verb("submodule", takes="command"),
+    "submodule": submodule,
     "symbolic_ref": symbolic_ref,
     "tag": tag,
     "version": version,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 
@@ -88,19 +89,25 @@ def hosts_remove(context: Context, hostsfile: str = HOSTS, entries: str = "") ->
     context.machine.write(hostsfile, "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
 
 
-def serial(context: Context, zone: str = "", update: bool = False) -> str:
+def serial(context: Context, zone: NotSupported = "", update: NotSupported = False) -> str:
     """A number for a zone of today: the date and two digits."""
     import datetime
 
     return f"{datetime.datetime.now(datetime.UTC):%Y%m%d}01"
 
 
-def _records(kind: str, doc: str) -> Callable[..., Any]:
-    def records(context: Context, domain: str, resolve: bool = False, nameserver: str | None = None) -> Any:
-        return _dig(context, domain, kind, nameserver)
+def name_servers(
+    context: Context, domain: str, resolve: NotSupported = None, nameserver: str | None = None
+) -> list[str]:
+    """Name servers of a domain."""
+    return _dig(context, domain, "NS", nameserver)
 
-    records.__doc__ = doc
-    return records
+
+def text_records(
+    context: Context, domain: str, record: NotSupported = None, nameserver: str | None = None
+) -> list[str]:
+    """Text records of a domain, among which is its SPF policy."""
+    return _dig(context, domain, "TXT", nameserver)
 
 
 def _found(context: Context, host: str, nameserver: str | None, family: int, kind: str) -> Any:
@@ -129,8 +136,8 @@ FUNCTIONS: Mapping[str, Any] = {
     "A": addresses,
     "AAAA": addresses6,
     "MX": mail_servers,
-    "NS": _records("NS", "Name servers of a domain."),
-    "SPF": _records("TXT", "Text records of a domain, among which is its SPF policy."),
+    "NS": name_servers,
+    "SPF": text_records,
     "check_ip": check_ip,
     "hosts_append": hosts_append,
     "hosts_remove": hosts_remove,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from highstate.traverse import traverse
+from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.modules.network.tables import arp, default_route, get_route, neighbours, netstat, routes
@@ -61,6 +62,16 @@ def ip_addrs6(
 ) -> list[str]:  # fmt: skip
     """IPv6 addresses: of all interfaces or one, in a network (`cidr`), `public` or `private`."""
     return _addresses(context, "inet6", interface, include_loopback, cidr, type)
+
+
+def ip_networks(
+    context: Context,
+    interface: str | None = None,
+    include_loopback: NotSupported = None,
+    verbose: NotSupported = None,
+) -> list[str]:
+    """The IPv4 networks that this machine is in, or that this interface is in."""
+    return subnets(context, interface)
 
 
 def subnets(context: Context, interfaces: Any = None) -> list[str]:
@@ -296,7 +307,7 @@ FUNCTIONS: Mapping[str, Any] = {
     "ip_addrs6": ip_addrs6,
     "ip_neighs": neighbours("-4"),
     "ip_neighs6": neighbours("-6"),
-    "ip_networks": subnets,
+    "ip_networks": ip_networks,
     "ip_networks6": subnets6,
     "ipaddrs": ip_addrs,
     "ipaddrs6": ip_addrs6,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from minion.execution.apply_state import act, changes_of
+from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.machine.plan import Completed
@@ -154,7 +155,13 @@ def get_repo(context: Context, repo: str, **options: Any) -> dict[str, Any]:
     return next((one for one in entries if (one["type"], one["uri"].rstrip("/"), one["dist"]) == keys), {})
 
 
-def mod_repo(context: Context, repo: str, saltenv: str = "base", **options: Any) -> dict[str, Any]:
+def mod_repo(
+    context: Context,
+    repo: str,
+    saltenv: str = "base",
+    aptkey: NotSupported = None,
+    **options: Any,
+) -> dict[str, Any]:
     """Have a repository be there, as the state pkgrepo.managed does."""
     made = act(context, "pkgrepo.managed", repo, saltenv=saltenv, **options)
     return {repo: dict(changes_of(made)) or get_repo(context, repo)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from minion.execution.arguments import NoCache, NotSupported
 from minion.execution.context import Context
 from minion.providers.pkg.detection import package_manager
 from minion.providers.pkg.packages import PackageManager
@@ -19,9 +20,13 @@ def manager_of(context: Context) -> PackageManager:
 
 
 def list_pkgs(
-    context: Context, versions_as_list: bool = False, removed: bool = False, purge_desired: bool = False,
-    use_context: bool = True, **options: Any,
-) -> dict[str, Any]:  # fmt: skip
+    context: Context,
+    versions_as_list: bool = False,
+    removed: bool = False,
+    purge_desired: NotSupported = False,
+    use_context: NoCache = True,
+    **options: Any,
+) -> dict[str, Any]:
     """Every installed package with its version; with `removed`, those that left configuration files behind."""
     packages = manager_of(context).packages(context.machine).items()
     chosen = {name: one.version for name, one in sorted(packages) if one.installed is not bool(removed)}

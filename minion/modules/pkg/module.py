@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minion.execution.apply_state import act
+from minion.execution.arguments import AlwaysDone, NoCache, NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.modules.pkg.debian import FUNCTIONS as DEBIAN
@@ -16,7 +17,12 @@ from minion.modules.pkg.installed import Changes, changes_between, list_pkgs, ma
 from minion.providers.pkg.packages import InstallOptions, Package, PackageManager, PackageTarget
 
 
-def version(context: Context, *names: str, versions_as_list: bool = False, use_context: bool = True) -> Any:
+def version(
+    context: Context,
+    *names: str,
+    versions_as_list: NotSupported = False,
+    use_context: NoCache = True,
+) -> Any:
     """The installed version, empty when there is none; for several names a dictionary."""
     have = _installed(context)
     return _single({name: have[name].version if name in have else "" for name in names}, names)
@@ -61,7 +67,12 @@ def version_cmp(context: Context, pkg1: str, pkg2: str, ignore_epoch: bool = Fal
     return manager_of(context).compare(left, right)
 
 
-def refresh_db(context: Context, cache_valid_time: int = 0, failhard: bool = False, **options: Any) -> bool:
+def refresh_db(
+    context: Context,
+    cache_valid_time: NotSupported = 0,
+    failhard: AlwaysDone = False,
+    **options: Any,
+) -> bool:
     """Fetch the lists of packages anew."""
     trouble = manager_of(context).refresh(context.machine, older_than=None)
     if trouble:
@@ -70,21 +81,11 @@ def refresh_db(context: Context, cache_valid_time: int = 0, failhard: bool = Fal
 
 
 def install(
-    context: Context,
-    name: str | None = None,
-    refresh: Any = False,
-    fromrepo: str = "",
-    skip_verify: bool = False,
-    pkgs: Any = None,
-    sources: Any = None,
-    reinstall: bool = False,
-    version: Any = None,
-    install_recommends: bool = True,
-    hold: bool | None = None,
-    only_upgrade: bool = False,
-    downloadonly: bool = False,
-    **options: Any,
-) -> Changes:
+    context: Context, name: str | None = None, refresh: Any = False, fromrepo: str = "", skip_verify: bool = False,
+    debconf: NotSupported = None, pkgs: Any = None, sources: Any = None, reinstall: bool = False,
+    downloadonly: bool = False, ignore_epoch: NotSupported = None, normalize: NotSupported = None, version: Any = None,
+    install_recommends: bool = True, hold: bool | None = None, only_upgrade: bool = False, **options: Any,
+) -> Changes:  # fmt: skip
     """Install packages; what changed, by package."""
     if reinstall or skip_verify:
         raise CallFailed("reinstall and skip_verify are not supported")
@@ -132,14 +133,22 @@ def upgrade(
 
 
 def hold(
-    context: Context, name: str | None = None, pkgs: Any = None, sources: Any = None, **options: Any
+    context: Context,
+    name: str | None = None,
+    pkgs: Any = None,
+    sources: NotSupported = None,
+    **options: Any,
 ) -> dict[str, Any]:
     """Keep packages at their version."""
     return _hold(context, name, pkgs, held=True)
 
 
 def unhold(
-    context: Context, name: str | None = None, pkgs: Any = None, sources: Any = None, **options: Any
+    context: Context,
+    name: str | None = None,
+    pkgs: Any = None,
+    sources: NotSupported = None,
+    **options: Any,
 ) -> dict[str, Any]:
     """Let packages go from their version again."""
     return _hold(context, name, pkgs, held=False)

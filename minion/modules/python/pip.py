@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from minion.execution.apply_state import act, changes_of
+from minion.execution.arguments import NoTerminal, NoTreeFile, NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.states.python.pip import Pip, normal, pip_of
@@ -23,9 +24,14 @@ def list_(
 
 
 def freeze(
-    context: Context, bin_env: str | None = None, user: str | None = None, cwd: str | None = None, use_vt: bool = False,
-    env_vars: Any = None, **more: Any,
-) -> list[str]:  # fmt: skip
+    context: Context,
+    bin_env: str | None = None,
+    user: str | None = None,
+    cwd: str | None = None,
+    use_vt: NoTerminal = False,
+    env_vars: Any = None,
+    **more: Any,
+) -> list[str]:
     """Packages that are installed, as lines of a requirements file."""
     return _ask(context, _pip(bin_env, user, cwd, env_vars), "freeze").splitlines()
 
@@ -46,8 +52,10 @@ def normalize(context: Context, name: str) -> str:
     return normal(name)
 
 
-def install(context: Context, pkgs: Any = None, requirements: str | None = None, bin_env: str | None = None,
-            **options: Any) -> dict[str, Any]:  # fmt: skip
+def install(
+    context: Context, pkgs: Any = None, requirements: str | None = None, bin_env: str | None = None, *,
+    saltenv: NoTreeFile = None, use_vt: NoTerminal = None, **options: Any,
+) -> dict[str, Any]:  # fmt: skip
     """Install packages, as the state pip.installed does; what changed."""
     listed = pkgs if isinstance(pkgs, list) else [one for one in str(pkgs or "").split(",") if one]
     given = {"pkgs": listed} if listed else {"requirements": requirements}
@@ -56,8 +64,11 @@ def install(context: Context, pkgs: Any = None, requirements: str | None = None,
             "changes": dict(changes_of(made))}  # fmt: skip
 
 
-def uninstall(context: Context, pkgs: Any = None, requirements: str | None = None, bin_env: str | None = None,
-              user: str | None = None, cwd: str | None = None, **more: Any) -> dict[str, Any]:  # fmt: skip
+def uninstall(
+    context: Context, pkgs: Any = None, requirements: str | None = None, bin_env: str | None = None,
+    log: NotSupported = None, proxy: NotSupported = None, timeout: NotSupported = None, user: str | None = None,
+    cwd: str | None = None, saltenv: NoTreeFile = None, use_vt: NoTerminal = None, extra_args: NotSupported = None,
+) -> dict[str, Any]:  # fmt: skip
     """Remove packages; what changed."""
     listed = pkgs if isinstance(pkgs, list) else [one for one in str(pkgs or "").split(",") if one]
     if requirements:
@@ -91,8 +102,11 @@ def upgrade_available(context: Context, pkg: str, bin_env: str | None = None, us
     return normal(pkg) in {normal(name) for name in list_upgrades(context, bin_env, user, cwd)}
 
 
-def list_all_versions(context: Context, pkg: str, bin_env: str | None = None, user: str | None = None,
-                      cwd: str | None = None, **more: Any) -> list[str]:  # fmt: skip
+def list_all_versions(
+    context: Context, pkg: str, bin_env: str | None = None, include_alpha: NotSupported = None,
+    include_beta: NotSupported = None, include_rc: NotSupported = None, user: str | None = None,
+    cwd: str | None = None, index_url: NotSupported = None, extra_index_url: NotSupported = None,
+) -> list[str]:  # fmt: skip
     """The versions of a package that an index has, the oldest first."""
     if pkg.startswith("-"):
         raise CallFailed(f"{pkg!r} is no name of a package")
@@ -101,8 +115,15 @@ def list_all_versions(context: Context, pkg: str, bin_env: str | None = None, us
     return [one.strip() for one in line.partition(":")[2].split(",") if one.strip()][::-1]
 
 
-def list_freeze_parse(context: Context, prefix: str | None = None, bin_env: str | None = None, user: str | None = None,
-                      cwd: str | None = None, **more: Any) -> dict[str, str]:  # fmt: skip
+def list_freeze_parse(
+    context: Context,
+    prefix: str | None = None,
+    bin_env: str | None = None,
+    user: str | None = None,
+    cwd: str | None = None,
+    env_vars: NotSupported = None,
+    **more: Any,
+) -> dict[str, str]:
     """Packages that are installed, pip among them, with their version."""
     return list_(context, prefix, bin_env, user, cwd)
 

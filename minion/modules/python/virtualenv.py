@@ -6,20 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from minion.execution.apply_state import act
+from minion.execution.arguments import NoTerminal, NoTreeFile, NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 
 
 def create(
-    context: Context,
-    path: str,
-    venv_bin: str | None = None,
-    system_site_packages: bool = False,
-    clear: bool = False,
-    python: str | None = None,
-    user: str | None = None,
-    **more: Any,
-) -> dict[str, Any]:
+    context: Context, path: str, venv_bin: str | None = None, system_site_packages: bool = False,
+    distribute: NotSupported = None, clear: bool = False, python: str | None = None,
+    extra_search_dir: NotSupported = None, never_download: NotSupported = None, prompt: NotSupported = None,
+    pip: NotSupported = None, symlinks: NotSupported = None, upgrade: NotSupported = None, user: str | None = None,
+    use_vt: NoTerminal = None, saltenv: NoTreeFile = None, **more: Any,
+) -> dict[str, Any]:  # fmt: skip
     """Make a virtual environment."""
     made = act(context, "virtualenv.managed", path, venv_bin=venv_bin, system_site_packages=system_site_packages,
                clear=clear, python=python, user=user)  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from extmods.store import KINDS
+from minion.execution.arguments import AlwaysDone, NoCache, NoModules
 from minion.execution.context import Context
 from minion.modules.saltutil.jobs import FUNCTIONS as JOBS
 
@@ -19,9 +20,13 @@ _ELSEWHERE = (
 
 
 def sync_all(
-    context: Context, saltenv: str = "base", refresh: bool = True, extmod_whitelist: Any = None,
+    context: Context,
+    saltenv: str = "base",
+    refresh: AlwaysDone = True,
+    extmod_whitelist: Any = None,
     extmod_blacklist: Any = None,
-) -> dict[str, list[str]]:  # fmt: skip
+    clean_pillar_cache: NoCache = None,
+) -> dict[str, list[str]]:
     """All kinds of user modules; by kind, what is new, changed or gone."""
     chosen = _chosen(extmod_whitelist, extmod_blacklist)
     changed = context.sync_user_modules(KINDS, str(saltenv or "base"), chosen)
@@ -35,7 +40,12 @@ def refresh_grains(context: Context, **options: Any) -> bool:
     return True
 
 
-def refresh_pillar(context: Context, **options: Any) -> bool:
+def refresh_pillar(
+    context: Context,
+    wait: AlwaysDone = None,
+    timeout: AlwaysDone = None,
+    clean_cache: NoCache = None,
+) -> bool:
     """Read the pillar anew where it is compiled here; the controller sends a changed one by itself."""
     context.reload("pillar")
     return True
@@ -68,16 +78,27 @@ def _names(given: Any, kind: str, name: str, without: bool) -> bool:
 
 def _sync(kind: str) -> Callable[..., list[str]]:
     def sync(
-        context: Context, saltenv: str = "base", refresh: bool = True, extmod_whitelist: Any = None,
-        extmod_blacklist: Any = None,
+        context: Context, saltenv: str = "base", refresh: AlwaysDone = True, extmod_whitelist: Any = None,
+        extmod_blacklist: Any = None, clean_pillar_cache: NoCache = None,
     ) -> list[str]:  # fmt: skip
         if kind in _ELSEWHERE:
             return []
-        chosen = _chosen(extmod_whitelist, extmod_blacklist)
-        return context.sync_user_modules((kind,), str(saltenv or "base"), chosen)[kind]
+        return context.sync_user_modules((kind,), saltenv, _chosen(extmod_whitelist, extmod_blacklist))[kind]
 
     sync.__doc__ = f"User modules of `_{kind}`: what is new, changed or gone."
     return sync
+
+
+def sync_sdb(
+    context: Context,
+    saltenv: NoModules = "base",
+    extmod_whitelist: NoModules = None,
+    extmod_blacklist: NoModules = None,
+    *,
+    refresh: AlwaysDone = True,
+) -> list[str]:
+    """User modules of `_sdb`: none, they are the controller's."""
+    return []
 
 
 FUNCTIONS: Mapping[str, Any] = {
@@ -90,4 +111,5 @@ FUNCTIONS: Mapping[str, Any] = {
     "refresh_pillar": refresh_pillar,
     "sync_all": sync_all,
     **{f"sync_{kind}": _sync(kind) for kind in (*KINDS, *_ELSEWHERE)},
+    "sync_sdb": sync_sdb,
 }

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from highstate.types import Chunk
+from minion.execution.arguments import AlwaysDone, Announced, NoSync
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
-from minion.execution.parameters import takes_as
 from minion.modules.state.runs import (
+    OfAnyRun,
+    OfHighstate,
+    RunOptions,
     compiler_of,
     env_of,
     good,
@@ -36,6 +39,7 @@ def apply(
     saltenv: str | None = None,
     pillarenv: str | None = None,
     concurrent: bool = False,
+    **ignored: Unpack[RunOptions],
 ) -> dict[str, Any]:
     """`state.highstate` without arguments, `state.sls` with them."""
     given = {"test": test, "queue": queue, "exclude": exclude, "pillar": pillar, "saltenv": saltenv}
@@ -44,16 +48,9 @@ def apply(
 
 
 def highstate(
-    context: Context,
-    test: bool | None = None,
-    queue: Any = None,
-    *,
-    pillar: Any = None,
-    exclude: Any = None,
-    saltenv: str | None = None,
-    pillarenv: str | None = None,
-    concurrent: bool = False,
-) -> dict[str, Any]:
+    context: Context, test: bool | None = None, queue: Any = None, state_events: Announced = None, *,
+    pillar: Any = None, exclude: Any = None, saltenv: str | None = None, pillarenv: str | None = None,
+    concurrent: bool = False, **ignored: Unpack[OfHighstate]) -> dict[str, Any]:  # fmt: skip
     """Run all that the top file gives this minion."""
     with turn(context, queue, concurrent):
         refuse_disabled(context, ["highstate"])
@@ -65,17 +62,9 @@ def highstate(
 
 
 def sls(
-    context: Context,
-    mods: Any,
-    test: bool | None = None,
-    exclude: Any = None,
-    queue: Any = None,
-    *,
-    pillar: Any = None,
-    saltenv: str | None = None,
-    pillarenv: str | None = None,
-    concurrent: bool = False,
-) -> dict[str, Any]:
+    context: Context, mods: Any, test: bool | None = None, exclude: Any = None, queue: Any = None,
+    sync_mods: NoSync = None, state_events: Announced = None, *, pillar: Any = None, saltenv: str | None = None,
+    pillarenv: str | None = None, concurrent: bool = False, **ignored: Unpack[OfAnyRun]) -> dict[str, Any]:  # fmt: skip
     """Run some SLS: a name, a list, or names with commas."""
     with turn(context, queue, concurrent):
         refuse_disabled(context, names_of(mods))
@@ -106,17 +95,9 @@ def single(
 
 
 def sls_id(
-    context: Context,
-    id_: str,
-    mods: Any = None,
-    test: bool | None = None,
-    queue: Any = None,
-    *,
-    pillar: Any = None,
-    saltenv: str | None = None,
-    pillarenv: str | None = None,
-    concurrent: bool = False,
-) -> dict[str, Any]:
+    context: Context, id_: str, mods: Any = None, test: bool | None = None, queue: Any = None,
+    state_events: Announced = None, *, pillar: Any = None, saltenv: str | None = None, pillarenv: str | None = None,
+    concurrent: bool = False, **ignored: Unpack[OfHighstate]) -> dict[str, Any]:  # fmt: skip
     """Run the states of one ID, out of some SLS or of the highstate."""
     with turn(context, queue, concurrent):
         compiler, over = compiler_of(context, pillarenv=pillarenv), override_of(pillar)
@@ -128,10 +109,22 @@ def sls_id(
         return run_chunks(context, chosen, compiled.pillar, testing(context, test), others=compiled.lowstate)
 
 
-@takes_as(apply)
-def test(context: Context, *mods: Any, **options: Any) -> Any:
+def predict(
+    context: Context,
+    mods: Any = None,
+    *,
+    test: AlwaysDone = True,
+    exclude: Any = None,
+    queue: Any = None,
+    pillar: Any = None,
+    saltenv: str | None = None,
+    pillarenv: str | None = None,
+    concurrent: bool = False,
+    **ignored: Unpack[RunOptions],
+) -> dict[str, Any]:
     """What `state.apply` would do."""
-    return apply(context, *mods, **{**options, "test": True})
+    given = {"queue": queue, "exclude": exclude, "pillar": pillar, "saltenv": saltenv}
+    return apply(context, mods, test=True, **given, pillarenv=pillarenv, concurrent=concurrent)
 
 
 def low(
@@ -141,6 +134,7 @@ def low(
     *,
     test: bool | None = None,
     concurrent: bool = False,
+    **ignored: Unpack[RunOptions],
 ) -> dict[str, Any]:
     """Run one low chunk: `{state: file, fun: absent, name: /tmp/x}`."""
     if not isinstance(data, Mapping) or not all(data.get(key) for key in ("state", "fun", "name")):
@@ -160,5 +154,5 @@ FUNCTIONS: Mapping[str, Any] = {
     "single": single,
     "sls": sls,
     "sls_id": sls_id,
-    "test": test,
+    "test": predict,
 }

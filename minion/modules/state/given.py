@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
-from minion.modules.state.runs import compiler_of, good, override_of, run_chunks, testing, turn
+from minion.modules.state.runs import RunOptions, compiler_of, good, override_of, run_chunks, testing, turn
 
 if TYPE_CHECKING:
     from highstate.types import Files
@@ -29,6 +29,7 @@ def high(
     *,
     pillar: Any = None,
     concurrent: bool = False,
+    **ignored: Unpack[RunOptions],
 ) -> dict[str, Any]:
     """Run high data: `{id: {file.absent: [{name: /tmp/x}]}}`."""
     import yaml
@@ -47,6 +48,7 @@ def template_str(
     test: bool | None = None,
     pillar: Any = None,
     concurrent: bool = False,
+    **ignored: Unpack[RunOptions],
 ) -> dict[str, Any]:
     """Run the text of an SLS."""
     with turn(context, queue, concurrent):
@@ -61,6 +63,7 @@ def template(
     test: bool | None = None,
     pillar: Any = None,
     concurrent: bool = False,
+    **ignored: Unpack[RunOptions],
 ) -> dict[str, Any]:
     """Run an SLS file of this machine."""
     place = Path(tem if tem.endswith(".sls") else f"{tem}.sls")
@@ -80,6 +83,7 @@ def top(
     saltenv: str | None = None,
     pillarenv: str | None = None,
     concurrent: bool = False,
+    **ignored: Unpack[RunOptions],
 ) -> dict[str, Any]:
     """Run what another top file of the tree gives this minion."""
     compiler = _roots(context, saltenv, pillarenv)

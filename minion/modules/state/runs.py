@@ -9,13 +9,38 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
+from minion.execution.arguments import Announced, NoRun, NoSync, OwnConfiguration
 from minion.execution.context import Context, LowstateSource
 from minion.execution.errors import CallFailed, CompileFailed, OthersRun
 
 if TYPE_CHECKING:
     from highstate.types import Chunk, Compiled
+
+
+class OfAnyRun(TypedDict, total=False):
+    """What Salt's functions that run states take besides."""
+
+    localconfig: OwnConfiguration
+
+
+class OfHighstate(OfAnyRun, total=False):
+    """The same, where no argument of this name stands among those with a position."""
+
+    sync_mods: NoSync
+
+
+class RunOptions(OfHighstate, total=False):
+    """The same of functions with none of these among those with a position."""
+
+    state_events: Announced
+
+
+class ShowOptions(RunOptions, total=False):
+    """What Salt's functions that show states take besides."""
+
+    concurrent: NoRun
 
 
 def compiler_of(context: Context, saltenv: str | None = None, pillarenv: str | None = None) -> LowstateSource:

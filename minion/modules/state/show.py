@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
+from minion.execution.arguments import NoRun
 from minion.execution.context import Context
 from minion.execution.loader import Modules
 from minion.modules.state.runs import (
+    ShowOptions,
     compiler_of,
     env_of,
     good,
@@ -18,7 +20,13 @@ from minion.modules.state.runs import (
 
 
 def show_lowstate(
-    context: Context, *, pillar: Any = None, saltenv: str | None = None, pillarenv: str | None = None
+    context: Context,
+    queue: NoRun = None,
+    *,
+    pillar: Any = None,
+    saltenv: str | None = None,
+    pillarenv: str | None = None,
+    **ignored: Unpack[ShowOptions],
 ) -> list[Any]:
     """The highstate as low chunks, in running order."""
     return [chunk.as_salt() for chunk in good(compiler_of(context, saltenv, pillarenv).highstate(override_of(pillar)))]
@@ -28,9 +36,11 @@ def show_low_sls(
     context: Context,
     mods: Any,
     *,
+    queue: NoRun = None,
     saltenv: str | None = None,
     pillar: Any = None,
     pillarenv: str | None = None,
+    **ignored: Unpack[ShowOptions],
 ) -> list[Any]:
     """Some SLS as low chunks."""
     compiler = compiler_of(context, pillarenv=pillarenv)
@@ -39,7 +49,13 @@ def show_low_sls(
 
 
 def show_highstate(
-    context: Context, *, pillar: Any = None, saltenv: str | None = None, pillarenv: str | None = None
+    context: Context,
+    queue: NoRun = None,
+    *,
+    pillar: Any = None,
+    saltenv: str | None = None,
+    pillarenv: str | None = None,
+    **ignored: Unpack[ShowOptions],
 ) -> dict[str, Any]:
     """The highstate as high data."""
     return high_of(compiler_of(context, saltenv, pillarenv).highstate(override_of(pillar)))
@@ -49,9 +65,11 @@ def show_sls(
     context: Context,
     mods: Any,
     *,
+    queue: NoRun = None,
     saltenv: str | None = None,
     pillar: Any = None,
     pillarenv: str | None = None,
+    **ignored: Unpack[ShowOptions],
 ) -> dict[str, Any]:
     """Some SLS as high data."""
     compiler = compiler_of(context, pillarenv=pillarenv)
@@ -59,7 +77,13 @@ def show_sls(
 
 
 def show_top(
-    context: Context, *, pillar: Any = None, saltenv: str | None = None, pillarenv: str | None = None
+    context: Context,
+    queue: NoRun = None,
+    *,
+    pillar: Any = None,
+    saltenv: str | None = None,
+    pillarenv: str | None = None,
+    **ignored: Unpack[ShowOptions],
 ) -> dict[str, list[str]]:
     """What the top file gives this minion, by saltenv."""
     compiled = compiler_of(context, saltenv, pillarenv).highstate(override_of(pillar))
@@ -68,27 +92,21 @@ def show_top(
     return {env: list(names) for env, names in compiled.matches.items()}
 
 
-def show_states(context: Context) -> list[str]:
+def show_states(context: Context, queue: NoRun = None, **ignored: Unpack[ShowOptions]) -> list[str]:
     """Names of the SLS that the highstate is made of."""
     return list(dict.fromkeys(chunk.sls for chunk in good(compiler_of(context).highstate(None))))
 
 
 def id_exists(
-    context: Context,
-    ids: Any,
-    mods: Any,
-    *,
-    pillar: Any = None,
-    saltenv: str | None = None,
-    pillarenv: str | None = None,
-) -> bool:
+    context: Context, ids: Any, mods: Any, *, queue: NoRun = None, pillar: Any = None, saltenv: str | None = None,
+    pillarenv: str | None = None, **ignored: Unpack[ShowOptions]) -> bool:  # fmt: skip
     """Whether some SLS have all of these IDs."""
     compiler = compiler_of(context, pillarenv=pillarenv)
     compiled = compiler.sls(names_of(mods), env_of(context, saltenv), override_of(pillar))
     return set(names_of(ids)) <= {chunk.id for chunk in good(compiled)}
 
 
-def show_state_usage(context: Context) -> dict[str, Any]:
+def show_state_usage(context: Context, queue: NoRun = None, **ignored: Unpack[ShowOptions]) -> dict[str, Any]:
     """Which SLS of the tree the highstate uses, and which it does not."""
     used = [name for names in show_top(context).values() for name in names]
     unused = sorted(set(Modules(context).call("cp.list_states")) - set(used))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from minion.execution.apply_state import plan
+from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.states.kmod import loaded, persistent
 
@@ -51,7 +52,7 @@ def load(context: Context, mod: str, persist: bool = False) -> list[str]:
     return _do(context, "kmod.present", mod, persist)
 
 
-def remove(context: Context, mod: str, persist: bool = False, comment: bool = True) -> list[str]:
+def remove(context: Context, mod: str, persist: bool = False, comment: NotSupported = True) -> list[str]:
     """Unload a module, with `persist` at no boot either; the modules that went with it."""
     return _do(context, "kmod.absent", mod, persist)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from minion.execution.apply_state import act
+from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.states.mount.fstab import FSTAB, entries, fstab_text, whole
@@ -58,9 +59,9 @@ def mount(
 def umount(
     context: Context,
     name: str,
-    device: str | None = None,
-    user: str | None = None,
-    util: str = "mount",
+    device: NotSupported = None,
+    user: NotSupported = None,
+    util: NotSupported = "mount",
     lazy: bool = False,
 ) -> Any:
     """Unmount what is at a path; true, or what is wrong."""
@@ -76,7 +77,7 @@ def remount(
     mkmnt: bool = False,
     fstype: str = "",
     opts: Any = "defaults",
-    user: str | None = None,
+    user: NotSupported = None,
 ) -> Any:
     """Mount what is at a path with other options; true, or what mount(8) says."""
     if not is_mounted(context, name):

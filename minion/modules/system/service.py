@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.machine.plan import Completed
 from minion.providers.service.detection import service_manager
-from minion.providers.service.services import ServiceManager, ServiceState
+from minion.providers.service.services import ServiceManager, ServiceState, Verb
 
 
-def status(context: Context, name: str, sig: Any = None) -> Any:
+def status(context: Context, name: str, sig: NotSupported = None) -> Any:
     """Whether it runs; of a glob, each service that fits."""
     if any(sign in name for sign in "*?["):
         import fnmatch
@@ -31,13 +32,17 @@ def missing(context: Context, name: str) -> bool:
     return _service(context, name) is None
 
 
-def enabled(context: Context, name: str, **options: Any) -> bool:
+def enabled(context: Context, name: str, root: NotSupported = None, **options: Any) -> bool:
     """Whether it is started at boot."""
     found = _service(context, name)
     return found is not None and found.enabled
 
 
-def disabled(context: Context, name: str, **options: Any) -> bool:
+def disabled(
+    context: Context,
+    name: str,
+    root: NotSupported = None,
+) -> bool:
     """Whether it is there, and not started at boot."""
     found = _service(context, name)
     return found is not None and not found.enabled
@@ -48,23 +53,35 @@ def masked(context: Context, name: str, runtime: bool = False) -> bool:
     return _manager(context).masked(context.machine, name, runtime=runtime)
 
 
-def get_all(context: Context, **options: Any) -> list[str]:
+def get_all(
+    context: Context,
+    root: NotSupported = None,
+) -> list[str]:
     """Names of all services."""
     return list(_manager(context).services(context.machine))
 
 
-def get_enabled(context: Context, **options: Any) -> list[str]:
+def get_enabled(
+    context: Context,
+    root: NotSupported = None,
+) -> list[str]:
     """Names of the services that are started at boot."""
     return [name for name in get_all(context) if (found := _service(context, name)) is not None and found.enabled]
 
 
-def get_disabled(context: Context, **options: Any) -> list[str]:
+def get_disabled(
+    context: Context,
+    root: NotSupported = None,
+) -> list[str]:
     """Names of the services that are not started at boot, and could be."""
     found = (_service(context, name) for name in get_all(context))
     return [one.name for one in found if one is not None and not one.enabled and one.switchable]
 
 
-def get_static(context: Context, **options: Any) -> list[str]:
+def get_static(
+    context: Context,
+    root: NotSupported = None,
+) -> list[str]:
     """Names of the services that cannot be enabled, since something else starts them."""
     found = (_service(context, name) for name in get_all(context))
     return [one.name for one in found if one is not None and not one.switchable]
@@ -81,7 +98,7 @@ def show(context: Context, name: str) -> dict[str, Any]:
     return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
 
 
-def execs(context: Context, root: str | None = None) -> dict[str, str]:
+def execs(context: Context, root: NotSupported = None) -> dict[str, str]:
     """Of each unit of systemd, the program that it starts."""
     done = _systemctl(context, "show", "--property=Id,ExecStart", "--type=service", "*")
     found = {}
@@ -99,33 +116,91 @@ def systemctl_reload(context: Context) -> bool:
     return True
 
 
-def mask(context: Context, name: str, runtime: bool = False, **options: Any) -> bool:
+def mask(
+    context: Context,
+    name: str,
+    runtime: bool = False,
+    root: NotSupported = None,
+) -> bool:
     """Keep anybody from starting it."""
     return _done(context, name, lambda one: one.mask(context.machine, name, masked=True, runtime=runtime))
 
 
-def unmask(context: Context, name: str, runtime: bool = False, **options: Any) -> bool:
+def unmask(
+    context: Context,
+    name: str,
+    runtime: bool = False,
+    root: NotSupported = None,
+) -> bool:
     """Let it be started again."""
     _good(_manager(context).mask(context.machine, name, masked=False, runtime=runtime))
     return True
 
 
-def enable(context: Context, name: str, **options: Any) -> bool:
+def enable(
+    context: Context,
+    name: str,
+    no_block: NotSupported = None,
+    unmask: NotSupported = None,
+    unmask_runtime: NotSupported = None,
+    root: NotSupported = None,
+    **options: Any,
+) -> bool:
     """Have it started at boot."""
     return _done(context, name, lambda manager: manager.enable(context.machine, name, enabled=True))
 
 
-def disable(context: Context, name: str, **options: Any) -> bool:
+def disable(
+    context: Context,
+    name: str,
+    no_block: NotSupported = None,
+    root: NotSupported = None,
+    **options: Any,
+) -> bool:
     """Have it not started at boot."""
     return _done(context, name, lambda manager: manager.enable(context.machine, name, enabled=False))
 
 
-def _controlling(verb: Any, doc: str) -> Callable[..., bool]:
-    def control(context: Context, name: str, no_block: bool = False, **options: Any) -> bool:
-        return _done(context, name, lambda manager: manager.control(context.machine, name, verb))
+def _control(context: Context, name: str, verb: Verb) -> bool:
+    return _done(context, name, lambda manager: manager.control(context.machine, name, verb))
 
-    control.__doc__ = doc
-    return control
+
+def start(
+    context: Context,
+    name: str,
+    no_block: NotSupported = False,
+    unmask: NotSupported = None,
+    unmask_runtime: NotSupported = None,
+) -> bool:
+    """Start it."""
+    return _control(context, name, "start")
+
+
+def stop(context: Context, name: str, no_block: NotSupported = False) -> bool:
+    """Stop it."""
+    return _control(context, name, "stop")
+
+
+def restart(
+    context: Context,
+    name: str,
+    no_block: NotSupported = False,
+    unmask: NotSupported = None,
+    unmask_runtime: NotSupported = None,
+) -> bool:
+    """Stop it and start it again."""
+    return _control(context, name, "restart")
+
+
+def reload(
+    context: Context,
+    name: str,
+    no_block: NotSupported = False,
+    unmask: NotSupported = None,
+    unmask_runtime: NotSupported = None,
+) -> bool:
+    """Have it read its configuration again."""
+    return _control(context, name, "reload")
 
 
 def _runs(context: Context, name: str) -> bool:
@@ -168,7 +243,7 @@ FUNCTIONS: Mapping[str, Any] = {
     "enable": enable,
     "enabled": enabled,
     "execs": execs,
-    "force_reload": _controlling("reload", "Have it read its configuration again."),
+    "force_reload": reload,
     "get_all": get_all,
     "get_disabled": get_disabled,
     "get_enabled": get_enabled,
@@ -177,12 +252,12 @@ FUNCTIONS: Mapping[str, Any] = {
     "mask": mask,
     "masked": masked,
     "missing": missing,
-    "reload": _controlling("reload", "Have it read its configuration again."),
-    "restart": _controlling("restart", "Stop it and start it again."),
+    "reload": reload,
+    "restart": restart,
     "show": show,
-    "start": _controlling("start", "Start it."),
+    "start": start,
     "status": status,
-    "stop": _controlling("stop", "Stop it."),
+    "stop": stop,
     "systemctl_reload": systemctl_reload,
     "unmask": unmask,
 }

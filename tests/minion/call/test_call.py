@@ -130,7 +130,8 @@ def test_a_failing_state_fails_the_call(tree: Path) -> None:
         ("test.ping", (), {"out": "xml"}, "--out xml is not known"),
         ("test.ping", (), {"log_level": "loud"}, "-l loud is not known"),
         ("test.ping", (), {"id": "a/b"}, "no minion id"),
-        ("test.fib", ("x",), {}, "test.fib failed: ValueError"),
+        ("test.fib", ("x",), {}, "num must be a number, not 'x'"),
+        ("network.reverse_ip", ("x",), {}, "network.reverse_ip failed: ValueError"),
         ("cmd.run", ("true", "cwd=/no/such"), {}, "is not available"),
     ],
 )

@@ -127,7 +127,7 @@ def test_a_log_that_cannot_be_written(config):
 
 
 def test_hard_crash_shows_where(config):
-    words = command(config, "test.fib", "x")
+    words = command(config, "network.reverse_ip", "x")
     assert "Traceback" not in subprocess.run(words, capture_output=True, text=True).stderr
     done = subprocess.run([*words, "--hard-crash"], capture_output=True, text=True)
     assert done.returncode == 1

@@ -11,53 +11,39 @@ import textwrap
 
 import pytest
 
+from minion.arguments import spec_of
 from minion.execution import BadArguments, Context, Modules, language
 from minion.execution.loader import find, names
-from minion.execution.parameters import idle
-from minion.execution.signatures import ORDERS, REFUSED, RENAMED
 from tools.oracle.arguments import RECORDED_MODULES
 
 SALT = json.loads(RECORDED_MODULES.read_text())
 KNOWN = [name for name in names() if name in SALT]
-PASSED_ON = {
-    **dict.fromkeys(("cmd.run", "cmd.run_all", "cmd.run_stdout", "cmd.run_stderr", "cmd.retcode", "cmd.shell"), "cmd"),
-    "cmd.script": "cmd", "cmd.script_retcode": "cmd", "pip.install": "the state", "file.check_managed": "its sibling",
-    "file.mknod_blkdev": "its sibling", "file.mknod_chrdev": "its sibling", "file.mknod_fifo": "its sibling",
-}  # fmt: skip
+PASSED_ON = {"pip.install": "the state", **dict.fromkeys(
+    ("file.mknod_blkdev", "file.mknod_chrdev", "file.mknod_fifo"), "its sibling"
+)}  # fmt: skip
 """Functions that pass on what they are given to one that takes or refuses each name."""
 STARRED = {"args", "module", "path"}
 """Salt's names for arguments that are given without one."""
+REFUSING = [(full, name) for full in names() for name in sorted(spec_of(find(full), 1).refused)]
 
 
-def _own(full):
-    return list(inspect.signature(find(full)).parameters.values())[1:]
-
-
-def _kinds(full, *kinds):
-    return [one.name for one in _own(full) if one.kind.name in kinds]
+def _spec(full):
+    return spec_of(find(full), 1)
 
 
 @pytest.mark.parametrize("full", KNOWN)
 def test_each_argument_of_salts_is_known(full):
-    renamed = RENAMED.get(full, {})
-    own = {one.name for one in _own(full)}
-    missing = {
-        name
-        for name in SALT[full]["arguments"]
-        if name not in STARRED and renamed.get(name, name) not in own | idle(full) | {*REFUSED.get(full, ())}
-    }
-    swallows = _kinds(full, "VAR_KEYWORD") and full not in PASSED_ON and full not in language.DOCS
+    own = {one.name for one in _spec(full).all}
+    missing = {name for name in SALT[full]["arguments"] if name not in STARRED | own}
+    swallows = _spec(full).takes_anything and full not in PASSED_ON and full not in language.DOCS
     assert not (missing if swallows else ()), "these would be passed over"
 
 
 @pytest.mark.parametrize("full", KNOWN)
 def test_arguments_stand_where_salts_do(full):
-    if full in ORDERS:
-        assert list(ORDERS[full]) == SALT[full]["arguments"]
-        return
-    if _kinds(full, "VAR_POSITIONAL") or {*SALT[full]["arguments"]} <= STARRED:
+    if _spec(full).rest is not None or {*SALT[full]["arguments"]} <= STARRED:
         return  # as many as are given, all of a kind
-    ours = _kinds(full, "POSITIONAL_OR_KEYWORD")
+    ours = list(_spec(full).order)
     theirs = SALT[full]["arguments"]
     common = min(len(ours), len(theirs))
     assert ours[:common] == theirs[:common] or full in language.DOCS
@@ -71,17 +57,22 @@ def _loaded(call):
 @pytest.mark.parametrize("full", [name for name in KNOWN if name not in language.DOCS])
 def test_each_argument_that_is_taken_is_used(full):
     call = find(full)
-    if getattr(call, "__wrapped__", None) or call.__name__ == "<lambda>":
+    if call.__name__ == "<lambda>":
         return
-    given = {one.name for one in _own(full) if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)}
-    assert not given - _loaded(call) - idle(full) - {*REFUSED.get(full, ())} or hasattr(call, "__signature__")
+    own = [one for one in inspect.signature(call).parameters.values() if one.kind is not one.VAR_KEYWORD]
+    assert not {one.name for one in own if one.name in _spec(full).parameters} - _loaded(call)
 
 
-@pytest.mark.parametrize("full", sorted(REFUSED))
-def test_what_is_refused_is_said(full):
-    for name in REFUSED[full]:
-        with pytest.raises(BadArguments, match=name):
-            Modules(Context(minion_id="x")).call(full, (), {name: "other"})
+@pytest.mark.parametrize(("full", "name"), REFUSING)
+def test_what_is_refused_is_said(full, name):
+    with pytest.raises(BadArguments, match=name):
+        Modules(Context(minion_id="x")).call(full, (), {name: "other"})
+
+
+@pytest.mark.parametrize("full", [name for name in names() if name not in language.DOCS])
+def test_what_the_function_does_not_get_has_a_default(full):
+    spec = _spec(full)
+    assert not [one.name for one in spec.all if not one.taken and one.default is inspect.Parameter.empty]
 
 
 def test_positions_and_names_are_salts():

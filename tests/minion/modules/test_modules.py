@@ -103,8 +103,13 @@ def test_wrong_arguments_show_the_right_ones(context: Context) -> None:
         Modules(context).call("test.ping", (), {"context": 1})
 
 
-def test_a_type_error_from_within_is_not_taken_for_wrong_arguments(context: Context) -> None:
-    with pytest.raises(ValueError, match="invalid literal"):
+def test_an_error_from_within_is_not_taken_for_wrong_arguments(context: Context) -> None:
+    with pytest.raises(ValueError, match="does not appear to be"):
+        call(context, "network.reverse_ip", "x")
+
+
+def test_a_value_of_another_type_is_named(context: Context) -> None:
+    with pytest.raises(BadArguments, match=r"arguments to test\.fib: num must be a number, not 'x'"):
         call(context, "test.fib", "x")
 
 
