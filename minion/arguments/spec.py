@@ -96,7 +96,7 @@ class ArgumentSpec:
                 try:
                     taken[key] = convert(value)
                 except Unfit as unfit:
-                    bad.append(f"{key} must be {unfit}, not {_shown(value)}")
+                    bad.append(_complaint(key, unfit, value))
             else:
                 taken[key] = value
         if bad:
@@ -143,6 +143,12 @@ class ArgumentSpec:
         whole = [inspect.Parameter(one, inspect.Parameter.POSITIONAL_OR_KEYWORD) for one in first]
         whole += [inspect.Parameter(one.name, one.kind, default=one.default) for one in self.all if not one.supplied]
         return inspect.Signature(sorted(whole, key=lambda one: one.kind))
+
+
+def _complaint(name: str, unfit: Unfit, value: Any) -> str:
+    if unfit.comment:
+        return unfit.comment.format(name=name, value=value)
+    return f"{name} must be {unfit}, not {_shown(value)}"
 
 
 def _shown(value: Any) -> str:
@@ -275,12 +281,12 @@ def _union(members: tuple[Any, ...]) -> tuple[Converter | None, bool]:
             return value
         if unset and value is False:
             return None
-        wanted = []
+        unfit = []
         for one in converters:
             try:
                 return one(value)
-            except Unfit as unfit:
-                wanted.append(str(unfit))
-        raise Unfit(" or ".join(wanted))
+            except Unfit as error:
+                unfit.append(error)
+        raise Unfit(" or ".join(map(str, unfit)), unfit[0].comment)
 
     return convert, null

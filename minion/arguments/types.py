@@ -22,7 +22,14 @@ Converter = Callable[[Any], Any]
 
 
 class Unfit(Exception):
-    """The value is none of this type; the text says what it must be: `octal digits, as in '0644'`."""
+    """The value is none of this type; the text says what it must be: `octal digits, as in '0644'`.
+
+    `comment` is the whole comment where Salt has another one; `{name}` and `{value}` in it are filled in.
+    """
+
+    def __init__(self, wanted: str, comment: str = "") -> None:
+        super().__init__(wanted)
+        self.comment = comment
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +114,39 @@ def as_integer(value: Any) -> int:
     raise Unfit("a number")
 
 
+def as_id(value: Any) -> int | None:
+    """The number of a user or group; None where it is empty."""
+    if value == "":
+        return None
+    if isinstance(value, bool) or not str(value).isdigit():
+        raise Unfit("a number")
+    return int(value)
+
+
+def as_id_or_name(value: Any) -> int | str | None:
+    """The number of a group, or its name; None where it is empty."""
+    if isinstance(value, bool | list | Mapping):
+        raise Unfit("a number or a name")
+    text = str(value)
+    return int(text) if text.isdigit() else text or None
+
+
+def as_integers(value: Any) -> tuple[int, ...]:
+    """Numbers of a list; one is a list of it, null an empty one."""
+    if value is None:
+        return ()
+    return tuple(map(as_integer, value if isinstance(value, list | tuple) else (value,)))
+
+
+def as_timeout(value: Any) -> float | None:
+    """Seconds; what is false is no limit. Worded as Salt does."""
+    if not value:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise Unfit("a number", "Error: timeout {value} must be a number")
+    return float(value)
+
+
 def number_of(unit: str) -> Converter:
     """A converter of numbers, or their text, that count this unit: `a number of UNIT`."""
 
@@ -157,9 +197,10 @@ def as_texts(value: Any) -> tuple[str, ...]:
     """Texts of a list; one text or number is a list of it, null an empty one."""
     if value is None:
         return ()
-    if isinstance(value, list | tuple | set):
-        return tuple(map(as_text, value))
-    return (as_text(value),)
+    try:
+        return tuple(map(as_text, value if isinstance(value, list | tuple | set) else (value,)))
+    except Unfit:
+        raise Unfit("text, or a list of texts") from None
 
 
 def as_lines(value: Any) -> tuple[str, ...]:
@@ -199,14 +240,19 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
 
 def as_context(value: Any) -> Mapping[str, Any]:
     """A mapping of variables for a template; what is false is an empty one. Worded as Salt does."""
-    return _mapping(value, "formed as a dict")
+    return _mapping(value, "", "{name} must be formed as a dict")
 
 
-def _mapping(value: Any, wanted: str) -> Mapping[str, Any]:
+def as_script_context(value: Any) -> Mapping[str, Any]:
+    """As `as_context`, in the words of cmd.script."""
+    return _mapping(value, "", "Invalidly-formatted '{name}' parameter. Must be formed as a dict.")
+
+
+def _mapping(value: Any, wanted: str, comment: str = "") -> Mapping[str, Any]:
     if isinstance(value, Mapping):
         return value
     if value:
-        raise Unfit(wanted)
+        raise Unfit(wanted, comment)
     return {}
 
 
@@ -253,7 +299,14 @@ Each = Annotated[list[Any], Reads(as_each, null=True)]
 """One value or many."""
 Map = Annotated[Mapping[str, Any], Reads(as_mapping, null=True)]
 Context = Annotated[Mapping[str, Any], Reads(as_context, null=True)]
+ScriptContext = Annotated[Mapping[str, Any], Reads(as_script_context, null=True)]
 Pairs = Annotated[Mapping[str, Any], Reads(as_pairs, null=True)]
+Id = Annotated[int, Reads(as_id)]
+"""The number of a user or group; use it as `Id | None`."""
+IdOrName = Annotated[int | str, Reads(as_id_or_name)]
+Integers = Annotated[tuple[int, ...], Reads(as_integers, null=True)]
+Timeout = Annotated[float, Reads(as_timeout)]
+"""Seconds; use it as `Timeout | None`: 0 is no limit."""
 Size = Annotated[int, Reads(as_size)]
 Seconds = Annotated[float, Reads(number_of("seconds"))]
 Days = Annotated[float, Reads(number_of("days"))]

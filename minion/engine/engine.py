@@ -131,7 +131,7 @@ class StateEngine:
         except ConditionUnknown as unknown:
             result = StateResult(name=chunk.name, result=None, comment=f"What it would do is not known: {unknown}")
             return Prepared(chunk=chunk, predicted=result)
-        except (UnknownState, StateFailed) as error:
+        except (UnknownState, StateFailed, BadArguments) as error:
             return Prepared(chunk=chunk, predicted=_failed(chunk, str(error)))
         except OSError as error:
             return Prepared(chunk=chunk, predicted=_failed(chunk, _system(error)))

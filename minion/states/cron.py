@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import Ignored
+from minion.arguments.types import Context, Ignored
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.file.diff import diff
 from minion.states.file.sources import SourceCheck, of_source
@@ -71,19 +71,19 @@ def present(
     name: str,
     *,
     user: str = "root",
-    minute: Value = "*",
-    hour: Value = "*",
-    daymonth: Value = "*",
-    month: Value = "*",
-    dayweek: Value = "*",
-    comment: Value = None,
+    minute: str = "*",
+    hour: str = "*",
+    daymonth: str = "*",
+    month: str = "*",
+    dayweek: str = "*",
+    comment: str | None = None,
     commented: bool = False,
-    identifier: Value = False,
-    special: Value = None,
+    identifier: str | None = None,
+    special: str | None = None,
 ) -> Plan:
     """A job is in the crontab, with these times. `random` is chosen once, from the name: a plan has no dice."""
     command = _command(name)
-    key = command if identifier is False or identifier is None else str(identifier)
+    key = command if identifier is None else identifier
     tab = read_tab(machine, user)
     old = next((job for job in tab.jobs if job.is_for(command, key)), None)
     when = _special(special) if special is not None else _times((minute, hour, daymonth, month, dayweek), key)
@@ -91,8 +91,8 @@ def present(
         command=command,
         when=when,
         identifier=key,
-        comment=(None if old is None else old.comment) if comment is None else str(comment),
-        disabled=bool(commented),
+        comment=(None if old is None else old.comment) if comment is None else comment,
+        disabled=commented,
     )
     if old is not None and replaced(old, identifier=key) == job and old.identifier is not None:
         return Plan(comment=f"Cron {command} already present")
@@ -103,10 +103,12 @@ def present(
     return _plan(user, command, tab, f"Cron {command} is set to be {words[0]}", words[1])
 
 
-def absent(machine: Reader, name: str, *, user: str = "root", identifier: Value = False, special: Value = None) -> Plan:
+def absent(
+    machine: Reader, name: str, *, user: str = "root", identifier: str | None = None, special: str | None = None
+) -> Plan:
     """No such job is in the crontab."""
     command = _command(name)
-    key = command if identifier is False or identifier is None else str(identifier)
+    key = command if identifier is None else identifier
     tab = read_tab(machine, user)
     when = None if special is None else _special(special)
     left = [job for job in tab.jobs if not job.is_for(command, key) or when not in (None, job.when)]
@@ -117,10 +119,10 @@ def absent(machine: Reader, name: str, *, user: str = "root", identifier: Value 
     return _plan(user, command, tab, f"Cron {command} is set to be removed", done)
 
 
-def env_present(machine: Reader, name: str, *, value: Value = None, user: str = "root") -> Plan:
+def env_present(machine: Reader, name: str, *, value: str | None = None, user: str = "root") -> Plan:
     """A variable is set for the jobs."""
     tab = read_tab(machine, user)
-    wanted = "" if value is None else str(value)
+    wanted = value or ""
     old = tab.variables.get(name)
     if old is not None and old.strip('"') == wanted.strip('"'):
         return Plan(comment=f"Cron env {name} already present")
@@ -151,12 +153,12 @@ def file(
     machine: Reader,
     name: str,
     *,
-    source_hash: Value = "",
-    source_hash_name: Value = None,
+    source_hash: str | None = None,
+    source_hash_name: str | None = None,
     user: str = "root",
-    template: Value = None,
-    context: Value = None,
-    defaults: Value = None,
+    template: str | None = None,
+    context: Context | None = None,
+    defaults: Context | None = None,
     replace: bool = True,
     saltenv: str = "base",
     **_: Unpack[_FileUnused],
@@ -165,9 +167,9 @@ def file(
     tab = _crontab(machine, user)
     if tab and not replace:
         return Plan(comment=f"User {user} already has a crontab. No changes made")
-    check = SourceCheck(source_hash_name=str(source_hash_name or ""))
+    check = SourceCheck(source_hash_name=source_hash_name or "")
     rendered = rendering(template, context, defaults, {"name": name, "user": user})
-    data = of_source(machine, name, saltenv, rendered, source_hash or None, check)
+    data = of_source(machine, name, saltenv, rendered, source_hash, check)
     if data == tab.encode():
         return Plan(comment=f"Crontab for user {user} is in the correct state")
     return Plan(
@@ -240,26 +242,26 @@ def _write(user: str, text: str) -> Callable[[Machine], None]:
 
 
 def _command(name: str) -> str:
-    command = str(name).strip()
+    command = name.strip()
     if not command or "\n" in command:
         raise StateFailed(f"A cron job is one line that is not empty, not {name!r}")
     return command
 
 
-def _special(special: Value) -> tuple[str, ...]:
-    text = str(special).lower()
+def _special(special: str) -> tuple[str, ...]:
+    text = special.lower()
     if text not in _SPECIALS:
         raise StateFailed(f"special can be {', '.join(_SPECIALS)}, not {special!r}")
     return (text,)
 
 
-def _times(fields: tuple[Value, ...], key: str) -> tuple[str, ...]:
+def _times(fields: tuple[str, ...], key: str) -> tuple[str, ...]:
     import hashlib
 
     spans = ((0, 60), (0, 24), (1, 28), (1, 12), (0, 7))
     times = []
     for index, one in enumerate(fields):
-        text = str(one).lower()
+        text = one.lower()
         if text == "random":
             low, many = spans[index]
             dice = int.from_bytes(hashlib.sha256(f"{index} {key}".encode()).digest()[:4], "big")

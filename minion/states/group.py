@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Unpack
 
+from minion.arguments.types import CommaList, Id
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
 from minion.providers import accounts
 from minion.providers.accounts import Group
@@ -18,18 +19,17 @@ def present(
     machine: Reader,
     name: str,
     *,
-    gid: Value = None,
+    gid: Id | None = None,
     system: bool = False,
-    members: Value = None,
-    addusers: Value = None,
-    delusers: Value = None,
+    members: CommaList | None = None,
+    addusers: CommaList | None = None,
+    delusers: CommaList | None = None,
     non_unique: bool = False,
     **_: Unpack[LocalAccounts],
 ) -> Plan:
     """The group exists, with this id, and with exactly these `members` or with some added and some taken out."""
     accounts.check_name("group", name)
-    number = _number(gid)
-    whole, added, taken = _names("members", members), _names("addusers", addusers), _names("delusers", delusers)
+    whole, added, taken = _names(members), _names(addusers), _names(delusers)
     if whole is not None and (added or taken):
         raise StateFailed(
             'Error: Conflicting options "members" with "addusers" and/or "delusers" can not be used together.'
@@ -38,8 +38,8 @@ def present(
         raise StateFailed("Error. Same user(s) can not be added and deleted simultaneously")
     found = accounts.group(machine, name)
     if found is None:
-        return _creation(machine, name, number, whole if whole is not None else added, system, non_unique)
-    return _update(machine, found, number, (whole, added, taken), non_unique)
+        return _creation(machine, name, gid, whole if whole is not None else added, system, non_unique)
+    return _update(machine, found, gid, (whole, added, taken), non_unique)
 
 
 def absent(machine: Reader, name: str, **_: Unpack[LocalAccounts]) -> Plan:
@@ -144,23 +144,11 @@ def _set_members(machine: Machine, name: str, members: Sequence[str]) -> None:
     accounts.change(machine, command, f"Failed to set the members of group {name}")
 
 
-def _number(gid: Value) -> int | None:
-    if gid is None or gid == "":
+def _names(given: Sequence[str] | None) -> list[str] | None:
+    """Names of users, each once."""
+    if given is None:
         return None
-    text = str(gid)
-    if isinstance(gid, bool) or not text.isdigit():
-        raise StateFailed(f"Invalid gid {gid!r}: a number is expected")
-    return int(text)
-
-
-def _names(argument: str, value: Value) -> list[str] | None:
-    """Names of users, each once; a single name may stand without a list, separated by commas as Salt takes it."""
-    if value is None:
-        return None
-    given = [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-    if not isinstance(given, list | tuple):
-        raise StateFailed(f"{argument} is {value!r}: a list of user names is expected")
-    names = list(dict.fromkeys(str(one) for one in given))
+    names = list(dict.fromkeys(given))
     for one in names:
         accounts.check_name("user", one)
     return names

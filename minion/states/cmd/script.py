@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 import secrets
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from highstate.salt_urls import split_salt_url
 from minion.machine.plan import Completed, Machine, Reader, StateFailed, Value
@@ -17,13 +17,13 @@ from minion.machine.plan import Completed, Machine, Reader, StateFailed, Value
 Runner = Callable[[Machine, str], Completed]
 
 
-def source_of(name: str, source: Value) -> tuple[str, str]:
+def source_of(name: str, source: str | None) -> tuple[str, str]:
     """Path of the script and its arguments as one text: both may stand in `name`."""
-    words = str(name).split(None, 1)
-    return str(source or words[0]), words[1] if len(words) > 1 else ""
+    words = name.split(None, 1)
+    return source or words[0], words[1] if len(words) > 1 else ""
 
 
-def content(machine: Reader, path: str, saltenv: str, template: Value, context: Value) -> bytes:
+def content(machine: Reader, path: str, saltenv: str, template: str | None, context: Mapping[str, Value]) -> bytes:
     """The script; StateFailed when it cannot be had."""
     if not path.startswith("salt://"):
         if not path.startswith("/"):
@@ -37,7 +37,7 @@ def content(machine: Reader, path: str, saltenv: str, template: Value, context: 
         if template:
             if template != "jinja":
                 raise StateFailed(f"cmd.script renders with jinja, not with {template!r}")
-            return machine.render(place, env, dict(context or {}))
+            return machine.render(place, env, context)
         return machine.source(place, env)
     except FileNotFoundError:
         raise StateFailed(f"Unable to cache script {path} from saltenv '{saltenv}'") from None

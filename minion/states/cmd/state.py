@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Unpack
 
-from minion.arguments.types import WatchedFun
+from minion.arguments import spec_of
+from minion.arguments.types import Integers, List, ScriptContext, Texts, Timeout, WatchedFun
 from minion.machine.environment import environment
 from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.cmd.output import reread
@@ -68,33 +69,40 @@ def run(
     machine: Reader,
     name: str,
     *,
-    cwd: Value = None,
-    root: Value = None,
+    cwd: str | None = None,
+    root: str | None = None,
     env: Value = None,
-    prepend_path: Value = None,
-    runas: Value = None,
-    shell: Value = None,
-    timeout: Value = None,
-    stdin: Value = None,
-    stateful: Value = False,
+    prepend_path: str | None = None,
+    runas: str | None = None,
+    shell: str | None = None,
+    timeout: Timeout | None = None,
+    stdin: str | None = None,
+    stateful: bool | List = False,
     ignore_timeout: bool = False,
-    success_retcodes: Value = None,
-    success_stdout: Value = None,
-    success_stderr: Value = None,
+    success_retcodes: Integers = (),
+    success_stdout: Texts = (),
+    success_stderr: Texts = (),
     hide_output: bool = False,
     **_: Unpack[CommandOptions],
 ) -> Plan:
     """The plan of cmd.run: one act, which is the command."""
-    if not isinstance(name, str) or not name.strip():
+    if not name.strip():
         raise StateFailed(f"The command must be text, not {name!r}")
-    how = _how(
-        (cwd, env, runas, timeout, stdin, hide_output, stateful),
-        (success_retcodes, success_stdout, success_stderr),
-        prepend_path,
+    how = _How(
+        cwd=cwd,
+        env=environment(env, prepend_path),
+        runas=runas,
+        timeout=timeout,
+        stdin=stdin,
+        hide_output=hide_output,
+        stateful=stateful is True or isinstance(stateful, list),
+        codes=frozenset((0, *success_retcodes)),
+        stdout=success_stdout,
+        stderr=success_stderr,
     )
-    command: list[str] | str = [str(shell), "-c", name] if shell else name
+    command: list[str] | str = [shell, "-c", name] if shell else name
     if root:
-        command = ["chroot", str(root), str(shell or "/bin/sh"), "-c", name]
+        command = ["chroot", root, shell or "/bin/sh", "-c", name]
 
     def act(machine: Machine) -> Mapping[str, Value]:
         done = how.run(machine, command)
@@ -102,7 +110,8 @@ def run(
             return {"__comment__": f'Command "{name}" timed out, which is to be ignored'}
         return how.shown(done, name)
 
-    note = f'; its own test, "{one}", is not run by a plan' if (one := _test_name(stateful)) else ""
+    own_test = _test_name(stateful)
+    note = f'; its own test, "{own_test}", is not run by a plan' if own_test else ""
     return Plan(
         changes=(Change(key="cmd", shown=name, foreseen=True, act=act),),
         pending=f'Command "{name}" would have been executed{note}',
@@ -115,37 +124,43 @@ def script(
     machine: Reader,
     name: str,
     *,
-    source: Value = None,
-    args: Value = None,
-    template: Value = None,
-    context: Value = None,
-    defaults: Value = None,
+    source: str | None = None,
+    args: str | List | None = None,
+    template: str | None = None,
+    context: ScriptContext | None = None,
+    defaults: ScriptContext | None = None,
     saltenv: str = "base",
-    cwd: Value = None,
+    cwd: str | None = None,
     env: Value = None,
-    runas: Value = None,
-    shell: Value = None,
-    timeout: Value = None,
-    stdin: Value = None,
-    stateful: Value = False,
-    success_retcodes: Value = None,
-    success_stdout: Value = None,
-    success_stderr: Value = None,
+    runas: str | None = None,
+    shell: str | None = None,
+    timeout: Timeout | None = None,
+    stdin: str | None = None,
+    stateful: bool | List = False,
+    success_retcodes: Integers = (),
+    success_stdout: Texts = (),
+    success_stderr: Texts = (),
     hide_output: bool = False,
     **_: Unpack[CommandOptions],
 ) -> Plan:
     """The plan of cmd.script: one act, which is the script. It is fetched and rendered by the plan already."""
-    for word, given in (("context", context), ("defaults", defaults)):
-        if given is not None and not isinstance(given, Mapping):
-            raise StateFailed(f"Invalidly-formatted '{word}' parameter. Must be formed as a dict.")
-    how = _how(
-        (cwd, env, runas, timeout, stdin, hide_output, stateful), (success_retcodes, success_stdout, success_stderr)
+    how = _How(
+        cwd=cwd,
+        env=environment(env),
+        runas=runas,
+        timeout=timeout,
+        stdin=stdin,
+        hide_output=hide_output,
+        stateful=stateful is True or isinstance(stateful, list),
+        codes=frozenset((0, *success_retcodes)),
+        stdout=success_stdout,
+        stderr=success_stderr,
     )
     path, more = source_of(name, source)
     data = content(machine, path, saltenv, template, {**(defaults or {}), **(context or {})})
 
     def launch(machine: Machine, line: str) -> Completed:
-        return how.run(machine, [str(shell), "-c", line] if shell else line)
+        return how.run(machine, [shell, "-c", line] if shell else line)
 
     def act(machine: Machine) -> Mapping[str, Value]:
         return how.shown(run_script(machine, data, args or more, how.cwd, how.runas, launch), name)
@@ -172,24 +187,7 @@ def mod_watch(machine: Reader, name: str, *, sfun: WatchedFun = "run", **argumen
         function = script
     else:
         raise StateFailed(f"cmd.{sfun} does not work with the watch requisite, please use cmd.wait or cmd.wait_script")
-    known = getattr(function, "__kwdefaults__", None) or {}
-    return function(machine, name, **{key: value for key, value in arguments.items() if key in known})
-
-
-def _how(given: tuple[Value, ...], success: tuple[Value, Value, Value], prepend_path: Value = None) -> _How:
-    cwd, env, runas, timeout, stdin, hide_output, stateful = given
-    return _How(
-        cwd=None if cwd is None else str(cwd),
-        env=environment(env, prepend_path),
-        runas=None if runas is None else str(runas),
-        timeout=_seconds(timeout),
-        stdin=None if stdin is None else str(stdin),
-        hide_output=bool(hide_output),
-        stateful=stateful is True or isinstance(stateful, list),
-        codes=frozenset((0, *_codes(success[0]))),
-        stdout=_texts(success[1]),
-        stderr=_texts(success[2]),
-    )
+    return function(machine, name, **spec_of(function, 2).convert(arguments))
 
 
 def _test_name(stateful: Value) -> str:
@@ -198,23 +196,6 @@ def _test_name(stateful: Value) -> str:
         if isinstance(item, Mapping) and item.get("test_name"):
             return str(item["test_name"])
     return ""
-
-
-def _texts(given: Value) -> tuple[str, ...]:
-    return tuple(str(one) for one in given) if isinstance(given, list) else () if given is None else (str(given),)
-
-
-def _seconds(timeout: Value) -> float | None:
-    if not timeout:
-        return None
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout < 0:
-        raise StateFailed(f"Error: timeout {timeout} must be a number")
-    return float(timeout)
-
-
-def _codes(codes: Value) -> list[int]:
-    listed = codes if isinstance(codes, list) else [] if codes is None else [codes]
-    return [int(code) for code in listed]
 
 
 STATES: Mapping[str, StateFunction] = {

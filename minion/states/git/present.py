@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 from typing import Unpack
 
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed
 from minion.states.file.paths import behind, checked
 from minion.states.unused_arguments import GitOptions
 
@@ -19,10 +19,10 @@ def present(
     *,
     force: bool = False,
     bare: bool = True,
-    template: Value = None,
-    separate_git_dir: Value = None,
-    shared: Value = None,
-    user: Value = None,
+    template: str | None = None,
+    separate_git_dir: str | None = None,
+    shared: str | None = None,
+    user: str | None = None,
     **_: Unpack[GitOptions],
 ) -> Plan:
     """A repository is at `name`, a bare one unless `bare` is false; what else is there goes with `force` only."""
@@ -46,7 +46,7 @@ def present(
         words += [f"--template={template}"] if template else []
         words += [f"--separate-git-dir={separate_git_dir}"] if separate_git_dir else []
         words += [f"--shared={shared}"] if shared else []
-        done = machine.run(["git", "init", "-q", *words, path], runas=None if user is None else str(user))
+        done = machine.run(["git", "init", "-q", *words, path], runas=user)
         if done.returncode != 0:
             raise StateFailed(f"git init failed: {done.stderr.strip()}")
 

@@ -10,9 +10,9 @@ import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, TypedDict, Unpack
+from typing import Annotated, Literal, TypedDict, Unpack
 
-from minion.arguments.types import Refused
+from minion.arguments.types import CommaList, Refused, Texts
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.file.paths import behind, checked
 from minion.states.git.present import present
@@ -29,36 +29,36 @@ def latest(
     machine: Reader,
     name: str,
     *,
-    target: Value = None,
-    rev: Value = "HEAD",
-    branch: Value = None,
-    user: Value = None,
-    identity: Value = None,
+    target: str | None = None,
+    rev: str = "HEAD",
+    branch: str | None = None,
+    user: str | None = None,
+    identity: Texts = (),
     remote: str = "origin",
-    force_reset: Value = False,
+    force_reset: bool | Literal["remote-changes"] = False,
     force_clone: bool = False,
     force_checkout: bool = False,
     force_fetch: bool = False,
     submodules: bool = False,
     bare: bool = False,
     mirror: bool = False,
-    depth: Value = None,
+    depth: int | None = None,
     update_head: bool = True,
     fetch_tags: bool = True,
     sync_tags: bool = True,
     refspec_branch: str = "*",
     refspec_tag: str = "*",
-    https_user: Value = None,
-    https_pass: Value = None,
+    https_user: str | None = None,
+    https_pass: str | None = None,
     **_: Unpack[GitOptions],
 ) -> Plan:
     """The clone at `target` is at `rev` of the remote. Work that would be lost is an error, unless `force_reset`."""
     repo = _repo(name, target, user, identity, https_user, https_pass)
-    wanted = _remote_revision(machine, repo, str(rev))
+    wanted = _remote_revision(machine, repo, rev)
     have = _clone_state(machine, repo, force_clone=force_clone)
     options = [*(["--depth", str(depth)] if depth else []), *(["--mirror"] if mirror else ["--bare"] if bare else [])]
     if have is None:
-        return _cloning(repo, wanted, str(rev), branch, remote, options, submodules=submodules and not options)
+        return _cloning(repo, wanted, rev, branch, remote, options, submodules=submodules and not options)
     plain = not (bare or mirror)
     if have == wanted or not update_head:
         tags = Tags.compared(machine, repo, refspec_tag, sync=sync_tags) if fetch_tags and plain else Tags()
@@ -75,7 +75,7 @@ def latest(
         if not plain:
             return
         if repo.ask(machine, "cat-file", "-e", f"{wanted}^{{commit}}") is None:
-            repo.do(machine, repo.argv("fetch", *forced, remote, str(rev)))
+            repo.do(machine, repo.argv("fetch", *forced, remote, rev))
         repo.do(machine, repo.argv("reset", "--hard", wanted))
         if submodules:
             repo.do(machine, repo.argv("submodule", "update", "--init", "--recursive"))
@@ -95,31 +95,31 @@ def cloned(
     machine: Reader,
     name: str,
     *,
-    target: Value = None,
-    branch: Value = None,
-    user: Value = None,
-    identity: Value = None,
-    https_user: Value = None,
-    https_pass: Value = None,
+    target: str | None = None,
+    branch: str | None = None,
+    user: str | None = None,
+    identity: Texts = (),
+    https_user: str | None = None,
+    https_pass: str | None = None,
     **_: Unpack[GitOptions],
 ) -> Plan:
     """There is a clone at `target`, on `branch` if one is given; it does not follow the remote."""
     repo = _repo(name, target, user, identity, https_user, https_pass)
     have = _clone_state(machine, repo, force_clone=False)
     if have is None:
-        rev = "HEAD" if branch is None else str(branch)
+        rev = "HEAD" if branch is None else branch
         wanted = _remote_revision(machine, repo, rev)
         plan = _cloning(repo, wanted, rev, branch, "origin", [], submodules=False)
         return replace(plan, changes=plan.changes[:1], pending=plan.pending.removeprefix("Repository "))
     current = repo.ask(machine, "rev-parse", "--abbrev-ref", "HEAD")
-    if branch is None or current == str(branch):
+    if branch is None or current == branch:
         return Plan(
             comment=f"Repository already exists at {repo.target}"
             + (f" and is checked out to branch '{branch}'" if branch else "")
         )
-    act: Callable[[Machine], None] = lambda machine: _checkout(machine, repo, str(branch))  # noqa: E731
+    act: Callable[[Machine], None] = lambda machine: _checkout(machine, repo, branch)  # noqa: E731
     return Plan(
-        changes=(Change(key="branch", old=current, new=str(branch), act=act),),
+        changes=(Change(key="branch", old=current, new=branch, act=act),),
         pending=f"Branch would be changed to '{branch}'",
         done=f"Branch changed to '{branch}'",
     )
@@ -135,23 +135,22 @@ def detached(
     machine: Reader,
     name: str,
     *,
-    rev: Value,
-    target: Value = None,
+    rev: str,
+    target: str | None = None,
     remote: str = "origin",
-    user: Value = None,
-    identity: Value = None,
+    user: str | None = None,
+    identity: Texts = (),
     force_clone: bool = False,
     force_checkout: bool = False,
     fetch_remote: bool = True,
     submodules: bool = False,
-    https_user: Value = None,
-    https_pass: Value = None,
+    https_user: str | None = None,
+    https_pass: str | None = None,
     **_: Unpack[_DetachedUnused],
 ) -> Plan:
     """The clone at `target` has a detached HEAD at `rev`, a commit, a tag or a branch of the remote."""
     repo = _repo(name, target, user, identity, https_user, https_pass)
-    text = str(rev)
-    wanted = text if _SHA.fullmatch(text) else _remote_revision(machine, repo, text)
+    wanted = rev if _SHA.fullmatch(rev) else _remote_revision(machine, repo, rev)
     have = _clone_state(machine, repo, force_clone=force_clone)
     is_detached = have is not None and repo.ask(machine, "symbolic-ref", "-q", "HEAD") is None
     if have == wanted and is_detached:
@@ -169,7 +168,7 @@ def detached(
     url, out = without_password(repo.url), f"Commit ID {wanted} was checked out at {repo.target}."
     would = f"Repository {url} would be cloned to {repo.target}"
     if have is not None:
-        would = f"HEAD of {repo.target} would be detached at {text}"
+        would = f"HEAD of {repo.target} would be detached at {rev}"
     return Plan(
         changes=(Change(key="HEAD", old=have, new=wanted, act=act),),
         pending=would,
@@ -188,16 +187,16 @@ def config_set(
     machine: Reader,
     name: str,
     *,
-    value: Value = None,
-    multivar: Value = None,
-    repo: Value = None,
-    user: Value = None,
+    value: bool | str | None = None,
+    multivar: CommaList = (),
+    repo: str | None = None,
+    user: str | None = None,
     **options: Unpack[_ConfigOptions],
 ) -> Plan:
     """A setting of git has this value, in a repository or (`global: True`) for the user."""
-    values = [str(one) for one in multivar] if isinstance(multivar, list) else [_setting(value)]
-    where, as_user = _scope(repo, user, options.get("global", False))
-    old = _settings(machine, where, as_user, name)
+    values = list(multivar) or [_setting(value)]
+    where = _scope(repo, options.get("global", False))
+    old = _settings(machine, where, user, name)
     if old == values:
         return Plan(comment=f"'{name}' is already set to {_list(values)}")
 
@@ -205,7 +204,7 @@ def config_set(
         steps = [["--unset-all", name]] if old else []
         steps += [["--add", name, one] for one in values]
         for step in steps:
-            done = machine.run([*where, *step], runas=as_user)
+            done = machine.run([*where, *step], runas=user)
             if done.returncode != 0:
                 raise StateFailed(f"Failed to set '{name}': {done.stderr.strip()}")
 
@@ -221,16 +220,16 @@ def config_unset(
     machine: Reader,
     name: str,
     *,
-    repo: Value = None,
-    user: Value = None,
+    repo: str | None = None,
+    user: str | None = None,
     all: bool = False,  # noqa: A002  (Salt's name)
-    value_regex: Value = None,
+    value_regex: str | None = None,
     **options: Unpack[_ConfigOptions],
 ) -> Plan:
     """A setting of git is not there, or not with values that `value_regex` fits."""
-    where, as_user = _scope(repo, user, options.get("global", False))
-    pattern = [] if value_regex is None else [str(value_regex)]
-    old = _settings(machine, where, as_user, name, *pattern)
+    where = _scope(repo, options.get("global", False))
+    pattern = [] if value_regex is None else [value_regex]
+    old = _settings(machine, where, user, name, *pattern)
     if not old:
         return Plan(comment="No matching keys are set")
     if len(old) > 1 and not all:
@@ -238,7 +237,7 @@ def config_unset(
         raise StateFailed(f"{what} (set 'all' to True to force removal): {name} ({', '.join(old)})")
 
     def act(machine: Machine) -> None:
-        done = machine.run([*where, "--unset-all", name, *pattern], runas=as_user)
+        done = machine.run([*where, "--unset-all", name, *pattern], runas=user)
         if done.returncode != 0:
             raise StateFailed(f"Failed to unset '{name}': {done.stderr.strip()}")
 
@@ -249,27 +248,33 @@ def config_unset(
     )
 
 
-def _repo(name: str, target: Value, user: Value, identity: Value, https_user: Value, https_pass: Value) -> Repo:
-    if not isinstance(target, str) or not posixpath.isabs(target):
+def _repo(
+    name: str,
+    target: str | None,
+    user: str | None,
+    identity: Sequence[str],
+    https_user: str | None,
+    https_pass: str | None,
+) -> Repo:
+    if target is None or not posixpath.isabs(target):
         raise StateFailed(f"'target' option is required, and must be an absolute path, not {target!r}")
     if not name or name.startswith("-"):
         raise StateFailed(f"{name!r} is no address of a repository")
     env = dict(_ENV)
     if identity:
-        keys = identity if isinstance(identity, list) else [identity]
-        if any(str(key).startswith("salt://") or "'" in str(key) for key in keys):
+        if any(key.startswith("salt://") or "'" in key for key in identity):
             raise StateFailed("identity must be the path of a private key on the machine")
-        options = " ".join(f"-i '{key}'" for key in keys)
+        options = " ".join(f"-i '{key}'" for key in identity)
         env["GIT_SSH_COMMAND"] = f"ssh -o IdentitiesOnly=yes -o BatchMode=yes {options}"
     if https_user:
         from urllib.parse import quote
 
-        pair = quote(str(https_user), safe="") + (f":{quote(str(https_pass), safe='')}" if https_pass else "")
+        pair = quote(https_user, safe="") + (f":{quote(https_pass, safe='')}" if https_pass else "")
         if not name.startswith("https://"):
             raise StateFailed("https_user and https_pass are for https:// addresses")
         name = name.replace("https://", f"https://{pair}@", 1)
     path = checked(target, "git")
-    return Repo(url=name, target=path, user=None if user is None else str(user), env=env)
+    return Repo(url=name, target=path, user=user, env=env)
 
 
 def _remote_revision(machine: Reader, repo: Repo, rev: str) -> str:
@@ -307,7 +312,7 @@ def _clone_state(machine: Reader, repo: Repo, *, force_clone: bool) -> str | Non
     )
 
 
-def _safe_to_move(machine: Reader, repo: Repo, wanted: str, *, force: Value, discard: bool, plain: bool) -> None:
+def _safe_to_move(machine: Reader, repo: Repo, wanted: str, *, force: bool | str, discard: bool, plain: bool) -> None:
     if not plain or force is True:
         return
     if not discard and force != "remote-changes" and repo.ask(machine, "status", "--porcelain", "--untracked-files=no"):
@@ -325,14 +330,14 @@ def _safe_to_move(machine: Reader, repo: Repo, wanted: str, *, force: Value, dis
 
 
 def _cloning(
-    repo: Repo, wanted: str, rev: str, branch: Value, remote: str, options: Sequence[str], *, submodules: bool
+    repo: Repo, wanted: str, rev: str, branch: str | None, remote: str, options: Sequence[str], *, submodules: bool
 ) -> Plan:
     def act(machine: Machine) -> None:
         _clone(machine, repo, [*options, "-o", remote], clear=True)
         if "--bare" in options or "--mirror" in options:
             return
         if repo.ask(machine, "rev-parse", "HEAD") != wanted:
-            local = str(branch) if branch else rev
+            local = branch or rev
             named = [] if _SHA.fullmatch(local) else ["-B", local]
             repo.do(machine, repo.argv("checkout", *(named or ["--detach"]), wanted))
         if submodules:
@@ -360,13 +365,12 @@ def _checkout(machine: Machine, repo: Repo, branch: str) -> None:
     repo.do(machine, repo.argv("checkout", branch))
 
 
-def _scope(repo: Value, user: Value, is_global: Value) -> tuple[list[str], str | None]:
-    if bool(repo) == bool(is_global):
+def _scope(repo: str | None, is_global: bool) -> list[str]:
+    if bool(repo) == is_global:
         raise StateFailed("git.config_set needs either 'repo' or 'global: True'")
-    as_user = None if user is None else str(user)
-    place = str(repo)
-    return (["git", "config", "--global"] if is_global else
-            ["git", "-c", f"safe.directory={place}", "-C", place, "config", "--local"]), as_user  # fmt: skip
+    if is_global or repo is None:
+        return ["git", "config", "--global"]
+    return ["git", "-c", f"safe.directory={repo}", "-C", repo, "config", "--local"]
 
 
 def _settings(machine: Reader, where: Sequence[str], user: str | None, name: str, *pattern: str) -> list[str]:
@@ -377,10 +381,10 @@ def _settings(machine: Reader, where: Sequence[str], user: str | None, name: str
     return asked.stdout.splitlines() if asked.returncode == 0 else []
 
 
-def _setting(value: Value) -> str:
+def _setting(value: bool | str | None) -> str:
     if value is None:
         raise StateFailed("git.config_set needs 'value' or 'multivar'")
-    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _list(values: Sequence[str]) -> str:

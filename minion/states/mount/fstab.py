@@ -9,7 +9,7 @@ import posixpath
 from collections.abc import Mapping, Sequence
 from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import Ignored
+from minion.arguments.types import Ignored, Texts
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
 
 FSTAB = "/etc/fstab"
@@ -28,15 +28,15 @@ def fstab_present(
     machine: Reader,
     name: str,
     *,
-    fs_file: Value,
-    fs_vfstype: Value,
-    fs_mntops: Value = "defaults",
-    fs_freq: Value = 0,
-    fs_passno: Value = 0,
-    mount_by: Value = None,
+    fs_file: str,
+    fs_vfstype: str,
+    fs_mntops: Texts = ("defaults",),
+    fs_freq: int = 0,
+    fs_passno: int = 0,
+    mount_by: str | None = None,
     config: str = FSTAB,
     mount: bool = True,
-    match_on: Value = "auto",
+    match_on: Texts = ("auto",),
     not_change: bool = False,
     **_: Unpack[_FstabPresentUnused],
 ) -> Plan:
@@ -44,7 +44,7 @@ def fstab_present(
     old = fstab_text(machine, config)
     entry = [
         field_of(_device(machine, name, mount_by)),
-        field_of(str(fs_file) if str(fs_file) == "none" else posixpath.normpath(str(fs_file))),
+        field_of(fs_file if fs_file == "none" else posixpath.normpath(fs_file)),
         field_of(fs_vfstype),
         field_of(options_of(fs_mntops)),
         str(fs_freq),
@@ -62,7 +62,7 @@ def fstab_present(
     would, done = f"{fs_file} entry will be {words[0]} in {config}.", f"{fs_file} entry {words[1]} in {config}."
     if not mount or found is not None or entry[1] == "none":
         return Plan(changes=(write,), pending=would, done=done)
-    point = posixpath.normpath(str(fs_file))
+    point = posixpath.normpath(fs_file)
 
     def mount_it(machine: Machine) -> None:
         asked = machine.run(["mount", *([] if config == FSTAB else ["-T", config]), point])
@@ -76,10 +76,10 @@ def fstab_present(
     )
 
 
-def fstab_absent(machine: Reader, name: str, *, fs_file: Value, mount_by: Value = None, config: str = FSTAB) -> Plan:
+def fstab_absent(machine: Reader, name: str, *, fs_file: str, mount_by: str | None = None, config: str = FSTAB) -> Plan:
     """fstab has no line of this device and mount point."""
     old = fstab_text(machine, config) if machine.stat(config) is not None else ""
-    entry = [field_of(_device(machine, name, mount_by)), field_of(posixpath.normpath(str(fs_file)))]
+    entry = [field_of(_device(machine, name, mount_by)), field_of(posixpath.normpath(fs_file))]
     found = _matching(old, entry, ("device", "name"))
     if found is None:
         return Plan(comment=f"{fs_file} entry is already missing in {config}.")
@@ -125,26 +125,25 @@ def ended(text: str) -> str:
     return text + "\n" if text and not text.endswith("\n") else text
 
 
-def field_of(value: Value) -> str:
+def field_of(value: object) -> str:
     """A field of fstab; a space is written as an octal escape."""
     return str(value).replace(" ", "\\040")
 
 
 def options_of(value: Value) -> str:
     """Mount options, given as a list or as text."""
-    return ",".join(str(one) for one in value) if isinstance(value, list) else str(value)
+    return ",".join(str(one) for one in value) if isinstance(value, list | tuple) else str(value)
 
 
-def _keys(match_on: Value, entry: Sequence[str]) -> tuple[str, ...]:
+def _keys(match_on: Sequence[str], entry: Sequence[str]) -> tuple[str, ...]:
     """The fields by which a line is found: of a swap or of several devices in one place, the device."""
-    if match_on == "auto":
+    if list(match_on) == ["auto"]:
         is_by_device = entry[2] in ("swap", "glusterfs", "ceph", "fuse.bind") or entry[1] == "none"
         return ("device",) if is_by_device else ("name",)
-    given = tuple(str(one) for one in (match_on if isinstance(match_on, list) else [match_on]))
-    strange = [one for one in given if one not in FIELDS]
+    strange = [one for one in match_on if one not in FIELDS]
     if strange:
         raise StateFailed(f"match_on must be auto, or of {', '.join(FIELDS)}; not {strange[0]!r}")
-    return given
+    return tuple(match_on)
 
 
 def _matching(text: str, entry: Sequence[str], keys: Sequence[str]) -> list[str] | None:
@@ -156,13 +155,13 @@ def _matching(text: str, entry: Sequence[str], keys: Sequence[str]) -> list[str]
     return None
 
 
-def _device(machine: Reader, name: str, mount_by: Value) -> str:
+def _device(machine: Reader, name: str, mount_by: str | None) -> str:
     """How the device stands in fstab: as it is given, or by its label or UUID, which blkid knows."""
     if mount_by is None or mount_by == "device" or "=" in name:
         return name
     if mount_by not in _MOUNT_BY:
         raise StateFailed(f"mount_by must be device or one of {', '.join(_MOUNT_BY)}, not {mount_by!r}")
-    kind = str(mount_by).upper()
+    kind = mount_by.upper()
     asked = machine.query(["blkid", "-s", kind, "-o", "value", name])
     if asked.returncode != 0 or not asked.stdout.strip():
         raise StateFailed(f"{name} cannot be found by {mount_by}: blkid knows none of it")

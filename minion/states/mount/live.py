@@ -57,15 +57,21 @@ class Leave:
     translated: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
-    def of(fstype: str, options: Value, hidden: Value, keys: Value, filesystems: Value, translated: Value) -> Leave:
+    def of(
+        fstype: str,
+        options: Collection[str],
+        hidden: Collection[str],
+        keys: Collection[str],
+        filesystems: Mapping[str, Value] | None,
+        translated: Mapping[str, Value] | None,
+    ) -> Leave:
         """From the arguments `extra_mount_*` and `hidden_opts`."""
-        names = hidden.split(",") if isinstance(hidden, str) else list(hidden or ())
-        more = filesystems.get(fstype, ()) if isinstance(filesystems, Mapping) else ()
+        more = (filesystems or {}).get(fstype, ())
         return Leave(
-            options={*map(str, options or ()), *map(str, names)},
-            keys=set(map(str, keys or ())),
+            options={*options, *hidden},
+            keys=set(keys),
             of_filesystem=set(map(str, more)) | ({"size"} if fstype == "ramfs" else set()),
-            translated=_TRANSLATED | (dict(translated) if isinstance(translated, Mapping) else {}),
+            translated={**_TRANSLATED, **(translated or {})},
         )
 
 
@@ -168,10 +174,10 @@ def _backing(machine: Reader, device: str) -> str:
     return machine.read(place).decode("utf-8", "surrogateescape").rstrip("\n") if machine.stat(place) else ""
 
 
-def ignored_device(there: Live, patterns: Value) -> bool:
+def ignored_device(there: Live, patterns: Collection[str]) -> bool:
     """Whether the author does not mind this device (`device_name_regex`)."""
     try:
-        return any(re.match(str(one), there.device) for one in patterns or ())
+        return any(re.match(one, there.device) for one in patterns)
     except re.error as error:
         raise StateFailed(f"device_name_regex: {error}") from None
 

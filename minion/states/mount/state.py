@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import Ignored, Refused, WatchedFun
+from minion.arguments.types import CommaList, Ignored, Map, Refused, Texts, WatchedFun
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.file.paths import checked
 from minion.states.mount.fstab import (
@@ -41,26 +41,26 @@ def mounted(
     machine: Reader,
     name: str,
     *,
-    device: Value,
-    fstype: Value,
+    device: str,
+    fstype: str,
     mkmnt: bool = False,
-    opts: Value = "defaults",
-    dump: Value = 0,
-    pass_num: Value = 0,
+    opts: Texts = ("defaults",),
+    dump: int = 0,
+    pass_num: int = 0,
     config: str = FSTAB,
     persist: bool = True,
     mount: bool = True,
-    hidden_opts: Value = None,
-    device_name_regex: Value = None,
-    extra_mount_invisible_options: Value = None,
-    extra_mount_invisible_keys: Value = None,
-    extra_mount_ignore_fs_keys: Value = None,
-    extra_mount_translate_options: Value = None,
+    hidden_opts: CommaList = (),
+    device_name_regex: Texts = (),
+    extra_mount_invisible_options: Texts = (),
+    extra_mount_invisible_keys: Texts = (),
+    extra_mount_ignore_fs_keys: Map | None = None,
+    extra_mount_translate_options: Map | None = None,
     **_: Unpack[_MountedUnused],
 ) -> Plan:
     """The device is mounted at `name` with these options now (`mount`) and at boot (`persist`)."""
     path = checked(name, "mounted")
-    wanted = _Wanted(path=path, device=str(device), fstype=str(fstype), options=options_of(opts), make=bool(mkmnt))
+    wanted = _Wanted(path=path, device=device, fstype=fstype, options=options_of(opts), make=mkmnt)
     old = _text(machine, config)
     entry = _entry(old, path)
     leave = Leave.of(
@@ -158,7 +158,7 @@ _PERSIST = {
 }
 
 
-def _now(machine: Reader, wanted: _Wanted, before: Sequence[str], leave: Leave, patterns: Value) -> Plan:
+def _now(machine: Reader, wanted: _Wanted, before: Sequence[str], leave: Leave, patterns: Sequence[str]) -> Plan:
     """What is to be done about the mount itself."""
     mounts = live(machine)
     there, options = mounts.get(wanted.path), wanted.options.split(",")
@@ -219,7 +219,7 @@ def unmounted(
     machine: Reader,
     name: str,
     *,
-    device: Value = None,
+    device: str | None = None,
     config: str = FSTAB,
     persist: bool = False,
     **_: Unpack[_UnmountedUnused],
@@ -272,9 +272,9 @@ def mod_watch(
     name: str,
     *,
     sfun: WatchedFun = "",
-    device: Value = None,
-    fstype: Value = None,
-    opts: Value = "defaults",
+    device: str | None = None,
+    fstype: str | None = None,
+    opts: Texts = ("defaults",),
     **arguments: Value,
 ) -> Plan:
     """A file system that is mounted is mounted again with its options."""

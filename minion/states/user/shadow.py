@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from minion.machine.plan import Change, Machine, Reader, StateFailed, Value
+from minion.machine.plan import Change, Machine, Reader, StateFailed
 from minion.providers import accounts
 from minion.providers.accounts import REDACTED, Shadow
 
@@ -43,17 +43,23 @@ class Password:
 
     @classmethod
     def checked(
-        cls, *, password: Value, plain: bool, empty: bool, locked: Value, enforced: bool, days: Mapping[str, Value]
+        cls,
+        *,
+        password: str | None,
+        plain: bool,
+        empty: bool,
+        locked: bool | None,
+        enforced: bool,
+        days: Mapping[str, int | None],
     ) -> Password:
-        """From the arguments as an author wrote them; `days` by argument."""
-        text = None if password is None else str(password)
+        """From the arguments of user.present; `days` by argument. Raises StateFailed for what cannot be set."""
+        text = password
         if text is not None and (not text or any(letter in text for letter in "\n\r\0")):
             raise StateFailed("Invalid password: it is not empty, and a single line")
         if text is not None and not plain and ":" in text:
             raise StateFailed("Invalid password: the hash as it stands in /etc/shadow is expected, without ':'")
         known = {_AGEING[name][0]: _days(name, value) for name, value in days.items() if value is not None}
-        lock = None if locked is None else bool(locked)
-        return cls(text=text, plain=plain, empty=empty, locked=lock, enforced=enforced, days=known)
+        return cls(text=text, plain=plain, empty=empty, locked=locked, enforced=enforced, days=known)
 
     @property
     def sets(self) -> bool:
@@ -139,11 +145,7 @@ def _tool(command: list[str], name: str) -> Callable[[Machine], None]:
     return lambda machine: accounts.change(machine, command, f"Failed to change the password settings of user {name}")
 
 
-def _days(argument: str, value: Value) -> int:
-    try:
-        days = int(value)
-    except (TypeError, ValueError):
-        days = -2
-    if isinstance(value, bool) or days < -1:
-        raise StateFailed(f"Invalid {argument} {value!r}: a number of days is expected")
+def _days(argument: str, days: int) -> int:
+    if days < -1:
+        raise StateFailed(f"Invalid {argument} {days!r}: a number of days is expected")
     return days

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Unpack
 
-from minion.arguments.types import Ignored, WindowsOnly
+from minion.arguments.types import CommaList, Id, IdOrName, Ignored, WindowsOnly
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
 from minion.providers import accounts
 from minion.providers.accounts import Group, User
@@ -33,34 +33,34 @@ def present(
     machine: Reader,
     name: str,
     *,
-    uid: Value = None,
-    gid: Value = None,
+    uid: Id | None = None,
+    gid: IdOrName | None = None,
     usergroup: bool | None = None,
-    groups: Value = None,
-    optional_groups: Value = None,
+    groups: CommaList | None = None,
+    optional_groups: CommaList | None = None,
     remove_groups: bool = True,
-    home: Value = None,
+    home: str | None = None,
     createhome: bool = True,
     persist_home: bool = False,
-    password: Value = None,
+    password: str | None = None,
     hash_password: bool = False,
     enforce_password: bool = True,
     empty_password: bool = False,
     password_lock: bool | None = None,
-    date: Value = None,
-    mindays: Value = None,
-    maxdays: Value = None,
-    inactdays: Value = None,
-    warndays: Value = None,
-    expire: Value = None,
-    shell: Value = None,
+    date: int | None = None,
+    mindays: int | None = None,
+    maxdays: int | None = None,
+    inactdays: int | None = None,
+    warndays: int | None = None,
+    expire: int | None = None,
+    shell: str | None = None,
     unique: bool = True,
     system: bool = False,
-    fullname: Value = None,
-    roomnumber: Value = None,
-    workphone: Value = None,
-    homephone: Value = None,
-    other: Value = None,
+    fullname: str | None = None,
+    roomnumber: str | None = None,
+    workphone: str | None = None,
+    homephone: str | None = None,
+    other: str | None = None,
     nologinit: bool = False,
     allow_uid_change: bool = False,
     allow_gid_change: bool = False,
@@ -75,10 +75,10 @@ def present(
     days = {"date": date, "mindays": mindays, "maxdays": maxdays, "inactdays": inactdays, "warndays": warndays}
     secret = Password.checked(
         password=password,
-        plain=bool(hash_password),
-        empty=bool(empty_password),
+        plain=hash_password,
+        empty=empty_password,
         locked=password_lock,
-        enforced=bool(enforce_password),
+        enforced=enforce_password,
         days={**days, "expire": expire or None},
     )
     wanted = WantedUser.checked(
@@ -94,11 +94,11 @@ def present(
     if found is None:
         options = [*_creation_options(createhome, usergroup, unique, system), *(["--no-log-init"] if nologinit else [])]
         return _creation(wanted, secret, known, missing, options)
-    update = _Update(machine, found, wanted, secret, known, bool(remove_groups), bool(createhome), bool(persist_home))
-    update.check_ids(bool(allow_uid_change), bool(allow_gid_change))
+    update = _Update(machine, found, wanted, secret, known, remove_groups, createhome, persist_home)
+    update.check_ids(allow_uid_change, allow_gid_change)
     if usergroup and wanted.gid is None and name in known:
         update.gid = known[name].gid
-    return update.plan(missing, unique=bool(unique))
+    return update.plan(missing, unique=unique)
 
 
 def absent(machine: Reader, name: str, *, purge: bool = False, force: bool = False, **_: Unpack[LocalAccounts]) -> Plan:

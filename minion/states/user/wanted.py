@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from minion.machine.plan import StateFailed, Value
+from minion.machine.plan import StateFailed
 from minion.providers import accounts
 
 GECOS = ("fullname", "roomnumber", "workphone", "homephone", "other")
@@ -33,21 +33,23 @@ class WantedUser:
         cls,
         name: str,
         *,
-        ids: tuple[Value, Value],
-        paths: tuple[Value, Value],
-        groups: tuple[Value, Value],
-        gecos: tuple[Value, ...],
+        ids: tuple[int | None, int | str | None],
+        paths: tuple[str | None, str | None],
+        groups: tuple[tuple[str, ...] | None, tuple[str, ...] | None],
+        gecos: tuple[str | None, ...],
     ) -> WantedUser:
-        """From the arguments as an author wrote them: (uid, gid), (home, shell), (groups, optional_groups)."""
+        """From (uid, gid), (home, shell) and (groups, optional_groups). Raises StateFailed for names that are none."""
         accounts.check_name("user", name)
+        if isinstance(ids[1], str):
+            accounts.check_name("group", ids[1])
         return cls(
             name=name,
-            uid=_uid(ids[0]),
-            gid=_gid(ids[1]),
+            uid=ids[0],
+            gid=ids[1],
             home=_path("home", paths[0]),
             shell=_path("shell", paths[1]),
-            groups=_names("groups", groups[0]),
-            optional_groups=_names("optional_groups", groups[1]),
+            groups=_names(groups[0]),
+            optional_groups=_names(groups[1]),
             gecos=tuple(_gecos(key, text) for key, text in zip(GECOS, gecos, strict=True)),
         )
 
@@ -56,48 +58,26 @@ class WantedUser:
         return list(dict.fromkeys([*(self.groups or ()), *(self.optional_groups or ())]))
 
 
-def _uid(value: Value) -> int | None:
-    if value is None or value == "":
+def _path(argument: str, text: str | None) -> str | None:
+    if not text:
         return None
-    if isinstance(value, bool) or not str(value).isdigit():
-        raise StateFailed(f"Invalid uid {value!r}: a number is expected")
-    return int(value)
-
-
-def _gid(value: Value) -> int | str | None:
-    if value is None or value == "":
-        return None
-    if not isinstance(value, bool) and str(value).isdigit():
-        return int(value)
-    accounts.check_name("group", str(value))
-    return str(value)
-
-
-def _path(argument: str, value: Value) -> str | None:
-    if value is None or value == "":
-        return None
-    text = str(value)
     if not text.startswith("/") or any(letter in text for letter in ":\n\0"):
         raise StateFailed(f"Invalid {argument} {text!r}: an absolute path without ':' is expected")
     return text
 
 
-def _names(argument: str, value: Value) -> tuple[str, ...] | None:
-    if value is None:
+def _names(given: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    if given is None:
         return None
-    given = value.split(",") if isinstance(value, str) else value
-    if not isinstance(given, list | tuple):
-        raise StateFailed(f"{argument} is {value!r}: a list of group names is expected")
-    names = tuple(dict.fromkeys(str(one).strip() for one in given if str(one).strip()))
+    names = tuple(dict.fromkeys(one.strip() for one in given if one.strip()))
     for one in names:
         accounts.check_name("group", one)
     return names
 
 
-def _gecos(key: str, value: Value) -> str | None:
-    if value is None:
+def _gecos(key: str, text: str | None) -> str | None:
+    if text is None:
         return None
-    text = str(value)
     # The last part may hold commas, since nothing comes after it.
     if "," in text and key != "other":
         raise StateFailed(f"Unsupported char ',' in {text}")

@@ -216,16 +216,16 @@ def test_names_that_cannot_be_are_refused(state: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"uid": "many"}, "Invalid uid"),
+        ({"uid": "many"}, "uid must be a number"),
         ({"gid": "a:b"}, "Invalid group name"),
         ({"home": "relative"}, "Invalid home"),
         ({"shell": "/bin/sh:x"}, "Invalid shell"),
         ({"fullname": "A, B"}, "Unsupported char ','"),
-        ({"groups": {"a": 1}}, "a list of group names"),
+        ({"groups": {"a": 1}}, "groups must be text, or a list of texts, not a mapping"),
         ({"groups": ["-x"]}, "Invalid group name"),
         ({"password": f"{HASH}\nroot:x"}, "Invalid password"),
-        ({"mindays": "soon"}, "Invalid mindays"),
-        ({"expire": True}, "Invalid expire"),
+        ({"mindays": "soon"}, "mindays must be a number"),
+        ({"expire": True}, "expire must be a number"),
         ({"local": True}, "local is not supported"),
     ],
 )
@@ -238,10 +238,10 @@ def test_bad_arguments_of_a_user(arguments: dict[str, Any], message: str) -> Non
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"gid": "x"}, "Invalid gid"),
+        ({"gid": "x"}, "gid must be a number"),
         ({"members": ["a"], "addusers": ["b"]}, 'Conflicting options "members"'),
         ({"addusers": ["b"], "delusers": ["b"]}, "can not be added and deleted"),
-        ({"members": {"a": 1}}, "a list of user names"),
+        ({"members": {"a": 1}}, "members must be text, or a list of texts, not a mapping"),
         ({"members": ["a,b"]}, "Invalid user name"),
     ],
 )
