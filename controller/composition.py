@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from controller.adapters.sdb import Profiles
 from controller.api.service import ControllerService
@@ -26,6 +25,7 @@ from controller.compilation.mine import MineStore
 from controller.compilation.runners import Runners
 from controller.compilation.sandbox_policy import sandbox_policy_of
 from controller.compilation.source_reconciler import SourceReconciler
+from controller.config.sections import PortOptions
 from controller.config.settings import ControllerSettings
 from controller.jids import Jids
 from controller.observe.metrics import Metrics
@@ -144,7 +144,7 @@ def _shared(resources: Resources) -> Shared:
     clock: Callable[[], float] = time.time
     keypair = load_or_create(settings.pki_dir / "controller.key")
     documents = Documents(store)
-    nodegroups = dict(settings.language.get("nodegroups", {}))
+    nodegroups = dict(settings.language.nodegroups)
     return Shared(
         resources=resources,
         clock=clock,
@@ -357,5 +357,5 @@ def _fleet_version(keyring: KeyRegistry, sessions: Sessions) -> int:
     return keyring.version + sessions.version
 
 
-def _decrypt_of(options: Mapping[str, Any]) -> Decrypt | None:
+def _decrypt_of(options: PortOptions) -> Decrypt | None:
     return ports_of(options).decrypt

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from controller.config.sections import SdbProfile
 from highstate.ports import Decrypt, DecryptFailed, SecretFailed
 from highstate.render.ciphertext import decrypted
 from highstate.render.yaml.loader import load_yaml
@@ -26,8 +27,10 @@ _MOST_BYTES = 4 * 1024 * 1024
 class Profiles:
     """The profiles of a configuration."""
 
-    def __init__(self, configured: Mapping[str, Any], decrypt: Callable[[], Decrypt | None] = lambda: None) -> None:
-        self._profiles = {name: one for name, one in configured.items() if is_profile(one)}
+    def __init__(
+        self, configured: Mapping[str, SdbProfile], decrypt: Callable[[], Decrypt | None] = lambda: None
+    ) -> None:
+        self._profiles = dict(configured)
         self._decrypt = decrypt
 
     def get(self, uri: str) -> Any:
@@ -37,26 +40,23 @@ class Profiles:
         if profile is None or not key:
             known = ", ".join(sorted(self._profiles)) or "there are none"
             raise SecretFailed(f"{uri!r} names no profile of the controller's configuration with a key ({known})")
-        if profile["driver"] == "env":
+        if profile.driver == "env":
             return _variable(key, profile)
-        if profile["driver"] == "yaml":
+        if profile.driver == "yaml":
             return traverse(self._values(profile), key, None)
-        raise SecretFailed(
-            f"the driver {profile['driver']!r} of the profile {name!r} is not there ({', '.join(DRIVERS)})"
-        )
+        raise SecretFailed(f"the driver {profile.driver!r} of the profile {name!r} is not there ({', '.join(DRIVERS)})")
 
-    def _values(self, profile: Mapping[str, Any]) -> Any:
+    def _values(self, profile: SdbProfile) -> Any:
         """The files of a profile merged, later ones over earlier ones."""
         values: Any = {}
-        options = profile.get("merge") or {}
-        for name in profile.get("files") or ():
+        for name in profile.files:
             values = merge(
                 values,
-                _read(Path(str(name))),
-                strategy=options.get("strategy", "smart"),
-                merge_lists=bool(options.get("merge_lists")),
+                _read(Path(name)),
+                strategy=profile.strategy,
+                merge_lists=profile.merge_lists,
             )
-        if not profile.get("gpg"):
+        if not profile.gpg:
             return values
         try:
             return decrypted(values, self._plain)
@@ -70,14 +70,8 @@ class Profiles:
         return keyring.decrypt(message)
 
 
-def is_profile(value: Any) -> bool:
-    """Whether an option of the configuration is a profile of sdb."""
-    return isinstance(value, Mapping) and isinstance(value.get("driver"), str)
-
-
-def _variable(key: str, profile: Mapping[str, Any]) -> str | None:
-    allowed = profile.get("keys")
-    if not isinstance(allowed, Sequence) or not any(fnmatch.fnmatchcase(key, str(one)) for one in allowed):
+def _variable(key: str, profile: SdbProfile) -> str | None:
+    if not any(fnmatch.fnmatchcase(key, one) for one in profile.keys):
         # Whoever writes templates would else read every password in the environment of the controller.
         raise SecretFailed(f"the profile does not list {key!r} in `keys`")
     return os.environ.get(key)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from controller.cli.failure import FAILED, Failure
 
 if TYPE_CHECKING:
     from gitfs.tree.snapshot import GitLayer
+    from highstate.compile import CompileOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,20 @@ class Given:
     show: str = "lowstate"
     check_files: bool = False
     config_dir: Path | None = None
+
+
+def language_of(options: CompileOptions) -> dict[str, Any]:
+    """The minion options of a case that have the effect of these."""
+    from highstate.compile import CompileOptions
+
+    plain = CompileOptions()
+    changed = {
+        each.name: value
+        for each in fields(options)
+        if (value := getattr(options, each.name)) != getattr(plain, each.name)
+    }
+    changed |= changed.pop("opts", {})
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in changed.items()}
 
 
 def roots_of(given: Sequence[str]) -> dict[str, list[str]]:

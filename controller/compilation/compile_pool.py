@@ -28,6 +28,7 @@ from controller.compilation.compile_rpc import FleetQuery, PortCall
 from controller.compilation.compile_rpc_server import RpcServer
 from controller.compilation.compile_worker import CompiledMinion, CompileRequest
 from controller.compilation.sandbox import SandboxPolicy
+from controller.config.sections import PortOptions
 from highstate.types import Minion, Pos, Problem, Stage
 
 log = structlog.get_logger()
@@ -172,7 +173,9 @@ class _Worker:
         """Puts answers for all minions, in batches; one that hangs or breaks the process gets an error."""
         answers = _Answers(put)
         rpc_server = RpcServer(ports_of(request.ports), request.language, request.minions, fleet)
-        request = replace(request, ports={}, capabilities=rpc_server.capabilities, language=rpc_server.sealed)
+        request = replace(
+            request, ports=PortOptions(), capabilities=rpc_server.capabilities, language=rpc_server.sealed
+        )
         suspect = ""
         while len(answers) < len(request.minions):
             rest = request.minions[len(answers) :]

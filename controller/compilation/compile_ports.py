@@ -6,15 +6,16 @@ They live in the controller, which answers the process that renders (`port_calls
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import yaml
 
 from controller.adapters.external_pillars import CommandSource, FileTree, HttpSource
 from controller.adapters.tops import ExtNodes
+from controller.config.sections import PortOptions
 from highstate.ports import CompilePorts, PillarSource, TopSource
 from highstate.render.yaml.loader import load_yaml
 from highstate.types import Value
@@ -23,42 +24,56 @@ if TYPE_CHECKING:
     from extmods.plugins import Plugins
 
 
-def ports_of(options: Mapping[str, Any]) -> CompilePorts:
+def ports_of(options: PortOptions) -> CompilePorts:
     """Ports for `gpg_keydir`, `vault` and every kind of `ext_pillar`. Equal options give the same ports."""
-    return _made(json.dumps(options, sort_keys=True, default=str))[0]
+    return _made(_ByContent(options))[0]
 
 
-def plugins_of(options: Mapping[str, Any]) -> Plugins | None:
+def plugins_of(options: PortOptions) -> Plugins | None:
     """The administrator's modules of `extension_modules` and `module_dirs`, None without any folder."""
-    return _made(json.dumps(options, sort_keys=True, default=str))[1]
+    return _made(_ByContent(options))[1]
+
+
+class _ByContent:
+    """Options as a key of a cache: mappings in them cannot be hashed."""
+
+    def __init__(self, options: PortOptions) -> None:
+        self.options = options
+        self._text = json.dumps(asdict(options), sort_keys=True, default=str)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ByContent) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
 
 
 @cache
-def _made(options: str) -> tuple[CompilePorts, Plugins | None]:
-    given: dict[str, Any] = json.loads(options)
+def _made(key: _ByContent) -> tuple[CompilePorts, Plugins | None]:
+    given = key.options
     keyring = vault = None
-    if given.get("gpg_keydir"):
+    if given.gpg_keydir:
         from controller.adapters.secrets.keyring import Keyring
 
-        keyring = Keyring(Path(given["gpg_keydir"]))
-    if given.get("vault"):
-        from controller.adapters.secrets.vault import Vault, VaultSettings
+        keyring = Keyring(Path(given.gpg_keydir))
+    if given.vault:
+        from controller.adapters.secrets.vault import Vault
 
-        vault = Vault(VaultSettings.parse(given["vault"]))
+        vault = Vault(given.vault)
     sources: dict[str, PillarSource] = {
         "cmd_yaml": CommandSource(_yaml),
         "cmd_json": CommandSource(json.loads),
         "http_yaml": HttpSource(_yaml),
         "http_json": HttpSource(json.loads),
-        "file_tree": FileTree(given.get("nodegroups")),
+        "file_tree": FileTree(given.nodegroups),
     }
     tops: dict[str, TopSource] = {"ext_nodes": ExtNodes()}
-    folders = [Path(folder) for folder in (given.get("extension_modules"), *(given.get("module_dirs") or ())) if folder]
+    folders = [Path(folder) for folder in (given.extension_modules, *given.module_dirs) if folder]
     if not folders:
         return CompilePorts(decrypt=keyring, secrets=vault, pillar_sources=sources, top_sources=tops), None
     from controller.adapters.admin_modules import admin_plugins, with_pillars, with_tops
 
-    plugins = admin_plugins(folders, given.get("configuration") or given)
+    plugins = admin_plugins(folders, given.configuration or asdict(given))
     with_plugins = CompilePorts(
         decrypt=keyring,
         secrets=vault,

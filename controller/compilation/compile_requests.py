@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from controller.compilation.compile_worker import CompileRequest
+from controller.config.sections import PortOptions
 from controller.reconcile.live import LiveRevision
 from controller.store import MinionRecord, Store
 from gitfs.source import Trees
+from highstate.compile_options import CompileOptions
 from highstate.types import Minion
 
 _FEW = 50
@@ -22,9 +24,9 @@ class CompileRequests:
 
     store: Store
     live: LiveRevision
-    language: Mapping[str, Any]
+    language: CompileOptions
     """Fields of `highstate.Settings`."""
-    ports: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    ports: PortOptions = field(default_factory=PortOptions, repr=False)
     """See `CompileRequest.ports`."""
     check_rate: float = 0.0
     """See `CompileRequest.check_rate`."""
@@ -33,14 +35,14 @@ class CompileRequests:
         self, trees: Trees, minions: Iterable[MinionRecord], more: Mapping[str, Any] | None = None
     ) -> CompileRequest:
         """A request for these minions; `more` are options of the language for this request alone."""
-        opts = {**self.language.get("opts", {}), **(more or {})}
+        opts = {**self.language.opts, **(more or {})}
         minions = tuple(minions)
         recorded = self.store.facts.by_minion({each.id for each in minions}) if minions else {}
         return CompileRequest(
             files=trees.files,
             pillar=trees.pillar,
             minions=tuple(Minion(id=each.id, grains=each.grains) for each in minions),
-            language={**self.language, "opts": opts},
+            language=replace(self.language, opts=opts),
             drift=self.live.policy.drift.schedule(),
             ports=self.ports,
             facts={minion: {each.question: each.answer for each in found} for minion, found in recorded.items()},

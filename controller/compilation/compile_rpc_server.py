@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import structlog
 
 from controller.compilation.compile_rpc import Capabilities, FleetQuery, PortAnswer, PortCall
+from highstate.compile_options import CompileOptions
 from highstate.ports import CompilePorts, DecryptFailed, SecretFailed, SourceFailed
 from highstate.types import Minion, Value
 from wire.messages import FactQuery
@@ -26,7 +28,7 @@ class RpcServer:
 
     Args:
         ports: those of the controller.
-        language: fields of `highstate.Settings`, which hold the entries of `ext_pillar` and `master_tops`.
+        language: what shapes the compile; it holds the entries of `ext_pillar` and `master_tops`.
         minions: those of the request; about others nothing is said.
         fleet: answers questions about the fleet, for one of them.
     """
@@ -34,16 +36,16 @@ class RpcServer:
     def __init__(
         self,
         ports: CompilePorts,
-        language: Mapping[str, Any],
+        language: CompileOptions,
         minions: Sequence[Minion],
         fleet: FleetQuery | None = None,
     ) -> None:
         self._ports = ports
         self._fleet = fleet
         self._minions = {minion.id: minion for minion in minions}
-        external, self._pillar_entries = _numbered(language.get("ext_pillar") or (), ports.pillar_sources)
-        tops, self._top_entries = _numbered([language.get("master_tops") or {}], ports.top_sources)
-        self.sealed = {**language, "ext_pillar": tuple(external), "master_tops": tops[0]}
+        external, self._pillar_entries = _numbered(language.ext_pillar, ports.pillar_sources)
+        tops, self._top_entries = _numbered([language.master_tops], ports.top_sources)
+        self.sealed = replace(language, ext_pillar=tuple(external), master_tops=tops[0])
         """`language` with numbers in the place of what the ports take: passwords, commands, addresses."""
         self.capabilities = Capabilities(
             decrypt=ports.decrypt is not None,

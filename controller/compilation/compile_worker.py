@@ -18,7 +18,6 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
-from typing import Any
 
 import msgspec
 import pygit2
@@ -38,6 +37,7 @@ from controller.compilation.document_encoder import Packer
 from controller.compilation.gc_policy import collect_new, collect_seldom
 from controller.compilation.recorded_facts import Heard, MinionFacts
 from controller.compilation.sandbox import SandboxPolicy, Unconfined, confine
+from controller.config.sections import PortOptions
 from extmods.compile_modules import CompileModules, Tree
 from highstate.compile import CompileOptions, compile_minion
 from highstate.memo.memo import Memo
@@ -63,12 +63,11 @@ class CompileRequest:
     files: Files
     pillar: Files
     minions: tuple[Minion, ...]
-    language: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of `highstate.Settings`."""
+    language: CompileOptions = field(default_factory=CompileOptions)
     drift: Mapping[str, float | str] = field(default_factory=dict)
     """Drift schedule to put into the documents."""
-    ports: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """Options that the ports of a compile are made of: keys and vaults. They stay with the controller."""
+    ports: PortOptions = field(default_factory=PortOptions, repr=False)
+    """Keys and vaults. They stay with the controller."""
     capabilities: Capabilities = NO_OFFER
     """What the controller answers of it; filled in by `compiler`."""
     held: Mapping[str, str] = field(default_factory=dict)
@@ -164,7 +163,7 @@ def answer(request: CompileRequest, kept: Kept, ask: RpcClient | None = None) ->
     if ask is not None:
         kept.use(request.capabilities, ask)
     kept.sessions.clear()
-    settings = CompileOptions(**request.language)
+    settings = request.language
     tree = Tree(request.files)
     checks = 1
     for minion in request.minions:

@@ -17,7 +17,7 @@ def sandbox_policy_of(settings: ControllerSettings) -> SandboxPolicy | None:
     """The walls; None where `compile_confinement` is off."""
     if not settings.compile_confinement:
         return None
-    roots = (settings.git.get(name) or {} for name in ("file_roots", "pillar_roots"))
+    roots = (settings.trees.file_roots, settings.trees.pillar_roots)
     trees = [str(settings.cachedir / "gitfs"), *(folder for root in roots for folder in _folders(root.values()))]
     return SandboxPolicy(
         readable=(*trees, *(grant for grant in settings.compile_grants if grant.startswith("/"))),
@@ -26,7 +26,7 @@ def sandbox_policy_of(settings: ControllerSettings) -> SandboxPolicy | None:
     )
 
 
-def _folders(roots: Iterable[list[str]]) -> Iterable[str]:
+def _folders(roots: Iterable[tuple[str, ...]]) -> Iterable[str]:
     """A root of `__env__` has a folder for each saltenv: all of them are below what stands before it."""
     for folders in roots:
         for folder in folders:

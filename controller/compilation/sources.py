@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from controller.config.settings import ControllerSettings
-from gitfs.config.remotes import backends, file_remotes, ignored_files, pillar_includes, pillar_remotes
+from controller.config.vault import VaultSettings
 from gitfs.config.settings import RemoteSettings
 from gitfs.fetching.fork_server import ForkServer
 from gitfs.source import Source
@@ -24,25 +24,25 @@ def open_source(settings: ControllerSettings, fork_server: ForkServer | None = N
 
     Takes the variables that its secrets stand in out of the environment. `fork_server`: see `Source`.
     """
-    vault = settings.ports.get("vault")
-    ask = _VaultReader(vault) if vault else None
+    git = settings.trees.git()
+    ask = _VaultReader(settings.ports.vault) if settings.ports.vault else None
     return Source(
-        _ready(file_remotes(settings.git), ask),
-        _ready(pillar_remotes(settings.git), ask),
+        _ready(git.file_remotes, ask),
+        _ready(git.pillar_remotes, ask),
         settings.cachedir / "gitfs",
-        settings.git.get("file_roots"),
-        settings.git.get("pillar_roots"),
-        backends=backends(settings.git),
-        ignored=ignored_files(settings.git),
-        asked=_named(settings, "saltenv"),
-        asked_of_pillar=_named(settings, "pillarenv"),
-        pillar_includes=pillar_includes(settings.git),
+        settings.trees.file_roots,
+        settings.trees.pillar_roots,
+        backends=git.backends,
+        ignored=git.ignored,
+        asked=_named(settings.language.saltenv),
+        asked_of_pillar=_named(settings.language.pillarenv),
+        pillar_includes=git.pillar_includes,
         fork_server=fork_server,
     )
 
 
-def _named(settings: ControllerSettings, option: str) -> list[str]:
-    return [str(name)] if (name := settings.language.get(option)) else []
+def _named(saltenv: str | None) -> list[str]:
+    return [saltenv] if saltenv else []
 
 
 def _ready(remotes: Sequence[RemoteSettings], ask: AskVault | None) -> list[RemoteSettings]:
@@ -53,15 +53,15 @@ def _ready(remotes: Sequence[RemoteSettings], ask: AskVault | None) -> list[Remo
 class _VaultReader:
     """Asks the vault anew each time: fetches are rare, and a secret that was changed counts from then on."""
 
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        self._options = options
+    def __init__(self, settings: VaultSettings) -> None:
+        self._settings = settings
         self._lock = threading.Lock()
 
     @cached_property
     def _vault(self) -> Vault:
-        from controller.adapters.secrets.vault import Vault, VaultSettings
+        from controller.adapters.secrets.vault import Vault
 
-        return Vault(VaultSettings.parse(self._options))
+        return Vault(self._settings)
 
     def __call__(self, path: str, key: str) -> str:
         try:

@@ -7,16 +7,81 @@ line; an option that nobody knows is an error, because a typing error must not l
 
 from __future__ import annotations
 
-import difflib
+import ipaddress
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
-from controller.config import option_readers as read
-from controller.config.files import Entry, Fault, read_files
+from msgspec import Meta
+
+from controller.config.files import read_files
+from controller.config.sections import (
+    GIT_LISTS,
+    GIT_PREFIXES,
+    PortOptions,
+    RendererOptions,
+    SdbProfile,
+    TreeOptions,
+    is_profile,
+)
+from highstate.compile_options import CompileOptions
+from highstate.near_names import did_you_mean
+from highstate.options.convert import Prepared, convert_options, kinds_of
+from highstate.options.document import Fault, Option
+from highstate.options.kinds import (
+    Count,
+    Flag,
+    Fraction,
+    OptionalText,
+    Port,
+    Seconds,
+    SecondsOrNever,
+    Text,
+    absolute,
+    one_as_list,
+)
+
+LOG_LEVELS = ("all", "garbage", "trace", "debug", "info", "warning", "error", "critical", "quiet")
+"""Salt's names."""
 
 DEFAULT_CONFIG_DIR = Path("/etc/saltern")
+
+
+def nearest_level(value: str) -> str:
+    """The level of the log that comes nearest to one of Salt's."""
+    return {"all": "debug", "garbage": "debug", "trace": "debug", "quiet": "critical"}.get(value, value)
+
+
+def _log_level(value: Any) -> Any:
+    if value not in LOG_LEVELS:
+        raise ValueError
+    return nearest_level(value)
+
+
+def _address(value: Any) -> Any:
+    """`*` and names of hosts would be guessed at, so they are not taken."""
+    try:
+        return str(ipaddress.ip_address(value if isinstance(value, str) else ""))
+    except ValueError:
+        raise ValueError("an IP address of this machine, like 127.0.0.1 or 0.0.0.0") from None
+
+
+def _grants(value: Any) -> Any:
+    found = one_as_list(value)
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise ValueError("a list of names")
+    if not all(each in ("network", "programs") or each.startswith("/") for each in found):
+        raise ValueError
+    return found
+
+
+LogLevel: TypeAlias = Annotated[str, Meta(description="one of " + ", ".join(LOG_LEVELS)), Prepared(_log_level)]
+AbsolutePath: TypeAlias = Annotated[Path, Meta(description="an absolute path"), Prepared(absolute)]
+Address: TypeAlias = Annotated[str, Prepared(_address)]
+Grants: TypeAlias = Annotated[
+    tuple[str, ...], Meta(description="a list of `network`, `programs` and absolute paths"), Prepared(_grants)
+]
 
 
 class BadControllerSettings(Exception):
@@ -32,49 +97,44 @@ class ControllerSettings:
     """How this controller is set up. Paths are absolute, `root_dir` already in them; times are seconds."""
 
     config_dir: Path = DEFAULT_CONFIG_DIR
-    interface: str = "0.0.0.0"  # noqa: S104 - Salt's default: minions come from anywhere, and show their keys
-    publish_port: int = 4505
-    ret_port: int = 4506
-    http_host: str = "127.0.0.1"
-    http_port: int = 8765
+    interface: Address = "0.0.0.0"  # noqa: S104 - Salt's default: minions come from anywhere, and show their keys
+    publish_port: Port = 4505
+    ret_port: Port = 4506
+    http_host: Address = "127.0.0.1"
+    http_port: Port = 8765
     """Of the hook, the metrics and the health check; 0: none of them is served."""
-    root_dir: Path = Path("/")
-    pki_dir: Path = Path("/etc/saltern/pki/controller")
-    cachedir: Path = Path("/var/cache/saltern/controller")
-    sock_dir: Path = Path("/run/saltern")
-    store_url: str = "sqlite:////var/lib/saltern/controller.sqlite"
-    auto_accept: bool = False
+    root_dir: AbsolutePath = Path("/")
+    pki_dir: AbsolutePath = Path("/etc/saltern/pki/controller")
+    cachedir: AbsolutePath = Path("/var/cache/saltern/controller")
+    sock_dir: AbsolutePath = Path("/run/saltern")
+    store_url: Text = "sqlite:////var/lib/saltern/controller.sqlite"
+    auto_accept: Flag = False
     """Accept every key that asks for a free id. For closed test networks only."""
-    hook_secret: str = field(default="", repr=False)
+    hook_secret: Text = field(default="", repr=False)
     """Shared with the forge; empty: the hook answers this machine alone."""
-    log_level: str = "info"
-    alive_interval: float = 15.0
-    minion_timeout: float = 45.0
+    log_level: LogLevel = "info"
+    alive_interval: Seconds = 15.0
+    minion_timeout: Seconds = 45.0
     """Without a word for so long, a minion counts as unreachable."""
-    run_timeout: float = 3600.0
-    compile_timeout: float = 60.0
-    compile_workers: int = 1
-    pillar_cache_ttl: float = 3600.0
+    run_timeout: Seconds = 3600.0
+    compile_timeout: Seconds = 60.0
+    compile_workers: Count = 1
+    pillar_cache_ttl: SecondsOrNever = 3600.0
     """Until external pillars and secrets are looked at again without a push; 0: never."""
-    compile_check_rate: float = 0.001
+    compile_check_rate: Fraction = 0.001
     """Part of the compiles that is done once more without the memo, and compared."""
-    compile_confinement: bool = True
+    compile_confinement: Flag = True
     """Put walls around the processes that render templates, where the kernel can (Landlock)."""
-    compile_grants: tuple[str, ...] = ()
+    compile_grants: Grants = ()
     """What these may do beside reading the trees: `network`, `programs`, and read what lies at absolute paths."""
-    preview_py_renderer: bool = False
+    preview_py_renderer: Flag = False
     """Run `#!py` and `#!mako` of branches that are only previewed. They are programs, run as the controller's user."""
-    keep_runs: int = 1000
+    keep_runs: Count = 1000
     """Of each minion."""
-    git: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """`gitfs_*`, `git_pillar_*`, `ext_pillar`, `file_roots`, `pillar_roots` and what says how they lie over each other,
-    as written."""
-    language: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of `highstate.Settings` that were set."""
-    ports: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """`gpg_keydir`, `vault`, `nodegroups` and where plugins lie: what `compile_ports` makes ports of."""
-    sdb: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """Profiles of `sdb.get`: options of any name that are mappings with a `driver`."""
+    trees: TreeOptions = field(default_factory=TreeOptions)
+    language: CompileOptions = field(default_factory=lambda: CompileOptions(state_top_saltenv="base"))
+    ports: PortOptions = field(default_factory=PortOptions, repr=False)
+    sdb: Mapping[str, SdbProfile] = field(default_factory=dict, repr=False)
     places: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Option -> `file:line` where it was set."""
 
@@ -87,58 +147,65 @@ class ControllerSettings:
 def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR) -> ControllerSettings:
     """What the files in `config_dir` say; the defaults when there are none. BadControllerSettings has all faults."""
     config_dir = config_dir.absolute()
-    entries, faults = read_files(config_dir / "controller", config_dir / "controller.d")
-    values: dict[str, Any] = {}
-    git: dict[str, Any] = {}
-    language: dict[str, Any] = {}
-    ports: dict[str, Any] = {}
-    sdb: dict[str, Any] = {}
-    for key, entry in entries.items():
-        reader = _OWN.get(key) or _GIT.get(key) or _LANGUAGE.get(key) or _PORTS.get(key)
-        if reader is None and isinstance(entry.value, Mapping) and "driver" in entry.value:
-            sdb[key] = entry.value
-            continue
-        if reader is None and not key.startswith(_GIT_PREFIXES):
-            faults.append(Fault(entry.place, f"there is no option {key!r}", _near(key)))
-            continue
-        try:
-            value = entry.value if reader is None else reader(entry.value)
-        except ValueError as error:
-            faults.append(Fault(entry.place, f"{key} must be {error}, not {_shown(key, entry.value)}"))
-            continue
-        home = values if key in _OWN else language if key in _LANGUAGE else ports if key in _PORTS else git
-        home[key] = value
-    language |= {key: git[key] for key in ("ext_pillar",) if key in git}
-    ports |= {key: language[key] for key in ("nodegroups",) if key in language}
-    if "extension_modules" in ports or "module_dirs" in ports:
-        ports["configuration"] = {key: entry.value for key, entry in entries.items()}  # plugins see it all, as in Salt
-    faults += _contradictions(values, entries)
-    if faults:
-        raise BadControllerSettings(faults)
-    places = {key: entry.place for key, entry in entries.items()}
-    return ControllerSettings(
+    options, faults = read_files(config_dir / "controller", config_dir / "controller.d")
+    faults += [fault for name, option in options.items() if (fault := _unknown(name, option)) is not None]
+    own = convert_options(options, OWN, faults)
+    settings = ControllerSettings(
         config_dir=config_dir,
-        git=git,
-        language=_language(language),
-        ports={"gpg_keydir": str(config_dir / "gpgkeys"), **ports},
-        sdb=sdb,
-        places=places,
-        **_located(values),
+        trees=_trees(options, faults),
+        language=_language(options, faults),
+        ports=_ports(options, faults, config_dir),
+        sdb={
+            name: SdbProfile.parse(option.value)
+            for name, option in options.items()
+            if not _is_known(name) and is_profile(option.value)
+        },
+        places={name: option.place for name, option in options.items()},
+        **_located(dict(own)),
     )
+    faults += _contradictions(settings)
+    if faults:
+        raise BadControllerSettings(sorted(faults, key=_position(options)))
+    return settings
 
 
-def _language(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options as `highstate.Settings` takes them.
+def _language(options: Mapping[str, Option], faults: list[Fault]) -> CompileOptions:
+    """The options that shape a compile.
 
     Every branch is a saltenv, as in Salt. In Salt the top files of all of them count, so that whoever may push any
     branch gives states to every minion; here that of `base` alone does, until `state_top_saltenv` says otherwise.
     """
-    fields = {key: value for key, value in given.items() if key not in _RENDERERS}
-    fields["state_top_saltenv"] = given.get("state_top_saltenv", "base") or None
-    opts = {key: given[key] for key in _RENDERERS if key in given}
-    if "ext_pillar" in fields:
-        fields["ext_pillar"] = tuple(fields["ext_pillar"])
-    return {**fields, "opts": opts} if opts else fields
+    given = convert_options(options, LANGUAGE, faults)
+    given["state_top_saltenv"] = given.get("state_top_saltenv", "base") or None
+    given |= convert_options(options, {"ext_pillar": GIT_LISTS["ext_pillar"]}, [])  # faults are told with the trees
+    return CompileOptions(**given, opts=convert_options(options, RENDERERS, faults))
+
+
+def _trees(options: Mapping[str, Option], faults: list[Fault]) -> TreeOptions:
+    remotes = {name: option for name, option in options.items() if name.startswith(GIT_PREFIXES) or name in GIT_LISTS}
+    convert_options(remotes, GIT_LISTS, faults)
+    roots = convert_options(options, ROOTS, faults)
+    return TreeOptions(remotes={name: option.value for name, option in remotes.items()}, **roots)
+
+
+def _ports(options: Mapping[str, Option], faults: list[Fault], config_dir: Path) -> PortOptions:
+    given = {"gpg_keydir": str(config_dir / "gpgkeys"), **convert_options(options, PORTS, faults)}
+    given |= convert_options(options, {"nodegroups": LANGUAGE["nodegroups"]}, [])  # faults are told with the language
+    if "extension_modules" in given or "module_dirs" in given:
+        given["configuration"] = {
+            name: option.value for name, option in options.items()
+        }  # plugins see it all, as in Salt
+    return PortOptions(**given)
+
+
+def port_options(opts: Mapping[str, Any]) -> PortOptions:
+    """The same of options that are in no file (of an offline compile). ValueError with all that is wrong."""
+    faults: list[Fault] = []
+    options = {name: Option(value, "") for name, value in opts.items() if value}
+    given = convert_options(options, {**PORTS, "nodegroups": LANGUAGE["nodegroups"]}, faults)
+    if faults:
+        raise ValueError("; ".join(str(fault) for fault in faults))
+    return PortOptions(**given, configuration=opts)
 
 
 def check_git(settings: ControllerSettings) -> None:
@@ -155,13 +222,38 @@ def check_git(settings: ControllerSettings) -> None:
     )
     for parse, key in readers:
         try:
-            parse(settings.git)
+            parse(settings.trees.remotes)
         except BadRemoteSettings as error:
             named = [name for name in settings.places if name in str(error)]
             place = settings.places.get(max(named, key=len, default=key), str(settings.config_dir / "controller"))
             faults.append(Fault(place, str(error)))
     if faults:
         raise BadControllerSettings(faults)
+
+
+def _is_known(name: str) -> bool:
+    return name in KNOWN or name.startswith(GIT_PREFIXES)
+
+
+def _unknown(name: str, option: Option) -> Fault | None:
+    if _is_known(name) or is_profile(option.value):
+        return None
+    if name in SALT_NAMES:
+        hint = f"Saltern calls it {SALT_NAMES[name]}"
+    else:
+        hint = did_you_mean(name, KNOWN) or "remove it"
+    return Fault(option.place, f"there is no option {name!r}", hint)
+
+
+def _position(options: Mapping[str, Option]) -> Callable[[Fault], tuple[int, int]]:
+    """Faults in the order of the files, as they were read."""
+    files = list(dict.fromkeys(option.place.rpartition(":")[0] for option in options.values()))
+
+    def position(fault: Fault) -> tuple[int, int]:
+        file, _, line = fault.place.rpartition(":")
+        return (files.index(file), int(line)) if file in files else (-1, 0)
+
+    return position
 
 
 def _located(values: dict[str, Any]) -> dict[str, Any]:
@@ -177,111 +269,40 @@ def _located(values: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _contradictions(values: Mapping[str, Any], entries: Mapping[str, Entry]) -> list[Fault]:
-    defaults = ControllerSettings()
-
-    def value(key: str) -> Any:
-        return values.get(key, getattr(defaults, key))
-
-    def place(*keys: str) -> str:
-        return next((entries[key].place for key in keys if key in entries), "")
+def _contradictions(settings: ControllerSettings) -> list[Fault]:
+    def place(*names: str) -> str:
+        return next((settings.places[name] for name in names if name in settings.places), "")
 
     faults = []
-    if value("publish_port") == value("ret_port"):
-        faults.append(
-            Fault(place("ret_port", "publish_port"), "publish_port and ret_port are the same; minions need both")
+    if settings.publish_port == settings.ret_port:
+        text = "publish_port and ret_port are the same; minions need both"
+        faults.append(Fault(place("ret_port", "publish_port"), text))
+    if settings.minion_timeout <= settings.alive_interval:
+        text = (
+            f"minion_timeout ({settings.minion_timeout:g}) must be longer than alive_interval "
+            f"({settings.alive_interval:g}), or every minion would look unreachable between two signs"
         )
-    if value("minion_timeout") <= value("alive_interval"):
-        text = f"minion_timeout ({value('minion_timeout'):g}) must be longer than alive_interval"
-        faults.append(
-            Fault(
-                place("minion_timeout", "alive_interval"),
-                f"{text} ({value('alive_interval'):g}), or every minion would look unreachable between two signs",
-            )
-        )
+        faults.append(Fault(place("minion_timeout", "alive_interval"), text))
     return faults
 
 
-def _shown(key: str, value: Any) -> str:
-    return "what stands there" if "secret" in key or "password" in key or key == "vault" else repr(value)
+_NOT_OPTIONS = frozenset(("config_dir", "trees", "language", "ports", "sdb", "places", "opts", "ext_pillar"))
+"""Fields that no option sets by its own name."""
 
 
-def _near(key: str) -> str:
-    known = [*_OWN, *_GIT, *_LANGUAGE, *_PORTS]
-    if key in _SALT_NAMES:
-        return f"Saltern calls it {_SALT_NAMES[key]}"
-    close = difflib.get_close_matches(key, known, n=1)
-    return f"did you mean {close[0]}?" if close else "remove it"
+def _kinds(settings: type, *, without: frozenset[str] = _NOT_OPTIONS) -> dict[str, Any]:
+    return {name: kind for name, kind in kinds_of(settings).items() if name not in without}
 
 
-_OWN: dict[str, read.OptionReader] = {
-    "interface": read.address,
-    "publish_port": read.port,
-    "ret_port": read.port,
-    "http_host": read.address,
-    "http_port": read.port,
-    "root_dir": read.path,
-    "pki_dir": read.path,
-    "cachedir": read.path,
-    "sock_dir": read.path,
-    "store_url": read.text,
-    "auto_accept": read.flag,
-    "hook_secret": read.text,
-    "log_level": read.log_level,
-    "alive_interval": read.seconds,
-    "minion_timeout": read.seconds,
-    "run_timeout": read.seconds,
-    "compile_timeout": read.seconds,
-    "compile_workers": read.count,
-    "pillar_cache_ttl": read.seconds_or_never,
-    "compile_check_rate": read.part,
-    "compile_confinement": read.flag,
-    "compile_grants": read.grants,
-    "preview_py_renderer": read.flag,
-    "keep_runs": read.count,
-}
-_GIT: dict[str, read.OptionReader] = {
-    "gitfs_remotes": read.sequence,
-    "ext_pillar": read.sequence,
-    "file_roots": read.roots,
-    "pillar_roots": read.roots,
-}
-_GIT_PREFIXES = ("gitfs_", "git_pillar_", "fileserver_backend", "file_ignore_glob", "file_ignore_regex")
-_LANGUAGE: dict[str, read.OptionReader] = {
-    "top_file_merging_strategy": read.one_of("merge", "same", "merge_all"),
-    "default_top": read.text,
-    "env_order": read.names,
-    "state_top": read.text,
-    "state_top_saltenv": read.optional_text,
-    "saltenv": read.text,
-    "pillarenv": read.text,
-    "state_auto_order": read.flag,
-    "disabled_requisites": read.names,
-    "pillar_source_merging_strategy": read.one_of("smart", "recurse", "aggregate", "overwrite", "list", "none"),
-    "pillar_merge_lists": read.flag,
-    "pillar_includes_override_sls": read.flag,
-    "ext_pillar_first": read.flag,
-    "master_tops": read.mapping,
-    "master_tops_first": read.flag,
-    "pillar_opts": read.flag,
-    "decrypt_pillar": read.decrypted_keys,
-    "decrypt_pillar_delimiter": read.text,
-    "nodegroups": read.mapping,
-    "jinja_env": read.mapping,
-    "jinja_sls_env": read.mapping,
-    "allow_py_renderer": read.flag,
-    "renderer_whitelist": read.names,
-    "renderer_blacklist": read.names,
-}
-_PORTS: dict[str, read.OptionReader] = {
-    "gpg_keydir": read.folder,
-    "vault": read.vault,
-    "extension_modules": read.folder,
-    "module_dirs": read.folders,
-}
-_RENDERERS = ("allow_py_renderer", "renderer_whitelist", "renderer_blacklist")
-"""Options that `highstate.Settings` takes among its `opts`."""
-_SALT_NAMES = {
+OWN = _kinds(ControllerSettings)
+"""Options of the controller itself -> their types; the next are of its groups."""
+LANGUAGE = {**_kinds(CompileOptions), "state_top_saltenv": OptionalText}
+RENDERERS = _kinds(RendererOptions)
+PORTS = _kinds(PortOptions, without=frozenset(("nodegroups", "configuration")))
+ROOTS = _kinds(TreeOptions, without=frozenset(("remotes",)))
+KNOWN = frozenset((*OWN, *LANGUAGE, *RENDERERS, *PORTS, *ROOTS, *GIT_LISTS))
+"""All options that are known here by name; those of gitfs are known to it."""
+SALT_NAMES = {
     "open_mode": "auto_accept",
     "worker_threads": "compile_workers",
     "timeout": "run_timeout",

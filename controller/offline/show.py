@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from controller.offline.cases import Case, Show
+from controller.offline.cases import BadCase, Case, Show
 from controller.offline.trees import missing_folders, snapshot_of
 from extmods.compile_modules import CompileModules, Tree
 from gitfs.errors import GitfsError
@@ -87,8 +87,12 @@ def _ports(case: Case) -> CompilePorts:
     ports = NO_PORTS
     if any((case.opts or {}).get(option) for option in _WORLD):
         from controller.compilation.compile_ports import ports_of
+        from controller.config.settings import port_options
 
-        ports = ports_of(case.opts or {})
+        try:
+            ports = ports_of(port_options(case.opts or {}))
+        except ValueError as error:
+            raise BadCase(f"opts: {error}") from None
     facts = [{"fun": one.fun, "args": one.args, "kwargs": one.kwargs, "ret": one.ret} for one in case.facts]
     return replace(ports, facts=RecordedFacts(facts)) if facts else ports
 

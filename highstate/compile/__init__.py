@@ -10,6 +10,6 @@ exception for whatever a tree holds; all that is wrong with it is in `Compiled.e
 from __future__ import annotations
 
 from highstate.compile.compiler import compile_minion, compile_sls
-from highstate.compile.settings import CompileOptions
+from highstate.compile_options import CompileOptions
 
 __all__ = ["CompileOptions", "compile_minion", "compile_sls"]

@@ -14,8 +14,8 @@ from highstate.compile.extend import apply_exclude, apply_extends
 from highstate.compile.high import High
 from highstate.compile.order import ordered
 from highstate.compile.requisites import requisites_in
-from highstate.compile.settings import CompileOptions
 from highstate.compile.verify import verify
+from highstate.compile_options import CompileOptions
 from highstate.data_limits import unbounded
 from highstate.files import parts_of
 from highstate.memo.memo import Memo

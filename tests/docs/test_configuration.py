@@ -7,11 +7,14 @@ from pathlib import Path
 import yaml
 
 from controller.config import settings as of_controller
+from controller.config.sections import GIT_LISTS, GIT_PREFIXES
 from gitfs.config.remotes import _WITHOUT_EFFECT, file_remotes, pillar_remotes
 from gitfs.errors import BadRemoteSettings
 from minion.config import settings as of_minion
 
 PAGE = "docs/configuration.md"
+LANGUAGE = {*of_controller.LANGUAGE, *of_controller.RENDERERS}
+TREES = {*of_controller.ROOTS, *GIT_LISTS}
 KINDS = ("both", "states", "pillar")
 
 
@@ -23,11 +26,11 @@ def test_options_of_the_controller(pages, rows):
         for option, default in defaults(rows(page.section(title))).items()
     }
     remote = options_of_remotes() | options_of_remotes(pillar=True)
-    known = {*of_controller._OWN, *of_controller._GIT, *of_controller._LANGUAGE}
-    known |= {name for name in of_controller._GIT_PREFIXES if not name.endswith("_")}
+    known = {*of_controller.OWN, *LANGUAGE, *TREES}
+    known |= {name for name in GIT_PREFIXES if not name.endswith("_")}
     assert set(documented) == known | remote
     plain = of_controller.ControllerSettings()
-    for option in of_controller._OWN:
+    for option in of_controller.OWN:
         assert documented[option] == shown(getattr(plain, option)), option
 
 
@@ -36,12 +39,12 @@ def test_defaults_of_the_language(pages, rows):
 
     documented = defaults(rows(pages[PAGE].section("How the language is compiled")))
     ours = {
-        **of_controller._language({}),
+        "state_top_saltenv": "base",
         "allow_py_renderer": "true",
         "renderer_whitelist": "",
         "renderer_blacklist": "",
     }
-    for option in of_controller._LANGUAGE:
+    for option in LANGUAGE:
         default = ours[option] if option in ours else getattr(CompileOptions(), option)
         assert documented[option].lower() == shown(default).lower(), option
 
@@ -60,7 +63,7 @@ def test_options_of_a_remote(pages, rows):
 
 def test_other_names_of_salts_options(pages, rows):
     table = rows(pages[PAGE].section("Options of Salt's master with another name here"))
-    assert {row[0].strip("`"): row[1].strip("`") for row in table} == of_controller._SALT_NAMES
+    assert {row[0].strip("`"): row[1].strip("`") for row in table} == of_controller.SALT_NAMES
 
 
 def test_options_of_the_minion(pages, rows):
@@ -78,7 +81,7 @@ def test_options_that_are_passed_on(pages, coded):
 
 def test_options_that_are_not_read_are_not_read(pages, rows, coded):
     known = {
-        "master": {*of_controller._OWN, *of_controller._GIT, *of_controller._LANGUAGE, *of_controller._SALT_NAMES},
+        "master": {*of_controller.OWN, *LANGUAGE, *TREES, *of_controller.SALT_NAMES},
         "minion": {*of_minion._READERS, *of_minion._ALIASES, *of_minion.PASSED_ON},
     }
     found = {row[0]: set(coded(row[1])) for row in rows(pages[PAGE].section("Salt's options that are not read yet"))}

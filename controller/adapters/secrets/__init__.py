@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from controller.adapters.secrets.keyring import Keyring
-from controller.adapters.secrets.vault import BadVault, Vault, VaultSettings
+from controller.adapters.secrets.vault import Vault
 
-__all__ = ["BadVault", "Keyring", "Vault", "VaultSettings"]
+__all__ = ["Keyring", "Vault"]

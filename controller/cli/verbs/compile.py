@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from controller.cli import output
-from controller.cli.compile_inputs import Given, facts_of, git_layers, mapping_of, options_of, roots_of
+from controller.cli.compile_inputs import Given, facts_of, git_layers, language_of, mapping_of, options_of, roots_of
 from controller.cli.failure import COMPILE, FAILED, Failure
 
 if TYPE_CHECKING:
@@ -125,5 +126,8 @@ def _configured(config_dir: Path | None) -> tuple[dict[str, Any], dict[str, Any]
     from controller.cli.configuration import settings_of
 
     settings = settings_of(config_dir)
-    language = {name: list(v) if isinstance(v, tuple) else v for name, v in settings.language.items()}
-    return language, settings.git.get("file_roots", {}), settings.git.get("pillar_roots", {})
+    return language_of(settings.language), _lists(settings.trees.file_roots), _lists(settings.trees.pillar_roots)
+
+
+def _lists(roots: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    return {saltenv: list(folders) for saltenv, folders in roots.items()}

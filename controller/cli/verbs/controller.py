@@ -11,8 +11,7 @@ import click
 from controller.cli import options
 from controller.cli.configuration import settings_of
 from controller.cli.failure import Failure
-from controller.config.option_readers import LOG_LEVELS
-from controller.config.option_readers import log_level as read_level
+from controller.config.settings import LOG_LEVELS, nearest_level
 
 
 @click.command("controller")
@@ -26,7 +25,7 @@ def controller_command(log_level: str | None, check: bool, config_dir: Path) -> 
         click.echo(f"{settings.config_dir} can be used", err=True)
         return 0
     if log_level is not None:
-        settings = replace(settings, log_level=read_level(log_level))
+        settings = replace(settings, log_level=nearest_level(log_level))
     os.umask(0o077)
     from gitfs.fetching.fork_server import ForkServer
 

@@ -6,6 +6,7 @@ from controller.adapters.sdb import Profiles
 from controller.compilation.compile_ports import plugins_of, ports_of
 from controller.compilation.mine import MineStore
 from controller.compilation.runners import Runners
+from controller.config.sections import PortOptions
 from controller.sessions.sessions import Session, Sessions
 from controller.store import Store
 from highstate.compile import CompileOptions, compile_minion
@@ -64,7 +65,7 @@ def home(tmp_path):
 
 @pytest.fixture
 def options(home):
-    return {"extension_modules": str(home), "configuration": {"mine_color": "red"}}
+    return PortOptions(extension_modules=str(home), configuration={"mine_color": "red"})
 
 
 def test_an_external_pillar_has_salts_arguments_and_dunders(options):

@@ -8,6 +8,7 @@ import pytest
 
 from controller.adapters.external_pillars import CommandSource
 from controller.compilation.compile_ports import ports_of
+from controller.config.sections import PortOptions
 from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
 from highstate.ports import SourceFailed
@@ -17,7 +18,7 @@ WEB = Minion(id="web1", grains={"id": "web1", "os": "Debian", "deep": {"x": "a/b
 
 
 def source(name, **options):
-    return ports_of(options).pillar_sources[name]
+    return ports_of(PortOptions(**options)).pillar_sources[name]
 
 
 class TestCommands:
@@ -139,6 +140,6 @@ class TestFileTree:
 def test_a_compile_with_two_sources(site):
     settings = CompileOptions(ext_pillar=({"cmd_yaml": "echo 'a: {b: 1}'"}, {"http_json": {"url": f"{site}/%s"}}))
     tree = MemoryFiles({"base": {"top.sls": b"base:\n  '*': [s]\n", "s.sls": b"{{ pillar.path }}: {test.nop: []}"}})
-    done = compile_minion(tree, MemoryFiles({}), WEB, settings, None, ports_of({}))
+    done = compile_minion(tree, MemoryFiles({}), WEB, settings, None, ports_of(PortOptions()))
     assert [chunk.id for chunk in done.lowstate] == ["/web1"]
     assert done.pillar["a"] == {"b": 1}

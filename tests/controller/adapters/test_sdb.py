@@ -3,6 +3,7 @@
 import pytest
 
 from controller.adapters.sdb import Profiles
+from controller.config.sections import SdbProfile, is_profile
 from controller.config.settings import BadControllerSettings, load_settings
 from highstate.ports import DecryptFailed, SecretFailed
 
@@ -37,7 +38,8 @@ def profiles(tmp_path, monkeypatch):
         "sql": {"driver": "sqlite3"},
         "vault": {"server": {}},
     }
-    return Profiles(configured, Keyring)
+    profiles = {name: SdbProfile.parse(each) for name, each in configured.items() if is_profile(each)}
+    return Profiles(profiles, Keyring)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +81,7 @@ def test_what_cannot_be_had_says_why_and_shows_nothing(profiles, uri, why):
 
 def test_a_profile_is_an_option_of_any_name(tmp_path):
     (tmp_path / "controller").write_text("mine: {driver: env, keys: [A]}\n")
-    assert load_settings(tmp_path).sdb == {"mine": {"driver": "env", "keys": ["A"]}}
+    assert load_settings(tmp_path).sdb == {"mine": SdbProfile(driver="env", keys=("A",))}
     (tmp_path / "controller").write_text("mine: {drver: env}\n")
     with pytest.raises(BadControllerSettings):
         load_settings(tmp_path)

@@ -9,7 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import gnupg
 import pytest
 
-from controller.adapters.secrets import BadVault, Keyring, Vault, VaultSettings
+from controller.adapters.secrets import Keyring, Vault
+from controller.config.vault import BadVault, VaultSettings
 from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
 from highstate.ports import CompilePorts, DecryptFailed, SecretFailed

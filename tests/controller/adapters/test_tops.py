@@ -3,6 +3,7 @@
 import pytest
 
 from controller.compilation.compile_ports import ports_of
+from controller.config.sections import PortOptions
 from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
 from highstate.types import Minion
@@ -18,7 +19,7 @@ def compiled(command, *, name="ext_nodes", **settings):
         MemoryFiles({}),
         Minion(id="web1"),
         CompileOptions(master_tops={name: command}, **settings),
-        ports=ports_of({}),
+        ports=ports_of(PortOptions()),
     )
 
 

@@ -28,6 +28,7 @@ from controller.sessions.sessions import Sessions
 from controller.store import Store, StoreUnavailable
 from controller.store.desired import Desired
 from gitfs.source import Revision, Trees
+from highstate.compile import CompileOptions
 from highstate.files import MemoryFiles
 from highstate.types import Minion
 from reactors.bus import Bus
@@ -78,7 +79,7 @@ class Rig:
             clock=self.clock,
             live=self.live,
         )
-        self.requests = CompileRequests(store=store, live=self.live, language=language)
+        self.requests = CompileRequests(store=store, live=self.live, language=CompileOptions(**language))
         self.builds = BuildReconciler(
             builder=self.builder,
             facts=facts,

@@ -20,9 +20,11 @@ from controller.compilation.compile_rpc_server import RpcServer
 from controller.compilation.compile_worker import CompileRequest
 from controller.compilation.sandbox import SandboxPolicy
 from controller.compilation.sandbox_policy import sandbox_policy_of
+from controller.config.sections import PortOptions, TreeOptions
 from controller.config.settings import ControllerSettings
 from gitfs.tree.directory import scan
 from gitfs.tree.snapshot import Snapshot
+from highstate.compile import CompileOptions
 from highstate.files import MemoryFiles
 from highstate.ports import CompilePorts, DecryptFailed, SecretFailed, SourceFailed
 from highstate.types import Minion
@@ -79,7 +81,7 @@ async def test_programs_servers_and_folders_are_asked_from_behind_the_wall(tmp_p
             {"http_json": {"url": f"{url}/%s", "username": "u", "password": PASSWORD}},
             {"file_tree": str(tmp_path)},
         )
-        language = {"ext_pillar": sources, "master_tops": {"ext_nodes": "/bin/sh -c 'echo {classes: [more]}'"}}
+        language = CompileOptions(ext_pillar=sources, master_tops={"ext_nodes": "/bin/sh -c 'echo {classes: [more]}'"})
         answer = await _compiled(
             _request("x: {test.nop: []}", more_sls="y: {test.nop: []}", language=language),
         )
@@ -90,7 +92,7 @@ async def test_programs_servers_and_folders_are_asked_from_behind_the_wall(tmp_p
 
 
 async def test_what_a_source_says_against_it_is_an_error_of_the_minion():
-    language = {"ext_pillar": ({"cmd_json": "echo no >&2; exit 3"},)}
+    language = CompileOptions(ext_pillar=({"cmd_json": "echo no >&2; exit 3"},))
     answer = await _compiled(_request("x: {test.nop: []}", language=language))
     assert "ended with 3: no" in str(answer.errors[0])
 
@@ -104,9 +106,13 @@ async def test_what_is_encrypted_is_read_without_the_keys(tmp_path):
     message = str(gpg.encrypt(PASSWORD, gpg.gen_key(given).fingerprint, always_trust=True))
     pillar = "#!yaml|gpg\n" + json.dumps({"password": message})
     try:
-        good = _request("x: {test.nop: [{name: {{ pillar.password }}}]}", pillar, ports={"gpg_keydir": str(tmp_path)})
+        good = _request(
+            "x: {test.nop: [{name: {{ pillar.password }}}]}", pillar, ports=PortOptions(gpg_keydir=str(tmp_path))
+        )
         answer = await _compiled(good)
-        without = await _compiled(_request("x: {test.nop: []}", pillar, ports={"gpg_keydir": str(tmp_path / "gone")}))
+        without = await _compiled(
+            _request("x: {test.nop: []}", pillar, ports=PortOptions(gpg_keydir=str(tmp_path / "gone")))
+        )
     finally:
         subprocess.run(["gpgconf", "--homedir", str(tmp_path), "--kill", "gpg-agent"], check=False)
     assert PASSWORD.encode() in answer.document
@@ -145,7 +151,9 @@ async def _looked(tmp_path, sandbox_policy):
     with socket_that_listens() as port:
         app = _LOOKS.format(key=str(key), port=port)
         request = _request(
-            app, language={"ext_pillar": ({"cmd_json": command},)}, ports={"nodegroups": {PASSWORD: "*"}}
+            app,
+            language=CompileOptions(ext_pillar=({"cmd_json": command},)),
+            ports=PortOptions(nodegroups={PASSWORD: "*"}),
         )
         answer = await _compiled(request, sandbox_policy)
     assert answer.errors == ()
@@ -205,7 +213,7 @@ async def test_what_is_granted_is_let_through(walled, tmp_path):
 
 async def test_a_folder_that_is_swapped_is_read_on(walled, tmp_path):
     root = tmp_path / "salt"
-    settings = ControllerSettings(cachedir=tmp_path / "cache", git={"file_roots": {"base": [str(root)]}})
+    settings = ControllerSettings(cachedir=tmp_path / "cache", trees=TreeOptions(file_roots={"base": (str(root),)}))
     with closing(CompilePool(sandbox_policy=sandbox_policy_of(settings))) as compiler:
         for name in ("one", "two"):
             new = tmp_path / "new"
@@ -244,11 +252,11 @@ class TestABroker:
     """What a worker that was taken over may ask."""
 
     def rpc_server(self):
-        language = {"ext_pillar": ({"cmd_json": "echo '{}'"}, {"git": ["main x"]}, "odd")}
-        return RpcServer(ports_of({}), language, [WEB])
+        language = CompileOptions(ext_pillar=({"cmd_json": "echo '{}'"}, {"git": ["main x"]}, "odd"))
+        return RpcServer(ports_of(PortOptions()), language, [WEB])
 
     def test_entries_are_numbered_and_others_left(self):
-        assert self.rpc_server().sealed["ext_pillar"] == ({"cmd_json": 0}, {"git": ["main x"]}, "odd")
+        assert self.rpc_server().sealed.ext_pillar == ({"cmd_json": 0}, {"git": ["main x"]}, "odd")
 
     @pytest.mark.parametrize(
         "call",
@@ -280,7 +288,7 @@ class TestABroker:
                 raise RuntimeError(PASSWORD)
 
         ports = CompilePorts(pillar_sources={"hangs": Hangs(), "breaks": Breaks()})
-        rpc_server = RpcServer(ports, {"ext_pillar": ({"hangs": 1}, {"breaks": 2})}, [WEB])
+        rpc_server = RpcServer(ports, CompileOptions(ext_pillar=({"hangs": 1}, {"breaks": 2})), [WEB])
         call = PortCall(port="pillar", minion_id="web1", text="{}", entry=0)
         assert "no answer within" in rpc_server.answer(call, within=0.05).error
         said = rpc_server.answer(msgspec.structs.replace(call, entry=1)).error

@@ -185,7 +185,7 @@ def test_after_random_edits_documents_are_those_of_a_full_compile(edits):
 def test_who_stands_on_an_external_pillar_is_concerned_by_every_push(tmp_path):
     (tmp_path / "hosts" / "web1").mkdir(parents=True)
     (tmp_path / "hosts" / "web1" / "own").write_text("1")
-    language = {"ext_pillar": ({"file_tree": {"root_dir": str(tmp_path)}},)}
+    language = CompileOptions(ext_pillar=({"file_tree": {"root_dir": str(tmp_path)}},))
     trees = {"files": files(STATES), "pillar": files(PILLAR)}
     dependency_index = Footprints()
     dependency_index.note(

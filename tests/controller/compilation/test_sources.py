@@ -10,7 +10,9 @@ import git_servers
 import pytest
 
 from controller.compilation.sources import open_source
+from controller.config.sections import PortOptions, TreeOptions
 from controller.config.settings import ControllerSettings
+from controller.config.vault import VaultSettings
 from gitfs.errors import FetchFailed
 
 
@@ -67,14 +69,18 @@ def served(tmp_path):
 
 def settings(tmp_path, url, password, **options):
     remote = {url: [{"name": "far"}, {"user": git_servers.USER}, {"password": password}, {"insecure_auth": True}]}
-    return ControllerSettings(cachedir=tmp_path / "cache", git={"gitfs_remotes": [remote]}, **options)
+    return ControllerSettings(
+        cachedir=tmp_path / "cache", trees=TreeOptions(remotes={"gitfs_remotes": [remote]}), **options
+    )
 
 
 def test_a_password_in_a_vault_is_asked_for_at_each_fetch(tmp_path, served, vault):
     where = {"server": {"url": f"http://127.0.0.1:{vault.server_port}"}, "auth": {"token": "x"}}
     password = {"vault": "secret/forge?password"}
     vault.secret = {"password": "an-older-word"}
-    with open_source(settings(tmp_path, served, password, ports={"vault": where})) as source:
+    with open_source(
+        settings(tmp_path, served, password, ports=PortOptions(vault=VaultSettings.parse(where)))
+    ) as source:
         (failed,) = source.fetch(patience=60)
         assert isinstance(failed, FetchFailed)
         assert "refused the credentials" in failed.reason

@@ -30,7 +30,7 @@ STATES = {
     "_tops/roles.py": "def top(**kwargs):\n    return {'base': ['extra']}\n",
     "_runners/select.py": "def who(first):\n    return first + __opts__['id']\n",
 }
-LANGUAGE = {"ext_pillar": ({"inventory": ["key"]}, {"cmd_json": "echo '{}'"}), "master_tops": {"roles": "x"}}
+LANGUAGE = CompileOptions(ext_pillar=({"inventory": ["key"]}, {"cmd_json": "echo '{}'"}), master_tops={"roles": "x"})
 REACH = {
     "file": "open('/etc/shadow').read()",
     "write": "open({marker!r}, 'w').write('ran')",
@@ -100,12 +100,12 @@ async def test_what_is_switched_off_is_not_even_loaded(compiler, tmp_path):
     marker = tmp_path / "marker"
     evil = f"open({str(marker)!r}, 'w').write('ran')\n"
     everywhere = {path: evil for path in STATES if path.startswith("_")}
-    asked = replace(request(everywhere), language={**LANGUAGE, "opts": {"allow_py_renderer": False}})
+    asked = replace(request(everywhere), language=replace(LANGUAGE, opts={"allow_py_renderer": False}))
     with closing(CompilePool(timeout=30.0)) as free:  # no walls: only what is not run leaves no marker
         for answer in await free.compile(asked):
             assert not answer.ok
             assert "allow_py_renderer" in str(answer.errors[0])
-        apart = {"ext_pillar": (), "master_tops": {}, "opts": {"allow_py_renderer": False}}
+        apart = CompileOptions(opts={"allow_py_renderer": False})
         for text in ("#!mine\nx", "{{ salt['saltutil.runner']('select.who') }}: {test.nop: []}"):
             [answer] = await free.compile(request(everywhere, {"app.sls": text}, ids=("web1",), language=apart))
             assert "allow_py_renderer" in str(answer.errors[0])
@@ -141,13 +141,17 @@ def test_offline_tools_take_those_of_ones_own_tree(folder):
 NO_MINION = """
 import sys
 from controller.compilation.compile_worker import CompileRequest, Kept, answer
+from highstate.compile import CompileOptions
 from highstate.files import MemoryFiles
 from highstate.types import Minion
 
 tree, language = eval(sys.stdin.read())
 files = MemoryFiles({"base": {path: text.encode() for path, text in tree.items()}})
 request = CompileRequest(
-    files=files, pillar=MemoryFiles({}), minions=(Minion(id="web1", grains={"id": "web1"}),), language=language
+    files=files,
+    pillar=MemoryFiles({}),
+    minions=(Minion(id="web1", grains={"id": "web1"}),),
+    language=CompileOptions(**language),
 )
 [compiled] = answer(request, Kept())
 assert compiled.ok, compiled.errors
@@ -156,7 +160,7 @@ print(sorted(name for name in sys.modules if name.partition(".")[0] == "minion")
 
 
 def test_a_compile_with_all_kinds_of_modules_imports_nothing_of_the_minion():
-    given = repr((STATES, LANGUAGE | {"ext_pillar": ({"inventory": ["key"]},)}))
+    given = repr((STATES, {"ext_pillar": ({"inventory": ["key"]},), "master_tops": {"roles": "x"}}))
     done = subprocess.run([sys.executable, "-c", NO_MINION], input=given, capture_output=True, text=True, check=False)
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
 

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from controller.config.sections import PortOptions
 from controller.config.settings import BadControllerSettings, ControllerSettings, check_git, load_settings
+from controller.config.vault import VaultSettings
 from highstate.compile import CompileOptions
 
 
@@ -32,20 +34,20 @@ def test_without_files_there_are_defaults(tmp_path):
     settings = load_settings(tmp_path / "none")
     assert settings == ControllerSettings(
         config_dir=tmp_path / "none",
-        ports={"gpg_keydir": str(tmp_path / "none/gpgkeys")},
-        language={"state_top_saltenv": "base"},
+        ports=PortOptions(gpg_keydir=str(tmp_path / "none/gpgkeys")),
+        language=CompileOptions(state_top_saltenv="base"),
     )
     assert str(settings.socket) == "/run/saltern/controller.sock"
 
 
 def test_top_files_of_other_branches_count_only_when_asked_for(write):
-    assert load_settings(write("state_top_saltenv: ''\n")).language["state_top_saltenv"] is None
-    assert load_settings(write("state_top_saltenv: dev\n")).language["state_top_saltenv"] == "dev"
+    assert load_settings(write("state_top_saltenv: ''\n")).language.state_top_saltenv is None
+    assert load_settings(write("state_top_saltenv: dev\n")).language.state_top_saltenv == "dev"
 
 
 def test_renderers_are_switched_by_options_of_the_language(write):
     language = load_settings(write("allow_py_renderer: false\nrenderer_blacklist: [mako]\n")).language
-    assert language["opts"] == {"allow_py_renderer": False, "renderer_blacklist": ("mako",)}
+    assert language.opts == {"allow_py_renderer": False, "renderer_blacklist": ("mako",)}
 
 
 def test_an_empty_file_is_no_fault(write):
@@ -68,7 +70,7 @@ def test_later_files_win_and_mappings_merge(write):
     )
     settings = load_settings(folder)
     assert settings.http_port == 3
-    assert settings.language["nodegroups"] == {"web": "web*", "db": "data*"}
+    assert settings.language.nodegroups == {"web": "web*", "db": "data*"}
     assert settings.places["http_port"] == f"{folder}/controller.d/b.conf:1"
 
 
@@ -131,7 +133,7 @@ def test_the_language_takes_what_is_handed_on(write):
         "top_file_merging_strategy: same\nenv_order: [base, dev]\nstate_top: t.sls\nstate_auto_order: False\n"
         "pillar_source_merging_strategy: none\npillar_merge_lists: true\njinja_env: {trim_blocks: true}\n"
     )
-    language = CompileOptions(**load_settings(write(text)).language)
+    language = load_settings(write(text)).language
     assert language.env_order == ("base", "dev")
     assert language.pillar_source_merging_strategy == "none"
 
@@ -144,8 +146,8 @@ def test_git_options_are_handed_on_and_checked(write):
     )
     settings = load_settings(write(text))
     check_git(settings)
-    assert settings.git["gitfs_update_interval"] == 30
-    assert settings.git["file_roots"] == {"base": ["/srv/salt"]}
+    assert settings.trees.remotes["gitfs_update_interval"] == 30
+    assert settings.trees.file_roots == {"base": ("/srv/salt",)}
 
 
 @pytest.mark.parametrize(
@@ -172,11 +174,13 @@ nodegroups: {webs: 'web*'}
 """
     )
     settings = load_settings(tmp_path)
-    assert settings.ports["gpg_keydir"] == "/etc/saltern/gpgkeys"
-    assert set(settings.ports) == {"gpg_keydir", "vault", "nodegroups"}
-    assert settings.language["ext_pillar"] == ({"cmd_yaml": "cat /etc/pillar"},)
-    assert settings.language["decrypt_pillar"] == ("secrets:vpn", {"secrets:web": "gpg"})
-    assert "vault" not in settings.language.get("opts", {})
+    assert settings.ports.gpg_keydir == "/etc/saltern/gpgkeys"
+    assert settings.ports.vault == VaultSettings(url="https://vault.example.org", token="t")
+    assert settings.ports.nodegroups == {"webs": "web*"}
+    assert settings.ports.configuration == {}
+    assert settings.language.ext_pillar == ({"cmd_yaml": "cat /etc/pillar"},)
+    assert settings.language.decrypt_pillar == ("secrets:vpn", {"secrets:web": "gpg"})
+    assert "vault" not in settings.language.opts
     assert "example.org" not in repr(settings)
 
 

@@ -203,7 +203,7 @@ PROGRAM = """
 import json
 from highstate.files import MemoryFiles
 from highstate.types import Minion
-from highstate.compile.settings import CompileOptions
+from highstate.compile_options import CompileOptions
 from highstate.compile import compile_minion
 a = b'''
 include: [b]

@@ -1,0 +1,100 @@
+"""Options are converted by the types of fields, and a fault says where and what is wanted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from highstate.options import kinds
+from highstate.options.convert import Unwanted, convert_options, convert_value, kinds_of
+from highstate.options.document import UnreadableDocument, merge_options, parse_document
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    port: kinds.Port = 1
+    names: kinds.Names = ()
+    how: Literal["a", "b"] = "a"
+    token: kinds.Text = ""
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "found"),
+    [
+        (5, kinds.Seconds, 5.0),
+        (0, kinds.SecondsOrNever, 0.0),
+        ("/a", kinds.Folder, "/a"),
+        ("/a", Path, Path("/a")),
+        ("one", kinds.Names, ("one",)),
+        (7, kinds.Text, "7"),
+        (None, kinds.Text | None, None),
+        (None, kinds.OptionalText, ""),
+        (1, kinds.Fraction, 1.0),
+        ({"a": [1]}, kinds.TextMapping, {"a": [1]}),
+    ],
+)
+def test_what_yaml_gives_becomes_the_type(value, kind, found):
+    assert convert_value(value, kind) == found
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "wanted"),
+    [
+        (True, kinds.Port, "a port"),
+        ("5", kinds.Port, "a port"),
+        (0, kinds.Seconds, "above 0"),
+        (True, kinds.Seconds, "above 0"),
+        ("a", kinds.Folder, "absolute path"),
+        ("/a\0", kinds.Folder, "absolute path"),
+        (True, kinds.Text, "text"),
+        (1, kinds.Flag, "True or False"),
+        ({1: 2}, kinds.TextMapping, "a mapping"),
+        ("c", Literal["a", "b"], "one of a, b"),
+        (1.5, int, "Expected `int`"),
+    ],
+)
+def test_what_is_wanted_is_said(value, kind, wanted):
+    with pytest.raises(Unwanted) as caught:
+        convert_value(value, kind)
+    assert wanted in caught.value.wanted
+
+
+def test_every_fault_has_the_line_of_what_is_wrong_and_shows_no_secret():
+    text = "port: x\nnames:\n  - a\n  - [b]\nhow: c\ntoken: [hidden]\nother: 1\n"
+    faults = []
+    assert convert_options(parse_document(text, "f"), kinds_of(Example), faults) == {}
+    assert [str(fault) for fault in faults] == [
+        "f:1: port must be a port, 0 to 65535, not 'x'",
+        "f:4: names must be a list of names, not ['a', ['b']]",
+        "f:5: how must be one of a, b, not 'c'",
+        "f:6: token must be text, not what stands there",
+    ]
+
+
+def test_places_are_those_of_the_file_that_a_value_comes_from():
+    old, new = (parse_document(text, name)["m"] for text, name in (("m:\n  a: 1\n  b: 2\n", "1"), ("m: {b: 3}\n", "2")))
+    both = merge_options(old, new)
+    assert both.value == {"a": 1, "b": 3}
+    assert (both.place, both.at(("a",)), both.at(("b",)), both.at(("c", 1))) == ("2:1", "1:2", "2:1", "2:1")
+
+
+def test_lists_are_joined_when_asked_for():
+    old, new = (parse_document(text, "f")["m"] for text in ("m: [1, 2]", "m: [2, 3]"))
+    assert merge_options(old, new).value == [2, 3]
+    assert merge_options(old, new, join_lists=True).value == [1, 2, 3]
+
+
+def test_aliases_are_walked_once():
+    rows = "\n".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 60))
+    assert len(parse_document(f"a0: &a0 [1]\n{rows}\n", "f")) == 60
+
+
+@pytest.mark.parametrize(
+    "text", ["- a\n", "a: [\n", "a: 1\na: 2\n", "1: 2\n", "a: !!python/object/apply:os.system [x]\n"]
+)
+def test_what_holds_no_options(text):
+    with pytest.raises(UnreadableDocument, match=r"^f:"):
+        parse_document(text, "f")
