@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
+from cachetools import FIFOCache
+
 from highstate.memo.tracked import digest_value
 from highstate.types import Value
 
@@ -112,13 +114,14 @@ def _carried(argument: Value) -> bool:
     return isinstance(key, str) and not key.startswith("_") and key.partition("_")[0] not in _SHAPING
 
 
-_known: dict[int, tuple[Value, bytes, tuple[Value, ...]]] = {}
+_known: FIFOCache[int, tuple[Value, bytes, tuple[Value, ...]]] = FIFOCache(_MOST)
 """By identity of the declaration, which is kept here so that no other can have it."""
 _lock = Lock()
 
 
 def _declaration(written: dict[Value, Value]) -> tuple[bytes, tuple[Value, ...]]:
-    known = _known.get(id(written))
+    with _lock:
+        known = _known.get(id(written))
     if known is not None:
         return known[1], known[2]
     values: list[Value] = []
@@ -139,6 +142,4 @@ def _declaration(written: dict[Value, Value]) -> tuple[bytes, tuple[Value, ...]]
     found = digest_value(shape), tuple(values)
     with _lock:
         _known[id(written)] = (written, *found)
-        while len(_known) > _MOST:
-            del _known[next(iter(_known))]
     return found

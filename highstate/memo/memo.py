@@ -49,6 +49,7 @@ class Memo:
     def __init__(self, size: int = 50_000) -> None:
         self._size = size
         self._trees: dict[Hashable, _Node] = {}
+        # By use, oldest first. No LRUCache: what goes has to be cut off its tree, and a bound of 0 keeps nothing.
         self._leaves: OrderedDict[int, _Node] = OrderedDict()
         self._lock = threading.RLock()  # to answer a read may take a result from here too
         self.hits = 0

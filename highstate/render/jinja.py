@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
@@ -18,6 +17,7 @@ from types import CodeType
 from typing import Any
 
 import jinja2
+from cachetools import LRUCache
 from jinja2.runtime import new_context
 from jinja2.utils import missing
 
@@ -52,7 +52,7 @@ class CompiledTemplate:
 
 
 _environments: dict[EnvironmentOptions, Environment] = {}
-_codes: OrderedDict[tuple[str, str, EnvironmentOptions], CompiledTemplate] = OrderedDict()
+_codes: LRUCache[tuple[str, str, EnvironmentOptions], CompiledTemplate] = LRUCache(_CODE_CACHE_SIZE)
 _lock = Lock()
 
 
@@ -119,14 +119,11 @@ def compile_template(base: Environment, oid: str, path: str, source: str) -> Com
     key = (oid, path, base.options)
     with _lock:
         found = _codes.get(key)
-        if found is not None:
-            _codes.move_to_end(key)
-            return found
+    if found is not None:
+        return found
     made = CompiledTemplate(base.compile(source, name=path, filename=path), source.endswith("\n"))
     with _lock:
         _codes[key] = made
-        while len(_codes) > _CODE_CACHE_SIZE:
-            _codes.popitem(last=False)
     return made
 
 

@@ -15,6 +15,7 @@ from threading import Lock
 from typing import Any, TypeAlias
 
 import yaml
+from cachetools import FIFOCache
 from yaml._yaml import CParser
 from yaml.resolver import Resolver
 
@@ -106,7 +107,7 @@ class Blocks:
         return places
 
 
-_known: dict[str, Block] = {}
+_known: FIFOCache[str, Block] = FIFOCache(_MOST_BLOCKS)
 _lock = Lock()
 
 
@@ -153,7 +154,8 @@ def forget() -> None:
 
 
 def _block(text: str) -> Block | None:
-    found = _known.get(text)
+    with _lock:
+        found = _known.get(text)
     if found is not None:
         return found
     read = read_plain(text, _words, _word) or _read_by_nodes(text)
@@ -164,8 +166,6 @@ def _block(text: str) -> Block | None:
     if len(text) <= _LONGEST:
         with _lock:
             _known[text] = block
-            while len(_known) > _MOST_BLOCKS:
-                del _known[next(iter(_known))]
             if len(_words) > _MOST_TEXTS:
                 _words.clear()
     return block
