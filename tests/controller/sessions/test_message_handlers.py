@@ -304,7 +304,7 @@ def test_what_a_message_wrote_before_it_failed_is_taken_back(rig, monkeypatch):
         raise RuntimeError
 
     with monkeypatch.context() as patch:
-        patch.setattr(rig.loop, "ended", ended)
+        patch.setattr(rig.runs, "ended", ended)
         rig.handlers.deliver(
             [Incoming(key=KEY, id="web1", message=each) for each in (result(), Held(digest=DIGEST, generation=1))]
         )
