@@ -116,7 +116,8 @@ def _start_tasks(parts: Parts) -> list[asyncio.Task[None]]:
         asyncio.create_task(parts.sources.follow(parts.resources.changes), name="git"),
         asyncio.create_task(_send_heartbeats(parts, settings.alive_interval), name="heartbeat"),
         asyncio.create_task(parts.handlers.expire_sessions(settings.minion_timeout), name="sessions"),
-        asyncio.create_task(_prune(parts.resources.store, settings.keep_runs), name="prune"),
+        asyncio.create_task(parts.event_log.run(), name="events"),
+        asyncio.create_task(_prune(parts), name="prune"),
     ]
 
 
@@ -129,11 +130,12 @@ async def _send_heartbeats(parts: Parts, interval: float) -> None:
         await asyncio.sleep(1.0 if serial < FIRST_HEARTBEATS else interval)
 
 
-async def _prune(store: Store, keep_runs: int) -> None:
-    """Forget old runs now and then."""
+async def _prune(parts: Parts) -> None:
+    """Forget old runs and events now and then."""
     while True:
         await asyncio.sleep(PRUNE_SECONDS)
-        await asyncio.to_thread(store.prune, keep_runs)
+        await asyncio.to_thread(parts.resources.store.prune, parts.resources.settings.keep_runs)
+        await asyncio.to_thread(parts.event_log.prune)
 
 
 def _die_with(failed: list[str], task: asyncio.Task[None]) -> None:

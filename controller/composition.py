@@ -28,6 +28,7 @@ from controller.compilation.source_reconciler import SourceReconciler
 from controller.config.sections import PortOptions
 from controller.config.settings import ControllerSettings
 from controller.jids import Jids
+from controller.observe.event_log import EventLog
 from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
 from controller.preview.preview import Previews
@@ -75,6 +76,7 @@ class Shared:
     live: LiveRevision
     metrics: Metrics
     bus: Bus
+    event_log: EventLog
     files: FileServer
     documents: Documents
     redactor: Redactor
@@ -108,6 +110,7 @@ class Parts:
     resources: Resources
     epoch: str
     metrics: Metrics
+    event_log: EventLog
     server: Server
     pool: CompilePool
     builds: BuildReconciler
@@ -129,6 +132,7 @@ def compose(resources: Resources) -> Parts:
         resources=resources,
         epoch=shared.epoch,
         metrics=shared.metrics,
+        event_log=shared.event_log,
         server=wire.server,
         pool=compilation.pool,
         builds=compilation.builds,
@@ -144,6 +148,7 @@ def _shared(resources: Resources) -> Shared:
     clock: Callable[[], float] = time.time
     keypair = load_or_create(settings.pki_dir / "controller.key")
     documents = Documents(store)
+    bus = Bus(clock, last=store.events.last_id())
     nodegroups = dict(settings.language.nodegroups)
     return Shared(
         resources=resources,
@@ -154,7 +159,8 @@ def _shared(resources: Resources) -> Shared:
         sessions=Sessions(),
         live=LiveRevision(),
         metrics=Metrics(clock),
-        bus=Bus(clock),
+        bus=bus,
+        event_log=EventLog(store, bus, clock),
         files=FileServer(),
         documents=documents,
         redactor=Redactor(store, keypair.secret),
@@ -253,6 +259,7 @@ def _builds(
         requests=requests,
         live=shared.live,
         sessions=shared.sessions,
+        bus=shared.bus,
         clock=shared.clock,
         refresh_seconds=shared.resources.settings.pillar_cache_ttl,
     )
@@ -325,6 +332,7 @@ def _service(
         jobs=jobs,
         previews=_previews(shared, compilation, jobs),
         bus=shared.bus,
+        event_log=shared.event_log,
         clock=shared.clock,
     )
 

@@ -33,6 +33,17 @@ class Subscription:
         self._queue.append(event)
         self._ready.set()
 
+    def drain(self) -> list[Event]:
+        """All that is queued, which is not queued any more."""
+        events = list(self._queue)
+        self._queue.clear()
+        self._ready.clear()
+        return events
+
+    async def wait(self) -> None:
+        """Wait until something is queued."""
+        await self._ready.wait()
+
     async def __aiter__(self) -> AsyncIterator[Event]:
         while True:
             while self._queue:
@@ -47,12 +58,13 @@ class Bus:
     Args:
         clock: seconds since the epoch.
         bound: events that one subscriber may lag behind.
+        last: id of the newest event of an earlier life; ids go on after it.
     """
 
-    def __init__(self, clock: Callable[[], float], *, bound: int = 10_000) -> None:
+    def __init__(self, clock: Callable[[], float], *, bound: int = 10_000, last: int = 0) -> None:
         self._clock = clock
         self._bound = bound
-        self._last = 0
+        self._last = last
         self._subscriptions: set[Subscription] = set()
 
     def publish(self, tag: str, data: Mapping[str, Any], *, cause: int = 0, revision: str = "") -> Event:

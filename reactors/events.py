@@ -17,7 +17,7 @@ import msgspec
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that happened. `id` rises within a controller's life; `time` is in seconds since the epoch."""
+    """One thing that happened. Ids rise, also over restarts; `time` is in seconds since the epoch."""
 
     id: int
     tag: str
@@ -26,6 +26,11 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     cause: int = 0
     """Id of the event that this one follows from, 0 when none does."""
     revision: str = ""
+
+    @property
+    def minion(self) -> str:
+        """Id of the minion that it is about; empty when it is about none."""
+        return str(self.data.get("id") or self.data.get("minion") or "")
 
 
 def tag_matches(pattern: str, tag: str) -> bool:

@@ -27,6 +27,7 @@ from controller.api.requests import (
     StatusQuery,
     SyncQuestion,
     TargetQuestion,
+    WhyQuery,
 )
 from controller.api.schema import ControllerApi, FetchView, ServiceError, StatusView, TargetExpression
 
@@ -53,6 +54,7 @@ def admin_app(service: ControllerApi) -> Litestar:
             history,
             compile_detail,
             run_detail,
+            why,
             call,
             sync,
             pause,
@@ -158,6 +160,12 @@ async def compile_detail(request: AdminRequest) -> Response[bytes]:
 async def run_detail(request: AdminRequest) -> Response[bytes]:
     """`saltern show`."""
     return encoding.answer(_service(request).run_detail(_query(request, RunQuery).id))
+
+
+@get("/why")
+async def why(request: AdminRequest) -> Response[bytes]:
+    """`saltern why`."""
+    return encoding.answer(await _service(request).why(_query(request, WhyQuery).minion))
 
 
 @post("/call", status_code=200)

@@ -89,6 +89,12 @@ class CompileQuery(_Question, frozen=True, kw_only=True):
     minion: str
 
 
+class WhyQuery(_Question, frozen=True, kw_only=True):
+    """`saltern why`."""
+
+    minion: str
+
+
 class RunQuery(_Question, frozen=True, kw_only=True):
     """`saltern show`; the beginning of an id is enough."""
 

@@ -374,6 +374,31 @@ class EventView(_Item, tag="event", frozen=True, kw_only=True):
     data: dict[str, Any] = {}
 
 
+class WhyStep(_View, frozen=True, kw_only=True):
+    """An event of the chain that led to a run or a compile, or that followed from it."""
+
+    id: str
+    """Of the event."""
+    cause: str = ""
+    """Id of the event that this one follows from."""
+    tag: str
+    time: float
+    step: str
+    """`push`, `fetch`, `revision`, `compile`, `run`, `start`, `result`, `applied`, `request`, `grains`, ..."""
+    text: str
+    details: tuple[str, ...] = ()
+    """Subjects of commits, errors with file and line, failed states."""
+    revision: str = ""
+
+
+class WhyView(_View, frozen=True, kw_only=True):
+    """Why a minion was compiled or ran last, as `saltern why` shows it."""
+
+    id: str
+    steps: tuple[WhyStep, ...] = ()
+    """Oldest first."""
+
+
 StreamItem: TypeAlias = CallReturn | CallProgress | SyncReturn | PreviewEvent | EventView | ErrorView
 
 
@@ -415,6 +440,9 @@ class ControllerApi(Protocol):
 
     def compile_detail(self, minion: str) -> CompileView:
         """The newest compile of a minion, with its warnings and what it stands on."""
+
+    async def why(self, minion: str) -> WhyView:
+        """What led to the newest run or compile of a minion, and what followed."""
 
     def run_detail(self, run_id: str) -> RunView:
         """One run; an unambiguous beginning of its id is enough."""

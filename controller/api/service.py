@@ -15,8 +15,11 @@ from controller.api import schema
 from controller.api.schema import ServiceError, TargetExpression
 from controller.compilation.build_reconciler import BuildReconciler
 from controller.compilation.source_reconciler import SourceReconciler
+from controller.observe.causes import steps_of
+from controller.observe.event_log import EventLog
 from controller.observe.plan_text import count_states, run_summary
 from controller.preview.preview import Previews
+from controller.reconcile.decision import Declined, Request
 from controller.reconcile.live import LiveRevision
 from controller.reconcile.reconciler import Reconciler
 from controller.reconcile.status import Status
@@ -56,6 +59,7 @@ class ControllerService:
     jobs: Jobs
     previews: Previews
     bus: Bus
+    event_log: EventLog
     clock: Callable[[], float]
 
     # --- status ---
@@ -99,6 +103,13 @@ class ControllerService:
     def compile_detail(self, minion: str) -> schema.CompileView:
         """See `schema.ControllerApi`."""
         return self.state.compile(minion)
+
+    async def why(self, minion: str) -> schema.WhyView:
+        """See `schema.ControllerApi`."""
+        if self.store.minions.get(minion) is None:
+            raise ServiceError("no-target", f"no minion {minion!r}", hint="`saltern status` lists the minions")
+        await self.event_log.flush()
+        return schema.WhyView(id=minion, steps=tuple(steps_of(self.store, minion)))
 
     def run_detail(self, run_id: str) -> schema.RunView:
         """See `schema.ControllerApi`."""
@@ -153,12 +164,12 @@ class ControllerService:
 
     def _keys_changed(self, records: Sequence[KeyRecord], act: str) -> None:
         self.keyring.replace(self.store.keys.all())
-        self.builds.fleet_changed()
         for record in records:
             if act != "accepted":
                 self.sessions.lost(record.public_key)
                 self.server.disconnect(record.public_key)
-            self.bus.publish("salt/key", {"id": record.id, "act": act, "fingerprint": record.fingerprint})
+            data = {"id": record.id, "act": act, "fingerprint": record.fingerprint}
+            self.builds.fleet_changed(self.bus.publish("salt/key", data).id)
 
     # --- functions and runs ---
 
@@ -181,20 +192,16 @@ class ControllerService:
         self, target: TargetExpression, *, whole: bool, test: bool, progress: bool
     ) -> AsyncIterator[schema.SyncReturn | schema.CallProgress]:
         """See `schema.ControllerApi`."""
+        minions = self.targets.select(target)
+        data = {"target": target.expression, "whole": whole, "test": test}
+        event = self.bus.publish("saltern/sync", data)
         asked = {}
-        for row in self.store.minions.status(self.targets.select(target)):
-            minion = row.minion.id
-            session = self.sessions.session(minion)
-            if session is None:
-                yield schema.SyncReturn(minion=minion, outcome="unreachable", summary="not connected")
-            elif row.minion.paused and not test:
-                yield schema.SyncReturn(minion=minion, outcome="paused", summary="`saltern resume` first")
+        answers = self.reconciler.request(minions, Request(whole=whole, test=test), event.id)
+        for minion, answer in answers.items():
+            if isinstance(answer, Declined):
+                yield _declined(minion, answer)
             else:
-                run = row.open_run or self.reconciler.sync(row, session, whole=whole, test=test)
-                if run is not None:
-                    asked[minion] = (run.run_id, self.jobs.wait(run.run_id))
-                else:
-                    yield schema.SyncReturn(minion=minion, outcome="ok", summary="nothing is pending")
+                asked[minion] = (answer, self.jobs.wait(answer))
         async for minion, run_id, news in self.jobs.gather(asked, SYNC_SECONDS, progress=progress):
             if isinstance(news, RunProgress):
                 yield progress_view(minion, news)
@@ -213,8 +220,8 @@ class ControllerService:
         minions = self.targets.select(target)
         self.store.minions.set_paused(minions, paused)
         for minion in minions:
-            self.bus.publish(f"saltern/minion/{minion}/{'paused' if paused else 'resumed'}", {"id": minion})
-        self.reconciler.wake(minions)
+            tag = f"saltern/minion/{minion}/{'paused' if paused else 'resumed'}"
+            self.reconciler.wake([minion], cause=self.bus.publish(tag, {"id": minion}).id)
         return minions
 
     async def preview(
@@ -234,16 +241,19 @@ class ControllerService:
                     tag=event.tag,
                     time=event.time,
                     cause=str(event.cause) if event.cause else "",
-                    minion=str(event.data.get("id") or event.data.get("minion") or ""),
+                    minion=event.minion,
                     revision=event.revision,
                     data=dict(event.data),
                 )
 
     async def hook(self, remote_hint: str | None) -> int:
         """See `schema.ControllerApi`."""
-        if remote_hint:
-            return len(self.changes.hint(remote_hint))
-        return len([name for remote in self.source.remotes for name in self.changes.hint(remote.name)])
+        hints = [remote_hint] if remote_hint else [remote.name for remote in self.source.remotes]
+        names = [name for hint in hints for name in self.changes.hint(hint)]
+        if names:
+            event = self.bus.publish("saltern/hook", {"remote": redact(remote_hint or "")})
+            self.sources.noticed(names, event.id)
+        return len(names)
 
 
 def _key_view(record: KeyRecord) -> schema.KeyView:
@@ -255,6 +265,16 @@ def _key_view(record: KeyRecord) -> schema.KeyView:
         changed=record.changed,
         conflict=record.conflict,
     )
+
+
+def _declined(minion: str, why: Declined) -> schema.SyncReturn:
+    match why:
+        case Declined.UNREACHABLE:
+            return schema.SyncReturn(minion=minion, outcome="unreachable", summary="not connected")
+        case Declined.PAUSED:
+            return schema.SyncReturn(minion=minion, outcome="paused", summary="`saltern resume` first")
+        case Declined.NOTHING_PENDING:
+            return schema.SyncReturn(minion=minion, outcome="ok", summary="nothing is pending")
 
 
 def _sync_return(minion: str, run_id: str, result: RunResult | None) -> schema.SyncReturn:

@@ -19,6 +19,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "diff": ("diff", "What is pending on minions, and what drifted."),
     "history": ("history", "Runs, newest first."),
     "show": ("show", "One run with all that came of it."),
+    "why": ("why", "Why a minion was compiled or ran last."),
     "sync": ("sync", "Apply what is pending now."),
     "pause": ("pause", "Apply nothing more on minions."),
     "resume": ("pause", "The opposite of pause."),

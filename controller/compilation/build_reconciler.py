@@ -44,6 +44,7 @@ from controller.reconcile.queue import WorkQueue
 from controller.sessions.sessions import Sessions
 from controller.store import MinionRecord, StoreError
 from gitfs.source import Trees
+from reactors.bus import Bus
 from wire.messages import FactAnswers, FactQuery
 
 log = structlog.get_logger("saltern.build")
@@ -89,6 +90,7 @@ class BuildReconciler:
     requests: CompileRequests
     live: LiveRevision
     sessions: Sessions
+    bus: Bus
     clock: Callable[[], float]
     refresh_seconds: float = 0.0
     """See `BuildPolicy`."""
@@ -105,6 +107,7 @@ class BuildReconciler:
     _revision_cause: int = 0
     _fleet_changed: bool = True
     _fleet_compared: float = 0.0
+    _fleet_cause: int = 0
     _repeatable: Mapping[str, tuple[FactQuery, ...]] = field(default_factory=dict)
     """Questions that the minions of the current step can be asked again."""
 
@@ -123,26 +126,26 @@ class BuildReconciler:
         """A minion has connected, with the grains that it had."""
         known = self._minions.setdefault(minion, _Minion())
         known.connection, known.cause = known.connection + 1, cause
-        self._fleet_changed = True
+        self._fleet_changed, self._fleet_cause = True, cause
         self._wake([minion])
 
     def grains_changed(self, minion: str, cause: int = 0) -> None:
         """A minion told other grains."""
         known = self._minions.setdefault(minion, _Minion())
         known.grains, known.cause = known.grains + 1, cause
-        self._fleet_changed = True
+        self._fleet_changed, self._fleet_cause = True, cause
         self._wake([minion])
 
-    def fleet_changed(self) -> None:
+    def fleet_changed(self, cause: int = 0) -> None:
         """A mine, a key or a connection is new or gone: answers about the fleet may be others."""
-        self._fleet_changed = True
+        self._fleet_changed, self._fleet_cause = True, cause
         self._wake(())
 
-    def answered(self, minion: str, key: str, message: FactAnswers, cause: int = 0) -> None:
+    def answered(self, minion: str, key: str, message: FactAnswers) -> None:
         """A minion has answered questions."""
         changed = self.facts.answered(minion, key, message)
         if changed is not None:
-            self._answers_recorded(minion, changed=changed, cause=cause)
+            self._answers_recorded(minion, changed=changed)
 
     async def compiled(self) -> None:
         """Wait until minions are compiled against the live trees; those that are asked are not waited for."""
@@ -286,19 +289,22 @@ class BuildReconciler:
             known.query = OpenQuery(deadline=deadline, connection=known.connection, for_compile=for_compile)
         self._wake([minion])
 
-    def _answers_recorded(self, minion: str, *, changed: bool, cause: int = 0) -> None:
+    def _answers_recorded(self, minion: str, *, changed: bool) -> None:
         known = self._of(minion)
+        for_compile = known.query is not None and known.query.for_compile
         known.query, known.answered_at = None, self.clock()
         if changed:
             known.answers += 1
-            known.cause = cause or known.cause
+        if changed and not for_compile:  # else what the compile follows from is known already
+            known.cause = self.bus.publish(f"saltern/minion/{minion}/facts", {"id": minion}).id
         self._wake([minion])
 
     def _compare_fleet_answers(self) -> None:
         self._fleet_changed, self._fleet_compared = False, self.clock()
         changed = self.mines.settle(self.runners.hear)
         for minion in changed:
-            self._of(minion).answers += 1
+            known = self._of(minion)
+            known.answers, known.cause = known.answers + 1, self._fleet_cause
         self._wake(changed)
 
     def _carry_over(self, minions: Collection[str], trees: Trees) -> None:
@@ -340,7 +346,7 @@ class BuildReconciler:
             self._minions.pop(gone, None)  # forgotten, or it has never told its grains
             wanted.discard(gone)
         inputs = {minion: self._of(minion).inputs(trees.revision.digest) for minion in wanted}
-        causes = {minion: self._cause(self._of(minion)) for minion in wanted}
+        causes = {minion: self._cause(self._of(minion)) or self._expired(minion) for minion in wanted}
         for minion in wanted:
             self.facts.drop(minion)
             self._of(minion).query = None
@@ -362,6 +368,8 @@ class BuildReconciler:
         known.failed, known.external = not answer.ok, not answer.reads
         known.asked_for = known.unfinished = known.rest = None
         known.rounds = 0
+        if known.inputs(inputs.revision) == inputs:
+            known.cause = 0
 
     def _left_unfinished(self, answer: CompiledMinion, inputs: Inputs) -> None:
         known = self._of(answer.minion_id)
@@ -370,7 +378,12 @@ class BuildReconciler:
         known.rest = answer
         known.unfinished = Unfinished(inputs=inputs, rounds=known.rounds, too_many=too_many)
 
+    def _expired(self, minion: str) -> int:
+        why = "external pillar, secrets or programs are older than pillar_cache_ttl"
+        return self.bus.publish(f"saltern/compile/{minion}/due", {"id": minion, "why": why}).id
+
     def _cause(self, known: _Minion) -> int:
         """The event that a compile which begins now follows from."""
-        moved = known.compiled is None or known.compiled.revision != self.live.digest
-        return self._revision_cause if moved and self._revision_cause else known.cause
+        if known.compiled is not None and known.compiled.revision == self.live.digest:
+            return known.cause
+        return max(self._revision_cause, known.cause)

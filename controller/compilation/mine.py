@@ -94,8 +94,8 @@ class MineStore:
     _kept: dict[str, tuple[tuple[int, int], Heard]] = field(default_factory=dict)
     """Arguments -> the answer that everybody gets, and of when it is."""
 
-    def put(self, minion: str, entries: Mapping[str, MineEntry]) -> None:
-        """All that a minion has from now on; MineRefused when it is too much."""
+    def put(self, minion: str, entries: Mapping[str, MineEntry]) -> bool:
+        """All that a minion has from now on; whether any of it is new. MineRefused when it is too much."""
         if len(entries) > MOST_FUNCTIONS or len(msgspec.msgpack.encode(entries)) > MOST_BYTES:
             raise MineRefused(f"a mine of more than {MOST_FUNCTIONS} functions or {MOST_BYTES} bytes")
         kept = {}
@@ -104,8 +104,10 @@ class MineStore:
             if plain.error or not 0 < len(fun) <= 255 or entry.allow_type not in _KINDS:
                 raise MineRefused(f"{fun[:80]!r} {plain.error or 'has a name or an allow_tgt_type that cannot be'}")
             kept[fun] = msgspec.structs.replace(entry, value=plain.value)
-        if self.store.mines.put(minion, kept):
+        new = bool(self.store.mines.put(minion, kept))
+        if new:
             self.changed()
+        return new
 
     def changed(self) -> None:
         """Something that answers follow from is new: a mine, grains, a key."""

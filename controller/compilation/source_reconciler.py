@@ -6,7 +6,7 @@ Trees whose policy cannot be read are not taken. It decides nothing about minion
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -56,8 +56,16 @@ class SourceReconciler:
     _followed: Policy = field(default_factory=Policy)
     """The policy under which everyone was looked at."""
     _maintenance: asyncio.Task[list[str]] | None = None
+    _notices: dict[str, int] = field(default_factory=dict)
+    """Remote -> id of the event that announced its next fetch."""
+    _fetch_event: int = 0
+    """Id of the event of the newest fetch that brought something."""
     _measured: float = 0.0
     """When the sizes of the mirrors were read, by `clock`."""
+
+    def noticed(self, remotes: Iterable[str], cause: int) -> None:
+        """Somebody says that these remotes have news; `cause`: id of the event."""
+        self._notices.update(dict.fromkeys(remotes, cause))
 
     async def follow(self, changes: Changes) -> None:
         """Fetch whatever a notice names and make it live, until cancelled."""
@@ -91,6 +99,10 @@ class SourceReconciler:
         ok = isinstance(outcome, Fetched)
         self.metrics.fetched(outcome.remote, seconds, ok=ok)
         (changes.fetched if ok else changes.failed)(outcome.remote)
+        notice = self._notices.pop(outcome.remote, 0)
+        if isinstance(outcome, Fetched) and outcome.changed:
+            data = {"remote": outcome.remote, "seconds": seconds}
+            self._fetch_event = self.bus.publish(f"saltern/remote/{outcome.remote}/fetched", data, cause=notice).id
         self._record_fetch(outcome)
 
     def _maintain(self) -> None:
@@ -169,7 +181,9 @@ class SourceReconciler:
         self.error, self.live.trees, self.live.policy = "", trees, policy
         self.files.use(trees.files)
         data = {"commit": record.commit, "subject": record.subject, "author": record.author}
-        event = self.bus.publish(f"saltern/revision/{revision.id}/live", data, revision=revision.id)
+        event = self.bus.publish(
+            f"saltern/revision/{revision.id}/live", data, cause=self._fetch_event, revision=revision.id
+        )
         self.builds.revision_changed(event.id)
         log.info("new revision", revision=revision.id, subject=record.subject)
         return True
@@ -178,7 +192,9 @@ class SourceReconciler:
         self.error = error
         self.store.revisions.add(replace(record, error=error))
         log.error("policy not readable; the last good revision stays", revision=record.label, error=error)
-        self.bus.publish(f"saltern/revision/{record.label}/refused", {"error": error}, revision=record.label)
+        self.bus.publish(
+            f"saltern/revision/{record.label}/refused", {"error": error}, cause=self._fetch_event, revision=record.label
+        )
 
 
 def _revision_record(revision: Revision, now: float) -> RevisionRecord:

@@ -70,6 +70,16 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A run that a person asks for (`saltern sync`) and that has no answer yet."""
+
+    whole: bool
+    """The whole highstate instead of what is pending."""
+    test: bool
+    """Only say what would change."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedState:
     """All that the decision depends on."""
 
@@ -90,6 +100,7 @@ class ObservedState:
     open_run: OpenRun | None = None
     last_run: LastRun | None = None
     drift: Drift | None = None
+    request: Request | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +113,36 @@ class Apply:
     """Start a run of what a push changed, or of everything."""
 
     whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyRequested:
+    """Start a run of what is pending, or of everything, for the person who asks."""
+
+    whole: bool
+    test: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRun:
+    """Tell the person who asks the result of a run in progress."""
+
+    run_id: str
+
+
+class Declined(enum.Enum):
+    """Why nothing is run for the person who asks."""
+
+    UNREACHABLE = "unreachable"
+    PAUSED = "paused"
+    NOTHING_PENDING = "nothing-pending"
+
+
+@dataclass(frozen=True, slots=True)
+class Decline:
+    """Run nothing for the person who asks."""
+
+    why: Declined
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,59 +173,78 @@ class RequeueAfter:
     time: float
 
 
-Instruction: TypeAlias = SendDesired | Apply | Remediate | Resend | TimeOutRun | RequeueAfter
+Instruction: TypeAlias = (
+    SendDesired | Apply | ApplyRequested | JoinRun | Decline | Remediate | Resend | TimeOutRun | RequeueAfter
+)
 
 
-def reconcile(view: ObservedState, policy: Policy, now: float, *, run_timeout: float = 3600.0) -> list[Instruction]:
+def reconcile(state: ObservedState, policy: Policy, now: float, *, run_timeout: float = 3600.0) -> list[Instruction]:
     """What to do for a minion.
 
     `run_timeout`: seconds after which a run without a result is given up.
     """
-    if not view.connected or not view.generation:
+    if state.request is not None:
+        return _answer(state, state.request)
+    if not state.connected or not state.generation:
         return []
-    if view.open_run is not None:
-        return _with_open_run(view, view.open_run, now, run_timeout)
-    return _offer(view) + _next_run(view, policy, now)
+    if state.open_run is not None:
+        return _with_open_run(state, state.open_run, now, run_timeout)
+    return _offer(state) + _next_run(state, policy, now)
 
 
-def _with_open_run(view: ObservedState, run: OpenRun, now: float, run_timeout: float) -> list[Instruction]:
+def _answer(state: ObservedState, request: Request) -> list[Instruction]:
+    """What a person asks for goes by the same rules as a push, but for policy: neither `manual` nor back-off waits."""
+    if not state.connected:
+        return [Decline(Declined.UNREACHABLE)]
+    if state.paused and not request.test:
+        return [Decline(Declined.PAUSED)]
+    if state.open_run is not None:
+        return [JoinRun(state.open_run.run_id)]
+    failed = state.last_run is not None and not state.last_run.good
+    pending = failed or state.applied != state.desired
+    if not state.generation or not (request.whole or pending):
+        return [Decline(Declined.NOTHING_PENDING)]
+    return [*_offer(state), ApplyRequested(request.whole or failed or not state.applied, request.test)]
+
+
+def _with_open_run(state: ObservedState, run: OpenRun, now: float, run_timeout: float) -> list[Instruction]:
     if now >= run.asked_at + run_timeout:
         return [TimeOutRun(run.run_id)]
     # One run at a time, and no newer document before its result is there: the minion may have to take it up again,
     # and what it did decides what the next run has to look at.
     resume: list[Instruction] = [] if run.sent else [Resend(run.run_id)]
-    if run.digest == view.desired:
-        resume = _offer(view) + resume
+    if run.digest == state.desired:
+        resume = _offer(state) + resume
     return [*resume, RequeueAfter(run.asked_at + run_timeout)]
 
 
-def _offer(view: ObservedState) -> list[Instruction]:
-    return [SendDesired()] if view.held != view.desired and view.offered != view.generation else []
+def _offer(state: ObservedState) -> list[Instruction]:
+    return [SendDesired()] if state.held != state.desired and state.offered != state.generation else []
 
 
-def _next_run(view: ObservedState, policy: Policy, now: float) -> list[Instruction]:
-    if view.paused:
+def _next_run(state: ObservedState, policy: Policy, now: float) -> list[Instruction]:
+    if state.paused:
         return []
-    if view.applied != view.desired:
-        return _apply(view, policy, now)
-    failed = view.last_run is not None and not view.last_run.good
+    if state.applied != state.desired:
+        return _apply(state, policy, now)
+    failed = state.last_run is not None and not state.last_run.good
     if failed:
-        return _apply(view, policy, now)
-    if view.drift is not None and policy.drift.mode == "remediate":
-        return _remediate(view.drift, now)
+        return _apply(state, policy, now)
+    if state.drift is not None and policy.drift.mode == "remediate":
+        return _remediate(state.drift, now)
     return []
 
 
-def _apply(view: ObservedState, policy: Policy, now: float) -> list[Instruction]:
+def _apply(state: ObservedState, policy: Policy, now: float) -> list[Instruction]:
     if policy.apply == "manual":
         return []  # `saltern sync` starts the run
-    last = view.last_run
-    if last is not None and not last.good and last.digest == view.desired:
+    last = state.last_run
+    if last is not None and not last.good and last.digest == state.desired:
         again = last.finished_at + backoff(last.failures)
         if now < again:
             return [RequeueAfter(again)]
     # After a bad end nobody knows which chunks were reached, so everything is looked at.
-    whole = policy.push == "whole" or not view.applied or (last is not None and not last.good)
+    whole = policy.push == "whole" or not state.applied or (last is not None and not last.good)
     return [Apply(whole)]
 
 
@@ -198,25 +258,30 @@ def backoff(failures: int) -> float:
     return float(min(3600, 30 * 2 ** min(max(failures, 1) - 1, 10)))
 
 
-def sync_of(view: ObservedState) -> Sync:
+def is_current(state: ObservedState) -> bool:
+    """Whether the minion has applied what the last attempted revision says."""
+    return bool(state.generation) and state.applied == state.desired and not state.broken
+
+
+def sync_of(state: ObservedState) -> Sync:
     """The minion's sync status."""
-    if view.paused:
+    if state.paused:
         return Sync.PAUSED
-    if view.broken:
+    if state.broken:
         return Sync.OUT_OF_SYNC
-    if not view.generation:
+    if not state.generation:
         return Sync.UNKNOWN
-    if view.open_run is not None and view.connected:
+    if state.open_run is not None and state.connected:
         return Sync.PROGRESSING
-    return Sync.SYNCED if view.applied == view.desired else Sync.OUT_OF_SYNC
+    return Sync.SYNCED if state.applied == state.desired else Sync.OUT_OF_SYNC
 
 
-def health_of(view: ObservedState) -> Health:
+def health_of(state: ObservedState) -> Health:
     """The minion's health; the worst that is known."""
-    if not view.connected:
+    if not state.connected:
         return Health.UNREACHABLE
-    if view.last_run is not None and not view.last_run.good:
+    if state.last_run is not None and not state.last_run.good:
         return Health.FAILED
-    if view.broken:
+    if state.broken:
         return Health.DEGRADED
-    return Health.DRIFTED if view.drift is not None else Health.HEALTHY
+    return Health.DRIFTED if state.drift is not None else Health.HEALTHY

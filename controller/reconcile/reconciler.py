@@ -7,7 +7,7 @@ follows from the store and the fleet, so that after a crash asking again is enou
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -18,12 +18,14 @@ from controller.observe.metrics import Metrics
 from controller.observe.plan_text import headline
 from controller.reconcile.decision import (
     Apply,
-    Drift,
+    ApplyRequested,
+    Decline,
+    Declined,
     Instruction,
-    LastRun,
+    JoinRun,
     ObservedState,
-    OpenRun,
     Remediate,
+    Request,
     RequeueAfter,
     Resend,
     SendDesired,
@@ -32,7 +34,8 @@ from controller.reconcile.decision import (
 )
 from controller.reconcile.documents import Documents
 from controller.reconcile.live import LiveRevision
-from controller.reconcile.plan import plan
+from controller.reconcile.observation import GOOD, NO_STREAK, Streak, Streaks, observe
+from controller.reconcile.plan import PushPlan, plan
 from controller.reconcile.queue import WorkQueue
 from controller.sessions.sessions import Session, Sessions
 from controller.store import AppliedRecord, DesiredRecord, RunRecord, StatusRow, Store, StoreError
@@ -45,9 +48,6 @@ log = structlog.get_logger("saltern.reconcile")
 RETRY_SECONDS = 10.0
 """Until a minion is looked at again after an error of ours."""
 
-GOOD = frozenset({"ok", "changed"})
-"""Outcomes after which a document counts as applied."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
@@ -59,15 +59,6 @@ class RunRequest:
     cause: str
     """Why, for people."""
     test: bool = False
-
-
-@dataclass(slots=True)
-class _Streak:
-    """How often in a row something happened to a minion; only its back-off depends on it, so it may be forgotten."""
-
-    digest: str = ""
-    count: int = 0
-    at: float = 0.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -87,8 +78,16 @@ class Reconciler:
     _queue: WorkQueue = field(init=False)
     _causes: dict[str, int] = field(default_factory=dict)
     """Minion -> id of the event that woke it, of those that changed what it shall be."""
-    _failures: dict[str, _Streak] = field(default_factory=dict)
-    _remediations: dict[str, _Streak] = field(default_factory=dict)
+    _reports: dict[str, int] = field(default_factory=dict)
+    """Minion -> id of the event of its newest run that ended badly, or found drift."""
+    _run_events: dict[str, int] = field(default_factory=dict)
+    """Open run -> id of the event of its start."""
+    _failures: dict[str, Streak] = field(default_factory=dict)
+    _remediations: dict[str, Streak] = field(default_factory=dict)
+    _requests: dict[str, Request] = field(default_factory=dict)
+    """What people ask for, by minion; only while it is decided."""
+    _answers: dict[str, str | Declined] = field(default_factory=dict)
+    """What came of it: a run's id, or why there is none."""
 
     def __post_init__(self) -> None:
         self._queue = WorkQueue(self.clock)
@@ -129,60 +128,36 @@ class Reconciler:
 
     def _reconcile(self, row: StatusRow, now: float) -> None:
         self.metrics.reconciled()
-        for instruction in reconcile(self.view(row), self.live.policy, now, run_timeout=self.run_timeout):
+        for instruction in reconcile(self.observed(row), self.live.policy, now, run_timeout=self.run_timeout):
             self._carry_out(row, instruction, now)
 
     # --- what is so ---
 
-    def view(self, row: StatusRow) -> ObservedState:
+    def observed(self, row: StatusRow) -> ObservedState:
         """The facts about one minion."""
-        minion, session = row.minion.id, self.sessions.session(row.minion.id)
-        desired = row.desired
-        return ObservedState(
-            connected=session is not None,
-            paused=row.minion.paused,
-            broken=bool(desired and desired.errors),
-            generation=desired.generation if desired else 0,
-            desired=desired.digest if desired else "",
-            held=session.held if session else row.minion.held,
-            offered=session.offered if session else 0,
-            applied=row.applied.digest if row.applied else "",
-            open_run=_open_run(row.open_run, session),
-            last_run=self._last_run(row),
-            drift=self._drift(row, minion),
+        minion = row.minion.id
+        streaks = Streaks(
+            failures=self._failures.get(minion, NO_STREAK), remediations=self._remediations.get(minion, NO_STREAK)
         )
-
-    def _last_run(self, row: StatusRow) -> LastRun | None:
-        run = row.last_run
-        if run is None:
-            return None
-        streak = self._failures.get(row.minion.id, _Streak())
-        return LastRun(
-            digest=run.digest,
-            good=run.outcome in GOOD,
-            finished_at=run.finished or run.created,
-            failures=streak.count if streak.digest == run.digest else 1,
-        )
-
-    def _drift(self, row: StatusRow, minion: str) -> Drift | None:
-        found = row.last_drift
-        if found is None or row.applied is None or found.digest != row.applied.digest or found.outcome in GOOD:
-            return None
-        if row.last_run is not None and (row.last_run.finished or 0.0) >= (found.finished or 0.0):
-            return None
-        streak = self._remediations.get(minion, _Streak())
-        return Drift(
-            run_id=found.run_id,
-            found_at=found.finished or found.created,
-            chunks=found.changes + found.failed,
-            remediations=streak.count,
-            remediated_at=streak.at,
-        )
+        return observe(row, self.sessions.session(minion), streaks, self._requests.get(minion))
 
     # --- what is done ---
 
     def _carry_out(self, row: StatusRow, instruction: Instruction, now: float) -> None:
         minion = row.minion.id
+        match instruction:
+            case Decline(why=why):
+                self._answers[minion] = why
+                return
+            case JoinRun(run_id=run_id):
+                self._answers[minion] = run_id
+                return
+            case RequeueAfter(time=time):
+                self._queue.add_at(minion, time)
+                return
+            case TimeOutRun(run_id=run_id):
+                self._time_out(run_id, now)
+                return
         session = self.sessions.session(minion)
         if session is None:
             return  # it went away while its instructions were carried out; its next Hello wakes us
@@ -191,26 +166,25 @@ class Reconciler:
                 self._offer(row, session)
             case Apply(whole=whole):
                 self._apply(row, session, whole)
+            case ApplyRequested(whole=whole, test=test):
+                self._apply_requested(row, session, whole=whole, test=test)
             case Remediate(cause=cause):
-                streak = self._remediations.setdefault(minion, _Streak())
-                streak.count, streak.at = streak.count + 1, now
-                self.start(row, session, RunRequest(kind="remediate", keys=None, cause=f"drift {cause}"))
+                streak = self._remediations.get(minion, NO_STREAK)
+                self._remediations[minion] = Streak(count=streak.count + 1, at=now)
+                request = RunRequest(kind="remediate", keys=None, cause=f"drift {cause}")
+                self.start(row, session, request, event=self._reports.get(minion, 0))
             case Resend(run_id=run_id):
                 self._resend(run_id, session)
-            case TimeOutRun(run_id=run_id):
-                self._abandon(run_id, now)
-            case RequeueAfter(time=time):
-                self._queue.add_at(minion, time)
             case _:
                 assert_never(instruction)
 
-    def _abandon(self, run_id: str, now: float) -> None:
+    def _time_out(self, run_id: str, now: float) -> None:
         run = self.store.runs.get(run_id)
         summary = f"no result within {self.run_timeout:g} s"
         if run is not None and self.store.runs.finish(run_id, "lost", finished=now, summary=summary):
-            self.bus.publish(f"saltern/run/{run_id}/lost", {"minion": run.minion})
+            lost = self.bus.publish(f"saltern/run/{run_id}/lost", {"minion": run.minion}, cause=self.run_event(run))
             self.metrics.run_ended(run.kind, "lost", now - run.created)
-            self.ended(run, "lost")
+            self.ended(run, "lost", cause=lost.id)
 
     def _offer(self, row: StatusRow, session: Session) -> None:
         desired = row.desired
@@ -221,46 +195,60 @@ class Reconciler:
         session.offered = desired.generation
 
     def _apply(self, row: StatusRow, session: Session, whole: bool) -> None:
-        desired = row.desired
-        if desired is None:
-            return
-        if whole or row.applied is None:
-            self.start(row, session, RunRequest(kind="apply", keys=None, cause=f"revision {row.attempted_label}"))
-            return
-        changes = plan(self.documents.desired(row.applied.digest), self.documents.desired(desired.digest))
-        if changes.run:
-            order = RunRequest(kind="apply", keys=changes.run, cause=f"revision {row.attempted_label}")
-            self.start(row, session, order, note=headline(changes))
-            return
-        # The document is new and nothing in it is to be run (a pillar key that no chunk uses, a removed chunk).
-        self._applied(minion=row.minion.id, document=desired, outcome="ok", run_id="")
+        cause, keys, note = f"revision {row.attempted_label}", None, ""
+        if not whole:
+            changes = self._pending(row)
+            if not changes.run:
+                self._applied_without_run(row)
+                return
+            keys, note = changes.run, headline(changes)
+        event = self._cause(row.minion.id)
+        self.start(row, session, RunRequest(kind="apply", keys=keys, cause=cause), note=note, event=event)
 
-    def sync(self, row: StatusRow, session: Session, *, whole: bool, test: bool) -> RunRecord | None:
-        """Start at once what a person asks for; None when nothing is pending. A test changes nothing.
+    def _apply_requested(self, row: StatusRow, session: Session, *, whole: bool, test: bool) -> None:
+        keys = None if whole else self._pending(row).run
+        request = RunRequest(kind="preview" if test else "apply", keys=keys, cause="sync", test=test)
+        run = self.start(row, session, request, event=self._causes[row.minion.id])
+        self._answers[row.minion.id] = run.run_id
 
-        Args:
-            row: of a minion that has a desired document and no run in progress.
-            link: its connection.
-            whole: the whole highstate instead of what is pending.
-            test: only say what would change.
+    def _pending(self, row: StatusRow) -> PushPlan:
+        """What stands between the applied and the desired document of a minion that has both."""
+        if row.applied is None or row.desired is None:
+            raise ValueError(f"{row.minion.id} has nothing to compare")
+        return plan(self.documents.desired(row.applied.digest), self.documents.desired(row.desired.digest))
+
+    def _applied_without_run(self, row: StatusRow) -> None:
+        """The document is new and nothing in it is to be run: a pillar key that no chunk uses, a removed chunk."""
+        if row.desired is not None:
+            cause = self._cause(row.minion.id)
+            self._applied(minion=row.minion.id, document=row.desired, outcome="ok", run_id="", cause=cause)
+
+    def _cause(self, minion: str) -> int:
+        """The event that changed what the minion shall be, or else that its last run ended badly."""
+        return self._causes.pop(minion, 0) or self._reports.get(minion, 0)
+
+    def request(self, minions: Sequence[str], request: Request, cause: int = 0) -> dict[str, str | Declined]:
+        """Decide at once on what a person asks for: the id of a run of each minion, or why there is none.
+
+        `cause`: id of the event that says so.
         """
-        desired, applied = row.desired, row.applied
-        if desired is None or not desired.generation:
-            return None
-        keys = None
-        if not whole and applied is not None:
-            last = row.last_run
-            if applied.digest == desired.digest and (last is None or last.outcome in GOOD):
-                return None
-            if last is None or last.outcome in GOOD:
-                keys = plan(self.documents.desired(applied.digest), self.documents.desired(desired.digest)).run
-        if session.held != desired.digest and session.offered != desired.generation:
-            self._offer(row, session)
-        return self.start(
-            row, session, RunRequest(kind="preview" if test else "apply", keys=keys, cause="sync", test=test)
-        )
+        answers = {}
+        for row in self.store.minions.status(minions):
+            minion = row.minion.id
+            before = self._causes.pop(minion, 0)
+            self._requests[minion], self._causes[minion] = request, cause
+            try:
+                self._reconcile(row, self.clock())
+                answers[minion] = self._answers.pop(minion, Declined.UNREACHABLE)
+            finally:
+                del self._requests[minion], self._causes[minion]
+                if before:
+                    self._causes[minion] = before
+        return answers
 
-    def start(self, row: StatusRow, session: Session, order: RunRequest, *, note: str = "") -> RunRecord:
+    def start(
+        self, row: StatusRow, session: Session, order: RunRequest, *, note: str = "", event: int = 0
+    ) -> RunRecord:
         """Record a run of the desired document and ask the minion for it. The record comes first: a crash resumes."""
         desired = row.desired
         if desired is None:
@@ -278,15 +266,16 @@ class Reconciler:
             cause=order.cause,
         )
         self.store.runs.create(run)
-        event: dict[str, object] = {
+        data: dict[str, object] = {
             "minion": run.minion,
             "run": run.run_id,
             "kind": run.kind,
             "plan": note,
             "cause": run.cause,
         }
-        event["chunks"] = len(run.keys) if run.keys is not None else "all"
-        self.bus.publish(f"saltern/run/{run.run_id}/new", event, revision=row.attempted_label)
+        data["chunks"] = len(run.keys) if run.keys is not None else "all"
+        published = self.bus.publish(f"saltern/run/{run.run_id}/new", data, cause=event, revision=row.attempted_label)
+        self._run_events[run.run_id] = published.id
         self._send_run(run, session)
         return run
 
@@ -315,22 +304,42 @@ class Reconciler:
 
     # --- what came of it ---
 
-    def ended(self, run: RunRecord, outcome: str) -> None:
-        """A run of the whole machine ended (once for each run): what it means for the minion's applied state."""
+    def open_run_event(self, run_id: str) -> int:
+        """Id of the event of the start of a run that is open; 0 when it is not known."""
+        return self._run_events.get(run_id, 0)
+
+    def run_event(self, run: RunRecord) -> int:
+        """Id of the event of a run's start; 0 for a run that the minion began by itself."""
+        known = self._run_events.get(run.run_id)
+        if known is not None or run.kind not in ("apply", "remediate"):
+            return known or 0
+        event = self.store.events.newest(run.minion, [f"saltern/run/{run.run_id}/new"])  # from before a restart
+        return event.id if event is not None else 0
+
+    def ended(self, run: RunRecord, outcome: str, cause: int = 0) -> None:
+        """A run of the whole machine ended (once for each run): what it means for the minion's applied state.
+
+        `cause`: id of the event that says so.
+        """
         minion, now = run.minion, self.clock()
+        self._run_events.pop(run.run_id, None)
+        if outcome not in GOOD:
+            self._reports[minion] = cause
         if run.kind == "drift":
             if outcome in GOOD:
                 self._remediations.pop(minion, None)
         elif outcome in GOOD and not run.test:
             self._failures.pop(minion, None)
-            self._applied(minion=minion, document=run, outcome=outcome, run_id=run.run_id)
+            self._applied(minion=minion, document=run, outcome=outcome, run_id=run.run_id, cause=cause)
         elif not run.test:
-            streak = self._failures.setdefault(minion, _Streak())
-            streak.count = streak.count + 1 if streak.digest == run.digest else 1
-            streak.digest, streak.at = run.digest, now
+            streak = self._failures.get(minion, NO_STREAK)
+            count = streak.count + 1 if streak.digest == run.digest else 1
+            self._failures[minion] = Streak(digest=run.digest, count=count, at=now)
         self.wake([minion])
 
-    def _applied(self, *, minion: str, document: RunRecord | DesiredRecord, outcome: str, run_id: str) -> None:
+    def _applied(
+        self, *, minion: str, document: RunRecord | DesiredRecord, outcome: str, run_id: str, cause: int
+    ) -> None:
         """The minion has this document in full now."""
         revision = document.revision if isinstance(document, RunRecord) else document.compiled_revision
         self.store.applied.put(
@@ -346,17 +355,6 @@ class Reconciler:
         known = self.store.revisions.get(revision)
         label = known.label if known else ""
         data = {"id": minion, "run": run_id, "generation": document.generation, "outcome": outcome}
-        self.bus.publish(f"saltern/minion/{minion}/applied", data, revision=label)
+        self.bus.publish(f"saltern/minion/{minion}/applied", data, cause=cause, revision=label)
         if known is not None and isinstance(document, RunRecord) and document.kind == "apply":
             self.metrics.push_applied(max(0.0, self.clock() - known.first_seen))
-
-
-def _open_run(run: RunRecord | None, session: Session | None) -> OpenRun | None:
-    if run is None:
-        return None
-    return OpenRun(
-        run_id=run.run_id,
-        digest=run.digest,
-        sent=session is not None and run.run_id in session.sent,
-        asked_at=run.created,
-    )

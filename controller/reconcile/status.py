@@ -14,7 +14,7 @@ from controller.api.schema import ServiceError
 from controller.observe.metrics import MinionSample
 from controller.observe.plan_text import change_views, plan_text, progress_text, short
 from controller.observe.redactor import Redactor
-from controller.reconcile.decision import Health, ObservedState, Sync, health_of, sync_of
+from controller.reconcile.decision import Health, ObservedState, Sync, health_of, is_current, sync_of
 from controller.reconcile.documents import Documents
 from controller.reconcile.plan import PushPlan, plan
 from controller.reconcile.reconciler import Reconciler
@@ -42,8 +42,7 @@ class Status:
         """What a scrape shows of each minion."""
         committed = cache(self._committed)
         for row in self.store.minions.status():
-            view = self.reconciler.view(row)
-            current = row.desired is not None and view.applied == view.desired and not view.broken
+            view = self.reconciler.observed(row)
             yield MinionSample(
                 id=row.minion.id,
                 sync=sync_of(view).value,
@@ -52,7 +51,9 @@ class Status:
                 drifted=view.drift.chunks if view.drift else 0,
                 applied_at=row.applied.at if row.applied else None,
                 # What a push does not touch has it as soon as it is compiled, as in `saltern status`.
-                revision_at=committed(row.desired.revision) if row.desired and current else row.applied_committed_at,
+                revision_at=committed(row.desired.revision)
+                if row.desired and is_current(view)
+                else row.applied_committed_at,
             )
 
     def _committed(self, revision: str) -> float | None:
@@ -60,12 +61,11 @@ class Status:
         return record.committed_at if record else None
 
     def _minion(self, row: StatusRow, asked: Mapping[str, float]) -> schema.MinionStatus:
-        view = self.reconciler.view(row)
+        view = self.reconciler.observed(row)
         session = self.sessions.session(row.minion.id)
         pending_triggers = tuple(short(key) for key in session.pending_triggers) if session else ()
         running = tuple(progress_text(one.said) for one in session.progress.values()) if session else ()
         errors = _texts(row.desired.errors) if row.desired else ()
-        synced = bool(row.applied and row.desired and row.applied.digest == row.desired.digest and not errors)
         return schema.MinionStatus(
             id=row.minion.id,
             sync=sync_of(view).value,
@@ -73,7 +73,7 @@ class Status:
             connected=session is not None,
             attempted_revision=row.attempted_label,
             # A push that changes nothing for a minion is applied there as soon as it is compiled.
-            applied_revision=row.attempted_label if synced else row.applied_label,
+            applied_revision=row.attempted_label if is_current(view) else row.applied_label,
             applied_at=row.applied.at if row.applied else None,
             last_seen=session.seen if session else row.minion.last_seen,
             paused=row.minion.paused,
@@ -93,7 +93,7 @@ class Status:
 
     def _diff(self, row: StatusRow) -> schema.MinionDiff:
         changes = self.pending(row)
-        view = self.reconciler.view(row)
+        view = self.reconciler.observed(row)
         drift, found_at = self._drift(row) if view.drift else ((), None)
         return schema.MinionDiff(
             id=row.minion.id,

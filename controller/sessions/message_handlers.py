@@ -184,7 +184,7 @@ class MessageHandlers:
                 session.grains = grains
                 self.store.minions.seen(session.minion, session.seen, grains=grains)
                 self.mines.changed()
-                self.builds.grains_changed(session.minion)
+                self._grains_changed(session.minion)
             case ResyncRequired():
                 self._need_whole(session, message)
             case RunStarted(run_id=run_id):
@@ -211,8 +211,9 @@ class MessageHandlers:
 
     def _mine(self, session: Session, entries: dict[str, MineEntry]) -> None:
         try:
-            self.mines.put(session.minion, entries)
-            self.builds.fleet_changed()
+            if self.mines.put(session.minion, entries):
+                event = self.bus.publish(f"saltern/minion/{session.minion}/mine", {"id": session.minion})
+                self.builds.fleet_changed(event.id)
         except MineRefused as error:
             self.metrics.refused("mine")
             log.warning("a mine that is not kept", minion=session.minion, reason=str(error))
@@ -246,20 +247,25 @@ class MessageHandlers:
             Session(minion=minion, key=key, session=session, grains=message.grains, seen=now, held=held)
         )
         self._send(key, HelloAck(epoch=self.epoch, alive_interval=self.alive_interval))
-        self.builds.connected(minion)
+        started = 0
+        if before is None:
+            started = self.bus.publish(f"salt/minion/{minion}/start", {"id": minion, "session": message.session}).id
+            log.info("connected", minion=minion)
+        self.builds.connected(minion, started)
         if known is None or dict(known.grains) != message.grains:
             self.mines.changed()
-            self.builds.grains_changed(minion)
-        if before is None:
-            self.bus.publish(f"salt/minion/{minion}/start", {"id": minion, "session": message.session})
-            log.info("connected", minion=minion)
+            self._grains_changed(minion, started)
         self.reconciler.wake([minion])
+
+    def _grains_changed(self, minion: str, cause: int = 0) -> None:
+        event = self.bus.publish(f"saltern/minion/{minion}/grains", {"id": minion}, cause=cause)
+        self.builds.grains_changed(minion, event.id)
 
     def _gone(self, session: Session | None, why: str) -> None:
         if session is not None:
-            self.builds.fleet_changed()
             self.store.minions.seen(session.minion, session.seen, held=session.held)
-            self.bus.publish(f"saltern/minion/{session.minion}/gone", {"id": session.minion, "why": why})
+            event = self.bus.publish(f"saltern/minion/{session.minion}/gone", {"id": session.minion, "why": why})
+            self.builds.fleet_changed(event.id)
             log.info("disconnected", minion=session.minion, why=why)
 
     async def expire_sessions(self, timeout: float) -> None:
@@ -301,6 +307,8 @@ class MessageHandlers:
         run = self.store.runs.get(run_id)
         if run is not None and run.minion == session.minion:
             self.store.runs.start(run_id, session.seen)
+            event = {"minion": run.minion, "run": run_id}
+            self.bus.publish(f"saltern/run/{run_id}/started", event, cause=self.reconciler.run_event(run))
 
     def _progressed(self, session: Session, message: RunProgress) -> None:
         """Pass on how far a run is: of a minion's own runs, and no more often than a minion has reason to say it."""
@@ -321,7 +329,9 @@ class MessageHandlers:
         if (watcher := self.watchers.get(run_id)) is not None:
             watcher(message)
         self.bus.publish(
-            f"salt/job/{run_id}/prog/{session.minion}/{message.done}", progress_data(session.minion, message)
+            f"salt/job/{run_id}/prog/{session.minion}/{message.done}",
+            progress_data(session.minion, message),
+            cause=self.reconciler.open_run_event(run_id),
         )
 
     def _result(self, session: Session, result: RunResult) -> None:
@@ -370,29 +380,33 @@ class MessageHandlers:
                 summary=run_summary(result.states, result.error),
                 result={"states": result.states, "value": result.value, "error": result.error},
             )
-            if first and run.kind not in ("call", "preview"):
-                self.reconciler.ended(run, result.outcome)
+            if first:
+                event = self._publish_result(run, result, changed, failed)
+                if run.kind not in ("call", "preview"):
+                    self.reconciler.ended(run, result.outcome, cause=event)
         if not first:
             return
         waiter = self.waiters.pop(run.run_id, None)
         if waiter is not None:
             self._after_commit.append(partial(_give, waiter, result))
         self.metrics.run_ended(run.kind, result.outcome, result.seconds)
-        self.bus.publish(
-            f"salt/job/{run.run_id}/ret/{run.minion}",
-            {
-                "id": run.minion,
-                "jid": run.run_id,
-                "kind": run.kind,
-                "outcome": result.outcome,
-                "changes": changed,
-                "failed": failed,
-                "cause": run.cause,
-                "error": result.error,
-            },
-            revision=run.revision,
-        )
         self._publish_sent(run, result)
+
+    def _publish_result(self, run: RunRecord, result: RunResult, changed: int, failed: int) -> int:
+        """Tell how a run ended; the id of the event."""
+        data = {
+            "id": run.minion,
+            "jid": run.run_id,
+            "kind": run.kind,
+            "outcome": result.outcome,
+            "changes": changed,
+            "failed": failed,
+            "cause": run.cause,
+            "error": result.error,
+        }
+        cause = self.reconciler.run_event(run)
+        tag = f"salt/job/{run.run_id}/ret/{run.minion}"
+        return self.bus.publish(tag, data, cause=cause, revision=run.revision).id
 
     def _publish_sent(self, run: RunRecord, result: RunResult) -> None:
         """Events that states and functions on the minion sent. What the controller says itself, no minion can say."""

@@ -172,5 +172,19 @@ secrets = Table(
 )
 """What is to be taken out of what is shown of a minion."""
 
+events = Table(
+    "events",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("tag", String(255), nullable=False),
+    Column("time", Float, nullable=False),
+    Column("cause", Integer, nullable=False, index=True),
+    Column("revision", String(64), nullable=False),
+    Column("minion", String(255), nullable=False),
+    Column("data", LargeBinary, nullable=False),
+    Index("ix_events_minion_id", "minion", "id"),
+)
+"""What happened, and what it followed from."""
+
 version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
 """Alembic's own table, read here so that Alembic need not be loaded."""

@@ -13,6 +13,7 @@ from controller.store.applied import Applied
 from controller.store.database import Database
 from controller.store.desired import Desired
 from controller.store.documents import DocumentBlobs
+from controller.store.events import Events
 from controller.store.facts import Facts
 from controller.store.keys import Keys
 from controller.store.mines import Mines
@@ -43,6 +44,7 @@ class Store:
         self.mines = Mines(database)
         self.secrets = Secrets(database)
         self.runs = Runs(database)
+        self.events = Events(database)
 
     def close(self) -> None:
         """Close the database."""

@@ -45,6 +45,8 @@ from controller.api.schema import (
     SyncReturn,
     TargetExpression,
     VolatileRead,
+    WhyStep,
+    WhyView,
 )
 from controller.cli.main import run as run_cli
 from controller.config.settings import ControllerSettings, load_settings
@@ -179,6 +181,20 @@ class Desk:
         )
         warnings = ("web.sls:3: the last one alone counts",)
         return CompileView(id=minion, revision="abc1234", compiled_at=2_000.0, warnings=warnings, volatile=reads)
+
+    async def why(self, minion: str) -> WhyView:
+        """web1 was pushed to, and a state failed."""
+        if minion != "web1":
+            raise ServiceError("no-target", f"no minion {minion!r}")
+        live = WhyStep(
+            id="7", tag="saltern/revision/abc1234/live", time=1_000.0, step="revision", revision="abc1234",
+            text="commit abc1234 by A. Writer", details=("A subject that goes on for so long that it needs two lines",),
+        )  # fmt: skip
+        failed = WhyStep(
+            id="9", cause="7", tag="salt/job/1/ret/web1", time=1_001.0, step="result", text="apply: failed",
+            details=("nginx (pkg.installed) (web.sls): no \x1b[31m package",),
+        )  # fmt: skip
+        return WhyView(id=minion, steps=(live, failed))
 
     def run_detail(self, run_id: str) -> RunView:
         """One of the five."""

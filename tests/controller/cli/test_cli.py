@@ -239,6 +239,20 @@ def test_what_a_minion_stands_on(saltern, served):
     assert saltern("show", "nobody").code == 1
 
 
+def test_why_shows_the_chain_in_80_columns(saltern, served):
+    shown = saltern("why", "web1")
+    assert shown.code == 0
+    lines = shown.out.splitlines()
+    assert "revision  abc1234: commit abc1234 by A. Writer" in lines[0]
+    assert "result    apply: failed" in shown.out
+    assert "\x1b" not in shown.out
+    assert len(lines) > 4
+    assert max(map(len, lines)) <= 80
+    steps = json.loads(saltern("why", "web1", "--out", "json").out)["steps"]
+    assert [(step["id"], step["cause"]) for step in steps] == [("7", ""), ("9", "7")]
+    assert saltern("why", "nobody").code == 5
+
+
 def test_sync_pause_and_resume(saltern, served, desk):
     done = saltern("sync", "web1", "--whole")
     assert done.code == 0

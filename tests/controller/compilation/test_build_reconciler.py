@@ -88,6 +88,7 @@ class Rig:
             requests=self.requests,
             live=self.live,
             sessions=self.sessions,
+            bus=self.bus,
             clock=self.clock,
             refresh_seconds=600.0,
         )

@@ -1,4 +1,4 @@
-"""The decision table of one minion, case by case, and laws that hold for every view."""
+"""The decision table of one minion, case by case, and laws that hold for every state."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ DRIFT = Drift(run_id="d1", found_at=NOW, chunks=2, remediations=0, remediated_at
 
 
 @pytest.mark.parametrize(
-    ("view", "policy", "expected"),
+    ("state", "policy", "expected"),
     [
         pytest.param(SYNCED, AUTO, [], id="synced: nothing"),
         pytest.param(PUSHED, AUTO, [SendDesired(), Apply(whole=False)], id="a push: send and apply what changed"),
@@ -104,12 +104,12 @@ DRIFT = Drift(run_id="d1", found_at=NOW, chunks=2, remediations=0, remediated_at
         ),
     ],
 )
-def test_decision(view, policy, expected):
-    assert reconcile(view, policy, NOW) == expected
+def test_decision(state, policy, expected):
+    assert reconcile(state, policy, NOW) == expected
 
 
 @pytest.mark.parametrize(
-    ("view", "sync", "health"),
+    ("state", "sync", "health"),
     [
         (SYNCED, Sync.SYNCED, Health.HEALTHY),
         (PUSHED, Sync.OUT_OF_SYNC, Health.HEALTHY),
@@ -124,8 +124,8 @@ def test_decision(view, policy, expected):
         (replace(SYNCED, connected=False, open_run=RUN), Sync.SYNCED, Health.UNREACHABLE),
     ],
 )
-def test_sync_and_health(view, sync, health):
-    assert (sync_of(view), health_of(view)) == (sync, health)
+def test_sync_and_health(state, sync, health):
+    assert (sync_of(state), health_of(state)) == (sync, health)
 
 
 VIEWS = st.builds(
@@ -155,21 +155,21 @@ VIEWS = st.builds(
 
 
 @given(VIEWS, st.sampled_from([AUTO, REMEDIATE, Policy(apply="manual"), Policy(push="whole")]))
-def test_at_most_one_run_and_none_for_the_absent_or_paused(view, policy):
-    instructions = reconcile(view, policy, NOW)
+def test_at_most_one_run_and_none_for_the_absent_or_paused(state, policy):
+    instructions = reconcile(state, policy, NOW)
     started = [each for each in instructions if isinstance(each, Apply | Remediate)]
     assert len(started) <= 1
     if started:
-        assert view.connected
-        assert not view.paused
-        assert view.open_run is None
-    if not view.connected:
+        assert state.connected
+        assert not state.paused
+        assert state.open_run is None
+    if not state.connected:
         assert instructions == []
 
 
 @given(VIEWS)
-def test_a_broken_view_is_never_synced(view):
-    assert sync_of(replace(view, broken=True)) is not Sync.SYNCED
+def test_a_broken_view_is_never_synced(state):
+    assert sync_of(replace(state, broken=True)) is not Sync.SYNCED
 
 
 def test_backoff_doubles_to_an_hour():

@@ -72,7 +72,13 @@ class Runs:
     def wake(self, minions, cause=0):
         self.woken += minions
 
-    def ended(self, run, outcome):
+    def run_event(self, run):
+        return 7
+
+    def open_run_event(self, run_id):
+        return 7
+
+    def ended(self, run, outcome, cause=0):
         self.ended_runs.append((run.run_id, outcome))
 
 
@@ -89,10 +95,10 @@ class Builds:
     def grains_changed(self, minion, cause=0):
         self.recompiled.append(minion)
 
-    def fleet_changed(self):
+    def fleet_changed(self, cause=0):
         self.fleet_changes += 1
 
-    def answered(self, minion, key, message, cause=0):
+    def answered(self, minion, key, message):
         if self.facts.answered(minion, key, message) is not None:
             self.recompiled.append(minion)
 
@@ -300,7 +306,7 @@ def test_what_a_message_wrote_before_it_failed_is_taken_back(rig, monkeypatch):
     say(rig, Hello(id="web1", grains={}))
     rig.server.sent.clear()
 
-    def ended(run, outcome):
+    def ended(run, outcome, cause):
         raise RuntimeError
 
     with monkeypatch.context() as patch:

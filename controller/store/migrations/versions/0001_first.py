@@ -22,6 +22,7 @@ def upgrade() -> None:
     _documents()
     _runs()
     _of_minions()
+    _events()
 
 
 def _keys() -> None:
@@ -178,3 +179,19 @@ def _of_minions() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_secrets"),
     )
     op.create_index("ix_secrets_minion", "secrets", ["minion"])
+
+
+def _events() -> None:
+    op.create_table(
+        "events",
+        sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("tag", sa.String(255), nullable=False),
+        sa.Column("time", sa.Float(), nullable=False),
+        sa.Column("cause", sa.Integer(), nullable=False),
+        sa.Column("revision", sa.String(64), nullable=False),
+        sa.Column("minion", sa.String(255), nullable=False),
+        sa.Column("data", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_events"),
+    )
+    op.create_index("ix_events_cause", "events", ["cause"])
+    op.create_index("ix_events_minion_id", "events", ["minion", "id"])

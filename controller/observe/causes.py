@@ -1,0 +1,197 @@
+"""Why a minion ran or was compiled: the chain of events behind the newest run or compile, in an operator's words.
+
+Called by the service for `saltern why`. Reads stored events and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from controller.api.schema import WhyStep
+from controller.observe.plan_text import short
+from controller.store import Store
+from controller.store.events import Events
+from reactors.events import Event
+
+_NEWEST = ("saltern/run/%/new", "saltern/compile/%")
+_MOST_STEPS = 100
+
+
+def chain(events: Events, minion: str) -> list[Event]:
+    """The events that led to the newest run or compile of a minion, and those that follow from it, oldest first."""
+    newest = events.newest(minion, _NEWEST)
+    if newest is None:
+        return []
+    found = {newest.id: newest}
+    above: Event | None = newest
+    while above is not None and above.cause and above.cause not in found and len(found) < _MOST_STEPS:
+        above = events.get(above.cause)
+        if above is not None:
+            found[above.id] = above
+    below = [newest.id]
+    while below and len(found) < _MOST_STEPS:
+        following = [event for event in events.caused_by(below, minion) if event.id not in found]
+        found |= {event.id: event for event in following}
+        below = [event.id for event in following]
+    return [found[event_id] for event_id in sorted(found)]
+
+
+def steps_of(store: Store, minion: str) -> Iterator[WhyStep]:
+    """The chain as people read it."""
+    for event in chain(store.events, minion):
+        failed = _is("salt/job/*/ret/*", event.tag)
+        yield step_of(event, failures(store.runs.result(str(event.data.get("jid")))) if failed else ())
+
+
+def failures(result: Any) -> Iterator[str]:
+    """What each failed state of a run's result says, and the SLS that it is from."""
+    for key, entry in ((result or {}).get("states") or {}).items():
+        if entry.get("result") is False:
+            comment = next(iter(str(entry.get("comment", "")).splitlines()), "")
+            where = f" ({entry['__sls__']})" if entry.get("__sls__") else ""
+            yield f"{short(key)}{where}: {comment}"
+
+
+def step_of(event: Event, more: Iterable[str] = ()) -> WhyStep:
+    """An event as people read it; `more`: details to add."""
+    kind, lines = "event", [event.tag]
+    for pattern, (word, say) in _WORDS.items():
+        if _is(pattern, event.tag):
+            kind, lines = word, say(event.data)
+    text, *details = lines
+    return WhyStep(
+        id=str(event.id),
+        cause=str(event.cause) if event.cause else "",
+        tag=event.tag,
+        time=event.time,
+        step=kind,
+        text=text,
+        details=(*details, *more),
+        revision=event.revision,
+    )
+
+
+def _is(pattern: str, tag: str) -> bool:
+    """Whether a tag has the parts of a pattern; `*` is any part."""
+    wanted, parts = pattern.split("/"), tag.split("/")
+    return len(wanted) == len(parts) and all(each in ("*", part) for each, part in zip(wanted, parts, strict=True))
+
+
+_Data = Mapping[str, Any]
+
+
+def _hook(data: _Data) -> list[str]:
+    return [f"a hook or `saltern remote fetch` named {data.get('remote') or 'all remotes'}"]
+
+
+def _fetched(data: _Data) -> list[str]:
+    return [f"remote {data.get('remote')} brought something new"]
+
+
+def _live(data: _Data) -> list[str]:
+    commit, author = str(data.get("commit", ""))[:12], data.get("author")
+    return [f"commit {commit}{f' by {author}' if author else ''}", str(data.get("subject", ""))]
+
+
+def _refused(data: _Data) -> list[str]:
+    return ["the revision was refused", *str(data.get("error", "")).splitlines()]
+
+
+def _compiled(data: _Data) -> list[str]:
+    return [f"compiled in {data.get('seconds', 0.0):.2f} s: generation {data.get('generation')}"]
+
+
+def _not_compiled(data: _Data) -> list[str]:
+    errors = [line for error in data.get("errors", ()) for line in str(error).splitlines()]
+    return ["does not compile; the last good state stays", *errors]
+
+
+def _due(data: _Data) -> list[str]:
+    return [str(data.get("why", ""))]
+
+
+def _connected(data: _Data) -> list[str]:
+    return ["the minion connected"]
+
+
+def _grains(data: _Data) -> list[str]:
+    return ["the minion's grains changed"]
+
+
+def _facts(data: _Data) -> list[str]:
+    return ["what templates asked of the minion gave other answers"]
+
+
+def _mine(data: _Data) -> list[str]:
+    return [f"the mine of {data.get('id')} changed"]
+
+
+def _key(data: _Data) -> list[str]:
+    return [f"key of {data.get('id')}: {data.get('act')}"]
+
+
+def _gone(data: _Data) -> list[str]:
+    return [f"{data.get('id')} disconnected: {data.get('why')}"]
+
+
+def _sync(data: _Data) -> list[str]:
+    words = [f"--{name}" for name in ("whole", "test") if data.get(name)]
+    return [f"a person: {' '.join(['saltern sync', str(data.get('target', '')), *words])}"]
+
+
+def _resumed(data: _Data) -> list[str]:
+    return ["a person: saltern resume"]
+
+
+def _paused(data: _Data) -> list[str]:
+    return ["a person: saltern pause"]
+
+
+def _run(data: _Data) -> list[str]:
+    chunks = data.get("chunks")
+    what = "the whole highstate" if chunks == "all" else f"{chunks} chunk{'' if chunks == 1 else 's'}"
+    plan = str(data.get("plan") or "")
+    return [f"{data.get('kind')} of {what}, run {data.get('run')}", *([plan] if plan else [])]
+
+
+def _started(data: _Data) -> list[str]:
+    return ["the minion began"]
+
+
+def _lost(data: _Data) -> list[str]:
+    return ["no result came; the run counts as failed"]
+
+
+def _result(data: _Data) -> list[str]:
+    counts = f"{data.get('changes', 0)} changed, {data.get('failed', 0)} failed"
+    return [f"{data.get('kind')}: {data.get('outcome')}, {counts}", *str(data.get("error") or "").splitlines()]
+
+
+def _applied(data: _Data) -> list[str]:
+    return [f"generation {data.get('generation')} is applied"]
+
+
+_WORDS: dict[str, tuple[str, Callable[[_Data], list[str]]]] = {
+    "saltern/hook": ("push", _hook),
+    "saltern/remote/*/fetched": ("fetch", _fetched),
+    "saltern/revision/*/live": ("revision", _live),
+    "saltern/revision/*/refused": ("revision", _refused),
+    "saltern/compile/*/due": ("age", _due),
+    "saltern/compile/*/ok": ("compile", _compiled),
+    "saltern/compile/*/error": ("compile", _not_compiled),
+    "salt/minion/*/start": ("connect", _connected),
+    "saltern/minion/*/gone": ("connect", _gone),
+    "saltern/minion/*/grains": ("grains", _grains),
+    "saltern/minion/*/facts": ("facts", _facts),
+    "saltern/minion/*/mine": ("mine", _mine),
+    "salt/key": ("key", _key),
+    "saltern/sync": ("request", _sync),
+    "saltern/minion/*/resumed": ("request", _resumed),
+    "saltern/minion/*/paused": ("request", _paused),
+    "saltern/run/*/new": ("run", _run),
+    "saltern/run/*/started": ("start", _started),
+    "saltern/run/*/lost": ("result", _lost),
+    "salt/job/*/ret/*": ("result", _result),
+    "saltern/minion/*/applied": ("applied", _applied),
+}

@@ -1,0 +1,72 @@
+"""Keeps events in the store, in batches and some time after they happened, so that no push waits for it.
+
+Run by `controller.app` beside the reconcilers. How far a run is (`salt/job/*/prog/*`) is not kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+
+import structlog
+
+from controller.store import Store, StoreError
+from reactors.bus import Bus, Subscription
+from reactors.events import Event
+
+log = structlog.get_logger("saltern.events")
+
+MOST_EVENTS = 50_000
+"""That are kept."""
+MOST_SECONDS = 14 * 86400.0
+"""That an event is kept."""
+WRITE_SECONDS = 1.0
+"""Between an event and its writing; what happens meanwhile is written with it."""
+_NOT_KEPT = "salt/job/*/prog/*"
+
+
+class EventLog:
+    """Writes what a bus publishes.
+
+    Args:
+        store: where events are kept.
+        bus: whose events from now on are kept.
+        clock: seconds since the epoch.
+    """
+
+    def __init__(self, store: Store, bus: Bus, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._clock = clock
+        self._subscribed = bus.subscribe()
+        self._subscription: Subscription = self._subscribed.__enter__()
+        self._unwritten: list[Event] = []
+        self._writing = asyncio.Lock()
+
+    async def run(self) -> None:
+        """Write events until cancelled."""
+        try:
+            while True:
+                await self._subscription.wait()
+                await asyncio.sleep(WRITE_SECONDS)
+                await self.flush()
+        finally:
+            self._subscribed.__exit__(None, None, None)
+
+    async def flush(self) -> None:
+        """Write what has been published."""
+        async with self._writing:
+            new = [event for event in self._subscription.drain() if not fnmatchcase(event.tag, _NOT_KEPT)]
+            self._unwritten = [*self._unwritten, *new][-MOST_EVENTS:]
+            if not self._unwritten:
+                return
+            try:
+                await asyncio.to_thread(self._store.events.add, self._unwritten)
+            except StoreError as error:
+                log.error("events not stored; they are written later", count=len(self._unwritten), error=str(error))
+                return
+            self._unwritten = []
+
+    def prune(self) -> None:
+        """Forget what is too old or too much. May be called from a thread."""
+        self._store.events.prune(self._clock() - MOST_SECONDS, MOST_EVENTS)

@@ -1,0 +1,96 @@
+"""The observed state of one minion, put together from what the store, its session and the memory of a loop say. Pure.
+
+Called by `Reconciler` for its decisions, and through it for what people see.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controller.reconcile.decision import Drift, LastRun, ObservedState, OpenRun, Request
+from controller.sessions.sessions import Session
+from controller.store import RunRecord, StatusRow
+
+GOOD = frozenset({"ok", "changed"})
+"""Outcomes after which a document counts as applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Streak:
+    """How often in a row something happened to a minion; only its back-off depends on it, so it may be forgotten."""
+
+    digest: str = ""
+    """Of the document that it was about."""
+    count: int = 0
+    at: float = 0.0
+    """When it happened last, in seconds since the epoch."""
+
+
+NO_STREAK = Streak()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Streaks:
+    """Streaks of one minion."""
+
+    failures: Streak = NO_STREAK
+    remediations: Streak = NO_STREAK
+
+
+def observe(row: StatusRow, session: Session | None, streaks: Streaks, request: Request | None = None) -> ObservedState:
+    """The facts about one minion.
+
+    Args:
+        row: what the store has.
+        session: its connection, None when it has none.
+        streaks: what happened to it again and again.
+        request: what a person asks for and has no answer to yet.
+    """
+    desired = row.desired
+    return ObservedState(
+        connected=session is not None,
+        paused=row.minion.paused,
+        broken=bool(desired and desired.errors),
+        generation=desired.generation if desired else 0,
+        desired=desired.digest if desired else "",
+        held=session.held if session else row.minion.held,
+        offered=session.offered if session else 0,
+        applied=row.applied.digest if row.applied else "",
+        open_run=_open_run(row.open_run, session),
+        last_run=_last_run(row.last_run, streaks.failures),
+        drift=_drift(row, streaks.remediations),
+        request=request,
+    )
+
+
+def _open_run(run: RunRecord | None, session: Session | None) -> OpenRun | None:
+    if run is None:
+        return None
+    sent = session is not None and run.run_id in session.sent
+    return OpenRun(run_id=run.run_id, digest=run.digest, sent=sent, asked_at=run.created)
+
+
+def _last_run(run: RunRecord | None, failures: Streak) -> LastRun | None:
+    if run is None:
+        return None
+    return LastRun(
+        digest=run.digest,
+        good=run.outcome in GOOD,
+        finished_at=run.finished or run.created,
+        failures=failures.count if failures.digest == run.digest else 1,
+    )
+
+
+def _drift(row: StatusRow, remediations: Streak) -> Drift | None:
+    found = row.last_drift
+    if found is None or row.applied is None or found.digest != row.applied.digest or found.outcome in GOOD:
+        return None
+    if row.last_run is not None and (row.last_run.finished or 0.0) >= (found.finished or 0.0):
+        return None
+    return Drift(
+        run_id=found.run_id,
+        found_at=found.finished or found.created,
+        chunks=found.changes + found.failed,
+        remediations=remediations.count,
+        remediated_at=remediations.at,
+    )

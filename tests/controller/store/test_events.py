@@ -1,0 +1,51 @@
+"""Events in a real store: kept by their ids, found by what they follow from, and bounded."""
+
+import pytest
+
+from controller.store import Store
+from reactors.events import Event
+
+
+@pytest.fixture
+def events(tmp_path):
+    with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
+        yield store.events
+
+
+def event(number, tag="saltern/x", *, cause=0, minion="web1", time=1.0, **data):
+    return Event(id=number, tag=tag, time=time, cause=cause, data={"id": minion, **data}, revision="r")
+
+
+def test_events_are_read_as_they_were_kept(events):
+    assert events.last_id() == 0
+    kept = event(5, cause=4, errors=["a.sls:3: no"], seconds=0.5)
+    events.add([kept])
+    events.add([])
+    assert events.get(5) == kept
+    assert events.get(4) is None
+    assert events.last_id() == 5
+
+
+def test_what_follows_is_found_by_minion(events):
+    events.add([event(1), event(2, cause=1), event(3, cause=1, minion="db1"), event(4, cause=2)])
+    assert [each.id for each in events.caused_by([1, 2], "web1")] == [2, 4]
+    assert events.caused_by([9], "web1") == []
+
+
+def test_the_newest_of_some_tags(events):
+    events.add([event(1, "saltern/run/1/new"), event(2, "saltern/run/1/started"), event(3, "saltern/run/2/new")])
+    assert events.newest("web1", ["saltern/run/%/new", "none"]).id == 3
+    assert events.newest("web1", ["saltern/run/1/new"]).id == 1
+    assert events.newest("db1", ["%"]) is None
+
+
+def test_data_that_is_too_large_is_left_out(events):
+    events.add([event(1, text="x" * 100_000)])
+    assert events.get(1).data == {}
+
+
+def test_old_ones_and_too_many_are_forgotten(events):
+    events.add([event(number, time=float(number)) for number in range(1, 101)])
+    assert events.prune(before=10.0, most=1000) == 9
+    assert events.prune(before=0.0, most=20) == 71
+    assert [events.get(80), events.get(81).id] == [None, 81]
