@@ -1,9 +1,11 @@
-"""The minion's agent: keeps the connection, holds the desired document, gives runs to workers, delivers results.
+"""The minion's agent: keeps the connection and the desired document, gives runs to workers, sends results.
 
-`main` is the composition root of `saltern minion`. One thread, one poll loop, and each part below does its own work in
-its own module; here is only who is told of what. Must stay small while idle: no Jinja, YAML, psutil or asyncio.
+`main` is the composition root of `saltern minion`. One thread runs one poll loop; each part does its work in a module
+of its own, and here messages and descriptors are passed to the part that they concern. Must stay small while idle: no
+Jinja, YAML, psutil or asyncio.
 
-On SIGTERM it says Bye and ends at once; its workers end after the state that goes on, and the next agent goes on there.
+On SIGTERM it sends Bye and ends at once. Its workers end after the current state, and the next agent resumes their
+runs.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from minion.agent.grains import Collector, GrainsKeeper
 from minion.agent.mine import MineKeeper, mine_minutes
 from minion.agent.runs import Jobs, RunPorts
 from minion.agent.schedule import ScheduleTimer
-from minion.agent.session import AgentSession, LinkPorts
+from minion.agent.session import AgentSession, SessionPorts
 from minion.agent.settings_reader import settings_from_child
 from minion.config.files import BadMinionSettings
 from minion.config.settings import MinionSettings
@@ -65,13 +67,13 @@ from wire.messages import (
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT = 30.0
-"""Seconds; the loop looks at the clock at least that often, in case the wall clock was set."""
+"""Seconds; the loop reads the clock at least that often, in case the wall clock was set."""
 
-MOST_OWED = 20
-"""Triggers that the controller is told of."""
+MOST_PENDING_TRIGGERS = 20
+"""Triggers that are reported to the controller."""
 
 SEND_QUEUE_FULL = 0.2
-"""Seconds until results are tried again when the connection takes no more."""
+"""Seconds until results are sent again after the send queue was full."""
 
 
 class Wire(Protocol):
@@ -83,68 +85,68 @@ class Wire(Protocol):
     def receive(
         self, timeout: float, readers: Sequence[int] = ()
     ) -> tuple[list[ToMinion | ConnectionEvent], list[int]]:
-        """What has come, and which of `readers` are readable."""
+        """Messages that have arrived, and which of `readers` are readable."""
 
     def close(self) -> None:
         """Close the sockets."""
 
 
 class Agent:
-    """The parts of one agent, and the loop that feeds them."""
+    """The parts of one agent, and its loop."""
 
     def __init__(
         self, settings: MinionSettings, connection: Wire, *, fingerprint: str, collect: Collector, umask: int
     ) -> None:
         self._settings = settings
         self._connection = connection
-        self._session = secrets.token_hex(8)
-        self._stop_asked = False
+        self._session_id = secrets.token_hex(8)
+        self._stopping = False
         cachedir = settings.cachedir
-        self._holding = DesiredState(cachedir)
-        self._children = children = ChildTasks(
-            settings=settings, umask=umask, document=self._holding.path, grains=lambda: self._grains.grains
+        self._desired = DesiredState(cachedir)
+        self._tasks = tasks = ChildTasks(
+            settings=settings, umask=umask, document=self._desired.path, grains=lambda: self._grains.grains
         )
         self._triggers = TriggerFile(cachedir)
         self._files = FileRelay(connection.send)
         self._jobs = Jobs(
             cachedir,
-            self._holding,
-            RunPorts(send=self._send, fork=children.worker, ended=self._files.forget),
-            tells_progress=settings.state_events,
+            self._desired,
+            RunPorts(send=self._send, fork=tasks.worker, ended=self._files.forget),
+            report_progress=settings.state_events,
         )
-        self._facts = FactAnswerer(self._send, children.fork, children.fact_answer)
+        self._facts = FactAnswerer(self._send, tasks.fork, tasks.fact_answer)
         self._drift = DriftTimer(cachedir, settings.id)
         self._schedule = ScheduleTimer(cachedir, settings.id, settings.opts.get("schedule"))
         least = {**settings.grains, "id": settings.id}
-        self._grains = GrainsKeeper(cachedir, collect, children.fork, least=least)
+        self._grains = GrainsKeeper(cachedir, collect, tasks.fork, least=least)
         self._grains_due = float("inf")
-        self._deliver_from = 0.0
+        self._send_results_from = 0.0
         minutes = mine_minutes(settings.opts)
-        self._mine = MineKeeper(cachedir, self._send, children.fork, children.update_mine, minutes=minutes)
-        self._link = AgentSession(
-            settings.id, fingerprint, LinkPorts(send=connection.send, hello=self._hello, alive=self._alive)
+        self._mine = MineKeeper(cachedir, self._send, tasks.fork, tasks.update_mine, minutes=minutes)
+        self._session = AgentSession(
+            settings.id, fingerprint, SessionPorts(send=connection.send, hello=self._hello, keep_alive=self._keep_alive)
         )
 
     def stop(self) -> None:
         """End the loop at its next turn. Safe to call from a signal handler."""
-        self._stop_asked = True
+        self._stopping = True
 
     def run(self) -> None:
         """Serve until `stop`."""
-        self._children.warm()
+        self._tasks.warm()
         self._start_grains(time.monotonic())
-        self._drift.follow(self._holding.drift, time.time())
-        self._follow_mine(time.monotonic())
+        self._drift.follow(self._desired.drift, time.time())
+        self._follow_mine_functions(time.monotonic())
         with _wakeups() as wakeup:
-            while not self._stop_asked:
+            while not self._stopping:
                 self._turn(wakeup)
-        self._jobs.leave_off()
+        self._jobs.suspend()
         self._connection.send(Bye())
         self._connection.close()
         log.info("event=stopped id=%s", self._settings.id)
 
     def _turn(self, wakeup: int) -> None:
-        self._do_what_is_due(time.monotonic())
+        self._do_due(time.monotonic())
         parts = (self._grains, self._mine, self._facts, self._jobs)
         readers = [wakeup, *(fd for part in parts for fd in part.readers())]
         events, ready = self._connection.receive(self._wait(time.monotonic()), readers)
@@ -157,7 +159,7 @@ class Agent:
         """Seconds until something is due."""
         deadlines = [
             now + LONGEST_WAIT,
-            self._link.deadline,
+            self._session.deadline,
             self._files.next_deadline(),
             self._facts.next_deadline(),
             self._jobs.next_deadline(),
@@ -165,30 +167,30 @@ class Agent:
             self._mine.due_at,
             now + (min(self._drift.due_at, self._schedule.due_at) - time.time()),
         ]
-        if self._link.online:
-            deadlines.append(max(self._jobs.outbox.next_due(now), self._deliver_from))
+        if self._session.online:
+            deadlines.append(max(self._jobs.outbox.next_due(now), self._send_results_from))
         return max(0.0, min(deadlines) - now)
 
-    def _do_what_is_due(self, now: float) -> None:
-        self._link.tick(now)
+    def _do_due(self, now: float) -> None:
+        self._session.tick(now)
         self._files.expire(now)
         self._facts.expire(now)
         self._jobs.expire(now)
-        if now >= self._grains_due or self._grains.asked():
+        if now >= self._grains_due or self._grains.take_request():
             self._refresh_grains(now)
         if time.time() >= self._drift.due_at:
-            self._look_for_drift()
-        self._do_scheduled(time.time())
-        self._mine.tick(now, online=self._link.online)
+            self._check_drift()
+        self._run_scheduled_jobs(time.time())
+        self._mine.tick(now, online=self._session.online)
         self._jobs.start_waiting(now)
-        self._deliver(now)
+        self._send_results(now)
 
     def _handle(self, event: ToMinion | ConnectionEvent, now: float) -> None:
         match event:
             case Connected():
-                self._link.connected(now)
+                self._session.connected(now)
             case Disconnected():
-                self._went_offline(now)
+                self._disconnected(now)
             case HandshakeFailed():
                 log.error(
                     "event=handshake_failed do=%s reason=%s",
@@ -196,16 +198,16 @@ class Agent:
                     event.reason,
                 )
             case KeyState():
-                self._link.key_state(event, now)
+                self._session.key_state(event, now)
             case Refused():
-                self._link.refused(event, now)
+                self._session.refused(event, now)
             case HelloAck():
-                self._welcomed(event, now)
+                self._connected(event, now)
             case Heartbeat():
-                if self._link.heartbeat(event, now):
+                if self._session.heartbeat(event, now):
                     self._files.offline(now)
             case DesiredUpdate():
-                self._desire(event)
+                self._accept_desired(event)
             case Run() | Preview() | Call():
                 self._jobs.accept(event)
             case FactRequest():
@@ -215,51 +217,51 @@ class Agent:
             case FileFound() | FileList() | Blob() | MineFound():
                 self._files.answer(event)
 
-    def _welcomed(self, message: HelloAck, now: float) -> None:
-        self._link.welcome(message, now)
+    def _connected(self, message: HelloAck, now: float) -> None:
+        self._session.hello_acknowledged(message, now)
         self._files.online(now)
         self._jobs.outbox.reconnected()
-        self._mine.welcomed()
+        self._mine.connected()
 
-    def _went_offline(self, now: float) -> None:
-        if self._link.online:
+    def _disconnected(self, now: float) -> None:
+        if self._session.online:
             log.warning("event=controller_unreachable id=%s", self._settings.id)
-        self._link.disconnected()
+        self._session.disconnected()
         self._files.offline(now)
 
-    def _desire(self, message: DesiredUpdate) -> None:
+    def _accept_desired(self, message: DesiredUpdate) -> None:
         try:
-            self._holding.accept(message)
+            self._desired.accept(message)
         except OSError as error:
             log.error("event=desired_not_kept generation=%s error=%s", message.generation, error)
             return
         except PatchMismatch as error:
             log.info("event=patch_refused generation=%s error=%s", message.generation, error)
-            self._connection.send(ResyncRequired(generation=message.generation, held=self._holding.digest))
+            self._connection.send(ResyncRequired(generation=message.generation, held=self._desired.digest))
             return
         self._connection.send(Held(generation=message.generation, digest=message.digest))
-        self._drift.follow(self._holding.drift, time.time())
-        self._follow_mine(time.monotonic())
+        self._drift.follow(self._desired.drift, time.time())
+        self._follow_mine_functions(time.monotonic())
         self._jobs.document_changed()
 
-    def _deliver(self, now: float) -> None:
-        if not self._link.online or now < self._deliver_from:
+    def _send_results(self, now: float) -> None:
+        if not self._session.online or now < self._send_results_from:
             return
         for result in self._jobs.outbox.due(now):
             if not self._connection.send(result):
-                self._deliver_from = now + SEND_QUEUE_FULL
+                self._send_results_from = now + SEND_QUEUE_FULL
                 return
             self._jobs.outbox.sent(result.run_id, now)
 
-    def _do_scheduled(self, now: float) -> None:
-        self._schedule.look(self._holding.schedule, now)
+    def _run_scheduled_jobs(self, now: float) -> None:
+        self._schedule.look(self._desired.schedule, now)
         if now >= self._schedule.due_at:
             for call in self._schedule.take_due(now, self._jobs.running(), len(self._jobs.outbox)):
                 self._jobs.accept(call)
 
-    def _look_for_drift(self) -> None:
-        run = self._drift.run_now(self._holding, time.time())
-        if self._holding.digest and not self._jobs.states_waiting():
+    def _check_drift(self) -> None:
+        run = self._drift.run_now(self._desired, time.time())
+        if self._desired.digest and not self._jobs.states_waiting():
             self._jobs.accept(run)
 
     def _read(self, fd: int, wakeup: int) -> None:
@@ -267,7 +269,7 @@ class Agent:
             with contextlib.suppress(BlockingIOError):
                 os.read(wakeup, 4096)
         elif fd in self._grains.readers():
-            if self._grains.receive() and self._link.online:
+            if self._grains.receive() and self._session.online:
                 self._connection.send(Grains(grains=self._grains.grains))
         elif fd in self._mine.readers():
             self._mine.receive()
@@ -278,7 +280,7 @@ class Agent:
 
     def _start_grains(self, now: float) -> None:
         if self._grains.collected:
-            self._refresh_grains(now)  # those of the last start will do until these are there
+            self._refresh_grains(now)  # until then those of the last start are used
             return
         self._grains.first()
         self._plan_grains(now)
@@ -291,26 +293,26 @@ class Agent:
         minutes = self._settings.grains_refresh_every
         self._grains_due = now + minutes * 60 if minutes else float("inf")
 
-    def _follow_mine(self, now: float) -> None:
-        """Collect what the configuration and the document in force say."""
-        self._mine.functions((self._settings.opts.get("mine_functions"), self._holding.mine_functions), now)
+    def _follow_mine_functions(self, now: float) -> None:
+        """Collect the mine functions of the configuration and of the document in force."""
+        self._mine.follow((self._settings.opts.get("mine_functions"), self._desired.mine_functions), now)
 
     def _send(self, message: ToController) -> bool:
-        """Only when somebody listens: what is said to nobody would be said again, later and out of date."""
-        return self._link.online and self._connection.send(message)
+        """Send while online only: what is queued for later would be out of date when it arrives."""
+        return self._session.online and self._connection.send(message)
 
     def _hello(self) -> Hello:
         return Hello(
             id=self._settings.id,
             grains=self._grains.grains,
-            held=self._holding.digest,
-            session=self._session,
+            held=self._desired.digest,
+            session=self._session_id,
             agent=f"saltern python/{sys.version_info.major}.{sys.version_info.minor}",
         )
 
-    def _alive(self) -> KeepAlive:
-        pending_triggers = tuple(sorted(self._triggers.pending_triggers()))[:MOST_OWED]
-        return KeepAlive(held=self._holding.digest, running=self._jobs.running(), pending_triggers=pending_triggers)
+    def _keep_alive(self) -> KeepAlive:
+        pending_triggers = tuple(sorted(self._triggers.pending_triggers()))[:MOST_PENDING_TRIGGERS]
+        return KeepAlive(held=self._desired.digest, running=self._jobs.running(), pending_triggers=pending_triggers)
 
 
 def main(config_dir: Path, log_level: str | None = None) -> int:

@@ -1,7 +1,6 @@
-"""The agent's place on this machine and its way to the controller, out of its settings.
+"""Opens the agent's connection: checks the settings, locks the cache directory, reads or makes the key.
 
-Called once, by the agent's composition root: looks whether the configuration will do, takes the cache directory for
-this agent alone, reads or makes the key, and opens the connection.
+Called once, by the agent's composition root.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""When the minion looks for drift by itself, and the run that does it.
+"""When the minion checks for drift by itself, and the run that does it.
 
-Part of the agent; goes on when the controller is away. The time of the last check outlives the agent, so that one
-that is restarted more often than the interval still looks.
+Part of the agent; works without a controller. The time of the last check is kept on disk, so that an agent that is
+restarted more often than the interval still checks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class DriftTimer:
-    """Follows the drift schedule of the held document. Times are seconds since the epoch."""
+    """The drift schedule of the desired document. Times are seconds since the epoch."""
 
     def __init__(self, cachedir: Path, minion_id: str) -> None:
         self._stamp = cachedir / "drift.stamp"

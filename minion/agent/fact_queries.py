@@ -1,7 +1,7 @@
-"""Questions of the controller's templates: a child looks, its answers go back, and nothing is kept here.
+"""Fact queries of the controller's templates: a child answers them, and nothing is kept here.
 
-Part of the agent, which hands in the questions, polls `readers` and calls `expire` at `next_deadline`. A question that
-is not answered in time gets an error; an answer that nobody can take is dropped, the controller asks again.
+Part of the agent, which passes in the requests, polls `readers` and calls `expire` at `next_deadline`. A question that
+is not answered in time gets an error; answers that cannot be sent are dropped, and the controller asks again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FRAME = msgspec.msgpack.Decoder(_Answered)
 
 
 @dataclass(slots=True)
-class _Asked:
+class _OpenRequest:
     message: FactRequest
     child: Child
     deadline: float
@@ -52,19 +52,19 @@ class FactAnswerer:
         self._send = send
         self._fork = fork
         self._make_answer = make_answer
-        self._asked: dict[int, _Asked] = {}
+        self._open: dict[int, _OpenRequest] = {}
 
     def readers(self) -> list[int]:
         """The children's sockets."""
-        return list(self._asked)
+        return list(self._open)
 
     def next_deadline(self) -> float:
         """When `expire` has something to do."""
-        return min((asked.deadline for asked in self._asked.values()), default=float("inf"))
+        return min((asked.deadline for asked in self._open.values()), default=float("inf"))
 
     def accept(self, message: FactRequest, now: float) -> None:
-        """Begin to answer."""
-        if len(self._asked) >= MOST_CHILDREN or len(message.questions) > MOST_QUESTIONS:
+        """Start a child that answers; refuse the request when there are too many."""
+        if len(self._open) >= MOST_CHILDREN or len(message.questions) > MOST_QUESTIONS:
             self._refuse(message, "was not answered: the minion is asked too much at once")
             return
         try:
@@ -72,23 +72,23 @@ class FactAnswerer:
         except OSError as error:
             self._refuse(message, f"was not answered: {error}")
             return
-        self._asked[child.fd] = _Asked(message, child, now + min(max(message.timeout, 0.1), 300.0))
+        self._open[child.fd] = _OpenRequest(message, child, now + min(max(message.timeout, 0.1), 300.0))
 
     def receive(self, fd: int) -> None:
         """A child's socket is readable."""
-        asked = self._asked[fd]
+        asked = self._open[fd]
         frames, ended = asked.child.receive()
         for frame in frames:
             answered = _FRAME.decode(frame)
             asked.answers[answered.number] = answered.answer
         if ended:
-            del self._asked[fd]
+            del self._open[fd]
             asked.child.reap()
             self._reply(asked.message, asked.answers)
 
     def expire(self, now: float) -> None:
         """End the children that take too long; what they answered so far counts."""
-        for asked in list(self._asked.values()):
+        for asked in list(self._open.values()):
             if now >= asked.deadline:
                 asked.deadline = float("inf")
                 asked.child.kill()

@@ -1,7 +1,7 @@
-"""Questions of workers on their way to the controller, and the answers on their way back.
+"""Forwards questions of workers to the controller, and its answers back.
 
-Part of the agent. A worker asks one thing at a time and waits; here its question gets a number that is unique on the
-connection, is sent, sent again after a reconnect, and refused when nobody answers in time.
+Part of the agent. A worker asks one question at a time and waits. Here the question gets a number that is unique on the
+connection; it is sent again after a reconnect, and refused when no answer comes in time.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from wire.messages import Blob, FileFound, FileList, MineFound, Refused, ToContr
 
 log = logging.getLogger(__name__)
 
-ANSWER_WITHIN = 60.0
+ANSWER_TIMEOUT = 60.0
 """Seconds."""
 
-PATIENCE = 10.0
-"""Seconds that a question waits for a controller that is away: long enough for its restart."""
+OFFLINE_TIMEOUT = 10.0
+"""Seconds that a question waits while the controller is unreachable: long enough for its restart."""
 
 Answer = FileFound | FileList | Blob | MineFound
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
+class _OpenQuestion:
     child: Child
-    asked_as: int
+    worker_number: int
     question: Question
     deadline: float
 
@@ -41,12 +41,12 @@ class FileRelay:
 
     def __init__(self, send: Callable[[ToController], bool]) -> None:
         self._send = send
-        self._open: dict[int, _Open] = {}
+        self._open: dict[int, _OpenQuestion] = {}
         self._last = 0
         self._online = False
 
     def ask(self, child: Child, frame: bytes, now: float) -> None:
-        """Forward what a worker asks."""
+        """Forward a question of a worker. A worker that sends anything else is ended."""
         try:
             question = decode_to_controller(frame)
         except MalformedMessage as error:
@@ -59,38 +59,38 @@ class FileRelay:
             return
         self._last += 1
         numbered = msgspec.structs.replace(question, request=self._last)
-        deadline = now + (ANSWER_WITHIN if self._online else PATIENCE)
-        self._open[self._last] = _Open(child, question.request, numbered, deadline)
+        deadline = now + (ANSWER_TIMEOUT if self._online else OFFLINE_TIMEOUT)
+        self._open[self._last] = _OpenQuestion(child, question.request, numbered, deadline)
         if self._online and not self._send(numbered):
             self._refuse(self._last, "too much is waiting to be sent to the controller")
 
     def answer(self, message: Answer) -> None:
-        """Give an answer to the worker that waits for it; one that nobody waits for is dropped."""
+        """Pass an answer to the worker that waits for it; without one it is dropped."""
         asked = self._open.pop(message.request, None)
         if asked is not None:
-            asked.child.send(encode(msgspec.structs.replace(message, request=asked.asked_as)))
+            asked.child.send(encode(msgspec.structs.replace(message, request=asked.worker_number)))
 
     def online(self, now: float) -> None:
-        """The controller is there (again): ask again what is open."""
+        """The controller can be reached (again): send all open questions."""
         self._online = True
         for number, asked in list(self._open.items()):
-            self._open[number] = _Open(asked.child, asked.asked_as, asked.question, now + ANSWER_WITHIN)
+            self._open[number] = _OpenQuestion(asked.child, asked.worker_number, asked.question, now + ANSWER_TIMEOUT)
             self._send(asked.question)
 
     def offline(self, now: float) -> None:
-        """The controller is away."""
+        """The controller cannot be reached."""
         if self._online:
             self._online = False
             for number, asked in list(self._open.items()):
-                deadline = min(asked.deadline, now + PATIENCE)
-                self._open[number] = _Open(asked.child, asked.asked_as, asked.question, deadline)
+                deadline = min(asked.deadline, now + OFFLINE_TIMEOUT)
+                self._open[number] = _OpenQuestion(asked.child, asked.worker_number, asked.question, deadline)
 
     def forget(self, child: Child) -> None:
         """A worker has ended."""
         self._open = {number: asked for number, asked in self._open.items() if asked.child is not child}
 
     def expire(self, now: float) -> None:
-        """Refuse what nobody answered in time."""
+        """Refuse the questions that were not answered in time."""
         for number, asked in list(self._open.items()):
             if now >= asked.deadline:
                 self._refuse(number, "no answer in time" if self._online else "the controller is away")

@@ -1,6 +1,6 @@
-"""The grains that the agent sends and gives to its workers: collected in a child, so that psutil is not kept here.
+"""The grains that the agent sends and gives to its workers. A child collects them, so that psutil is not in memory.
 
-Part of the agent. The last collection is kept in the cache, so that a restarted agent can say hello at once.
+Part of the agent. The last collection is kept in the cache, so that a restarted agent can send its Hello at once.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from minion.spool.grains_request import take_request
 
 log = logging.getLogger(__name__)
 
-FIRST_WITHIN = 30.0
-"""Seconds that the very first collection may take; a minion without grains cannot say who it is."""
+FIRST_TIMEOUT = 30.0
+"""Seconds that the very first collection may take; without grains there is nothing to send in a Hello."""
 
 Collector = Callable[[], Mapping[str, Any]]
 
 
 class GrainsKeeper:
-    """The grains as they were collected last."""
+    """The grains of the last collection."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class GrainsKeeper:
         *,
         least: Mapping[str, Any],
     ) -> None:
-        """`least`: what is known without looking; all that there is should the collection fail."""
+        """`least`: grains that need no collection; used when it fails."""
         self._cachedir = cachedir
         self._collect = collect
         self._fork = fork
@@ -54,19 +54,19 @@ class GrainsKeeper:
         """The collecting child's socket, while there is one."""
         return [] if self._child is None else [self._child.fd]
 
-    def asked(self) -> bool:
-        """Whether somebody has asked for a collection since the last time."""
+    def take_request(self) -> bool:
+        """Whether a collection was requested since the last time."""
         return take_request(self._cachedir)
 
     def refresh(self) -> None:
         """Start a collection, unless one is under way."""
         if self._child is None:
-            self._child = self._fork(self._work)
+            self._child = self._fork(self._collect_in_child)
 
     def first(self) -> None:
-        """Collect and wait: there are none from an earlier start."""
+        """Collect and wait: there are none of an earlier agent."""
         self.refresh()
-        deadline = time.monotonic() + FIRST_WITHIN
+        deadline = time.monotonic() + FIRST_TIMEOUT
         while self._child is not None and time.monotonic() < deadline:
             if select.select(self.readers(), [], [], deadline - time.monotonic())[0]:
                 self.receive()
@@ -97,7 +97,7 @@ class GrainsKeeper:
         except OSError as error:
             log.error("event=grains_not_kept error=%s", error)
 
-    def _work(self, pipe: AgentPipe) -> None:
+    def _collect_in_child(self, pipe: AgentPipe) -> None:
         agent = os.getppid()
         grains = dict(self._collect())
         if "pid" in grains:

@@ -1,7 +1,7 @@
-"""What this minion has for others: collected in a child, kept in a file of the cache, sent whenever the file changes.
+"""The mine of this minion: collected in a child, kept in a file of the cache, sent whenever the file changes.
 
-Part of the agent, which polls `readers`, calls `tick` at every turn, and tells of documents and of the connection. The
-file may be written by anyone on this machine (`mine.send` in a run, `saltern call`): it is looked at, not asked for.
+Part of the agent, which polls `readers`, calls `tick` at every turn, and says when functions or the connection change.
+The file may also be written by a run (`mine.send`) or `saltern call`: its status is compared at every tick.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DEFAULT_INTERVAL = 60.0
 
 
 def mine_minutes(opts: Mapping[str, Any]) -> float:
-    """Between collections, as the configuration says; 0: none."""
+    """Minutes between collections, from the configuration; 0: none. Raises BadMinionSettings."""
     if opts.get("mine_enabled") is False:
         return 0.0
     given = opts.get("mine_interval", DEFAULT_INTERVAL)
@@ -40,7 +40,7 @@ def mine_minutes(opts: Mapping[str, Any]) -> float:
 
 
 class MineKeeper:
-    """When to collect, and what the controller knows already. Times are monotonic seconds."""
+    """When to collect, and which version of the file was sent. Times are monotonic seconds."""
 
     def __init__(
         self,
@@ -58,25 +58,25 @@ class MineKeeper:
         self._update = update
         self._seconds = minutes * 60
         self._child: Child | None = None
-        self._functions: Any = None
-        self._again = False
-        self._sent: tuple[int, int, int] | None = None
+        self._wanted_functions: Any = None
+        self._collect_again = False
+        self._sent_version: tuple[int, int, int] | None = None
         self.due_at = float("inf")
 
     def readers(self) -> list[int]:
         """The collecting child's socket, while there is one."""
         return [] if self._child is None else [self._child.fd]
 
-    def functions(self, wanted: Any, now: float) -> None:
-        """These are the `mine_functions` of configuration and pillar: collect, if they are others than before."""
-        if wanted == self._functions:
+    def follow(self, wanted: Any, now: float) -> None:
+        """Collect these `mine_functions` (of configuration and pillar) from now on, at once if they are new."""
+        if wanted == self._wanted_functions:
             return
-        self._functions = wanted
+        self._wanted_functions = wanted
         self.due_at = now if any(wanted) and self._seconds else float("inf")
 
-    def welcomed(self) -> None:
-        """The controller may be another one: tell it all."""
-        self._sent = None
+    def connected(self) -> None:
+        """There is a new session: send the file again."""
+        self._sent_version = None
 
     def tick(self, now: float, *, online: bool) -> None:
         """Do what is due."""
@@ -84,10 +84,10 @@ class MineKeeper:
             self.due_at = now + self._seconds
             self._collect()
         if online:
-            self._tell()
+            self._send_file()
 
     def receive(self) -> None:
-        """The child has ended."""
+        """The child's socket is readable: it has ended."""
         if self._child is None:
             return
         _, ended = self._child.receive()
@@ -96,31 +96,31 @@ class MineKeeper:
             self._child = None
             if code:
                 log.error("event=mine_not_collected exit_code=%s", code)
-            if self._again:
-                self._again = False
+            if self._collect_again:
+                self._collect_again = False
                 self._collect()
 
     def _collect(self) -> None:
         if self._child is not None:
-            self._again = True  # it may have begun with other functions
+            self._collect_again = True  # it may have started with other functions
             return
         try:
             self._child = self._fork(lambda pipe: self._update())
         except OSError as error:
             log.error("event=mine_not_collected error=%s", error)
 
-    def _tell(self) -> None:
+    def _send_file(self) -> None:
         """Send the file, unless it is what was sent last."""
         try:
             status = self._path.stat()
         except OSError:
             return
         signature = (status.st_ino, status.st_mtime_ns, status.st_size)
-        if signature == self._sent:
+        if signature == self._sent_version:
             return
         entries = self._read(status.st_size)
         if entries is None or self._send(Mine(entries=entries)):
-            self._sent = signature
+            self._sent_version = signature
 
     def _read(self, size: int) -> dict[str, MineEntry] | None:
         if size > MOST_BYTES:

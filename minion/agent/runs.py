@@ -1,12 +1,12 @@
-"""Runs and calls on this minion: taken in, put on disk, given to workers, ended.
+"""Runs and calls on this minion: accepted, put on disk, given to workers, finished.
 
-Part of the agent. State runs (apply, remediate, drift, preview) go one at a time in the order in which they came;
-calls go beside them, up to a bound. What a run does is the worker's affair.
+Part of the agent. State runs (apply, remediate, drift, preview) run one at a time in the order in which they arrived;
+calls run beside them, up to a limit. What a run does is the worker's affair (`minion.worker`).
 
 When a worker ends without a result:
-- of a state run: a new worker takes the run up again from its journal, until three in a row get no further; then the
-  result is an error. Chunks are safe to repeat, and only a resumed run knows which watchers are owed their restart.
-- of a call: the result is an error that says what is known. A call is never begun twice.
+- of a state run: a new worker resumes the run from its journal, until three in a row get no further; then the result is
+  an error. Chunks are safe to repeat, and only a resumed run knows which watchers still have to act.
+- of a call: the result is an error that says what is known. A call is never started twice.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from pathlib import Path
 
 import msgspec
 
-from minion.agent.schedule import UNTOLD
+from minion.agent.schedule import UNREPORTED
 from minion.processes import Child, kill_holder
 from minion.spool.desired_state import DesiredState
 from minion.spool.journal import Request, RunFolder, RunFolders, error_result
 from minion.spool.outbox import Outbox
-from minion.worker.progress import ProgressSlot, ProgressTold
+from minion.worker.progress import ProgressReporter, ProgressSlot
 from wire.errors import PatchMismatch
 from wire.messages import Call, Preview, ResyncRequired, Run, RunResult, RunStarted, ToController
 
 log = logging.getLogger(__name__)
 
 PARALLEL_CALLS = 8
-"""Most calls at a time; the others wait."""
+"""Calls that run at the same time; the others wait."""
 
-WORKERS = 20
-"""Most workers that a state run gets within one life of the agent; the worker gives up earlier where it can."""
+MOST_WORKERS = 20
+"""Workers that a state run gets from one agent process; the worker gives up earlier where it can."""
 
-PARKED = 16
-"""Runs that wait for a document that is not held yet; the oldest is dropped, and the controller asks again."""
+MOST_WAITING_FOR_DOCUMENT = 16
+"""Runs that wait for their desired document; the oldest is dropped, and the controller sends it again."""
 
 
 @dataclass(slots=True)
@@ -50,8 +50,8 @@ class RunJob:
     deadline: float = float("inf")
     workers: int = 0
     timed_out: bool = False
-    told: ProgressTold | None = None
-    """While there is a worker, and progress is told."""
+    progress: ProgressReporter | None = None
+    """While there is a worker, and progress is reported."""
 
     @property
     def is_call(self) -> bool:
@@ -61,7 +61,7 @@ class RunJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPorts:
-    """What the runs need of their agent."""
+    """What runs need of the agent."""
 
     send: Callable[[ToController], bool]
     fork: Callable[[RunFolder, ProgressSlot], Child]
@@ -69,26 +69,26 @@ class RunPorts:
 
 
 class Jobs:
-    """All runs that are not finished."""
+    """All unfinished runs."""
 
     def __init__(
-        self, cachedir: Path, desired_state: DesiredState, ports: RunPorts, *, tells_progress: bool = True
+        self, cachedir: Path, desired_state: DesiredState, ports: RunPorts, *, report_progress: bool = True
     ) -> None:
-        self._tells_progress = tells_progress
+        self._report_progress = report_progress
         self._folders = RunFolders(cachedir)
         self.outbox = Outbox(cachedir, self._folders)
-        self._holding = desired_state
+        self._desired = desired_state
         self._ports = ports
         self._jobs: dict[str, RunJob] = {}
-        self._parked: dict[str, Run | Preview] = {}
-        for folder in self._cut_off():
+        self._waiting_for_document: dict[str, Run | Preview] = {}
+        for folder in self._unfinished():
             request = folder.request()
             log.info("event=run_found run_id=%s", request.run_id)
             self._jobs[request.run_id] = RunJob(request, folder)
 
     def running(self) -> tuple[str, ...]:
         """Ids of the runs in progress or waiting."""
-        return (*self._jobs, *self._parked)
+        return (*self._jobs, *self._waiting_for_document)
 
     def states_waiting(self) -> bool:
         """Whether a state run is in progress or waiting."""
@@ -99,7 +99,7 @@ class Jobs:
         return [job.child.fd for job in self._jobs.values() if job.child is not None]
 
     def accept(self, request: Request) -> None:
-        """Take in a run, unless it is known: then it is answered from what is there, or let be."""
+        """Accept a run. One that is known is answered from its result, or goes on."""
         run_id = request.run_id
         if run_id in self._jobs:
             if self._jobs[run_id].child is not None:
@@ -116,20 +116,20 @@ class Jobs:
             self._answer(error_result(request, f"the run cannot be put on disk: {error}"), self._folders.of(run_id))
             return
         if folder is None:
-            self._park(request)
+            self._wait_for_document(request)
             return
-        self._parked.pop(run_id, None)
+        self._waiting_for_document.pop(run_id, None)
         self._jobs[run_id] = RunJob(request, folder)
 
     def document_changed(self) -> None:
-        """Another document is held: runs that waited for it can begin; those of an older one never will."""
-        for request in list(self._parked.values()):
-            if request.digest == self._holding.digest:
-                del self._parked[request.run_id]
+        """There is another desired document: start the runs that waited for it, and fail those of an older one."""
+        for request in list(self._waiting_for_document.values()):
+            if request.digest == self._desired.digest:
+                del self._waiting_for_document[request.run_id]
                 self.accept(request)
-            elif isinstance(request, Run) and request.generation < self._holding.generation:
-                del self._parked[request.run_id]
-                why = f"its document {request.digest[:12]} was replaced by {self._holding.digest[:12]} before it came"
+            elif isinstance(request, Run) and request.generation < self._desired.generation:
+                del self._waiting_for_document[request.run_id]
+                why = f"its document {request.digest[:12]} was replaced by {self._desired.digest[:12]} before it came"
                 self._answer(error_result(request, why), self._folders.of(request.run_id))
 
     def start_waiting(self, now: float) -> None:
@@ -147,7 +147,7 @@ class Jobs:
                 self._start(job, now)
 
     def receive(self, fd: int, ask: Callable[[Child, bytes], None]) -> None:
-        """A worker's socket is readable: pass on what it asks, or end its job."""
+        """A worker's socket is readable: pass its questions to `ask`, or finish its run."""
         job = next((job for job in self._jobs.values() if job.child is not None and job.child.fd == fd), None)
         if job is None or job.child is None:
             return
@@ -158,45 +158,45 @@ class Jobs:
             self._end(job, job.child)
 
     def expire(self, now: float) -> None:
-        """End the workers of calls that take too long, and say how far the others are."""
+        """End the workers of calls that take too long, and report the progress of runs."""
         for job in list(self._jobs.values()):
-            if job.told is not None and (news := job.told.news(job.request.run_id, now)) is not None:
-                self._ports.send(news)
+            if job.progress is not None and (message := job.progress.due_message(job.request.run_id, now)) is not None:
+                self._ports.send(message)
             if job.child is not None and now >= job.deadline:
                 job.timed_out = True
                 job.deadline = float("inf")
                 job.child.kill()
                 kill_holder(job.folder.lock)
 
-    def leave_off(self) -> None:
-        """The agent ends: runs stop where they can be taken up again. Calls end by themselves."""
+    def suspend(self) -> None:
+        """The agent ends: workers stop their runs where they can be resumed. Calls end by themselves."""
         for job in self._jobs.values():
             if job.child is not None and not job.is_call:
                 job.child.signal(signal.SIGHUP)
 
     def next_deadline(self) -> float:
         """When `expire` has something to do."""
-        told = (job.told.due for job in self._jobs.values() if job.told is not None)
-        return min((*(job.deadline for job in self._jobs.values()), *told), default=float("inf"))
+        due = (job.progress.due for job in self._jobs.values() if job.progress is not None)
+        return min((*(job.deadline for job in self._jobs.values()), *due), default=float("inf"))
 
     def _folder_for(self, request: Request) -> RunFolder | None:
-        """A folder with all that the run needs; None when its document is not held."""
+        """A folder with all that the run needs; None when its document is not the one in force."""
         if isinstance(request, Call):
             return self._folders.create(request)
         if isinstance(request, Preview):
-            return self._folders.create(request, self._holding.packed_preview(request))
-        if request.digest != self._holding.digest:
+            return self._folders.create(request, self._desired.packed_preview(request))
+        if request.digest != self._desired.digest:
             return None
-        return self._folders.create(request, self._holding.path)
+        return self._folders.create(request, self._desired.path)
 
-    def _park(self, request: Request) -> None:
+    def _wait_for_document(self, request: Request) -> None:
         if isinstance(request, Call):
             return
-        held = self._holding.digest
+        held = self._desired.digest
         log.info("event=run_waits_for_document run_id=%s digest=%s held=%s", request.run_id, request.digest, held)
-        self._parked[request.run_id] = request
-        if len(self._parked) > PARKED:
-            del self._parked[next(iter(self._parked))]
+        self._waiting_for_document[request.run_id] = request
+        if len(self._waiting_for_document) > MOST_WAITING_FOR_DOCUMENT:
+            del self._waiting_for_document[next(iter(self._waiting_for_document))]
         generation = request.generation if isinstance(request, Run) else 0
         self._ports.send(ResyncRequired(generation=generation, held=held))
 
@@ -208,7 +208,7 @@ class Jobs:
         except OSError as error:
             log.error("event=cannot_fork run_id=%s error=%s", job.request.run_id, error)
             return
-        job.told = ProgressTold(slot, now) if self._tells_progress else None
+        job.progress = ProgressReporter(slot, now) if self._report_progress else None
         if isinstance(job.request, Call) and job.request.timeout > 0:
             job.deadline = now + job.request.timeout
         if job.workers == 1:
@@ -217,16 +217,16 @@ class Jobs:
     def _end(self, job: RunJob, child: Child) -> None:
         code = child.reap()
         self._ports.ended(child)
-        job.child = job.told = None
+        job.child = job.progress = None
         job.deadline = float("inf")
-        if not job.folder.finished() and not job.is_call and job.workers < WORKERS:
+        if not job.folder.finished() and not job.is_call and job.workers < MOST_WORKERS:
             log.warning("event=worker_ended run_id=%s ended_by=%s resumed=true", job.request.run_id, _ending(code))
             return
         del self._jobs[job.request.run_id]
         if job.folder.finished():
             self._finished(job)
         else:
-            self._answer(error_result(job.request, self._why(job, code)), job.folder)
+            self._answer(error_result(job.request, self._end_reason(job, code)), job.folder)
 
     def _finished(self, job: RunJob) -> None:
         try:
@@ -238,13 +238,13 @@ class Jobs:
         self._add(result, job.folder)
 
     def _add(self, result: RunResult, folder: RunFolder) -> None:
-        if result.run_id.startswith(UNTOLD):
-            folder.remove()  # a job of the schedule that the controller is not to hear of
+        if result.run_id.startswith(UNREPORTED):
+            folder.remove()  # a scheduled job whose results stay on the minion
         else:
             self.outbox.add(result)
 
     def _answer(self, result: RunResult, folder: RunFolder) -> None:
-        """A result that no worker made. With a full disk it is sent without being kept."""
+        """Record a result that no worker made. With a full disk it is sent without being kept."""
         log.error("event=run_failed run_id=%s error=%s", result.run_id, result.error)
         try:
             folder.path.mkdir(mode=0o700, exist_ok=True)
@@ -256,8 +256,8 @@ class Jobs:
             return
         self._add(result, folder)
 
-    def _cut_off(self) -> list[RunFolder]:
-        """Runs of an earlier life without a result, in the order in which they came. Drift checks are not resumed."""
+    def _unfinished(self) -> list[RunFolder]:
+        """Runs that an earlier agent did not finish, oldest first. Drift checks are not resumed."""
         found: list[tuple[int, RunFolder]] = []
         for folder in self._folders:
             if folder.finished():
@@ -273,7 +273,7 @@ class Jobs:
             found.append((folder.arrived(), folder))
         return [folder for _, folder in sorted(found, key=lambda pair: pair[0])]
 
-    def _why(self, job: RunJob, code: int) -> str:
+    def _end_reason(self, job: RunJob, code: int) -> str:
         if job.timed_out and isinstance(job.request, Call):
             return f"timed out after {job.request.timeout:g} s"
         return f"the worker was ended by {_ending(code)}"

@@ -1,8 +1,8 @@
-"""The schedule of the minion's own: jobs of its configuration, of its pillar, and those that `schedule.*` adds.
+"""The minion's schedule: jobs of its configuration, of its pillar, and those that `schedule.*` adds.
 
-Part of the agent, which polls by `due_at` and gives what is due to its workers as calls. The file of the cache is the
-schedule in force while an agent runs: functions change it, and the agent reads it when it has changed. Beside it lies
-when each job is due. Without an agent the configuration counts (`minion.modules.schedule.module`).
+Part of the agent, which waits until `due_at` and gives due jobs to its workers as calls. While an agent runs, the
+schedule in force is a file of the cache: functions change it, and the agent reads it when it has changed. A second file
+says when each job is due. Without an agent the configuration counts (`minion.modules.schedule.module`).
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from wire.messages import Call
 
 log = logging.getLogger(__name__)
 
-UNTOLD = "scheduled-untold-"
-TOLD = "scheduled-"
-"""How ids of these runs begin; results of the former stay on the minion."""
+UNREPORTED = "scheduled-untold-"
+REPORTED = "scheduled-"
+"""How ids of these runs begin; results of the first kind stay on the minion."""
 
 MOST_WAITING = 200
 """Results that wait for the controller, above which those of jobs are no longer kept for it."""
 
 
 class ScheduleTimer:
-    """Follows the schedule. Times are seconds since the epoch."""
+    """When jobs are due. Times are seconds since the epoch."""
 
     def __init__(self, cachedir: Path, minion_id: str, configured: Any) -> None:
         self._file, self._due_file = cachedir / SCHEDULE_FILE, cachedir / DUE_FILE
         self._id = minion_id
-        self._own: Mapping[str, Any] = {}
-        self._pillar: Mapping[str, Any] = {}
+        self._own_jobs: Mapping[str, Any] = {}
+        self._pillar_jobs: Mapping[str, Any] = {}
         self._items: Mapping[str, Any] = {}
         self._jobs: dict[str, Any] = {}
         self._due: dict[str, float] = {}
         self._runs: dict[str, list[str]] = {}
-        self._asked: dict[str, str] = {}
+        self._run_requests: dict[str, str] = {}
         self._skipped: Mapping[str, list[float]] = {}
-        self._seen: tuple[int, int] | None = None
+        self._read_version: tuple[int, int] | None = None
         self._write(self._file, {"schedule": configured if isinstance(configured, Mapping) else {}})
 
     @property
@@ -54,18 +54,18 @@ class ScheduleTimer:
         return min(self._due.values(), default=float("inf"))
 
     def look(self, pillar: Any, now: float) -> None:
-        """Follow what the file and the pillar say now, where that is another thing."""
+        """Read the schedule again where the file or the pillar has changed."""
         pillar = pillar if isinstance(pillar, Mapping) else {}
         try:
             found = self._file.stat()
             seen = (found.st_mtime_ns, found.st_ino)
         except OSError:
             seen = (0, 0)
-        if seen == self._seen and pillar == self._pillar:
+        if seen == self._read_version and pillar == self._pillar_jobs:
             return
-        if seen != self._seen:
+        if seen != self._read_version:
             self._read()
-        self._seen, self._pillar = seen, pillar
+        self._read_version, self._pillar_jobs = seen, pillar
         self._follow(now)
 
     def take_due(self, now: float, running: Collection[str], waiting: int) -> list[Call]:
@@ -78,20 +78,20 @@ class ScheduleTimer:
             if why:
                 log.info("event=scheduled_job_skipped job=%s why=%s", name, why)
                 continue
-            prefix = TOLD if job.returned and waiting < MOST_WAITING else UNTOLD
+            prefix = REPORTED if job.returned and waiting < MOST_WAITING else UNREPORTED
             run_id = f"{prefix}{self._id}-{int(now * 1000):012x}{secrets.token_hex(5)}"
             self._runs.setdefault(name, []).append(run_id)
             log.info("event=scheduled_job job=%s fun=%s run_id=%s", name, job.fun, run_id)
             calls.append(Call(run_id=run_id, fun=job.fun, args=job.args, kwargs=dict(job.kwargs)))
         if calls:
-            self._tell()
+            self._write_due()
         return calls
 
     def _refusal(self, name: str, now: float, running: Collection[str]) -> str:
         job = self._jobs[name]
-        asked = self._asked.get(name)
+        asked = self._run_requests.get(name)
         if asked is not None and not asked.startswith("done "):
-            self._asked[name] = f"done {asked}"
+            self._run_requests[name] = f"done {asked}"
             return ""
         alive = [one for one in self._runs.get(name, ()) if one in running]
         self._runs[name] = alive
@@ -102,14 +102,14 @@ class ScheduleTimer:
         return str(job.refusal(now))
 
     def _follow(self, now: float) -> None:
-        """Plan what is new or another; what is as it was keeps its time."""
-        items = {**self._pillar, **self._own}
+        """Plan new and changed jobs; unchanged ones keep their time."""
+        items = {**self._pillar_jobs, **self._own_jobs}
         about = {key: items.get(key) for key in ("enabled", "splay", "skip_during_range")}
         same = {name for name, item in items.items() if self._items.get(name) == (item, about)}
         self._items = {name: (item, about) for name, item in items.items()}
         if not items:
             self._jobs, self._due = {}, {}
-            self._tell()
+            self._write_due()
             return
         self._jobs, refused = jobs_of(items)
         for name, why in refused.items():
@@ -117,12 +117,12 @@ class ScheduleTimer:
                 log.error("event=scheduled_job_refused job=%s error=%s", name, why)
         self._due = {name: due for name, due in self._due.items() if name in same and name in self._jobs}
         for name, job in self._jobs.items():
-            asked = self._asked.get(name, "done")
+            asked = self._run_requests.get(name, "done")
             if not asked.startswith("done") or (name not in same and job.enabled and job.at_start):
                 self._due[name] = now
             elif name not in same:
                 self._plan(name, previous=now, now=now)
-        self._tell()
+        self._write_due()
 
     def _plan(self, name: str, *, previous: float, now: float) -> None:
         self._due.pop(name, None)
@@ -141,17 +141,17 @@ class ScheduleTimer:
             log.error("event=schedule_not_read error=%s", error)
             return
         own, asked, skipped = (kept.get(key) for key in ("schedule", "asked", "skipped"))
-        self._own = own if isinstance(own, dict) else {}
+        self._own_jobs = own if isinstance(own, dict) else {}
         self._skipped = skipped if isinstance(skipped, dict) else {}
         for name, word in asked.items() if isinstance(asked, dict) else ():
-            if self._asked.get(name) not in (word, f"done {word}"):
-                self._asked[name] = str(word)
+            if self._run_requests.get(name) not in (word, f"done {word}"):
+                self._run_requests[name] = str(word)
 
-    def _tell(self) -> None:
+    def _write_due(self) -> None:
         self._write(self._due_file, self._due)
 
     def _write(self, path: Path, value: Any) -> None:
-        """Whole or not at all; not to be kept through a power cut, since a start writes it anew."""
+        """Replace a file at once; not fsynced, since a start writes it anew."""
         try:
             new = path.with_suffix(".new")
             with contextlib.suppress(FileNotFoundError):

@@ -1,9 +1,9 @@
-"""Where the agent stands with its controller: asking for its key, greeting, or welcome.
+"""The session of the agent with its controller: a state machine from the connection to the acknowledged Hello.
 
-Part of the agent, which hands in the messages that concern this and calls `tick` at `deadline`. It starts no run.
+The agent passes in the messages of the session and calls `tick` at `deadline`. Runs are not started here.
 
-    offline --Connected--> asking --KeyState accepted--> greeting --HelloAck--> online
-    A key that was accepted once is not asked for again: the greeting goes first, and a refusal leads back to asking.
+    offline --Connected--> requesting_key --KeyState accepted--> hello_sent --HelloAck--> online
+    An agent whose key was accepted before sends its Hello first; a refusal leads back to requesting_key.
 """
 
 from __future__ import annotations
@@ -17,76 +17,76 @@ from wire.messages import Heartbeat, Hello, HelloAck, KeepAlive, KeyRequest, Key
 
 log = logging.getLogger(__name__)
 
-ASK_AGAIN = (1.0, 2.0, 4.0, 8.0, 15.0)
-"""Seconds between key requests; the last goes on."""
+KEY_REQUEST_PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0)
+"""Seconds between key requests; the last is repeated."""
 
-GREET_AGAIN = 10.0
-"""Seconds without a HelloAck."""
+HELLO_TIMEOUT = 10.0
+"""Seconds without a HelloAck, after which the Hello is sent again."""
 
 
 class SessionState(enum.Enum):
     """The states above."""
 
     OFFLINE = "offline"
-    ASKING = "asking"
-    GREETING = "greeting"
+    REQUESTING_KEY = "requesting_key"
+    HELLO_SENT = "hello_sent"
     ONLINE = "online"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinkPorts:
-    """What the link needs of its agent."""
+class SessionPorts:
+    """What the session needs of its agent."""
 
     send: Callable[[ToController], bool]
     hello: Callable[[], Hello]
-    alive: Callable[[], KeepAlive]
+    keep_alive: Callable[[], KeepAlive]
 
 
 class AgentSession:
     """The state machine above."""
 
-    def __init__(self, minion_id: str, fingerprint: str, ports: LinkPorts) -> None:
+    def __init__(self, minion_id: str, fingerprint: str, ports: SessionPorts) -> None:
         self._id = minion_id
         self._fingerprint = fingerprint
         self._ports = ports
         self._accepted = False
-        self._asked = 0
-        self._told = ""
+        self._key_requests = 0
+        self._logged_key_state = ""
         self._epoch = ""
-        self._alive_interval = 0.0
+        self._keepalive_interval = 0.0
         self.session_state = SessionState.OFFLINE
         self.deadline = float("inf")
 
     @property
     def online(self) -> bool:
-        """Whether the controller has welcomed this agent on this connection."""
+        """Whether the controller has acknowledged the Hello on this connection."""
         return self.session_state is SessionState.ONLINE
 
     def connected(self, now: float) -> None:
-        """The connection stands."""
+        """There is a connection."""
         if self._accepted:
-            self.greet(now)
+            self.send_hello(now)
         else:
-            self._asked = 0
-            self._ask(now)
+            self._key_requests = 0
+            self._request_key(now)
 
     def disconnected(self) -> None:
-        """The connection is gone; the socket comes back by itself."""
+        """The connection is lost; the socket reconnects by itself."""
         self.session_state = SessionState.OFFLINE
         self.deadline = float("inf")
 
     def key_state(self, message: KeyState, now: float) -> None:
-        """Where our key stands."""
+        """The controller says whether it has accepted the key."""
         if message.state == "accepted":
             if not self._accepted:
                 log.info("event=key_accepted id=%s", self._id)
             self._accepted = True
-            if self.session_state is SessionState.ASKING:
-                self.greet(now)
+            if self.session_state is SessionState.REQUESTING_KEY:
+                self.send_hello(now)
             return
         self._accepted = False
-        if self._told != message.state:
-            self._told = message.state
+        if self._logged_key_state != message.state:
+            self._logged_key_state = message.state
             log.warning(
                 "event=key_%s id=%s fingerprint=%s do=%s message=%s",
                 message.state,
@@ -95,38 +95,38 @@ class AgentSession:
                 f"compare with `saltern key finger {self._id}` on the controller, then `saltern key accept {self._id}`",
                 message.message,
             )
-        if self.session_state is not SessionState.ASKING:
-            self._ask(now)
+        if self.session_state is not SessionState.REQUESTING_KEY:
+            self._request_key(now)
 
     def refused(self, message: Refused, now: float) -> None:
-        """The controller did not accept our last message. Before the welcome that is about the key."""
+        """The controller refused the last message. Before a HelloAck that means the key."""
         log.warning("event=refused_by_controller session=%s message=%s", self.session_state.value, message.message)
-        if self.session_state is SessionState.GREETING:
+        if self.session_state is SessionState.HELLO_SENT:
             self._accepted = False
-            self._asked = 0
-            self._ask(now)
+            self._key_requests = 0
+            self._request_key(now)
 
-    def welcome(self, message: HelloAck, now: float) -> None:
-        """The greeting was accepted."""
+    def hello_acknowledged(self, message: HelloAck, now: float) -> None:
+        """The Hello was accepted."""
         log.info("event=connected_to_controller id=%s epoch=%s", self._id, message.epoch)
         self._accepted = True
-        self._told = ""
+        self._logged_key_state = ""
         self._epoch = message.epoch
-        self._alive_interval = max(message.alive_interval, 0.1)
+        self._keepalive_interval = max(message.alive_interval, 0.1)
         self.session_state = SessionState.ONLINE
-        self.deadline = now + self._alive_interval
+        self.deadline = now + self._keepalive_interval
 
     def heartbeat(self, message: Heartbeat, now: float) -> bool:
-        """The controller's pulse; True when it is another controller life than the one that welcomed us."""
+        """The controller's heartbeat; True when the controller was restarted since the HelloAck."""
         if self.online and message.epoch != self._epoch:
-            self.greet(now)
+            self.send_hello(now)
             return True
         return False
 
-    def greet(self, now: float) -> None:
-        """Say hello."""
-        self.session_state = SessionState.GREETING
-        self.deadline = now + GREET_AGAIN
+    def send_hello(self, now: float) -> None:
+        """Send a Hello."""
+        self.session_state = SessionState.HELLO_SENT
+        self.deadline = now + HELLO_TIMEOUT
         self._ports.send(self._ports.hello())
 
     def tick(self, now: float) -> None:
@@ -134,18 +134,18 @@ class AgentSession:
         if now < self.deadline:
             return
         match self.session_state:
-            case SessionState.ASKING:
-                self._ask(now)
-            case SessionState.GREETING:
-                self.greet(now)
+            case SessionState.REQUESTING_KEY:
+                self._request_key(now)
+            case SessionState.HELLO_SENT:
+                self.send_hello(now)
             case SessionState.ONLINE:
-                self.deadline = now + self._alive_interval
-                self._ports.send(self._ports.alive())
+                self.deadline = now + self._keepalive_interval
+                self._ports.send(self._ports.keep_alive())
             case SessionState.OFFLINE:
                 self.deadline = float("inf")
 
-    def _ask(self, now: float) -> None:
-        self.session_state = SessionState.ASKING
-        self.deadline = now + ASK_AGAIN[min(self._asked, len(ASK_AGAIN) - 1)]
-        self._asked += 1
+    def _request_key(self, now: float) -> None:
+        self.session_state = SessionState.REQUESTING_KEY
+        self.deadline = now + KEY_REQUEST_PAUSES[min(self._key_requests, len(KEY_REQUEST_PAUSES) - 1)]
+        self._key_requests += 1
         self._ports.send(KeyRequest(id=self._id))

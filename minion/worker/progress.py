@@ -14,10 +14,10 @@ import msgspec
 
 from wire.messages import RunProgress
 
-EVERY = 1.0
+INTERVAL = 1.0
 """Seconds between looks at a slot: no run costs more than a message in that time, however many states it has."""
 
-AT_LEAST_EVERY = 10.0
+UNCHANGED_INTERVAL = 10.0
 """Seconds after which what has not changed is said again, with the time that has passed."""
 
 _SIZE = 4096
@@ -47,7 +47,7 @@ class ProgressSlot:
         self._memory = mmap.mmap(-1, _SIZE)
 
     def write(self, key: str, done: int, total: int) -> None:
-        """A chunk begins (`highstate.run.Surroundings.on_start`)."""
+        """A chunk begins (`highstate.run.RunHooks.on_start`)."""
         body = _ENCODER.encode(Reached(done, total, key[:_LONGEST_KEY]))
         self._memory[: _HEADER + len(body)] = len(body).to_bytes(2, "big") + zlib.crc32(body).to_bytes(4, "big") + body
 
@@ -63,25 +63,25 @@ class ProgressSlot:
             return None
 
 
-class ProgressTold:
+class ProgressReporter:
     """What the controller was told of one worker's run."""
 
     def __init__(self, slot: ProgressSlot, now: float) -> None:
         """`now` in seconds of a clock that is not set, as everywhere below."""
         self._slot = slot
-        self._began = self._said_at = now
-        self._said: Reached | None = None
-        self.due = now + EVERY
+        self._started = self._sent_at = now
+        self._sent: Reached | None = None
+        self.due = now + INTERVAL
         """When to look again."""
 
-    def news(self, run_id: str, now: float) -> RunProgress | None:
+    def due_message(self, run_id: str, now: float) -> RunProgress | None:
         """What to say now, if anything."""
         if now < self.due:
             return None
-        self.due = now + EVERY
+        self.due = now + INTERVAL
         reached = self._slot.read()
-        if reached is None or (reached == self._said and now < self._said_at + AT_LEAST_EVERY):
+        if reached is None or (reached == self._sent and now < self._sent_at + UNCHANGED_INTERVAL):
             return None
-        self._said, self._said_at = reached, now
-        seconds = round(now - self._began, 3)
+        self._sent, self._sent_at = reached, now
+        seconds = round(now - self._started, 3)
         return RunProgress(run_id=run_id, done=reached.done, total=reached.total, key=reached.key, seconds=seconds)

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from minion.agent.file_requests import ANSWER_WITHIN, PATIENCE, FileRelay
+from minion.agent.file_requests import ANSWER_TIMEOUT, OFFLINE_TIMEOUT, FileRelay
 from minion.processes import AgentPipe, Child
 from wire.messages import FileFound, FindFile, KeepAlive, Refused, decode_to_minion, encode
 
@@ -61,8 +61,8 @@ def test_away_for_too_long(relay, sent, worker):
     child, pipe = worker
     relay.ask(child, question(), 100.0)
     assert not sent
-    assert relay.next_deadline() == 100.0 + PATIENCE
-    relay.expire(100.0 + PATIENCE)
+    assert relay.next_deadline() == 100.0 + OFFLINE_TIMEOUT
+    relay.expire(100.0 + OFFLINE_TIMEOUT)
     assert decode_to_minion(pipe.receive()) == Refused(message="the controller is away")
 
 
@@ -71,11 +71,11 @@ def test_asked_again_after_a_reconnect(relay, sent, worker):
     relay.online(0.0)
     relay.ask(child, question(), 0.0)
     relay.offline(1.0)
-    assert relay.next_deadline() == 1.0 + PATIENCE
+    assert relay.next_deadline() == 1.0 + OFFLINE_TIMEOUT
     relay.online(2.0)
     assert len(sent) == 2
     assert sent[0] == sent[1]
-    relay.expire(2.0 + ANSWER_WITHIN)
+    relay.expire(2.0 + ANSWER_TIMEOUT)
     assert decode_to_minion(pipe.receive()) == Refused(message="no answer in time")
 
 

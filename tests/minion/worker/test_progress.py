@@ -1,6 +1,6 @@
 import os
 
-from minion.worker.progress import AT_LEAST_EVERY, EVERY, ProgressSlot, ProgressTold, Reached
+from minion.worker.progress import INTERVAL, UNCHANGED_INTERVAL, ProgressReporter, ProgressSlot, Reached
 from wire.messages import RunProgress
 
 
@@ -36,20 +36,20 @@ def test_what_is_half_written_counts_as_nothing():
 
 def test_however_many_states_there_are_little_is_said():
     slot = ProgressSlot()
-    on_result = ProgressTold(slot, 100.0)
+    on_result = ProgressReporter(slot, 100.0)
     said = []
     for number in range(1000):
         slot.write("k", number, 1000)
         now = 100.0 + number / 100
-        said += [news for news in [on_result.news("r", now)] if news is not None]
+        said += [due_message for due_message in [on_result.due_message("r", now)] if due_message is not None]
     assert len(said) == 9
     assert said[0] == RunProgress(run_id="r", done=100, total=1000, key="k", seconds=1.0)
 
 
 def test_a_state_that_takes_long_is_said_again():
     slot = ProgressSlot()
-    on_result = ProgressTold(slot, 0.0)
+    on_result = ProgressReporter(slot, 0.0)
     slot.write("k", 1, 2)
-    times = [now for now in range(60) if on_result.news("r", float(now)) is not None]
+    times = [now for now in range(60) if on_result.due_message("r", float(now)) is not None]
     assert times == [1, 11, 21, 31, 41, 51]
-    assert (EVERY, AT_LEAST_EVERY) == (1.0, 10.0)
+    assert (INTERVAL, UNCHANGED_INTERVAL) == (1.0, 10.0)
