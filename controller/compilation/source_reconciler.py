@@ -178,9 +178,15 @@ class SourceReconciler:
                 self._refuse(record, str(error.problem))
             return False
         self.store.revisions.add(record)
+        before = self.live.trees.revision if self.live.trees else None
         self.error, self.live.trees, self.live.policy = "", trees, policy
         self.files.use(trees.files)
-        data = {"commit": record.commit, "subject": record.subject, "author": record.author}
+        data = {
+            "commit": record.commit,
+            "subject": record.subject,
+            "author": record.author,
+            "moved": _moved(before, revision),
+        }
         event = self.bus.publish(
             f"saltern/revision/{revision.id}/live", data, cause=self._fetch_event, revision=revision.id
         )
@@ -195,6 +201,16 @@ class SourceReconciler:
         self.bus.publish(
             f"saltern/revision/{record.label}/refused", {"error": error}, cause=self._fetch_event, revision=record.label
         )
+
+
+def _moved(before: Revision | None, after: Revision) -> list[dict[str, str]]:
+    """The remotes that stand elsewhere than before, each with its commit."""
+    known = before.remotes if before else {}
+    return [
+        {"remote": name, "commit": place.commit, "author": place.author, "subject": place.subject}
+        for name, place in after.remotes.items()
+        if name not in known or known[name].commit != place.commit
+    ]
 
 
 def _revision_record(revision: Revision, now: float) -> RevisionRecord:

@@ -90,8 +90,15 @@ def _fetched(data: _Data) -> list[str]:
 
 
 def _live(data: _Data) -> list[str]:
-    commit, author = str(data.get("commit", ""))[:12], data.get("author")
-    return [f"commit {commit}{f' by {author}' if author else ''}", str(data.get("subject", ""))]
+    moved = data.get("moved") or [data]
+    lines = [line for place in moved for line in _commit(place, of_several=len(moved) > 1)]
+    return lines if data.get("commit") else [str(data.get("subject", ""))]
+
+
+def _commit(place: _Data, *, of_several: bool) -> list[str]:
+    author = f" by {place['author']}" if place.get("author") else ""
+    remote = f"{place.get('remote')}: " if of_several else ""
+    return [f"{remote}commit {str(place.get('commit', ''))[:12]}{author}", str(place.get("subject", ""))]
 
 
 def _refused(data: _Data) -> list[str]:

@@ -49,8 +49,12 @@ from controller.api.schema import (
     WhyView,
 )
 from controller.cli.main import run as run_cli
+from controller.compilation.sources import open_source
+from controller.composition import Parts, Resources, compose
 from controller.config.settings import ControllerSettings, load_settings
 from controller.observe.metrics import Metrics, MinionSample
+from controller.store import Store
+from gitfs.changes import Changes
 
 STATES = {
     "file_|-motd_|-/etc/motd_|-managed": {
@@ -400,6 +404,81 @@ def saltern_process(config_dir: Path) -> Any:
         return Completed(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture
+async def make_controller(tmp_path: Path) -> Any:
+    """Makes a wired controller, of which nothing runs, over a repository with these files on `main`."""
+    async with contextlib.AsyncExitStack() as stack:
+
+        def make(files: Mapping[str, str] = {}, **options: str) -> Composed:
+            repository = Repository(tmp_path / "states")
+            repository.commit({"top.sls": "base: {'*': [web]}\n", "web.sls": "site: {test.nop: []}\n", **files})
+            folder = tmp_path / "etc"
+            folder.mkdir()
+            lines = [f"root_dir: {tmp_path}/root", f"gitfs_remotes: [{tmp_path}/states]", "gitfs_base: main"]
+            lines += [f"{name}: {value}" for name, value in options.items()]
+            (folder / "controller").write_text("\n".join(lines) + "\n")
+            settings = load_settings(folder)
+            store = stack.enter_context(Store(settings.store_url))
+            source = stack.enter_context(open_source(settings))
+            changes = Changes(source.remotes, roots=source.roots)
+            parts = compose(Resources(settings=settings, store=store, source=source, changes=changes))
+            stack.callback(parts.pool.close)
+            return Composed(parts, repository)
+
+        yield make
+
+
+class Repository:
+    """A git repository to push to."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+        self.git("init", "-q", "-b", "main")
+
+    def git(self, *words: str) -> str:
+        """Run git; what it says."""
+        command = ["git", "-c", "user.name=A. Writer", "-c", "user.email=a@example.org", *words]
+        done = subprocess.run(command, cwd=self.folder, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    def commit(self, files: Mapping[str, str], subject: str = "A commit", branch: str = "") -> str:
+        """Commit files; the commit."""
+        if branch:
+            self.git("checkout", "-q", "-b", branch)
+        for path, text in files.items():
+            (self.folder / path).write_text(text)
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", subject)
+        return self.git("rev-parse", "HEAD")
+
+
+class Composed:
+    """The parts of a controller over a repository, for tests that move them by hand."""
+
+    def __init__(self, parts: Parts, repository: Repository) -> None:
+        self.parts, self.repository = parts, repository
+        self.service, self.store = parts.service, parts.resources.store
+
+    def minion(self, name: str, **grains: Any) -> None:
+        """An accepted minion that has told its grains."""
+        self.store.minions.seen(name, 1.0, grains={"id": name, **grains})
+        self.store.keys.request(name.ljust(40, "x"), name, 1.0)
+        self.store.keys.set_state(name, "accepted", 1.0)
+
+    def fetch(self) -> None:
+        """Bring what was committed into the mirrors."""
+        self.parts.resources.source.fetch()
+
+    async def go_live(self) -> None:
+        """Fetch, take the trees, and compile everyone against them."""
+        await asyncio.to_thread(self.fetch)
+        task = asyncio.create_task(self.parts.builds.run())
+        await self.parts.sources.go_live()
+        task.cancel()
+        await asyncio.wait([task])
 
 
 @pytest.fixture
