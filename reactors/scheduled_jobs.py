@@ -25,8 +25,6 @@ class Moments:
     """At the times that are written."""
 
     texts: tuple[Any, ...]
-    once: bool = False
-    """Only at the first of them, and never again once that has passed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +136,7 @@ def _times(item: Mapping[str, Any]) -> Every | Cron | Moments:
         return cron
     if clocks == ["once"]:
         form = item.get("once_fmt")
-        return Moments(texts=(_read(value, str(form)) if form else _moment(value),), once=True)
+        return Moments(texts=(_read(value, str(form)) if form else _date(value),))
     return Moments(texts=tuple(_moment(one) for one in (value if isinstance(value, list) else [value])))
 
 
@@ -179,6 +177,16 @@ def _moment(text: Any) -> Any:
             moment(text, datetime(2000, 1, 1))
         except ValueError as error:
             raise BadSchedule(str(error)) from error
+    return text
+
+
+def _date(text: Any) -> Any:
+    """The text, if it says a time of one day; what comes again, such as 5:00pm, is no time for `once`."""
+    from reactors.datetimes import moment
+
+    _moment(text)
+    if moment(text, datetime(2000, 1, 1)) != moment(text, datetime(2000, 2, 1)):
+        raise BadSchedule(f"once: {text!r} comes again: write a date and a time, as 2026-11-21T17:00:00")
     return text
 
 

@@ -138,11 +138,6 @@ class Connection:
             if found or descriptors or time.monotonic() >= deadline:
                 return found, descriptors
 
-    def reconnect(self) -> None:
-        """Ends the connection; `receive` makes a new one at once."""
-        self._hang_up()
-        self._due = 0.0
-
     def close(self) -> None:
         """Ends the connection for good; waits up to a second for what is queued to leave."""
         for opened in (self._subscriber, self._monitor):

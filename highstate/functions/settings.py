@@ -41,8 +41,10 @@ def _config_merged(call: FunctionCall, key: str, default: Value, delimiter: str,
     return traverse(merged, key, default, delimiter=delimiter)
 
 
-def _config_option(call: FunctionCall, value: str, default: Value = "", **omit: bool) -> Value:
-    return _config_get(call, value, default)
+def _config_option(call: FunctionCall, value: str, default: Value = "", omit_all: bool = False, **omit: Value) -> Value:
+    if omit_all:
+        omit = dict.fromkeys(("omit_opts", "omit_grains", "omit_pillar", "omit_master"), True)
+    return _config_get(call, value, default, **omit)
 
 
 def _log(call: FunctionCall, *arguments: Value, **named: Value) -> bool:

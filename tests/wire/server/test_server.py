@@ -11,6 +11,7 @@ import pytest
 import zmq
 
 from wire.address import Bind
+from wire.client import Connection
 from wire.errors import CannotBind, MalformedMessage
 from wire.keys import KeyPair
 from wire.messages import (
@@ -32,6 +33,12 @@ from wire.server.server import Server
 from wire.server.types import Gone, Identity, Incoming, Refusal
 
 WELCOME = HelloAck(epoch="e1", alive_interval=15.0)
+
+
+def reconnect(connection: Connection) -> None:
+    """Break the connection off; its next `receive` makes a new one at once."""
+    connection._hang_up()
+    connection._due = 0.0
 
 
 def _until(condition: Any) -> None:
@@ -115,7 +122,7 @@ def test_a_minion_that_leaves_is_gone_at_once(controller: Any) -> None:
     controller.wait(Incoming)
     web.send(Bye())
     controller.wait(Incoming)
-    web.connection.reconnect()
+    reconnect(web.connection)
     assert controller.wait(Gone).key == web.keys.public
     assert "connection-dropped" not in controller.server.counts()
 
@@ -124,7 +131,7 @@ def test_a_connection_that_breaks_off_is_counted(controller: Any) -> None:
     web = controller.peer("web1")
     web.send(Hello(id="web1", grains={}))
     controller.wait(Incoming)
-    web.connection.reconnect()
+    reconnect(web.connection)
     controller.wait(Gone, key=web.keys.public)
     assert controller.wait_count("connection-dropped") == 1
 
@@ -282,13 +289,13 @@ def test_connections_that_come_and_go_leave_nothing_behind(controller: Any) -> N
 
     for _ in range(3):
         round_trip()
-        web.connection.reconnect()
+        reconnect(web.connection)
         web.connection.receive(0)
     _until(lambda: controller.server.counts()["connections"] <= 1)
     before = descriptors()
     for _ in range(40):
         round_trip()
-        web.connection.reconnect()
+        reconnect(web.connection)
         web.connection.receive(0)
     _until(lambda: controller.server.counts()["connections"] <= 1 and controller.server.counts()["peers"] <= 1)
     _until(lambda: descriptors() <= before + 6)
