@@ -130,7 +130,7 @@ class LocalMinion:
 
         there = self.settings.cachedir.is_dir()
         stop = Stop(self.settings.stop_grace, has_agent=False)
-        stop.follow()
+        stop.install()
         return run_hooks(self.settings.opts, TriggerFile(self.settings.cachedir) if there else None, stop)
 
 

@@ -33,7 +33,7 @@ class _Stored(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldDocument:
-    """A document as it stood on disk."""
+    """A document of the disk."""
 
     generation: int
     digest: str
@@ -41,7 +41,7 @@ class HeldDocument:
 
 
 class DesiredState:
-    """What is held. A file that is missing or damaged is as good as none: the controller sends the whole again."""
+    """The document in force. Without a file that can be read there is none, and the controller sends the whole."""
 
     def __init__(self, cachedir: Path) -> None:
         self.path = cachedir / FILE_NAME
@@ -60,7 +60,7 @@ class DesiredState:
         self._remember(held)
 
     def accept(self, desire: DesiredUpdate) -> None:
-        """Hold what `desire` says; on disk when this returns. PatchMismatch when it does not fit what is held."""
+        """Apply an update; it is on disk when this returns. PatchMismatch when it is based on another document."""
         if desire.digest == self.digest:
             self.generation = desire.generation
             return

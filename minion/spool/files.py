@@ -22,10 +22,10 @@ from minion.machine.durable_files import write_durably
 from wire.messages import Blob, FileFound, FileList, FindFile, GetBlob, GetMine, ListFiles, Refused, ToMinion
 
 CACHE_BYTES = 512 * 1024 * 1024
-"""Most that the cache keeps; what was not used longest goes first."""
+"""Size of the cache; the least recently used contents are removed first."""
 
 CACHE_SECONDS = 90 * 24 * 3600.0
-"""Contents that were not used for so long go."""
+"""Contents that were not used for so long are removed."""
 
 LARGEST_FILE = 1024 * 1024 * 1024
 """Bytes; a larger file is refused, since states hold a content in memory."""
@@ -35,11 +35,11 @@ AnswerT = TypeVar("AnswerT", FileFound, FileList, Blob)
 
 
 class SourceUnavailable(OSError):
-    """The file cannot be had now: the controller is away, or its answer does not fit."""
+    """The file is not available: the controller cannot be reached, or its answer is wrong."""
 
 
 class Controller(Protocol):
-    """Where questions go."""
+    """Answers questions."""
 
     def ask(self, question: Question) -> ToMinion:
         """The answer to one question, or `Refused` with the reason why there is none."""

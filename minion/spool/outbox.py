@@ -1,6 +1,6 @@
-"""Results on their way to the controller: on disk until acknowledged, oldest first, sent again until then.
+"""Results for the controller: on disk until they are acknowledged, sent again until then, oldest first.
 
-The agent asks what is due and tells what was acknowledged. The last acknowledged results are kept, so that a run id
+The agent sends what is `due`, and says what was acknowledged. The last acknowledged results are kept, so that a run id
 that comes again is answered without running again. Nothing is sent from here.
 """
 
@@ -24,7 +24,7 @@ SEND_AGAIN_AFTER = 30.0
 """Seconds without an acknowledgement."""
 
 IN_FLIGHT = 8
-"""Most results that are sent and not acknowledged at a time: each may be as large as a message can be."""
+"""Results that are sent and not acknowledged at the same time: each may be as large as a message can be."""
 
 
 class Outbox:
@@ -46,7 +46,7 @@ class Outbox:
         return run_id in self._sent
 
     def add(self, result: RunResult) -> None:
-        """A result is finished (its run folder holds it). A drift result replaces the one before it."""
+        """Add a result that is in its run folder. A drift result replaces the one before it."""
         if result.kind == "drift":
             if self._drift and self._drift != result.run_id:
                 self._drop(self._drift)
@@ -66,7 +66,7 @@ class Outbox:
                     yield result
 
     def sent(self, run_id: str, now: float) -> None:
-        """It is on its way."""
+        """The result was sent."""
         if run_id in self._sent:
             self._sent[run_id] = now
 
@@ -79,7 +79,7 @@ class Outbox:
         return min(sent, default=float("inf"))
 
     def reconnected(self) -> None:
-        """What was on its way may be lost: everything is due."""
+        """Results that were sent may be lost: all are due."""
         self._sent = dict.fromkeys(self._sent)
 
     def acknowledge(self, run_id: str) -> bool:

@@ -1,10 +1,10 @@
-"""Whose turn it is to run states: one run at a time, as Salt has it with `queue`, `concurrent` and `state_queue`.
+"""The queue of state runs: one run at a time, as Salt has it with `queue`, `concurrent` and `state_queue`.
 
 Called by whatever runs states: the agent's workers, whose runs always wait for their turn, and the functions of the
 module `state`, which are refused when another run goes on, unless they may wait.
 
-    <cachedir>/run.lock     held by the run that goes on
-    <cachedir>/turns/PID-N  one file a run that goes on or waits, locked by its process: what it is, for others to see
+    <cachedir>/run.lock     locked by the current run
+    <cachedir>/turns/PID-N  one file for each current or waiting run, locked by its process
 
 Locks end with their process, so that nothing has to be cleaned up after a crash.
 """
@@ -27,7 +27,7 @@ FOLDER = "turns"
 
 
 class Turn(NamedTuple):
-    """A run that goes on or waits."""
+    """A current or waiting run."""
 
     fun: str
     pid: int
@@ -42,17 +42,17 @@ class Turn(NamedTuple):
 
 
 class Conflict(Exception):
-    """Others run states, and this run may not wait."""
+    """There are other state runs, and this one may not wait."""
 
     def __init__(self, state_queue: list[Turn]) -> None:
         super().__init__("\n".join(turn.said() for turn in state_queue))
 
 
 class StateQueue:
-    """The turns of one process, as often as it takes them; a run within a run has the turn of the outer one."""
+    """The place of one process in the queue; a run within a run has the place of the outer one."""
 
     def __init__(self, cachedir: Path, fun: str, jid: str = "") -> None:
-        """`fun` and `jid`: what others see."""
+        """`fun` and `jid`: what other processes show of this run."""
         self._cachedir = cachedir
         self._fun = fun
         self._jid = jid or time.strftime("%Y%m%d%H%M%S") + f"{time.time() % 1:.6f}"[2:]
@@ -60,7 +60,7 @@ class StateQueue:
 
     @contextlib.contextmanager
     def taken(self, queue: Any = True, concurrent: bool = False) -> Iterator[None]:
-        """For as long as states run.
+        """Hold the place while states run.
 
         `queue`: True waits for all others, a number does when fewer than so many are there (0: in any case), False
         does not: Conflict. `concurrent` runs beside the others.
@@ -87,7 +87,7 @@ class StateQueue:
                     continue
                 turn = _read(path)
                 if turn is not None:
-                    found[turn.jid] = turn  # a worker that waits for its orphaned forerunner is one run with it
+                    found[turn.jid] = turn  # a worker that waits for an orphaned one of the same run
         return sorted(found.values(), key=lambda turn: turn.since)
 
     @property
@@ -95,7 +95,7 @@ class StateQueue:
         return self._cachedir / FOLDER
 
     def _register(self, queue: Any, concurrent: bool) -> Any:
-        """Show that this run is there; what ends that. Conflict when it may not be."""
+        """Write the file of this run, and return what removes it. Conflict when it may not run."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         guard = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -121,7 +121,7 @@ class StateQueue:
 
 
 def _read(path: Path) -> Turn | None:
-    """Whose file this is; None, and the file is gone, when that process has ended."""
+    """The run of a file; None when its process has ended, and the file is removed."""
     fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)

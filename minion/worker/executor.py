@@ -1,6 +1,6 @@
-"""Where a run meets the machine: the state engine and the execution modules, put together for one worker.
+"""Runs states and calls functions: the state engine and the execution modules, put together for one worker.
 
-Called by `minion.worker.worker`. The agent holds this module ready for its workers, so that neither Jinja, YAML nor the
+Called by `minion.worker.worker`. The agent imports this module for its workers, so that neither Jinja, YAML nor the
 compile may be imported at its head.
 """
 
@@ -30,7 +30,7 @@ from minion.spool.journal import RunJournal, kind_of
 from minion.spool.state_queue import StateQueue
 from minion.spool.triggers import TriggerFile
 from minion.worker.preview_sandbox import PreviewFunctions, PreviewMachine, PreviewStates, known_conditions
-from minion.worker.request import AgentQuestions, WorkerRequest
+from minion.worker.request import ControllerClient, WorkerRequest
 from minion.worker.returners import answer, hand_over, names_of
 from minion.worker.run_hooks import SentEvents, run_hooks
 from minion.worker.termination import Stop
@@ -46,28 +46,28 @@ BACKUPS = "file_backup"
 
 
 def run_chunks(
-    order: WorkerRequest,
+    job: WorkerRequest,
     request: Run | Preview,
     desired: Desired,
     journal: RunJournal,
-    questions: AgentQuestions,
+    controller: ControllerClient,
     stop: Stop,
 ) -> RunResult:
     """Run the chunks that are asked for; the others count as done, so that requisites on them are satisfied."""
     test = isinstance(request, Preview) or request.test
-    events = SentEvents(order.settings.id, request.run_id)
-    context = _context(order, lambda: desired, questions, events=events)
+    events = SentEvents(job.settings.id, request.run_id)
+    context = _context(job, lambda: desired, controller, events=events)
     if isinstance(request, Preview):
-        engine = _preview_engine(order, context, desired)
+        engine = _preview_engine(job, context, desired)
     else:
         sync_for(context, desired.chunks.values())
         engine = engine_of(context, context.machine, test=test)
-    around = run_hooks(
-        order.settings.opts,
-        TriggerFile(order.settings.cachedir, whole=desired.chunks.keys()),
+    hooks = run_hooks(
+        job.settings.opts,
+        TriggerFile(job.settings.cachedir, whole=desired.chunks.keys()),
         stop,
         events.on_result,
-        order.on_start,
+        job.on_start,
         resumed=True,
     )
     wanted = desired.chunks if request.keys is None else frozenset(request.keys)
@@ -76,7 +76,7 @@ def run_chunks(
         for key, chunk in desired.chunks.items()
         if key not in wanted
     }
-    failhard = order.settings.failhard
+    failhard = job.settings.failhard
     results = run(
         desired.chunks,
         engine,
@@ -85,12 +85,12 @@ def run_chunks(
         journal=journal,
         known=known,
         failhard=failhard,
-        around=around,
+        around=hooks,
     )
-    if stop.left_off():
+    if stop.suspended():
         raise AgentGone  # the next worker goes on from the journal
-    left = not_run(desired.chunks, results, known, STOPPED) if stop.asked() else {}
-    _trim_cache(order)
+    left = not_run(desired.chunks, results, known, STOPPED) if stop.requested() else {}
+    _trim_cache(job)
     return RunResult(
         run_id=request.run_id,
         kind=kind_of(request),
@@ -103,9 +103,9 @@ def run_chunks(
     )
 
 
-def _preview_engine(order: WorkerRequest, context: Context, desired: Desired) -> StateEngine:
-    """An engine that runs nothing which the branch brings and the live document has not."""
-    live = order.settings.cachedir / FILE_NAME
+def _preview_engine(job: WorkerRequest, context: Context, desired: Desired) -> StateEngine:
+    """An engine that runs nothing that only the branch has: no command, function or module."""
+    live = job.settings.cachedir / FILE_NAME
     known = known_conditions(read_document(live).desired) if live.exists() else frozenset()
     machine = PreviewMachine(
         sources_port=context.files,
@@ -116,40 +116,42 @@ def _preview_engine(order: WorkerRequest, context: Context, desired: Desired) ->
         known=known,
     )
     functions = PreviewFunctions(functions=Modules(context), known=known)
-    return StateEngine(machine, functions, test=True, user_states=PreviewStates(_brought(context, desired)))
+    return StateEngine(machine, functions, test=True, user_states=PreviewStates(_tree_states(context, desired)))
 
 
-def _brought(context: Context, desired: Desired) -> frozenset[str]:
-    """The states that are not built in and that the tree has a module for."""
-    strange = {chunk.state for chunk in desired.chunks.values()} - set(MODULES)
-    if not strange:
+def _tree_states(context: Context, desired: Desired) -> frozenset[str]:
+    """States of the document that are modules of the tree."""
+    unknown = {chunk.state for chunk in desired.chunks.values()} - set(MODULES)
+    if not unknown:
         return frozenset()
     try:
         listed = context.files.list("_states")
     except OSError:
-        return frozenset(strange)
+        return frozenset(unknown)
     return frozenset(path.removeprefix("_states/").removesuffix("/__init__.py").removesuffix(".py") for path in listed)
 
 
-def call_function(order: WorkerRequest, request: Call, questions: AgentQuestions, stop: Stop) -> tuple[Any, SentEvents]:
+def call_function(
+    job: WorkerRequest, request: Call, controller: ControllerClient, stop: Stop
+) -> tuple[Any, SentEvents]:
     """The return value of an execution function, and the events that it sent; what it raises is raised."""
-    path = order.settings.cachedir / FILE_NAME
+    path = job.settings.cachedir / FILE_NAME
 
     @cache
     def held() -> Desired:
         return read_document(path).desired if path.exists() else Desired(chunks={})
 
-    events = SentEvents(order.settings.id, request.run_id)
-    state_queue = StateQueue(order.settings.cachedir, request.fun, request.run_id)
-    context = _context(order, held, questions, events=events, state_queue=state_queue, stop=stop)
+    events = SentEvents(job.settings.id, request.run_id)
+    state_queue = StateQueue(job.settings.cachedir, request.fun, request.run_id)
+    context = _context(job, held, controller, events=events, state_queue=state_queue, stop=stop)
     value = Modules(context).call(request.fun, request.args, request.kwargs)
-    if order.settings.opts.get("return"):
+    if job.settings.opts.get("return"):
         _return(context, request, value)
     return value, events
 
 
 def _return(context: Context, request: Call, value: Any) -> None:
-    """Hand the value to the returners of the configuration; the controller has it in any case."""
+    """Give the value to the returners of the configuration; the controller gets it in any case."""
     ret = answer(context, request.fun, [str(one) for one in request.args], value, success=True, retcode=0)
     ret["jid"] = request.run_id
     for said in hand_over(context, names_of(context.opts["return"]), ret, sys.stderr):
@@ -157,9 +159,9 @@ def _return(context: Context, request: Call, value: Any) -> None:
 
 
 def _context(
-    order: WorkerRequest,
+    job: WorkerRequest,
     held: Callable[[], Desired],
-    questions: AgentQuestions,
+    controller: ControllerClient,
     *,
     events: SentEvents,
     state_queue: StateQueue | None = None,
@@ -168,45 +170,45 @@ def _context(
     def compiler() -> LowstateSource:
         from minion.execution.lowstate_sources import HeldCompiler
 
-        return HeldCompiler(minion_id=order.settings.id, desired=held())
+        return HeldCompiler(minion_id=job.settings.id, desired=held())
 
-    def surround() -> RunHooks:
-        triggers = TriggerFile(order.settings.cachedir)
-        return run_hooks(order.settings.opts, triggers, stop, on_result=events.on_result, on_start=order.on_start)
+    def hooks() -> RunHooks:
+        triggers = TriggerFile(job.settings.cachedir)
+        return run_hooks(job.settings.opts, triggers, stop, on_result=events.on_result, on_start=job.on_start)
 
     return Context(
-        minion_id=order.settings.id,
-        opts=order.settings.opts,
-        make_grains=lambda: order.grains,
-        read_again=lambda what: _grains_again(order) if what == "grains" else held().pillar,
+        minion_id=job.settings.id,
+        opts=job.settings.opts,
+        make_grains=lambda: job.grains,
+        read_again=lambda what: _collect_grains(job) if what == "grains" else held().pillar,
         make_pillar=lambda: held().pillar,
-        make_files=lambda: HeldFiles(held(), BlobCache(order.settings.cachedir), questions),
+        make_files=lambda: HeldFiles(held(), BlobCache(job.settings.cachedir), controller),
         make_compiler=compiler,
         state_queue=state_queue,
-        failhard=order.settings.failhard,
-        backup_dir=str(order.settings.cachedir / BACKUPS),
-        cachedir=str(order.settings.cachedir),
-        config_dir=str(order.settings.config_dir),
+        failhard=job.settings.failhard,
+        backup_dir=str(job.settings.cachedir / BACKUPS),
+        cachedir=str(job.settings.cachedir),
+        config_dir=str(job.settings.config_dir),
         fire=events.fire,
-        ask_mine=lambda asked: _mine_of_others(questions, asked),
-        make_run_hooks=surround,
+        ask_mine=lambda asked: _mine_of_others(controller, asked),
+        make_run_hooks=hooks,
     )
 
 
-def _grains_again(order: WorkerRequest) -> Mapping[str, Any]:
+def _collect_grains(job: WorkerRequest) -> Mapping[str, Any]:
     from minion.grains.minion_grains import collect_grains
 
-    return collect_grains(order.settings)
+    return collect_grains(job.settings)
 
 
-def _mine_of_others(questions: AgentQuestions, asked: str) -> FactAnswer:
-    answer = questions.ask(GetMine(request=0, asked=asked))
+def _mine_of_others(controller: ControllerClient, asked: str) -> FactAnswer:
+    answer = controller.ask(GetMine(request=0, asked=asked))
     if isinstance(answer, MineFound):
         return answer.answer
     return FactAnswer(error=answer.message if isinstance(answer, Refused) else "an answer of another kind came")
 
 
-def _trim_cache(order: WorkerRequest) -> None:
+def _trim_cache(job: WorkerRequest) -> None:
     now = time.time()
-    if cache_needs_trim(order.settings.cachedir, now):
-        BlobCache(order.settings.cachedir).trim(now)
+    if cache_needs_trim(job.settings.cachedir, now):
+        BlobCache(job.settings.cachedir).trim(now)

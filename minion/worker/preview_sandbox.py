@@ -1,10 +1,9 @@
-"""What a preview may do on a machine: look, and no command that somebody wrote into a branch.
+"""What a preview may do on a machine: read it, and run no command that a branch brings.
 
-A preview plans the document of a branch that nobody has approved. Its states look at the machine as always, by our
-own code; but `onlyif` and `unless` are commands of the branch's author, and a template may call execution functions.
-Only conditions that stand in the live document too, word for word and with the same options, are evaluated; any other
-leaves the state to be shown as if it ran, with a warning. Templates get no function of the live machine, and no URL is
-fetched.
+A preview plans the document of a branch that nobody has approved. Its states read the machine by our own code; but
+`onlyif` and `unless` are commands of the branch's author, and a template may call execution functions. A condition is
+evaluated only if the live document has the same one, with the same options; otherwise the state is shown as if it ran,
+with a warning. Templates have no functions of the machine, and no URL is fetched.
 
 Called by `minion.worker.executor`.
 """

@@ -1,8 +1,8 @@
-"""How far a run is, from the worker that runs it to the agent that tells the controller.
+"""The progress of a run, from its worker to the agent, which reports it to the controller.
 
-The agent makes a `ProgressSlot` before it forks; the worker writes there what it begins, and the agent looks now and
-then. Memory of both, not a message: writing costs a microsecond, only the newest stands there, and nothing piles up.
-A slot that is read while it is written counts as empty: what is lost here was to be replaced in a moment anyway.
+The agent makes a `ProgressSlot` before it forks; the worker writes there what it starts, and the agent reads it at
+intervals. It is shared memory and not a message: writing takes a microsecond, and only the newest entry is kept. A slot
+that is read while it is written counts as empty; the next read finds the entry.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import msgspec
 from wire.messages import RunProgress
 
 INTERVAL = 1.0
-"""Seconds between looks at a slot: no run costs more than a message in that time, however many states it has."""
+"""Seconds between reads of a slot: at most one message in that time, however many states a run has."""
 
 UNCHANGED_INTERVAL = 10.0
-"""Seconds after which what has not changed is said again, with the time that has passed."""
+"""Seconds after which an unchanged entry is reported again, with the time that has passed."""
 
 _SIZE = 4096
 _HEADER = 6  # length, two bytes, and CRC-32 of what follows
@@ -27,13 +27,13 @@ _LONGEST_KEY = 1000
 
 
 class Reached(msgspec.Struct, frozen=True, array_like=True):
-    """Where a run stands."""
+    """How far a run is."""
 
     done: int
     """Chunks that have a result."""
     total: int
     key: str
-    """Of the chunk that was begun last."""
+    """Of the chunk that was started last."""
 
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -47,12 +47,12 @@ class ProgressSlot:
         self._memory = mmap.mmap(-1, _SIZE)
 
     def write(self, key: str, done: int, total: int) -> None:
-        """A chunk begins (`highstate.run.RunHooks.on_start`)."""
+        """Record that a chunk starts (`highstate.run.RunHooks.on_start`)."""
         body = _ENCODER.encode(Reached(done, total, key[:_LONGEST_KEY]))
         self._memory[: _HEADER + len(body)] = len(body).to_bytes(2, "big") + zlib.crc32(body).to_bytes(4, "big") + body
 
     def read(self) -> Reached | None:
-        """What was written last; None when nothing was, or when it is being written just now."""
+        """The last entry; None when there is none, or when it is being written."""
         size = int.from_bytes(self._memory[:2], "big")
         body = self._memory[_HEADER : _HEADER + size]
         if not size or zlib.crc32(body) != int.from_bytes(self._memory[2:_HEADER], "big"):
@@ -64,18 +64,18 @@ class ProgressSlot:
 
 
 class ProgressReporter:
-    """What the controller was told of one worker's run."""
+    """What was reported of one worker's run."""
 
     def __init__(self, slot: ProgressSlot, now: float) -> None:
-        """`now` in seconds of a clock that is not set, as everywhere below."""
+        """`now`: monotonic seconds, as everywhere below."""
         self._slot = slot
         self._started = self._sent_at = now
         self._sent: Reached | None = None
         self.due = now + INTERVAL
-        """When to look again."""
+        """When to read the slot again."""
 
     def due_message(self, run_id: str, now: float) -> RunProgress | None:
-        """What to say now, if anything."""
+        """The message to send now, if any."""
         if now < self.due:
             return None
         self.due = now + INTERVAL

@@ -14,7 +14,7 @@ from wire.messages import ToMinion, decode_to_minion, encode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerRequest:
-    """What a worker is started with."""
+    """The run of a worker, and the state of the agent that it needs."""
 
     folder: RunFolder
     settings: MinionSettings
@@ -23,8 +23,8 @@ class WorkerRequest:
     """Called when a state begins (`highstate.run.RunHooks.on_start`)."""
 
 
-class AgentQuestions:
-    """Asks the agent, which asks the controller (`minion.spool.files.Controller`)."""
+class ControllerClient:
+    """`minion.spool.files.Controller`: sends questions to the agent, which forwards them."""
 
     def __init__(self, pipe: AgentPipe) -> None:
         self._pipe = pipe

@@ -15,11 +15,11 @@ from minion.execution.machine_clock import WAITING
 from minion.worker.termination import Stop
 
 MOST_EVENTS = 500
-"""In one run: a state in a loop shall not fill the controller's bus."""
+"""Of one run: a state in a loop must not fill the controller's bus."""
 
 
-class InThread:
-    """`highstate.run.Begun`: a task in a thread of its own. Commands run beside each other so."""
+class ThreadTask:
+    """`highstate.run.Task` in a thread of its own, so that commands run in parallel."""
 
     def __init__(self, task: Task) -> None:
         self._done: list[tuple[StateResult, float]] = []
@@ -28,7 +28,7 @@ class InThread:
         self._thread.start()
 
     def ready(self) -> bool:
-        """Whether it has ended."""
+        """Whether the task has ended."""
         return not self._thread.is_alive()
 
     def wait(self) -> tuple[StateResult, float]:
@@ -46,7 +46,7 @@ class InThread:
 
 
 class SentEvents:
-    """The events of one run or call; they travel with its result."""
+    """The events of one run or call; they are sent with its result."""
 
     def __init__(self, minion_id: str, run_id: str) -> None:
         self._minion_id, self._run_id = minion_id, run_id
@@ -80,17 +80,17 @@ def run_hooks(
     *,
     resumed: bool = False,
 ) -> RunHooks:
-    """Those of a run on this minion; `resumed` says that it has a journal, from which it is taken up again."""
+    """The hooks of a run on this minion; `resumed`: it has a journal, from which another worker can resume it."""
     aggregate = opts.get("state_aggregate")
     if stop is not None:
-        stop.patient = True
+        stop.runs_states = True
     return RunHooks(
-        background=InThread,
+        background=ThreadTask,
         most_parallel=_number(opts.get("state_max_parallel")),
         triggers=triggers,
         remembers_at_once=not resumed,
-        stopping=stop.asked if stop is not None else lambda: False,
-        left_off=stop.left_off if stop is not None else lambda: False,
+        stopping=stop.requested if stop is not None else lambda: False,
+        left_off=stop.suspended if stop is not None else lambda: False,
         sleep=stop.sleep if stop is not None else WAITING.sleep,
         draw=WAITING.draw,
         local_time=WAITING.local_time,

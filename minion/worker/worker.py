@@ -1,11 +1,11 @@
-"""One run or call, from its folder to its result. The work of a child that the agent forks.
+"""One run or call, from its folder to its result: what a worker does.
 
 Called by `minion.agent.child_tasks` within the child. It must not touch the agent's sockets. Imports are in the agent's
 memory, where they save 30 ms of each run; what only some runs need is imported where it is used.
 
-A state run first waits for its turn. So two of them never overlap, not even when the agent was killed and
-started again while its worker still runs: the new agent's worker for the same run waits for the old one, and finds
-the result there.
+A state run first waits for its turn (`minion.spool.state_queue`), so that two of them never overlap. When the agent was
+killed and started again while its worker still runs, the worker of the new agent waits for that one, and finds its
+result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from minion.spool.desired_state import read_document
 from minion.spool.journal import RunJournal, error_result
 from minion.spool.state_queue import StateQueue
 from minion.worker.executor import call_function, run_chunks
-from minion.worker.request import AgentQuestions, WorkerRequest
+from minion.worker.request import ControllerClient, WorkerRequest
 from minion.worker.results import fitting
 from minion.worker.termination import Stop
 from wire.messages import Call, Preview, Run, RunResult
@@ -30,48 +30,48 @@ from wire.messages import Call, Preview, Run, RunResult
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 3
-"""How often a state run is begun without getting a chunk further, until that is its result."""
+"""How often a state run is started without finishing a chunk, until that is its result."""
 
 
 ENDED = "the call was ended by SIGTERM (as saltutil.term_job sends it); how far the function came is not known"
 
 
-def work(order: WorkerRequest, pipe: AgentPipe) -> None:
-    """Do what the folder asks, unless its result is there already, and leave the result there."""
-    request = order.folder.request()
+def work(job: WorkerRequest, pipe: AgentPipe) -> None:
+    """Do what is requested in the folder, unless there is a result, and write the result there."""
+    request = job.folder.request()
     call = isinstance(request, Call)
     with ExitStack() as held:
         if call:
-            take_lock(order.folder.lock, wait=True)
+            take_lock(job.folder.lock, wait=True)
         else:
-            held.enter_context(StateQueue(order.settings.cachedir, "state.apply", request.run_id).taken())
-        if not order.folder.finished() and order.folder.path.is_dir():
-            _do(order, request, pipe)
+            held.enter_context(StateQueue(job.settings.cachedir, "state.apply", request.run_id).taken())
+        if not job.folder.finished() and job.folder.path.is_dir():
+            _do(job, request, pipe)
 
 
-def _do(order: WorkerRequest, request: Run | Preview | Call, pipe: AgentPipe) -> None:
+def _do(job: WorkerRequest, request: Run | Preview | Call, pipe: AgentPipe) -> None:
     started = time.time()
-    stop = Stop(order.settings.stop_grace, has_agent=not isinstance(request, Call))
-    stop.follow()
+    stop = Stop(job.settings.stop_grace, has_agent=not isinstance(request, Call))
+    stop.install()
     try:
-        result = _call(order, request, pipe, stop) if isinstance(request, Call) else _run(order, request, pipe, stop)
+        result = _call(job, request, pipe, stop) if isinstance(request, Call) else _run(job, request, pipe, stop)
     except AgentGone:
         raise
     except Exception as error:
         log.exception("event=run_failed run_id=%s", request.run_id)
         result = error_result(request, f"{type(error).__name__}: {error}", started=started)
     seconds = round(time.time() - started, 6)
-    order.folder.finish(fitting(msgspec.structs.replace(result, started=started, seconds=seconds)))
+    job.folder.finish(fitting(msgspec.structs.replace(result, started=started, seconds=seconds)))
 
 
-def _call(order: WorkerRequest, request: Call, pipe: AgentPipe, stop: Stop) -> RunResult:
-    journal = RunJournal(order.folder)
+def _call(job: WorkerRequest, request: Call, pipe: AgentPipe, stop: Stop) -> RunResult:
+    journal = RunJournal(job.folder)
     if journal.recorded.attempts:
         # A function may have done its work or half of it; only who asked can say whether it may be done again.
         return error_result(request, "the minion was stopped while this function ran; whether it finished is not known")
     journal.attempt()
     try:
-        value, events = call_function(order, request, AgentQuestions(pipe), stop)
+        value, events = call_function(job, request, ControllerClient(pipe), stop)
     except CallFailed as error:
         return error_result(request, ENDED if _ended(stop) else str(error))
     if _ended(stop):
@@ -83,23 +83,23 @@ def _call(order: WorkerRequest, request: Call, pipe: AgentPipe, stop: Stop) -> R
 
 def _ended(stop: Stop) -> bool:
     """Whether a function was ended in the middle; a run of states says in its results what was not run."""
-    return stop.asked() and not stop.patient
+    return stop.requested() and not stop.runs_states
 
 
-def _run(order: WorkerRequest, request: Run | Preview, pipe: AgentPipe, stop: Stop) -> RunResult:
-    journal = RunJournal(order.folder)
+def _run(job: WorkerRequest, request: Run | Preview, pipe: AgentPipe, stop: Stop) -> RunResult:
+    journal = RunJournal(job.folder)
     if journal.recorded.attempts >= ATTEMPTS:
         return error_result(
             request, f"cut off {ATTEMPTS} times at the same place, not begun again. {_reached(journal)}"
         )
     journal.attempt()
-    held = read_document(order.folder.document)
+    held = read_document(job.folder.document)
     if held.digest != request.digest:
         return error_result(request, f"the document of this run is {held.digest[:12]}, not {request.digest[:12]}")
     unknown = [key for key in request.keys or () if key not in held.desired.chunks]
     if unknown:
         return error_result(request, f"the document has no chunk {unknown[0]!r}")
-    return run_chunks(order, request, held.desired, journal, AgentQuestions(pipe), stop)
+    return run_chunks(job, request, held.desired, journal, ControllerClient(pipe), stop)
 
 
 def _reached(journal: RunJournal) -> str:

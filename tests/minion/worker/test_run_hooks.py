@@ -6,7 +6,7 @@ import pytest
 
 from highstate.types import StateResult
 from minion.spool.triggers import TriggerFile
-from minion.worker.run_hooks import InThread, run_hooks
+from minion.worker.run_hooks import ThreadTask, run_hooks
 
 NONE = frozenset[str]()
 
@@ -59,7 +59,7 @@ def test_tasks_run_beside_the_others() -> None:
         assert go.wait(60)
         return result, 1.0
 
-    begun = InThread(task)
+    begun = ThreadTask(task)
     assert not begun.ready()
     go.set()
     assert begun.wait() == (result, 1.0)
@@ -71,7 +71,7 @@ def test_what_a_task_raises_reaches_who_waits() -> None:
         raise SystemExit(3)
 
     with pytest.raises(SystemExit):
-        InThread(task).wait()
+        ThreadTask(task).wait()
 
 
 def test_state_aggregate() -> None:
