@@ -102,6 +102,11 @@ def as_true(value: Any) -> bool:
     return value > 0 if isinstance(value, int | float) else bool(value)
 
 
+def as_word(value: Any) -> bool:
+    """True for `true`, `yes`, `on` and `1`, text or not, in any case."""
+    return value.strip().lower() in ("true", "yes", "on", "1") if isinstance(value, str) else as_bool(value)
+
+
 def as_integer(value: Any) -> int:
     """A whole number, or its text."""
     if isinstance(value, int) and not isinstance(value, bool):
@@ -284,6 +289,8 @@ TextOrFalse = Annotated[str, Reads(as_text_or_false, null=True)]
 """Text; false and null are an empty one."""
 IsTrue = Annotated[bool, Reads(as_true, null=True)]
 """A boolean where Salt asks `salt.utils.data.is_true`; `bool` is what Python takes for true."""
+Word = Annotated[bool, Reads(as_word, null=True)]
+"""A boolean that Salt reads from words, too."""
 Path = Annotated[str, Reads(as_path)]
 Owner = Annotated[str, Reads(as_owner)]
 """A user or group; use it as `Owner | None`."""

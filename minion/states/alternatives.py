@@ -8,18 +8,16 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping
 
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction
 
 
-def install(machine: Reader, name: str, *, link: Value, path: Value, priority: Value) -> Plan:
+def install(machine: Reader, name: str, *, link: str, path: str, priority: int) -> Plan:
     """`path` is one of the alternatives for `name`."""
-    if not str(priority).lstrip("-").isdigit():
-        raise StateFailed(f"priority must be a number, not {priority!r}")
     group = group_of(machine, name)
-    if str(path) in group.priorities and group.priorities[str(path)] == str(priority):
+    if group.priorities.get(path) == str(priority):
         return Plan(comment=f"Alternative {path} for {name} is already registered")
     shown = {"name": name, "link": link, "path": path, "priority": priority}
-    act = _run("--install", str(link), name, str(path), str(priority))
+    act = _run("--install", link, name, path, str(priority))
     return Plan(
         changes=tuple(Change(key=key, shown=shown[key], act=act if key == "name" else _nothing) for key in shown),
         pending=f"Alternative will be set for {name} to {path} with priority {priority}",
@@ -27,26 +25,26 @@ def install(machine: Reader, name: str, *, link: Value, path: Value, priority: V
     )
 
 
-def remove(machine: Reader, name: str, *, path: Value) -> Plan:
+def remove(machine: Reader, name: str, *, path: str) -> Plan:
     """`path` is none of the alternatives for `name`."""
-    if str(path) not in group_of(machine, name).priorities:
+    if path not in group_of(machine, name).priorities:
         return Plan(comment=f"Alternative for {name} doesn't exist")
     return Plan(
-        changes=(Change(key="path", shown=path, act=_run("--remove", name, str(path))),),
+        changes=(Change(key="path", shown=path, act=_run("--remove", name, path)),),
         pending=f"Alternative for {name} will be removed",
         done=f"Alternative for {name} removed",
     )
 
 
-def set_(machine: Reader, name: str, *, path: Value) -> Plan:
+def set_(machine: Reader, name: str, *, path: str) -> Plan:
     """`name` stands for `path`, whatever the priorities say."""
     group = group_of(machine, name)
-    if group.value == str(path):
+    if group.value == path:
         return Plan(comment=f"Alternative for {name} already set to {path}")
-    if str(path) not in group.priorities:
+    if path not in group.priorities:
         raise StateFailed(f"Alternative {path} for {name} doesn't exist")
     return Plan(
-        changes=(Change(key="path", shown=path, act=_run("--set", name, str(path))),),
+        changes=(Change(key="path", shown=path, act=_run("--set", name, path)),),
         pending=f"Alternative for {name} will be set to path {path}",
         done=f"Alternative for {name} set to path {path}",
     )

@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Unpack
 
-from minion.arguments.types import Ignored, Refused
+from minion.arguments.types import Ignored, Owner, Refused
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.file.paths import behind, checked, make_parents
-from minion.states.file.perms import Perms, differing, perms, put
+from minion.states.file.perms import Perms, differing, put
 from minion.states.file.sources import SourceCheck, Template, of_source
 from minion.states.pkg.steps import with_its_neighbour
 from minion.states.unused_arguments import NoSourceCache, Signatures
@@ -57,24 +57,24 @@ def extracted(
     name: str,
     *,
     source: Value,
-    source_hash: Value = None,
-    source_hash_name: Value = None,
+    source_hash: str | None = None,
+    source_hash_name: str | None = None,
     skip_verify: bool = False,
     use_etag: bool = False,
-    archive_format: Value = None,
-    options: Value = None,
-    user: Value = None,
-    group: Value = None,
-    if_missing: Value = None,
+    archive_format: str | None = None,
+    options: str | None = None,
+    user: Owner | None = None,
+    group: Owner | None = None,
+    if_missing: str | None = None,
     enforce_toplevel: bool = True,
     overwrite: bool = False,
     clean: bool = False,
     clean_parent: bool = False,
     force: bool = False,
     extract_perms: bool = True,
-    trim_output: Value = False,
+    trim_output: int | bool = False,
     source_hash_update: bool = False,
-    password: Value = None,
+    password: str | None = None,
     saltenv: str = "base",
     **_: Unpack[_ExtractedUnused],
 ) -> Plan:
@@ -90,13 +90,13 @@ def extracted(
         raise StateFailed(f"{name} exists and is not a directory. Set 'force' to True to have it replaced.")
     if if_missing and behind(machine, checked(if_missing, "extracted"))[1] is not None:
         return Plan(comment=f"Path {if_missing} exists")
-    owner = perms(user, group, None)
-    check = SourceCheck(source_hash_name=str(source_hash_name or ""), skip=bool(skip_verify), use_etag=bool(use_etag))
+    owner = Perms(user=user, group=group)
+    check = SourceCheck(source_hash_name=source_hash_name or "", skip=skip_verify, use_etag=use_etag)
     data = of_source(machine, source, saltenv, Template(variables={}), source_hash, check)
     members = _stripped(read_members(data, archive_format, password, modes=extract_perms), _strip(options))
     if enforce_toplevel:
         _one_top(members, name)
-    has_to_match = bool(overwrite or source_hash_update)
+    has_to_match = overwrite or source_hash_update
     wrong = [one for one in members if not _is_there(machine, top, one, compare=has_to_match)]
     if not wrong:
         return _owned(machine, name, top, members, owner)
@@ -155,12 +155,14 @@ def _owned(machine: Reader, name: str, top: str, members: Sequence[Member], owne
     )
 
 
-def read_members(data: bytes, archive_format: Value, password: Value = None, *, modes: bool = True) -> list[Member]:
+def read_members(
+    data: bytes, archive_format: str | None, password: str | None = None, *, modes: bool = True
+) -> list[Member]:
     """What is in the archive; StateFailed when it is none, or holds what must not be unpacked.
 
     `modes`: whether files of a zip archive have the modes that it names.
     """
-    kind = str(archive_format).lower() if archive_format else None
+    kind = archive_format.lower() if archive_format else None
     if kind not in (None, "tar", "zip"):
         raise StateFailed(f"archive_format {kind} is not supported; it can be tar or zip")
     try:
@@ -199,7 +201,7 @@ def _tar(data: bytes) -> list[Member]:
     return list(members.values())
 
 
-def _zip(data: bytes, password: Value, modes: bool) -> list[Member]:
+def _zip(data: bytes, password: str | None, modes: bool) -> list[Member]:
     members: dict[str, Member] = {}
     size = 0
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -211,7 +213,7 @@ def _zip(data: bytes, password: Value, modes: bool) -> list[Member]:
             if one.is_dir():
                 members[path] = Member(path=path, kind="directory", mode="0755")
                 continue
-            content = archive.read(one, None if password is None else str(password).encode())
+            content = archive.read(one, None if password is None else password.encode())
             if stat.S_ISLNK(bits):
                 members[path] = Member(path=path, kind="symlink", mode="0777", target=content.decode())
             else:
@@ -233,8 +235,8 @@ def _bounded(size: int) -> int:
     return size
 
 
-def _strip(options: Value) -> int:
-    words = str(options or "").split()
+def _strip(options: str | None) -> int:
+    words = (options or "").split()
     for index, word in enumerate(words):
         key, _, value = word.partition("=")
         if key in ("--strip-components", "--strip"):
@@ -266,15 +268,11 @@ def _one_top(members: Sequence[Member], name: str) -> None:
         )
 
 
-def _trimmed(paths: list[str], trim_output: Value) -> list[str]:
+def _trimmed(paths: list[str], trim_output: int | bool) -> list[str]:
     """`trim_output`: how many are shown, 100 when it is true."""
-    if trim_output is False or trim_output is None:
+    if trim_output is False:
         return paths
-    if trim_output is True:
-        return paths[:100]
-    if not str(trim_output).isdigit():
-        raise StateFailed(f"trim_output is {trim_output!r}: it is True, False or a number")
-    return paths[: int(trim_output)]
+    return paths[: 100 if trim_output is True else trim_output]
 
 
 def _paths(members: Sequence[Member]) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from minion.arguments.types import Context, Map
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.file.sources import of_source
 from minion.states.file.sources import template as rendering
@@ -16,9 +17,9 @@ from minion.states.file.sources import template as rendering
 _LINE = re.compile(r"^[\s*]*(\S+?):\s?(.*)$")
 
 
-def set_(machine: Reader, name: str, *, data: Value) -> Plan:
+def set_(machine: Reader, name: str, *, data: Map) -> Plan:
     """The questions of the package `name` are answered: `{question: {type: string, value: x}}`."""
-    if not isinstance(data, Mapping) or not all(isinstance(one, Mapping) for one in data.values()):
+    if not all(isinstance(one, Mapping) for one in data.values()):
         raise StateFailed("data must be a mapping of questions to mappings with type and value")
     have = answers(machine, name)
     lines, shown = [], dict[str, str]()
@@ -45,9 +46,9 @@ def set_file(
     name: str,
     *,
     source: Value,
-    template: Value = None,
-    context: Value = None,
-    defaults: Value = None,
+    template: str | None = None,
+    context: Context | None = None,
+    defaults: Context | None = None,
     saltenv: str = "base",
 ) -> Plan:
     """The answers of a file as `debconf-get-selections` writes it are set."""

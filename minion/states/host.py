@@ -8,18 +8,19 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping, Sequence
 
+from minion.arguments.types import Texts
 from minion.machine.plan import Change, Plan, Reader, StateFailed, StateFunction, Value
 
 HOSTS = "/etc/hosts"
 
 
-def present(machine: Reader, name: str, *, ip: Value, comment: Value = "", clean: bool = False) -> Plan:
+def present(machine: Reader, name: str, *, ip: Texts, comment: str = "", clean: bool = False) -> Plan:
     """The name stands beside each address; with `clean`, beside no other."""
     wanted = _addresses(ip)
     lines = host_lines(machine)
     have = {address: names for address, names, _ in lines}
     added = [address for address in wanted if name not in have.get(address, ())]
-    noted = [address for address in wanted if comment and _comment(lines, address) != str(comment)]
+    noted = [address for address in wanted if comment and _comment(lines, address) != comment]
     others = [address for address, names in have.items() if address and name in names and address not in wanted]
     removed = others if clean else []
     warnings = tuple(
@@ -37,7 +38,7 @@ def present(machine: Reader, name: str, *, ip: Value, comment: Value = "", clean
         new = [(a, names, f" {comment}" if a == address else note) for a, names, note in new]
     parts: tuple[tuple[str, Sequence[str], str, str, str], ...] = (
         ("added", added, name, "Host {name} ({address}) would be added", "Added host {name} ({address})"),
-        ("comment_added", noted, str(comment), "Comment for {address} ({comment}) would be added",
+        ("comment_added", noted, comment, "Comment for {address} ({comment}) would be added",
          "Set comment for host {address} ({comment})"),
         ("removed", removed, name, "Host {name} ({address}) would be removed", "Removed host {name} ({address})"),
     )  # fmt: skip
@@ -51,7 +52,7 @@ def present(machine: Reader, name: str, *, ip: Value, comment: Value = "", clean
     )
 
 
-def absent(machine: Reader, name: str, *, ip: Value) -> Plan:
+def absent(machine: Reader, name: str, *, ip: Texts) -> Plan:
     """The name does not stand beside these addresses."""
     lines = host_lines(machine)
     have = {address: names for address, names, _ in lines}
@@ -68,10 +69,10 @@ def absent(machine: Reader, name: str, *, ip: Value) -> Plan:
     )
 
 
-def only(machine: Reader, name: str, *, hostnames: Value) -> Plan:
+def only(machine: Reader, name: str, *, hostnames: Texts) -> Plan:
     """The address `name` has these names and no other."""
-    _addresses(name)
-    wanted = [str(one).strip() for one in (hostnames if isinstance(hostnames, list) else [hostnames])]
+    _addresses([name])
+    wanted = [one.strip() for one in hostnames]
     lines = host_lines(machine)
     old = next((list(names) for address, names, _ in lines if address == name), [])
     texts = " ".join(old), " ".join(wanted)
@@ -130,8 +131,7 @@ def _changes(shown: Mapping[str, Value], lines: list[_Line]) -> tuple[Change, ..
     )
 
 
-def _addresses(ip: Value) -> list[str]:
-    addresses = [str(one) for one in (ip if isinstance(ip, list) else [ip])]
+def _addresses(addresses: Sequence[str]) -> Sequence[str]:
     for address in addresses:
         try:
             ipaddress.ip_address(address)

@@ -10,9 +10,11 @@ import re
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypedDict, Unpack
 
+from minion.arguments.types import Pairs, Seconds, Texts
 from minion.machine.fetch import shown
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
@@ -56,63 +58,62 @@ class _Query:
         return f"Status {code} is an error." if not self.status and self.match is None and code >= 400 else ""
 
 
-def query(
-    machine: Reader,
-    name: str,
-    *,
-    match: Value = None,
-    match_type: str = "string",
-    status: Value = None,
-    status_type: str = "string",
-    wait_for: Value = None,
-    method: str = "GET",
-    data: Value = None,
-    header_dict: Value = None,
-    timeout: Value = 30,
-    username: Value = None,
-    password: Value = None,
-) -> Plan:
+class _Asked(TypedDict, total=False):
+    """What a query is made with, and what its answer must be."""
+
+    match: str | None
+    match_type: str
+    status: Texts
+    status_type: str
+    method: str
+    data: str | None
+    header_dict: Pairs | None
+    timeout: Seconds
+    username: str | None
+    password: str | None
+
+
+def query(machine: Reader, name: str, *, wait_for: Seconds | None = None, **asked: Unpack[_Asked]) -> Plan:
     """The server answers with this status, or with this text in its answer."""
     if wait_for:
-        given = {"match": match, "match_type": match_type, "status": status, "status_type": status_type}
-        more = {"method": method, "data": data, "header_dict": header_dict, "timeout": timeout}
-        secret = {"username": username, "password": password}
-        return wait_for_successful_query(machine, name, wait_for=wait_for, **given, **more, **secret)
-    asked = _query(name, match, match_type, status, status_type, method, data, header_dict, timeout, username, password)
-    good = f"{method} {shown(name)} answered as it should"
-    if asked.method in ("GET", "HEAD"):
-        trouble = asked.trouble()
+        return wait_for_successful_query(machine, name, wait_for=wait_for, **asked)
+    wanted = _query(name, **asked)
+    good = f"{wanted.method} {shown(name)} answered as it should"
+    if wanted.method in ("GET", "HEAD"):
+        trouble = wanted.trouble()
         if trouble:
             raise StateFailed(trouble)
         return Plan(comment=good)
 
     def act(machine: Machine) -> None:
-        trouble = asked.trouble()
+        trouble = wanted.trouble()
         if trouble:
             raise StateFailed(trouble)
 
     return Plan(
-        changes=(Change(key="", act=act),), pending=f"{method} {shown(name)} would be sent", done=good, converges=False
+        changes=(Change(key="", act=act),),
+        pending=f"{wanted.method} {shown(name)} would be sent",
+        done=good,
+        converges=False,
     )
 
 
 def wait_for_successful_query(
-    machine: Reader, name: str, *, wait_for: Value = 300, request_interval: Value = 1, **arguments: Value
+    machine: Reader,
+    name: str,
+    *,
+    wait_for: Seconds = 300,
+    request_interval: Seconds = 1,
+    **asked: Unpack[_Asked],
 ) -> Plan:
     """As `query`, asked again every `request_interval` seconds for `wait_for` seconds. A test run asks once."""
-    given = {"match": None, "match_type": "string", "status": None, "status_type": "string", "method": "GET",
-             "data": None, "header_dict": None, "timeout": 30, "username": None, "password": None}  # fmt: skip
-    strange = sorted(set(arguments) - set(given))
-    if strange:
-        raise StateFailed(f"http.wait_for_successful_query does not take {', '.join(strange)}")
-    asked = _query(name, *{**given, **arguments}.values())
-    limit, interval = _number(wait_for, "wait_for"), max(_number(request_interval, "request_interval"), 0.01)
-    if asked.method in ("GET", "HEAD") and not asked.trouble():
-        return Plan(comment=f"{asked.method} {shown(name)} answered as it should")
+    wanted = _query(name, **asked)
+    if wanted.method in ("GET", "HEAD") and not wanted.trouble():
+        return Plan(comment=f"{wanted.method} {shown(name)} answered as it should")
     return Plan(
-        changes=(Change(key="", act=_waiting(asked, limit, interval)),),
-        pending=f"{shown(name)} does not answer as it should yet; it would be asked for {limit:g} seconds",
-        done=f"{asked.method} {shown(name)} answered as it should",
+        changes=(Change(key="", act=_waiting(wanted, wait_for, max(request_interval, 0.01))),),
+        pending=f"{shown(name)} does not answer as it should yet; it would be asked for {wait_for:g} seconds",
+        done=f"{wanted.method} {shown(name)} answered as it should",
         converges=False,
     )
 
@@ -130,49 +131,42 @@ def _waiting(asked: _Query, limit: float, interval: float) -> Callable[[Machine]
 
 def _query(
     url: str,
-    match: Value,
-    match_type: Value,
-    status: Value,
-    status_type: Value,
-    method: Value,
-    data: Value,
-    header_dict: Value,
-    timeout: Value,
-    username: Value,
-    password: Value,
+    *,
+    match: str | None = None,
+    match_type: str = "string",
+    status: Sequence[str] = (),
+    status_type: str = "string",
+    method: str = "GET",
+    data: str | None = None,
+    header_dict: Mapping[str, Value] | None = None,
+    timeout: float = 30,
+    username: str | None = None,
+    password: str | None = None,
 ) -> _Query:
     if not url.startswith(("http://", "https://")):
         raise StateFailed(f"{url} is no http:// or https:// URL")
-    if match is None and status is None:
+    if match is None and not status:
         raise StateFailed("Either match text (match) or a status code (status) is required.")
-    headers = {"User-Agent": "saltern", **{str(k): str(v) for k, v in dict(header_dict or {}).items()}}
+    headers = {"User-Agent": "saltern", **{str(k): str(v) for k, v in (header_dict or {}).items()}}
     if username:
         import base64
 
         headers["Authorization"] = "Basic " + base64.b64encode(f"{username}:{password or ''}".encode()).decode()
-    codes = () if status is None else tuple(str(one) for one in (status if isinstance(status, list) else [status]))
     try:
-        for pattern in (*codes, *([str(match)] if match_type == "pcre" else [])):
+        for pattern in (*status, *([match] if match and match_type == "pcre" else [])):
             re.compile(pattern)
     except re.error as error:
         raise StateFailed(f"{match_type} {status_type}: no regular expression: {error}") from None
     return _Query(
         url=url,
-        method=str(method).upper(),
-        body=None if data is None else str(data).encode(),
+        method=method.upper(),
+        body=None if data is None else data.encode(),
         headers=headers,
-        timeout=_number(timeout, "timeout"),
-        match=None if match is None else str(match),
+        timeout=timeout,
+        match=match,
         pcre=match_type == "pcre",
-        status=codes if status_type == "pcre" else tuple(re.escape(one) for one in codes),
+        status=tuple(status) if status_type == "pcre" else tuple(re.escape(one) for one in status),
     )
-
-
-def _number(value: Value, what: str) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise StateFailed(f"{what} must be a number of seconds, not {value!r}") from None
 
 
 STATES: Mapping[str, StateFunction] = {"query": query, "wait_for_successful_query": wait_for_successful_query}

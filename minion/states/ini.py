@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from minion.arguments.types import List, Map
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.file.paths import behind, checked
 
@@ -80,16 +81,16 @@ def options_present(
     machine: Reader,
     name: str,
     *,
-    sections: Value = None,
+    sections: Map | None = None,
     separator: str = "=",
     strict: bool = False,
-    encoding: Value = None,
+    encoding: str | None = None,
     no_spaces: bool = False,
 ) -> Plan:
     """The options have these values; with `strict` there are no others."""
     ini = read_ini(machine, name, separator, encoding, make=True)
     joint = separator if no_spaces else f" {separator} "
-    wanted, changes = _sections(sections), dict[str, Value]()
+    wanted, changes = _sections(sections or {}), dict[str, Value]()
     have = ini.sections()
     if strict and "" in have:
         wanted.setdefault("", {})
@@ -109,14 +110,12 @@ def options_present(
 
 
 def options_absent(
-    machine: Reader, name: str, *, sections: Value = None, separator: str = "=", encoding: Value = None
+    machine: Reader, name: str, *, sections: Map | None = None, separator: str = "=", encoding: str | None = None
 ) -> Plan:
     """The options are not there."""
     ini = read_ini(machine, name, separator, encoding)
     have, changes = ini.sections(), dict[str, Value]()
-    if not isinstance(sections, Mapping):
-        raise StateFailed("sections must be a mapping of sections to lists of options")
-    for section, keys in sections.items():
+    for section, keys in (sections or {}).items():
         listed = keys if isinstance(keys, list) else [section]
         where = section if isinstance(keys, list) else ""
         for key in (str(one) for one in listed):
@@ -128,7 +127,7 @@ def options_absent(
 
 
 def sections_present(
-    machine: Reader, name: str, *, sections: Value = None, separator: str = "=", encoding: Value = None
+    machine: Reader, name: str, *, sections: List | Map | None = None, separator: str = "=", encoding: str | None = None
 ) -> Plan:
     """The sections are there."""
     ini = read_ini(machine, name, separator, encoding, make=True)
@@ -141,7 +140,7 @@ def sections_present(
 
 
 def sections_absent(
-    machine: Reader, name: str, *, sections: Value = None, separator: str = "=", encoding: Value = None
+    machine: Reader, name: str, *, sections: List | Map | None = None, separator: str = "=", encoding: str | None = None
 ) -> Plan:
     """The sections are not there, and what was in them is gone."""
     ini = read_ini(machine, name, separator, encoding)
@@ -153,7 +152,7 @@ def sections_absent(
     return _plan(name, ini, changes, lambda key: f"Deleted section {key}.\n")
 
 
-def read_ini(machine: Reader, name: str, separator: str, encoding: Value = None, *, make: bool = False) -> Ini:
+def read_ini(machine: Reader, name: str, separator: str, encoding: str | None = None, *, make: bool = False) -> Ini:
     """The file, line by line; StateFailed when there is none, unless it is to be made."""
     codec = _codec(encoding)
     path, found = behind(machine, checked(name, "ini"))
@@ -167,11 +166,11 @@ def read_ini(machine: Reader, name: str, separator: str, encoding: Value = None,
         raise StateFailed(f"{name} is not encoded in {codec}: {error}") from None
 
 
-def _codec(encoding: Value) -> str:
+def _codec(encoding: str | None) -> str:
     import codecs
 
     try:
-        return codecs.lookup(str(encoding or "utf-8")).name
+        return codecs.lookup(encoding or "utf-8").name
     except LookupError:
         raise StateFailed(f"{encoding} is no encoding that is known") from None
 
@@ -181,9 +180,7 @@ def _errors(codec: str) -> str:
     return "surrogateescape" if codec == "utf-8" else "strict"
 
 
-def _sections(sections: Value) -> dict[str, dict[str, str]]:
-    if not isinstance(sections, Mapping):
-        raise StateFailed("sections must be a mapping of sections to their options")
+def _sections(sections: Mapping[str, Value]) -> dict[str, dict[str, str]]:
     wanted: dict[str, dict[str, str]] = {}
     for section, options in sections.items():
         if isinstance(options, Mapping):

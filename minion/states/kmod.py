@@ -6,14 +6,15 @@ Behaviour: doc/ref/states/all/salt.states.kmod.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.arguments.types import Texts
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction
 
 CONFIG = "/etc/modules-load.d/salt_managed.conf"
 
 
-def present(machine: Reader, name: str, *, persist: bool = False, mods: Value = None) -> Plan:
+def present(machine: Reader, name: str, *, persist: bool = False, mods: Texts = ()) -> Plan:
     """The modules are loaded, and with `persist` at every boot."""
     names = _names(name, mods)
     live, kept = loaded(machine), persistent(machine)
@@ -39,7 +40,7 @@ def present(machine: Reader, name: str, *, persist: bool = False, mods: Value = 
     )
 
 
-def absent(machine: Reader, name: str, *, persist: bool = False, comment: Value = True, mods: Value = None) -> Plan:
+def absent(machine: Reader, name: str, *, persist: bool = False, comment: bool = True, mods: Texts = ()) -> Plan:
     """The modules are not loaded, and with `persist` not at boot either."""
     names = _names(name, mods)
     live, kept = loaded(machine), persistent(machine)
@@ -53,7 +54,7 @@ def absent(machine: Reader, name: str, *, persist: bool = False, comment: Value 
         for one in unload:
             _modprobe(machine, "-r", one)
         if forget:
-            machine.write(CONFIG, _without(_config(machine), forget, comment=bool(comment)).encode())
+            machine.write(CONFIG, _without(_config(machine), forget, comment=comment).encode())
 
     return Plan(
         changes=(
@@ -65,8 +66,8 @@ def absent(machine: Reader, name: str, *, persist: bool = False, comment: Value 
     )
 
 
-def _names(name: str, mods: Value) -> list[str]:
-    names = [str(one) for one in (mods or [name])]
+def _names(name: str, mods: Sequence[str]) -> list[str]:
+    names = list(mods or [name])
     for one in names:
         if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]*", one):
             raise StateFailed(f"{one!r} is no name of a kernel module")

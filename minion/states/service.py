@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from minion.arguments.types import WatchedFun
-from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFailed, Value
+from minion.arguments.types import Seconds, WatchedFun, Word
+from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFailed
 from minion.providers.service.detection import service_manager
 from minion.providers.service.services import ServiceManager, ServiceState, Verb
 
@@ -21,16 +21,16 @@ def running(
     machine: Reader,
     name: str,
     *,
-    enable: Value = None,
+    enable: Word | None = None,
     sig: str | None = None,
-    init_delay: Value = None,
+    init_delay: Seconds | None = None,
     reload: bool = False,
     force: bool = False,
     full_restart: bool = False,
     no_block: bool = False,
     unmask: bool = False,
     unmask_runtime: bool = False,
-    enabled: Value = None,
+    enabled: Word | None = None,
 ) -> Plan:
     """The service runs, and is (`enable: True`) or is not (`False`) started at boot.
 
@@ -40,18 +40,18 @@ def running(
     _refuse_enabled(name, enabled)
     wish = _wish(True, enable, sig, init_delay, no_block)
     plan = _kept(machine, name, wish)
-    return _with_unmask(machine, name, plan, runtime=bool(unmask_runtime)) if unmask else plan
+    return _with_unmask(machine, name, plan, runtime=unmask_runtime) if unmask else plan
 
 
 def dead(
     machine: Reader,
     name: str,
     *,
-    enable: Value = None,
+    enable: Word | None = None,
     sig: str | None = None,
-    init_delay: Value = None,
+    init_delay: Seconds | None = None,
     no_block: bool = False,
-    enabled: Value = None,
+    enabled: Word | None = None,
 ) -> Plan:
     """The service does not run, and is (`enable: True`) or is not (`False`) started at boot."""
     _refuse_enabled(name, enabled)
@@ -78,12 +78,12 @@ def disabled(machine: Reader, name: str) -> Plan:
 
 def masked(machine: Reader, name: str, *, runtime: bool = False) -> Plan:
     """Nobody can start the service (until the next boot, when `runtime`)."""
-    return _mask_plan(machine, name, wanted=True, runtime=bool(runtime))
+    return _mask_plan(machine, name, wanted=True, runtime=runtime)
 
 
 def unmasked(machine: Reader, name: str, *, runtime: bool = False) -> Plan:
     """The service is not masked."""
-    return _mask_plan(machine, name, wanted=False, runtime=bool(runtime))
+    return _mask_plan(machine, name, wanted=False, runtime=runtime)
 
 
 def _mask_plan(machine: Reader, name: str, *, wanted: bool, runtime: bool) -> Plan:
@@ -113,7 +113,7 @@ def mod_watch(
     reload: bool = False,
     force: bool = False,
     full_restart: bool = False,
-    init_delay: Value = None,
+    init_delay: Seconds | None = None,
     no_block: bool = False,
 ) -> Plan:
     """What a service does when something that it watches has changed: restart, reload, start, or stop."""
@@ -129,7 +129,7 @@ def mod_watch(
     runs = _runs(machine, found, sig)
     if sfun == "dead" and not runs:
         return Plan(comment="Service is already stopped")
-    verb = _watch_verb(sfun, runs=runs, reload=bool(reload), force=bool(force))
+    verb = _watch_verb(sfun, runs=runs, reload=reload, force=force)
     word = {"stop": "stop", "force-reload": "forcefully reload"}.get(verb, verb)
     past = "stopped" if verb == "stop" else f"{word}ed"
 
@@ -171,13 +171,13 @@ class _Wish:
     block: bool
 
 
-def _refuse_enabled(name: str, given: Value) -> None:
+def _refuse_enabled(name: str, given: bool | None) -> None:
     if given is not None:
         raise StateFailed(f'Service {name} uses non-existent option "enabled".  Perhaps "enable" option was intended?')
 
 
-def _wish(run: bool, enable: Value, sig: str | None, init_delay: Value, no_block: Value) -> _Wish:
-    return _Wish(run=run, enable=_truth(enable), sig=sig, delay=_delay(init_delay), block=not no_block)
+def _wish(run: bool, enable: bool | None, sig: str | None, init_delay: float | None, no_block: bool) -> _Wish:
+    return _Wish(run=run, enable=enable, sig=sig, delay=_delay(init_delay), block=not no_block)
 
 
 def _with_unmask(machine: Reader, name: str, plan: Plan, *, runtime: bool) -> Plan:
@@ -295,7 +295,7 @@ def _runs(machine: Reader, found: ServiceState, sig: str | None) -> bool:
     """Whether it runs: as its manager says, or by a process whose command line holds `sig`."""
     if not sig:
         return found.running
-    return machine.query(["pgrep", "--full", "--", str(sig)]).returncode == 0
+    return machine.query(["pgrep", "--full", "--", sig]).returncode == 0
 
 
 def _require(done: Completed, failed: str) -> None:
@@ -308,24 +308,10 @@ def _said(done: Completed) -> str:
     return "\n" + "\n".join(lines) if lines else ""
 
 
-def _truth(value: Value) -> bool | None:
-    """Salt takes words for it too."""
-    if value is None:
-        return None
-    return value.strip().lower() in ("true", "yes", "on", "1") if isinstance(value, str) else bool(value)
-
-
-def _delay(value: Value) -> float:
-    """Seconds."""
-    if value is None:
-        return 0.0
-    try:
-        seconds = float(value)
-    except (TypeError, ValueError):
-        seconds = -1.0
-    if not 0 <= seconds <= _LONGEST_DELAY:
-        raise StateFailed(f"init_delay is {value!r}: it is a number of seconds from 0 to {_LONGEST_DELAY}")
-    return seconds
+def _delay(seconds: float | None) -> float:
+    if seconds is not None and not 0 <= seconds <= _LONGEST_DELAY:
+        raise StateFailed(f"init_delay is {seconds!r}: it is a number of seconds from 0 to {_LONGEST_DELAY}")
+    return seconds or 0.0
 
 
 STATES = {

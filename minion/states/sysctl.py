@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction
 
 DEFAULT_CONFIG = "/etc/sysctl.d/99-salt.conf"
 
@@ -15,7 +15,7 @@ DEFAULT_CONFIG = "/etc/sysctl.d/99-salt.conf"
 _ONLY_LIVE = "Sysctl value is currently set on the running system but not in a config file. "
 
 
-def present(machine: Reader, name: str, *, value: Value, config: str | None = None) -> Plan:
+def present(machine: Reader, name: str, *, value: str, config: str | None = None) -> Plan:
     """The parameter has this value now, and `config` sets it at boot."""
     file = config or DEFAULT_CONFIG
     wanted = _words(value)
@@ -47,8 +47,8 @@ def present(machine: Reader, name: str, *, value: Value, config: str | None = No
     )
 
 
-def _words(value: Value) -> str:
-    return " ".join(str(value).split())
+def _words(value: str) -> str:
+    return " ".join(value.split())
 
 
 def _with(text: str, name: str, value: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from highstate.traverse import MISSING, traverse
-from minion.arguments.types import ChangedRequisites
+from minion.arguments.types import ChangedRequisites, Each, Texts
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
 _OLD, _NEW = "Unchanged", "Something pretended to change"
@@ -20,24 +20,24 @@ def nop(machine: Reader, name: str, **arguments: Value) -> Plan:
     return Plan(comment="Success!")
 
 
-def succeed_without_changes(machine: Reader, name: str, comment: Value = None) -> Plan:
+def succeed_without_changes(machine: Reader, name: str, comment: str | None = None) -> Plan:
     """Success."""
-    return Plan(comment=str(comment or "Success!"))
+    return Plan(comment=comment or "Success!")
 
 
-def fail_without_changes(machine: Reader, name: str, comment: Value = None) -> Plan:
+def fail_without_changes(machine: Reader, name: str, comment: str | None = None) -> Plan:
     """Failure."""
     return Plan(
-        comment=str(comment or "Failure!"), test_comment="If we weren't testing, this would be a failure!", result=False
+        comment=comment or "Failure!", test_comment="If we weren't testing, this would be a failure!", result=False
     )
 
 
-def succeed_with_changes(machine: Reader, name: str, comment: Value = None) -> Plan:
+def succeed_with_changes(machine: Reader, name: str, comment: str | None = None) -> Plan:
     """Success with a change."""
     return _pretended(True, "If we weren't testing, this would be successful with changes", comment or "Success!")
 
 
-def fail_with_changes(machine: Reader, name: str, comment: Value = None) -> Plan:
+def fail_with_changes(machine: Reader, name: str, comment: str | None = None) -> Plan:
     """Failure with a change."""
     return _pretended(False, "If we weren't testing, this would be failed with changes", comment or "Failure!")
 
@@ -47,42 +47,40 @@ def configurable_test_state(
     name: str,
     changes: Value = True,
     result: Value = True,
-    comment: Value = "",
-    warnings: Value = None,
+    comment: str = "",
+    warnings: Texts = (),
     allow_test_mode_failure: bool = False,
 ) -> Plan:
     """Whatever the arguments say; "Random" is refused, since a plan must come out the same twice."""
     if not isinstance(changes, bool) or not isinstance(result, bool):
         raise StateFailed("changes and result must be True or False")
-    listed = warnings if isinstance(warnings, list) else [] if warnings is None else [warnings]
-    warned = tuple(str(one) for one in listed)
     foretold = False if allow_test_mode_failure and not result else None
     if not changes:
-        return Plan(comment=str(comment), result=result, warnings=warned)
-    plan = _pretended(result, str(comment), str(comment))
-    return replace(plan, warnings=warned, test_result=foretold)
+        return Plan(comment=comment, result=result, warnings=warnings)
+    plan = _pretended(result, comment, comment)
+    return replace(plan, warnings=warnings, test_result=foretold)
 
 
-def show_notification(machine: Reader, name: str, text: Value = None) -> Plan:
+def show_notification(machine: Reader, name: str, text: str | None = None) -> Plan:
     """The text, as the comment."""
     if not text:
         raise StateFailed("Missing required argument text.")
-    return Plan(comment=str(text))
+    return Plan(comment=text)
 
 
 def check_pillar(
     machine: Reader,
     name: str,
-    present: Value = None,
-    boolean: Value = None,
-    integer: Value = None,
-    string: Value = None,
-    listing: Value = None,
-    dictionary: Value = None,
+    present: Each | None = None,
+    boolean: Each | None = None,
+    integer: Each | None = None,
+    string: Each | None = None,
+    listing: Each | None = None,
+    dictionary: Each | None = None,
     verbose: bool = False,
 ) -> Plan:
     """Failure unless each of the pillar keys is there and of its kind."""
-    kinds: list[tuple[str, Value, type | tuple[type, ...]]] = [
+    kinds: list[tuple[str, list[Value] | None, type | tuple[type, ...]]] = [
         ("", present, object),
         ("a boolean", boolean, bool),
         ("an integer", integer, int),
@@ -93,7 +91,7 @@ def check_pillar(
     wrong: list[str] = []
     passed: list[str] = []
     for what, keys, kind in kinds:
-        for key in keys if isinstance(keys, list) else [keys] if keys else []:
+        for key in keys or ():
             value = traverse(machine.pillar, key, MISSING)
             if value is MISSING:
                 wrong.append(f'Pillar key "{key}" is missing.\n')
@@ -111,13 +109,13 @@ def mod_watch(machine: Reader, name: str, reqs: ChangedRequisites = (), **argume
     return Plan(changes=(change,), pending="Watch statement fired.", done="Watch statement fired.", converges=False)
 
 
-def _pretended(result: bool, pending: str, done: Value) -> Plan:
+def _pretended(result: bool, pending: str, done: str) -> Plan:
     def act(machine: Machine) -> None:
         if not result:
-            raise StateFailed(str(done), {"testing": {"old": _OLD, "new": _NEW}})
+            raise StateFailed(done, {"testing": {"old": _OLD, "new": _NEW}})
 
     change = Change(key="testing", old=_OLD, new=_NEW, act=act)
-    return Plan(changes=(change,), pending=pending, done=str(done), converges=False)
+    return Plan(changes=(change,), pending=pending, done=done, converges=False)
 
 
 def _nothing(machine: Machine) -> None:

@@ -11,21 +11,21 @@ from minion.machine.plan import Machine, Plan, Reader, StateFailed, Value
 from minion.providers.pkg.detection import package_manager
 from minion.providers.pkg.packages import InstallOptions, PackageManager, PackageTarget, TransactionStep
 from minion.states.pkg.steps import transaction
-from minion.states.pkg.wanted import WantedPackages, wanted_of
+from minion.states.pkg.wanted import Packages, WantedPackages, wanted_of
 
 
 def downloaded(
     machine: Reader,
     name: str,
     *,
-    version: Value = None,
-    pkgs: Value = None,
+    version: str | None = None,
+    pkgs: Packages | None = None,
     fromrepo: str | None = None,
     ignore_epoch: bool | None = None,
 ) -> Plan:
     """The files of these packages are in the cache, at the version asked for or at the one that is offered."""
     manager = package_manager(machine)
-    if pkgs == []:
+    if pkgs == ():
         return Plan(comment="No packages to download provided")
     wanted = wanted_of(manager, name, version, pkgs, allow_updates=False, ignore_epoch=ignore_epoch)
     options = InstallOptions(fromrepo=fromrepo or "")

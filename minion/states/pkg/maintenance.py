@@ -15,14 +15,14 @@ from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Valu
 from minion.providers.pkg.detection import package_manager
 from minion.providers.pkg.packages import PackageManager, TransactionStep
 from minion.states.pkg.steps import difference, shown, transaction, version_in
-from minion.states.pkg.wanted import names_of
+from minion.states.pkg.wanted import Packages, names_of
 from minion.states.unused_arguments import PackageHold
 
 LISTS_MINUTES = 60
 
 
 def uptodate(
-    machine: Reader, name: str, *, refresh: Value = False, pkgs: Value = None, dist_upgrade: bool = False
+    machine: Reader, name: str, *, refresh: Value = False, pkgs: Packages | None = None, dist_upgrade: bool = False
 ) -> Plan:
     """Nothing that is installed (of `pkgs`) could be upgraded. With `dist_upgrade` others may come or go for it."""
     if not isinstance(refresh, bool):
@@ -35,13 +35,13 @@ def uptodate(
         trouble = manager.refresh(machine, older_than=1)
         if trouble:
             raise StateFailed(trouble)
-    steps = manager.predict_upgrade(machine, names, whole=bool(dist_upgrade))
+    steps = manager.predict_upgrade(machine, names, whole=dist_upgrade)
     if not steps:
         return Plan(comment="System is already up-to-date")
 
     def act(machine: Machine) -> Mapping[str, Value]:
         before = manager.packages(machine)
-        manager.upgrade(machine, names, whole=bool(dist_upgrade))
+        manager.upgrade(machine, names, whole=dist_upgrade)
         return shown(difference(before, manager.packages(machine)))
 
     return Plan(
@@ -55,7 +55,9 @@ class _HeldUnused(TypedDict, total=False):
     version: PackageHold
 
 
-def held(machine: Reader, name: str, *, pkgs: Value = None, replace: bool = False, **_: Unpack[_HeldUnused]) -> Plan:
+def held(
+    machine: Reader, name: str, *, pkgs: Packages | None = None, replace: bool = False, **_: Unpack[_HeldUnused]
+) -> Plan:
     """Packages stay at their version; with `replace` no others do."""
     manager = package_manager(machine)
     names = names_of(manager, name, pkgs)
@@ -73,11 +75,18 @@ class _UnheldUnused(TypedDict, total=False):
     version: PackageHold
 
 
-def unheld(machine: Reader, name: str, *, pkgs: Value = None, all: bool = False, **_: Unpack[_UnheldUnused]) -> Plan:  # noqa: A002  (Salt's name)
+def unheld(
+    machine: Reader,
+    name: str,
+    *,
+    pkgs: Packages | None = None,
+    all: bool = False,  # noqa: A002  (Salt's name)
+    **_: Unpack[_UnheldUnused],
+) -> Plan:
     """Packages, or all that are held, may change their version again."""
     manager = package_manager(machine)
     have = manager.packages(machine)
-    if pkgs == [] and not all:
+    if pkgs == () and not all:
         return Plan(comment="No packages to be unheld provided")
     names = list(have) if all else names_of(manager, name, pkgs)
     return _holds(manager, [], [one for one in names if one in have and have[one].held])

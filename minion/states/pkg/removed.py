@@ -11,15 +11,15 @@ from minion.machine.plan import Change, Machine, Plan, Reader, Value
 from minion.providers.pkg.detection import package_manager
 from minion.providers.pkg.packages import Package, PackageManager, TransactionStep
 from minion.states.pkg.steps import difference, shown, transaction, version_in, with_its_neighbour
-from minion.states.pkg.wanted import WantedPackages, unwanted_of
+from minion.states.pkg.wanted import Packages, WantedPackages, unwanted_of
 
 
 def removed(
     machine: Reader,
     name: str,
     *,
-    version: Value = None,
-    pkgs: Value = None,
+    version: str | None = None,
+    pkgs: Packages | None = None,
     normalize: bool = True,
     ignore_epoch: bool | None = None,
 ) -> Plan:
@@ -48,8 +48,8 @@ def purged(
     machine: Reader,
     name: str,
     *,
-    version: Value = None,
-    pkgs: Value = None,
+    version: str | None = None,
+    pkgs: Packages | None = None,
     normalize: bool = True,
     ignore_epoch: bool | None = None,
 ) -> Plan:

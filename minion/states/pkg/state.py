@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import Ignored, Refused
+from minion.arguments.types import Ignored, List, Refused
 from minion.machine.plan import Plan, Reader, StateFailed, Value
 from minion.providers.pkg.detection import package_manager
 from minion.providers.pkg.packages import InstallOptions, Package, PackageManager
@@ -20,7 +20,7 @@ from minion.states.pkg.maintenance import downloaded_sources, held, unheld, upto
 from minion.states.pkg.removed import purged, removed
 from minion.states.pkg.request import InstallRequest, install_changes, refresh_lists
 from minion.states.pkg.steps import version_in
-from minion.states.pkg.wanted import WantedPackages, names_of, normal, wanted_of
+from minion.states.pkg.wanted import Packages, WantedPackages, names_of, normal, wanted_of
 
 _NONE_GIVEN = "No packages to install provided"
 LISTS_MINUTES = 60
@@ -38,8 +38,8 @@ def installed(
     machine: Reader,
     name: str,
     *,
-    version: Value = None,
-    pkgs: Value = None,
+    version: str | None = None,
+    pkgs: Packages | None = None,
     refresh: bool | None = None,
     fromrepo: str | None = None,
     hold: bool | None = None,
@@ -52,7 +52,7 @@ def installed(
     saltenv: str = "base",
     normalize: bool = True,
     ignore_epoch: bool | None = None,
-    cache_valid_time: Value = None,
+    cache_valid_time: int | None = None,
     reinstall: bool = False,
     **_: Unpack[_InstalledUnused],
 ) -> Plan:
@@ -79,8 +79,8 @@ def installed(
     options = InstallOptions(
         fromrepo=fromrepo or "",
         recommends=install_recommends,
-        change_held=bool(update_holds),
-        only_upgrade=bool(only_upgrade),
+        change_held=update_holds,
+        only_upgrade=only_upgrade,
     )
     minutes = _minutes(refresh, cache_valid_time)
     request = InstallRequest(manager=manager, wanted=tuple(missing), options=options, minutes=minutes)
@@ -115,13 +115,13 @@ def latest(
     machine: Reader,
     name: str,
     *,
-    pkgs: Value = None,
+    pkgs: Packages | None = None,
     refresh: bool | None = None,
     fromrepo: str | None = None,
     update_holds: bool = False,
     install_recommends: bool = True,
     skip_verify: bool = False,
-    cache_valid_time: Value = None,
+    cache_valid_time: int | None = None,
     **_: Unpack[_LatestUnused],
 ) -> Plan:
     """Packages are there, at the newest version that the repositories offer.
@@ -146,7 +146,7 @@ def latest(
     if not old:
         comment = f"Package {name} is already up-to-date" if pkgs is None else _all_fresh(fresh)
         return Plan(comment=comment, warnings=warnings)
-    options = InstallOptions(fromrepo=fromrepo or "", recommends=install_recommends, change_held=bool(update_holds))
+    options = InstallOptions(fromrepo=fromrepo or "", recommends=install_recommends, change_held=update_holds)
     wanted = tuple(WantedPackages(name=one, version=offered[one].candidate) for one in old)
     request = InstallRequest(manager=manager, wanted=wanted, options=options, minutes=None)
     listed = ", ".join(sorted(old))
@@ -165,22 +165,19 @@ def group_installed(
     machine: Reader,
     name: str,
     *,
-    skip: Value = None,
-    include: Value = None,
+    skip: List | None = None,
+    include: List | None = None,
     refresh: bool | None = None,
     fromrepo: str | None = None,
 ) -> Plan:
     """All that a group of packages stands for is there, but for what `skip` names, and what `include` names besides."""
     manager = package_manager(machine)
-    for option, value in (("skip", skip), ("include", include)):
-        if value is not None and not isinstance(value, list):
-            raise StateFailed(f"{option} must be formatted as a list")
     members = manager.groups(machine, name)
     if members is None:
         raise StateFailed(f"There is no group {name}, as far as this machine's package manager knows groups")
     left_out = {str(one) for one in skip or ()}
     names = [one for one in dict.fromkeys([*members, *map(str, include or ())]) if one not in left_out]
-    plan = installed(machine, name, pkgs=names, refresh=refresh, fromrepo=fromrepo)
+    plan = installed(machine, name, pkgs=tuple((one, None) for one in names), refresh=refresh, fromrepo=fromrepo)
     if not plan.changes:
         return replace(plan, comment=f"Group '{name}' is already installed")
     have = manager.packages(machine)
@@ -208,14 +205,12 @@ def _is_older(manager: PackageManager, found: Package | None, candidate: str) ->
     return found is None or not found.installed or manager.compare(found.version, candidate) < 0
 
 
-def _minutes(refresh: bool | None, cache_valid_time: Value) -> int | None:
+def _minutes(refresh: bool | None, cache_valid_time: int | None) -> int | None:
     """How old the lists of packages may be; None: as old as they are."""
     if refresh is False:
         return None
     if cache_valid_time is not None:
-        if isinstance(cache_valid_time, bool) or not str(cache_valid_time).isdigit():
-            raise StateFailed(f"cache_valid_time is {cache_valid_time!r}: it is a number of seconds")
-        return max(1, int(cache_valid_time) // 60)
+        return max(1, cache_valid_time // 60)
     # Asked for by name: anew, but not once more for the second plan of the same run.
     return 1 if refresh else LISTS_MINUTES
 

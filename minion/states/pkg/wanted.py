@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Annotated
 
-from minion.machine.plan import Reader, StateFailed, Value
+from minion.arguments.types import Reads, Unfit
+from minion.machine.plan import Reader, Value
 from minion.providers.pkg.packages import PackageManager
 
 _COMPARISON = re.compile(r"(>=|<=|==|!=|=|<<|>>|<|>)\s*(.+)")
@@ -71,18 +73,48 @@ class WantedPackages:
         )
 
 
+def as_packages(value: Value) -> tuple[tuple[str, str | None], ...]:
+    """`pkgs`: a list of names and of {name: version}, or a mapping; worded as Salt does."""
+    if isinstance(value, Mapping) and value:
+        return _versions(value)
+    if not isinstance(value, list | tuple):
+        raise Unfit("", "Invalidly formatted 'pkgs' parameter: a list is expected, and this is {value!r}")
+    found: list[tuple[str, str | None]] = []
+    for number, entry in enumerate(value, start=1):
+        if isinstance(entry, Mapping) and entry:
+            found += _versions(entry)
+        elif isinstance(entry, str | int | float) and not isinstance(entry, bool):
+            found.append((str(entry), None))
+        else:
+            shown = repr(entry).replace("{", "{{").replace("}", "}}")
+            raise Unfit(
+                "",
+                f"Invalidly formatted 'pkgs' parameter: entry {number} is {shown}, where a name or "
+                "{{name: version}} is expected",
+            )
+    return tuple(found)
+
+
+def _versions(entry: Mapping[Value, Value]) -> tuple[tuple[str, str | None], ...]:
+    return tuple((str(name), None if version is None else str(version)) for name, version in entry.items())
+
+
+Packages = Annotated[tuple[tuple[str, str | None], ...], Reads(as_packages)]
+"""Name and version of each package; use it as `Packages | None`."""
+
+
 def wanted_of(
     manager: PackageManager,
     name: str,
-    version: Value,
-    pkgs: Value,
+    version: str | None,
+    pkgs: Packages | None,
     *,
     allow_updates: bool,
     ignore_epoch: bool | None = None,
 ) -> tuple[WantedPackages, ...]:
     """The packages of `pkg.installed`, each name once; StateFailed about what cannot be a package or a version."""
-    pairs = [(name, version)] if pkgs is None else list(_pairs(pkgs))
-    chosen = {str(one): "" if given is None else str(given).strip() for one, given in pairs}
+    pairs = ((name, version),) if pkgs is None else pkgs
+    chosen = {one: (given or "").strip() for one, given in pairs}
     for one, given in chosen.items():
         manager.check_name(one)
         _check_version(manager, one, given)
@@ -109,8 +141,8 @@ def unwanted_of(
     machine: Reader,
     manager: PackageManager,
     name: str,
-    version: Value,
-    pkgs: Value,
+    version: str | None,
+    pkgs: Packages | None,
     *,
     normalize: bool,
     ignore_epoch: bool | None,
@@ -120,27 +152,9 @@ def unwanted_of(
     return normal(machine, unwanted) if normalize else unwanted
 
 
-def names_of(manager: PackageManager, name: str, pkgs: Value) -> list[str]:
+def names_of(manager: PackageManager, name: str, pkgs: Packages | None) -> list[str]:
     """The packages of the other states, where versions do not matter."""
     return [one.name for one in wanted_of(manager, name, None, pkgs, allow_updates=False)]
-
-
-def _pairs(pkgs: Value) -> Iterator[tuple[Value, Value]]:
-    if isinstance(pkgs, dict) and pkgs:
-        yield from pkgs.items()
-        return
-    if not isinstance(pkgs, list | tuple):
-        raise StateFailed(f"Invalidly formatted 'pkgs' parameter: a list is expected, and this is {pkgs!r}")
-    for number, entry in enumerate(pkgs, start=1):
-        if isinstance(entry, dict) and entry:
-            yield from entry.items()
-        elif isinstance(entry, str | int | float) and not isinstance(entry, bool):
-            yield entry, None
-        else:
-            raise StateFailed(
-                f"Invalidly formatted 'pkgs' parameter: entry {number} is {entry!r}, where a name or "
-                "{name: version} is expected"
-            )
 
 
 def _check_version(manager: PackageManager, name: str, version: str) -> None:

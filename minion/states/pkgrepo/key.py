@@ -43,20 +43,20 @@ class RepositoryKey:
 
 
 def key_of(
-    machine: Reader, source: AptSource, given: tuple[Value, Value, Value, Value], signedby: Value, saltenv: str
+    machine: Reader, source: AptSource, given: tuple[str | None, ...], signedby: str | None, saltenv: str
 ) -> RepositoryKey | None:
     """The key that `key_url`, `key_text`, or `keyid` with `keyserver` name; None when they name none."""
     url, text, keyid, keyserver = given
     if not (url or text or keyid):
         return None
-    path = str(signedby or source.options.get("signed-by") or f"{KEYRINGS}/{_file_name(source, url)}")
+    path = signedby or source.options.get("signed-by") or f"{KEYRINGS}/{_file_name(source, url)}"
     if not path.startswith("/"):
         raise StateFailed(f"signed-by must be the absolute path of a key file, not {path!r}")
     if text:
-        return _known(machine, path, _checked(str(text).encode(), "key_text"))
-    if url and str(url).startswith(("salt://", "/", "file://")):
-        return _known(machine, path, _checked(_local(machine, str(url), saltenv), str(url)))
-    address = str(url) if url else _at_keyserver(keyid, keyserver)
+        return _known(machine, path, _checked(text.encode(), "key_text"))
+    if url and url.startswith(("salt://", "/", "file://")):
+        return _known(machine, path, _checked(_local(machine, url, saltenv), url))
+    address = url or _at_keyserver(keyid, keyserver)
     return RepositoryKey(
         path=path, there=machine.stat(path) is not None, load=lambda machine: _fetched(machine, address)
     )
@@ -110,11 +110,11 @@ def _checked(data: bytes, origin: str) -> bytes:
     return data
 
 
-def _at_keyserver(keyid: Value, keyserver: Value) -> str:
-    digits = str(keyid).removeprefix("0x")
+def _at_keyserver(keyid: str | None, keyserver: str | None) -> str:
+    digits = (keyid or "").removeprefix("0x")
     if not keyserver or not re.fullmatch(r"[0-9A-Fa-f]{16,40}", digits):
         raise StateFailed("keyid needs a keyserver, and 16 digits at least (shorter ones can be forged)")
-    host = re.sub(r"^[a-z]+://", "", str(keyserver)).strip("/")
+    host = re.sub(r"^[a-z]+://", "", keyserver).strip("/")
     return f"https://{host}/pks/lookup?op=get&options=mr&search=0x{quote(digits)}"
 
 

@@ -8,11 +8,11 @@ business of `minion.states.pkgrepo.rpm`. A key of apt is trusted for its own rep
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import Ignored, Refused
+from minion.arguments.types import CommaList, Ignored, Refused, Texts, Word
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
 from minion.providers.pkg import apt_sources
 from minion.providers.pkg.apt_sources import AptSource
@@ -39,19 +39,19 @@ def managed(
     machine: Reader,
     name: str,
     *,
-    humanname: Value = None,
-    file: Value = None,
-    dist: Value = None,
-    comps: Value = None,
-    architectures: Value = None,
-    signedby: Value = None,
-    key_url: Value = None,
-    key_text: Value = None,
-    keyid: Value = None,
-    keyserver: Value = None,
-    comments: Value = None,
-    enabled: Value = None,
-    disabled: Value = None,
+    humanname: str | None = None,
+    file: str | None = None,
+    dist: str | None = None,
+    comps: Texts = (),
+    architectures: CommaList = (),
+    signedby: str | None = None,
+    key_url: str | None = None,
+    key_text: str | None = None,
+    keyid: str | None = None,
+    keyserver: str | None = None,
+    comments: Texts = (),
+    enabled: Word | None = None,
+    disabled: Word | None = None,
     clean_file: bool = False,
     refresh: bool = True,
     refresh_db: bool = True,
@@ -69,24 +69,27 @@ def managed(
     if not _has_apt(machine):
         from minion.states.pkgrepo import rpm
 
-        switches = {"enabled": enabled, "disabled": disabled, "humanname": humanname, "comments": comments}
+        switches = {
+            "enabled": enabled,
+            "disabled": disabled,
+            "humanname": humanname,
+            "comments": list(comments) or None,
+        }
         given = {**options, **switches, "refresh": refresh, "refresh_db": refresh_db}
         return rpm.managed(machine, name, given)
-    off = not _truth(enabled) if enabled is not None else _truth(disabled)
+    off = not enabled if enabled is not None else bool(disabled)
     source = replace(_described(name, dist, comps, architectures), enabled=not off)
     if comments:
-        source = replace(
-            source, comment=" ".join(str(one) for one in comments) if isinstance(comments, list) else str(comments)
-        )
-    if key_url and str(key_url).startswith("http://") and not allow_insecure_key:
+        source = replace(source, comment=" ".join(comments))
+    if key_url and key_url.startswith("http://") and not allow_insecure_key:
         raise StateFailed("Cannot have 'key_url' using http with 'allow_insecure_key' set to False")
     key = key_of(machine, source, (key_url, key_text, keyid, keyserver), signedby, saltenv)
     if key is not None and "signed-by" not in source.options:
         source = replace(source, options={**source.options, "signed-by": key.path})
     elif signedby:
-        source = replace(source, options={**source.options, "signed-by": str(signedby)})
-    place = _place(machine, source, None if file is None else str(file))
-    plan = _plan(machine, name, source, place, key, clean=bool(clean_file), fetch=bool(refresh and refresh_db))
+        source = replace(source, options={**source.options, "signed-by": signedby})
+    place = _place(machine, source, file)
+    plan = _plan(machine, name, source, place, key, clean=clean_file, fetch=refresh and refresh_db)
     strange = tuple(f"'{key}' is no option of apt's repositories, and is ignored" for key in options)
     return replace(plan, warnings=(*plan.warnings, *strange))
 
@@ -127,16 +130,15 @@ def absent(machine: Reader, name: str, **_: Unpack[_AbsentUnused]) -> Plan:
     )
 
 
-def _described(name: str, dist: Value, comps: Value, architectures: Value) -> AptSource:
+def _described(name: str, dist: str | None, comps: Sequence[str], architectures: Sequence[str]) -> AptSource:
     source = apt_sources.wanted_line(name)
     if dist:
-        source = replace(source, suite=str(dist))
-    if comps:
-        listed = comps if isinstance(comps, list) else str(comps).replace(",", " ").split()
-        source = replace(source, components=tuple(str(one) for one in listed))
+        source = replace(source, suite=dist)
+    words = [word for one in comps for word in one.replace(",", " ").split()]
+    if words:
+        source = replace(source, components=tuple(words))
     if architectures:
-        listed = architectures if isinstance(architectures, list) else str(architectures).split(",")
-        source = replace(source, options={"arch": ",".join(str(one) for one in listed), **source.options})
+        source = replace(source, options={"arch": ",".join(architectures), **source.options})
     return source
 
 
@@ -214,10 +216,6 @@ def _has_apt(machine: Reader) -> bool:
     if not any(machine.stat(f"/usr/bin/{program}") for program in ("dnf", "dnf5", "zypper")):
         raise StateFailed("Repo management not implemented on this platform: apt, dnf and zypper are known")
     return False
-
-
-def _truth(value: Value) -> bool:
-    return value.strip().lower() in ("true", "yes", "on", "1") if isinstance(value, str) else bool(value)
 
 
 STATES = {"absent": absent, "managed": managed}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import Ignored, Refused
+from minion.arguments.types import Ignored, List, Pairs, Refused, Seconds, Texts
 from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.unused_arguments import OldOption, UseTheFile
 
@@ -88,14 +88,14 @@ def installed(
     machine: Reader,
     name: str,
     *,
-    pkgs: Value = None,
-    pip_bin: Value = None,
-    requirements: Value = None,
-    bin_env: Value = None,
-    user: Value = None,
-    cwd: Value = None,
-    env_vars: Value = None,
-    editable: Value = None,
+    pkgs: List | None = None,
+    pip_bin: str | None = None,
+    requirements: Texts = (),
+    bin_env: str | None = None,
+    user: str | None = None,
+    cwd: str | None = None,
+    env_vars: Pairs | None = None,
+    editable: Texts = (),
     upgrade: bool = False,
     force_reinstall: bool = False,
     ignore_installed: bool = False,
@@ -103,15 +103,15 @@ def installed(
     pre_releases: bool = False,
     no_index: bool = False,
     no_cache_dir: bool = False,
-    index_url: Value = None,
-    extra_index_url: Value = None,
-    find_links: Value = None,
-    trusted_host: Value = None,
-    proxy: Value = None,
-    timeout: Value = None,
-    cert: Value = None,
-    exists_action: Value = None,
-    no_binary: Value = None,
+    index_url: str | None = None,
+    extra_index_url: str | None = None,
+    find_links: str | None = None,
+    trusted_host: str | None = None,
+    proxy: str | None = None,
+    timeout: Seconds | None = None,
+    cert: str | None = None,
+    exists_action: str | None = None,
+    no_binary: str | None = None,
     extra_args: Value = None,
     **_: Unpack[_InstalledUnused],
 ) -> Plan:
@@ -158,11 +158,11 @@ def removed(
     machine: Reader,
     name: str,
     *,
-    bin_env: Value = None,
-    user: Value = None,
-    cwd: Value = None,
-    pkgs: Value = None,
-    env_vars: Value = None,
+    bin_env: str | None = None,
+    user: str | None = None,
+    cwd: str | None = None,
+    pkgs: List | None = None,
+    env_vars: Pairs | None = None,
     **_: Unpack[_RemovedUnused],
 ) -> Plan:
     """Packages are not there."""
@@ -184,19 +184,24 @@ def removed(
     )
 
 
-def pip_of(bin_env: Value, user: Value, cwd: Value, env_vars: Value, options: Sequence[str]) -> Pip:
+def pip_of(
+    bin_env: str | None,
+    user: str | None,
+    cwd: str | None,
+    env_vars: Mapping[str, Value] | None,
+    options: Sequence[str],
+) -> Pip:
     """The pip that `bin_env` means: a virtual environment, a pip, or that of python3."""
     program: tuple[str, ...] = ("python3", "-m", "pip")
     if bin_env:
-        path = str(bin_env)
-        is_pip = posixpath.basename(path).startswith("pip")
-        program = (path,) if is_pip else (posixpath.join(path, "bin/python"), "-m", "pip")
+        is_pip = posixpath.basename(bin_env).startswith("pip")
+        program = (bin_env,) if is_pip else (posixpath.join(bin_env, "bin/python"), "-m", "pip")
     env = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "PIP_ROOT_USER_ACTION": "ignore"}
-    given = {str(key): str(value) for key, value in dict(env_vars or {}).items()}
+    given = {str(key): str(value) for key, value in (env_vars or {}).items()}
     return Pip(
         program=program,
-        user=None if user is None else str(user),
-        cwd=None if cwd is None else str(cwd),
+        user=user,
+        cwd=cwd,
         env={**env, **given},
         options=tuple(options),
     )
@@ -207,18 +212,18 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _from_files(machine: Reader, pip: Pip, requirements: Value, editable: Value) -> Plan:
+def _from_files(machine: Reader, pip: Pip, requirements: Sequence[str], editable: Sequence[str]) -> Plan:
     words: list[str] = []
     for option, value in (("--requirement", requirements), ("--editable", editable)):
-        for one in value if isinstance(value, list) else [value] if value else []:
-            if str(one).startswith("salt://"):
+        for one in value:
+            if one.startswith("salt://"):
                 raise StateFailed(f"{one}: put the file on the machine with file.managed, and name its path")
-            words += [option, str(one)]
+            words += [option, one]
     fresh = {} if pip.installed(machine) is None else pip.foreseen(machine, words)
     if not fresh and pip.installed(machine) is not None:
         return Plan(comment="Requirements were already installed.")
     key = "requirements" if requirements else "editable"
-    what = requirements or editable
+    what = ", ".join(requirements or editable)
     return Plan(
         changes=(Change(key=key, shown=True, act=_install(pip, words)),),
         pending=f"Requirements file '{what}' will be processed.",
@@ -244,9 +249,7 @@ def _install(pip: Pip, words: Sequence[str]) -> Callable[[Machine], None]:
     return lambda machine: pip.do(machine, "install", *pip.options, *words)
 
 
-def _wanted(name: str, pkgs: Value) -> list[str]:
-    if pkgs is not None and not isinstance(pkgs, list):
-        raise StateFailed("pkgs argument must be formatted as a list")
+def _wanted(name: str, pkgs: Sequence[Value] | None) -> list[str]:
     wanted = [str(one).strip() for one in (pkgs or [name])]
     for one in wanted:
         if one.startswith("-") or not _NAME.fullmatch(one.partition("@")[0].partition(";")[0]):

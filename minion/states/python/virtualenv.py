@@ -5,11 +5,13 @@ Behaviour: doc/ref/states/all/salt.states.virtualenv_mod. Made by `python -m ven
 
 from __future__ import annotations
 
+import functools
 import posixpath
 from collections.abc import Mapping
 from typing import TypedDict, Unpack
 
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.arguments.types import List, Pairs, Texts
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction
 from minion.states.file.paths import behind, checked
 from minion.states.python import pip
 from minion.states.unused_arguments import OldOption, UseTheFile
@@ -39,21 +41,21 @@ def managed(
     machine: Reader,
     name: str,
     *,
-    venv_bin: Value = None,
-    requirements: Value = None,
+    venv_bin: str | None = None,
+    requirements: Texts = (),
     system_site_packages: bool = False,
     clear: bool = False,
-    python: Value = None,
-    user: Value = None,
-    cwd: Value = None,
-    index_url: Value = None,
-    extra_index_url: Value = None,
-    pip_pkgs: Value = None,
+    python: str | None = None,
+    user: str | None = None,
+    cwd: str | None = None,
+    index_url: str | None = None,
+    extra_index_url: str | None = None,
+    pip_pkgs: List | None = None,
     pip_upgrade: bool = False,
     pip_no_cache_dir: bool = False,
     no_deps: bool = False,
-    proxy: Value = None,
-    env_vars: Value = None,
+    proxy: str | None = None,
+    env_vars: Pairs | None = None,
     **_: Unpack[_ManagedUnused],
 ) -> Plan:
     """The environment is there, with what `requirements` and `pip_pkgs` name in it."""
@@ -62,12 +64,13 @@ def managed(
         raise StateFailed("clear would empty the environment on every run: remove it by file.absent instead")
     interpreter = posixpath.join(path, "bin/python")
     found = behind(machine, interpreter)[1]
-    options = {"index_url": index_url, "extra_index_url": extra_index_url, "no_deps": no_deps, "proxy": proxy,
-               "upgrade": pip_upgrade, "no_cache_dir": pip_no_cache_dir, "env_vars": env_vars, "user": user,
-               "cwd": cwd, "bin_env": path}  # fmt: skip
-    asked = [{"requirements": requirements}] if requirements else []
-    asked += [{"pkgs": list(pip_pkgs)}] if pip_pkgs else []
-    plans = [pip.installed(machine, path, **one, **options) for one in asked]
+    install = functools.partial(
+        pip.installed, machine, path, index_url=index_url, extra_index_url=extra_index_url, no_deps=no_deps,
+        proxy=proxy, upgrade=pip_upgrade, no_cache_dir=pip_no_cache_dir, env_vars=env_vars, user=user, cwd=cwd,
+        bin_env=path,
+    )  # fmt: skip
+    plans = [install(requirements=requirements)] if requirements else []
+    plans += [install(pkgs=pip_pkgs)] if pip_pkgs else []
     inner = tuple(change for plan in plans for change in plan.changes)
     if found is not None:
         return Plan(
@@ -76,13 +79,13 @@ def managed(
             pending=f"Virtualenv {name} is set to be updated",
             done="Updated existing virtualenv",
         )
-    tool = [str(venv_bin)] if venv_bin and "pyvenv" not in str(venv_bin) else [str(python or "python3"), "-m", "venv"]
+    tool = [venv_bin] if venv_bin and "pyvenv" not in venv_bin else [python or "python3", "-m", "venv"]
     if tool[-1] != "venv" and python:
-        tool += ["--python", str(python)]
+        tool += ["--python", python]
     argv = [*tool, *(["--system-site-packages"] if system_site_packages else []), path]
 
     def make(machine: Machine) -> None:
-        done = machine.run(argv, runas=None if user is None else str(user))
+        done = machine.run(argv, runas=user)
         if done.returncode != 0:
             raise StateFailed(f"The virtualenv could not be created: {done.stderr.strip() or done.stdout.strip()}")
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import Refused
+from minion.arguments.types import Refused, Texts
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.file.perms import Perms
 from minion.states.file.sources import Template, of_source
@@ -54,18 +54,18 @@ def present(
     machine: Reader,
     name: str,
     *,
-    user: Value,
+    user: str,
     enc: str = "ssh-rsa",
-    comment: Value = "",
+    comment: str = "",
     source: Value = "",
-    options: Value = None,
+    options: Texts = (),
     config: str = ".ssh/authorized_keys",
     saltenv: str = "base",
     **_: Unpack[_PresentUnused],
 ) -> Plan:
     """The key, or each key of `source`, may log in as `user`."""
     keys = _keys(machine, name, enc, comment, source, options, saltenv)
-    file = _file(machine, str(user), config)
+    file = _file(machine, user, config)
     lines, shown = list(file.lines), dict[str, str]()
     for key in keys:
         index = next((i for i, line in enumerate(lines) if (old := parse(line)) and old.key == key.key), None)
@@ -92,18 +92,18 @@ def absent(
     machine: Reader,
     name: str,
     *,
-    user: Value,
+    user: str,
     enc: str = "ssh-rsa",
-    comment: Value = "",
+    comment: str = "",
     source: Value = "",
-    options: Value = None,
+    options: Texts = (),
     config: str = ".ssh/authorized_keys",
     saltenv: str = "base",
     **_: Unpack[_AbsentUnused],
 ) -> Plan:
     """The key, or each key of `source`, may not log in as `user`."""
     gone = {key.key: _said(name, key, source) for key in _keys(machine, name, enc, comment, source, options, saltenv)}
-    file = _file(machine, str(user), config)
+    file = _file(machine, user, config)
     kept, shown = [], dict[str, str]()
     for line in file.lines:
         key = parse(line)
@@ -124,13 +124,13 @@ class _ManageUnused(TypedDict, total=False):
 
 
 def manage(
-    machine: Reader, name: str, *, ssh_keys: Sequence[Value], user: Value, enc: str = "ssh-rsa", comment: Value = "",
-    options: Value = None, config: str = ".ssh/authorized_keys",
+    machine: Reader, name: str, *, ssh_keys: Texts, user: str, enc: str = "ssh-rsa", comment: str = "",
+    options: Texts = (), config: str = ".ssh/authorized_keys",
     **_: Unpack[_ManageUnused],
 ) -> Plan:  # fmt: skip
     """These keys may log in as `user`, and no other."""
     keys = [_key(str(one), enc, comment, options) for one in ssh_keys]
-    file = _file(machine, str(user), config)
+    file = _file(machine, user, config)
     wanted = {key.key for key in keys}
     shown = {old.key: "Key removed" for line in file.lines if (old := parse(line)) and old.key not in wanted}
     have = {old.key for line in file.lines if (old := parse(line))}
@@ -146,18 +146,18 @@ def manage(
 
 
 def _keys(
-    machine: Reader, name: str, enc: str, comment: Value, source: Value, options: Value, saltenv: str
+    machine: Reader, name: str, enc: str, comment: str, source: Value, options: Sequence[str], saltenv: str
 ) -> list[PublicKey]:
     if not source:
         return [_key(name, enc, comment, options)]
     text = of_source(machine, source, saltenv, Template(variables={}), None).decode("utf-8", "replace")
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    return [_key(line, enc, "", None) for line in lines]
+    return [_key(line, enc, "", ()) for line in lines]
 
 
-def _key(name: str, enc: str, comment: Value, options: Value) -> PublicKey:
+def _key(name: str, enc: str, comment: str, options: Sequence[str]) -> PublicKey:
     key = parse(name.strip())
-    listed = ",".join(str(one) for one in options) if isinstance(options, list) else str(options or "")
+    listed = ",".join(options)
     if key is None:
         if not re.fullmatch(r"[A-Za-z0-9+/]+=*", name.strip()):
             raise StateFailed("Invalid public ssh key, most likely has spaces or invalid syntax")
@@ -165,9 +165,7 @@ def _key(name: str, enc: str, comment: Value, options: Value) -> PublicKey:
         if not re.fullmatch(_KIND, kind):
             raise StateFailed(f"enc {enc} is no kind of key: write ssh-ed25519, ssh-rsa, ecdsa-sha2-nistp256, …")
         key = PublicKey(kind=kind, key=name.strip())
-    return PublicKey(
-        kind=key.kind, key=key.key, options=key.options or listed, comment=key.comment or str(comment or "")
-    )
+    return PublicKey(kind=key.kind, key=key.key, options=key.options or listed, comment=key.comment or comment)
 
 
 def parse(line: str) -> PublicKey | None:

@@ -12,6 +12,7 @@ import hashlib
 import posixpath
 from collections.abc import Mapping
 
+from minion.arguments.types import Seconds
 from minion.machine.plan import NULL, Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
 SYSTEM = "/etc/ssh/ssh_known_hosts"
@@ -21,32 +22,28 @@ def present(
     machine: Reader,
     name: str,
     *,
-    user: Value = None,
-    fingerprint: Value = None,
-    key: Value = None,
-    port: Value = None,
-    enc: Value = None,
-    config: Value = None,
+    user: str | None = None,
+    fingerprint: str | None = None,
+    key: str | None = None,
+    port: int | None = None,
+    enc: str | None = None,
+    config: str | None = None,
     hash_known_hosts: bool = True,
-    timeout: Value = 5,
-    fingerprint_hash_type: Value = "sha256",
+    timeout: Seconds = 5,
+    fingerprint_hash_type: str = "sha256",
 ) -> Plan:
     """ssh of `user`, or of everybody, knows the host by this key, its name hashed unless `hash_known_hosts` is false.
 
     Names that stand readable in the file are hashed as well when it is written, as `ssh-keygen -H` does.
     """
     path = known_hosts_path(machine, user, config)
-    kind = str(enc or "ssh-ed25519")
+    kind = enc or "ssh-ed25519"
     host = known_name(name, port)
     if key is not None:
-        wanted = str(key).split()[-1] if " " in str(key) else str(key)
+        wanted = key.split()[-1]
     elif fingerprint is not None:
-        have = [
-            one for _, one in known_keys(machine, path, host) if _fits(one, str(fingerprint), fingerprint_hash_type)
-        ]
-        wanted = (
-            have[0] if have else _scanned(machine, name, port, kind, str(fingerprint), fingerprint_hash_type, timeout)
-        )
+        have = [one for _, one in known_keys(machine, path, host) if _fits(one, fingerprint, fingerprint_hash_type)]
+        wanted = have[0] if have else _scanned(machine, name, port, kind, fingerprint, fingerprint_hash_type, timeout)
     else:
         raise StateFailed("Either 'fingerprint' or 'key' is needed: a host that answers is not yet the right one")
     lines = _lines(machine, path)
@@ -72,7 +69,9 @@ def present(
     )
 
 
-def absent(machine: Reader, name: str, *, user: Value = None, port: Value = None, config: Value = None) -> Plan:
+def absent(
+    machine: Reader, name: str, *, user: str | None = None, port: int | None = None, config: str | None = None
+) -> Plan:
     """ssh does not know the host."""
     path, host = known_hosts_path(machine, user, config), known_name(name, port)
     known = known_keys(machine, path, host)
@@ -90,17 +89,17 @@ def absent(machine: Reader, name: str, *, user: Value = None, port: Value = None
     )
 
 
-def known_hosts_path(machine: Reader, user: Value, config: Value) -> str:
+def known_hosts_path(machine: Reader, user: str | None, config: str | None) -> str:
     """The file of a user, or of the system; StateFailed when a symlink stands in its way."""
     if user is None:
-        if config and not posixpath.isabs(str(config)):
+        if config and not posixpath.isabs(config):
             raise StateFailed('If not specifying a "user", specify an absolute path as "config"')
-        return str(config or SYSTEM)
-    asked = machine.query(["getent", "passwd", str(user)])
+        return config or SYSTEM
+    asked = machine.query(["getent", "passwd", user])
     fields = asked.stdout.strip().split(":")
     if asked.returncode != 0 or len(fields) < 6:
         raise StateFailed(f"User {user} does not exist")
-    path = posixpath.normpath(posixpath.join(fields[5], str(config or ".ssh/known_hosts")))
+    path = posixpath.normpath(posixpath.join(fields[5], config or ".ssh/known_hosts"))
     for place in (posixpath.dirname(path), path):
         found = machine.stat(place)
         if found is not None and found.kind == "symlink":
@@ -108,7 +107,7 @@ def known_hosts_path(machine: Reader, user: Value, config: Value) -> str:
     return path
 
 
-def known_name(name: str, port: Value) -> str:
+def known_name(name: str, port: int | str | None) -> str:
     """The host as the file names it, with its port where that is another."""
     if not name or any(c.isspace() or c in ",|" for c in name):
         raise StateFailed(f"{name!r} is no name of a host")

@@ -11,6 +11,7 @@ import textwrap
 
 import pytest
 
+from minion.arguments import spec_of
 from minion.engine.registry import find, names
 from minion.engine.unsupported import UNSUPPORTED
 from tools.oracle.arguments import RECORDED
@@ -39,7 +40,12 @@ def _used(call):
     }
     keys = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     by_key = keys - set(inspect.signature(call).parameters)  # those of a TypedDict are looked up
-    return None if "locals" in everything else loaded | by_key
+    passed_on = any(isinstance(node, ast.keyword) and node.arg is None for node in ast.walk(tree))
+    return None if "locals" in everything else loaded | by_key | (_of_typed_dict(call) if passed_on else set())
+
+
+def _of_typed_dict(call):
+    return set(spec_of(call, 2).parameters) - set(inspect.signature(call).parameters)
 
 
 @pytest.mark.parametrize("full", [name for name in names() if name in SALT])

@@ -13,7 +13,6 @@ from highstate.files import MemoryFiles
 from highstate.types import Chunk, StateResult
 from minion.engine.engine import StateEngine
 from minion.machine.machine import LocalMachine
-from minion.machine.plan import StateFailed
 from minion.providers.pkg.apt import Apt
 from minion.states.pkg.wanted import plain, wanted_of
 
@@ -172,9 +171,10 @@ def test_installed_packages_need_nothing(run: Callable[..., StateResult]) -> Non
 
 
 @pytest.mark.parametrize("pkgs", ["hello", [["hello"]], [None], {}, [{}], 5])
-def test_pkgs_that_are_no_list_of_packages_are_an_error(pkgs: Any) -> None:
-    with pytest.raises(StateFailed, match="pkgs"):
-        wanted_of(Apt(), "x", None, pkgs, allow_updates=False)
+def test_pkgs_that_are_no_list_of_packages_are_an_error(run: Callable[..., StateResult], pkgs: Any) -> None:
+    result = run("installed", "x", pkgs=pkgs)
+    assert result.result is False
+    assert result.comment.startswith("Invalidly formatted 'pkgs' parameter: ")
 
 
 def test_versions_fit_as_they_are_written() -> None:
