@@ -69,7 +69,8 @@ async def _run(settings: ControllerSettings, fork_server: ForkServer | None) -> 
         log.info("ready", publish_port=running.ports[0], ret_port=running.ports[1], socket=str(settings.socket))
         await stop.wait()
         log.info("stopping")
-    # All is closed. What is left are threads, of a remote that hangs for example, for which Python would wait.
+    # All is closed. What may be left are threads, of a compile that asks a server for secrets or pillar and is not
+    # answered: asyncio would wait for them.
     sys.stderr.flush()
     os._exit(1 if running.failed else 0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +31,7 @@ def controller_command(log_level: str | None, check: bool, config_dir: Path) -> 
     from gitfs.fetching.fork_server import ForkServer
 
     # Before the rest is imported and threads are started: its children have what is in memory now.
+    gc.freeze()  # the collector would write to each object, and so make a copy of what is shared with the fork
     fork_server = ForkServer()
     from controller.api import CannotListen
     from controller.app import main
