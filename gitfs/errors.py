@@ -1,12 +1,15 @@
 """What can go wrong between a git remote and a tree of files.
 
 GitfsError
-├── BadRemoteSettings     a remote that cannot be used as it is written; says where and what to write
-├── FetchFailed     a remote gave nothing usable; what was accepted before stays
-├── UnknownRef      no mirror has such a branch, tag or commit
-├── DamagedMirror   an object that was accepted cannot be read any more; the next fetch builds the mirror anew
-├── BadTree         a tree that is refused whole: too many files, or too deep
-└── StaleSnapshot   a file of a directory changed after its snapshot was taken
+├── BadRemoteSettings   a remote that cannot be used as it is written; says where and what to write
+├── FetchFailed         a remote gave nothing usable, or its fetch was ended; what was accepted before stays
+├── UnknownRef          no mirror has such a branch, tag or commit, or not all that it needs
+├── DamagedMirror       an accepted object cannot be read any more; the next fetch rebuilds the mirror (an OSError too)
+├── BadTree             a tree that is refused whole: too many files, too deep, or with names that lead out of it
+└── StaleSnapshot       a file of a folder changed after its snapshot was taken (an OSError too)
+
+Errors of one module that never leave this room are defined there: `Busy`, `ConnectionRefused`, `LfsFailed`,
+`Unsuitable`, `WorkerLost`. `WorkerFault` is a fault of ours and no GitfsError: nobody handles it.
 """
 
 from __future__ import annotations

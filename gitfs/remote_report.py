@@ -18,7 +18,6 @@ from gitfs.config.settings import RemoteSettings
 from gitfs.errors import DamagedMirror
 from gitfs.mirror.maintenance import disk_bytes
 from gitfs.mirror.mirror import Mirror
-from gitfs.mirror.mirror_store import report_damage
 from gitfs.source import Trees
 from gitfs.transport.callbacks import Callbacks, failures
 from gitfs.transport.https_proxy import way_to
@@ -52,7 +51,7 @@ class Overview:
 def overview(mirror: Mirror, settings: RemoteSettings) -> Overview:
     """What is live of a remote. Needs no network; of a mirror that cannot be read, only what it weighs."""
     folder = Path(mirror.path).parent
-    damaged = (folder / "damaged").exists()
+    damaged = (folder / objects.DAMAGED).exists()
     try:
         refs = mirror.refs()
         shown = environments(settings, refs, own_saltenvs(settings, refs))
@@ -127,7 +126,7 @@ def verify(mirror: Mirror) -> list[str]:
             for path, oid in objects.listing(mirror.path, tree).files.items():
                 data = objects.blob(mirror.path, oid)
                 if pygit2.hash(data) != pygit2.Oid(hex=oid):
-                    report_damage(mirror.path)
+                    objects.report_damage(mirror.path)
                     faults.append(f"{name}: {path} has another content than its id says")
         except DamagedMirror as error:
             faults.append(f"{name}: {error}")

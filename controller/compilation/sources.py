@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from controller.config.settings import ControllerSettings
 from controller.config.vault import VaultSettings
+from gitfs.config.credentials import AskVault, withhold
 from gitfs.config.settings import RemoteSettings
 from gitfs.fetching.fork_server import ForkServer
 from gitfs.source import Source
-from gitfs.transport.credentials import AskVault, withhold
 from highstate.ports import SecretFailed
 
 if TYPE_CHECKING:

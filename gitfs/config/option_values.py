@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from gitfs.config.credentials import SecretFrom, parse_secret
 from gitfs.config.live_policy import SignedBy
 from gitfs.config.settings import REF_TYPES
-from gitfs.transport.credentials import SecretFrom, parse_secret
 
 ValueReader: TypeAlias = Callable[[Any], Any]
 

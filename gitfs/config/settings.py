@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 
 from gitfs.config import refspecs
+from gitfs.config.credentials import SecretFrom
 from gitfs.config.live_policy import LivePolicy
 from gitfs.config.urls import parse_url
 from gitfs.errors import BadRemoteSettings
-from gitfs.transport.credentials import SecretFrom
 
 ROOTS = "roots"
 """Stands for the local directories wherever remotes are named, so no remote may have this name."""

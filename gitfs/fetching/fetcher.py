@@ -18,15 +18,15 @@ from typing import TypeAlias
 
 import msgspec
 
+from gitfs.config.credentials import SecretFrom, reveal
 from gitfs.config.settings import RemoteSettings
 from gitfs.errors import FetchFailed, UnknownRef
 from gitfs.fetching import worker_pool
 from gitfs.fetching.fork_server import ForkServer
 from gitfs.fetching.worker import Job, MirrorSpec, Operation
 from gitfs.mirror.mirror import Fetched, Mirror
-from gitfs.mirror.mirror_store import report_damage
 from gitfs.mirror.ref_updates import RefRefused
-from gitfs.transport.credentials import SecretFrom, reveal
+from gitfs.tree.objects import report_damage
 
 
 class _Refused(msgspec.Struct, frozen=True):

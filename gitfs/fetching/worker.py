@@ -16,12 +16,12 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from gitfs.config.credentials import SecretFrom
 from gitfs.config.settings import RemoteSettings
 from gitfs.errors import FetchFailed, UnknownRef
 from gitfs.fetching.frames import FrameKind, PeerGone, receive_frame, send_frame
 from gitfs.mirror.completed_mirror import open_mirror
 from gitfs.mirror.mirror import Fetched, Mirror
-from gitfs.transport.credentials import SecretFrom
 
 Operation: TypeAlias = Literal["fetch", "complete"]
 

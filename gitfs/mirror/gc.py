@@ -20,8 +20,8 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import FileMode, ObjectType
 
-from gitfs.mirror.lfs_index import drop_parts, keep_lfs_contents, lfs_contents
 from gitfs.mirror.packs import read_index, write_pack
+from gitfs.tree.lfs_index import drop_parts, keep_lfs_contents, lfs_contents
 
 LEAST_KEPT = 8 * 1024 * 1024
 """Bytes of a pack that may stay as it is, when it is a quarter of all, too: few can."""

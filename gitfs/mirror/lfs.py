@@ -19,8 +19,8 @@ from pygit2.enums import FileMode
 
 from gitfs.config.settings import RemoteSettings
 from gitfs.config.urls import local_path
-from gitfs.mirror.lfs_index import drop_parts, keep_lfs_contents, lfs_contents, part_of
 from gitfs.transport.lfs_server import Directory, LfsFailed, LfsServer, LfsSource, Transfer
+from gitfs.tree.lfs_index import drop_parts, keep_lfs_contents, lfs_contents, part_of
 from gitfs.tree.objects import declares_lfs_in
 
 LARGEST_POINTER = 1024

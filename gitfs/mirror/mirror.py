@@ -24,7 +24,7 @@ from pygit2.enums import FileMode
 from gitfs.config.settings import RemoteSettings
 from gitfs.errors import DamagedMirror, FetchFailed, UnknownRef
 from gitfs.mirror.gc import expire
-from gitfs.mirror.mirror_store import Busy, Generations, report_damage
+from gitfs.mirror.mirror_store import Busy, Generations
 from gitfs.mirror.ref_updates import (
     FETCHED,
     LIVE,
@@ -37,7 +37,8 @@ from gitfs.mirror.ref_updates import (
 )
 from gitfs.mirror.transfers import PINNED, Transfers
 from gitfs.transport.callbacks import failures
-from gitfs.tree.saltenvs import Refs, base_branch
+from gitfs.tree.objects import report_damage
+from gitfs.tree.saltenvs import Refs
 
 _COMMIT_ID = re.compile(r"[0-9a-f]{4,64}\Z")
 _KINDS = ("heads", "tags", "pulls")
@@ -241,10 +242,6 @@ class Mirror:
         except UNREADABLE:
             report_damage(self.path)
         raise DamagedMirror(f"{self.settings.name}: the mirror {self.path} cannot be read; the next fetch repairs it")
-
-    def base_of(self, settings: RemoteSettings) -> str | None:
-        """The live branch that is `settings`' base; None when there is none."""
-        return base_branch(settings.base, self.branches())
 
     def commit_of(self, ref: str) -> str:
         """The commit of a branch, tag or pull request as last fetched, or of an id, whole or shortened; UnknownRef."""

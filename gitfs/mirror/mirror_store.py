@@ -27,6 +27,7 @@ import pygit2
 
 from gitfs.mirror import gc, pack_copy
 from gitfs.mirror.refdb import RefFiles
+from gitfs.tree.objects import DAMAGED
 
 LOCK_PATIENCE = 60.0
 """Seconds to wait for another process that is writing."""
@@ -50,7 +51,7 @@ class Generations:
         self._directory = directory
         self.current = directory / "current"
         self._lock_file = directory / "lock"
-        self._damaged = directory / "damaged"
+        self._damaged = directory / DAMAGED
         self._dropped = directory / "dropped"
         self._ref_files: RefFiles | None = None
 
@@ -179,7 +180,7 @@ class Generations:
         """When that was said last, as a number that is another one each time; 0: never."""
         try:
             return self._dropped.stat().st_mtime_ns
-        except FileNotFoundError:
+        except OSError:
             return 0
 
     @property
@@ -204,11 +205,6 @@ def _pack_sizes(repository: Path) -> list[int]:
                 with suppress(FileNotFoundError):
                     sizes.append(entry.stat().st_size)
     return sizes
-
-
-def report_damage(current: str) -> None:
-    """Called by readers, in any process: the next fetch looks at every object, and rebuilds if need be."""
-    Path(current).with_name("damaged").touch()
 
 
 @cache

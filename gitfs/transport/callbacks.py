@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 import pygit2
 from pygit2.enums import CredentialType
 
+from gitfs.config.credentials import SecretFrom, reveal
 from gitfs.config.settings import RemoteSettings
 from gitfs.config.urls import canonical, redact, same_server
 from gitfs.errors import FetchFailed
-from gitfs.transport.credentials import SecretFrom, reveal
 
 CONNECT_TIMEOUT = 10
 ANSWER_TIMEOUT = 60

@@ -20,10 +20,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
+from gitfs.config.credentials import reveal
 from gitfs.config.settings import RemoteSettings
 from gitfs.config.urls import canonical, redact
 from gitfs.transport.callbacks import ANSWER_TIMEOUT, ConnectionRefused
-from gitfs.transport.credentials import reveal
 from gitfs.transport.tls import tls_context
 
 _PASSED_ON = ("Accept", "Accept-Encoding", "Authorization", "Content-Encoding", "Content-Type", "Git-Protocol")

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import IO, Any, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
+from gitfs.config.credentials import reveal
 from gitfs.config.settings import RemoteSettings
 from gitfs.config.urls import redact, same_server
-from gitfs.transport.credentials import reveal
 from gitfs.transport.tls import tls_context
 
 ANSWER_TIMEOUT = 60

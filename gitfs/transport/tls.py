@@ -10,8 +10,8 @@ import ssl
 from functools import lru_cache
 from pathlib import Path
 
+from gitfs.config.credentials import reveal
 from gitfs.config.settings import RemoteSettings
-from gitfs.transport.credentials import reveal
 
 _Stamp = tuple[str, int, int]
 

@@ -12,15 +12,20 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
+from threading import RLock
 from typing import TypeVar
 
 import pygit2
+from cachetools import LRUCache, cached
+from cachetools.keys import hashkey
 from pygit2.enums import FileMode
 
 from gitfs.errors import DamagedMirror
-from gitfs.mirror.lfs_index import lfs_contents
-from gitfs.mirror.mirror_store import report_damage
+from gitfs.tree.lfs_index import lfs_contents
 
+DAMAGED = "damaged"
+"""File beside a mirror's repository that says that an object of it could not be read."""
 _T = TypeVar("_T")
 _LINKS_FOLLOWED = 40
 """Symlinks on the way to one file; the kernel's own limit."""
@@ -74,23 +79,21 @@ def declares_lfs(mirror: str, tree: str) -> bool:
     return bool(tree) and reading(mirror, lambda repository: declares_lfs_in(repository, tree))
 
 
-_declaring: dict[str, bool] = {}
-"""Tree -> whether it declares LFS: ids say what they name, in every mirror."""
-
-
+@cached(LRUCache(200_000), key=lambda _, tree: hashkey(tree), lock=RLock())
 def declares_lfs_in(repository: pygit2.Repository, tree: str) -> bool:
-    """As `declares_lfs`, in a repository that is open. Costs nothing for the parts that were looked at before."""
-    if tree not in _declaring:
-        if len(_declaring) > 200_000:
-            _declaring.clear()
-        declared = False
-        for entry in repository[tree].peel(pygit2.Tree):
-            if entry.filemode == FileMode.TREE:
-                declared = declared or declares_lfs_in(repository, str(entry.id))
-            elif entry.name == ".gitattributes" and entry.filemode != FileMode.COMMIT:
-                declared = declared or b"filter=lfs" in repository.odb.read(entry.id)[1]
-        _declaring[tree] = declared
-    return _declaring[tree]
+    """As `declares_lfs`, in a repository that is open: ids say what they name, in every one.
+
+    Costs nothing for the parts that were looked at before.
+    """
+    for entry in repository[tree].peel(pygit2.Tree):
+        if entry.filemode == FileMode.TREE:
+            if declares_lfs_in(repository, str(entry.id)):
+                return True
+        elif entry.name == ".gitattributes" and entry.filemode != FileMode.COMMIT:
+            declares = b"filter=lfs" in repository.odb.read(entry.id)[1]
+            if declares:
+                return True
+    return False
 
 
 @lru_cache(maxsize=16384)
@@ -143,25 +146,6 @@ def find(mirror: str, tree: str, path: str) -> tuple[str, int] | None:
 
 def _named_entries(mirror: str, tree: str, name: str) -> list[tuple[str, int, str]]:
     return [entry for entry in (_entries(mirror, tree) if tree else ()) if entry[0] == name]
-
-
-def differing(one: tuple[str, str], other: tuple[str, str]) -> set[str]:
-    """Paths of the files that two trees, each (mirror, id), do not have alike. Looks at what differs alone."""
-    found: set[str] = set()
-    waiting = [("", one[1], other[1])]
-    while waiting:
-        prefix, left, right = waiting.pop()
-        before = set(_entries(one[0], left)) if left else set()
-        after = set(_entries(other[0], right)) if right else set()
-        folders: dict[str, list[str]] = {}
-        for side, entries in ((0, before - after), (1, after - before)):
-            for name, mode, oid in entries:
-                if mode == FileMode.TREE:
-                    folders.setdefault(name, ["", ""])[side] = oid
-                else:
-                    found.add(prefix + name)
-        waiting.extend((f"{prefix}{name}/", old, new) for name, (old, new) in folders.items())
-    return found
 
 
 @lru_cache(maxsize=65536)
@@ -309,6 +293,11 @@ def reading(mirror: str, read: Callable[[pygit2.Repository], _T], what: str = "a
         with suppress(OSError):  # no mirror at all, or not ours to write: the error below says enough
             report_damage(mirror)
         raise DamagedMirror(f"{what} cannot be read from {mirror} ({error}); the next fetch repairs it") from error
+
+
+def report_damage(mirror: str) -> None:
+    """Have the next fetch of a mirror look at every object, and make the mirror anew if need be."""
+    Path(mirror).with_name(DAMAGED).touch()
 
 
 def _forget() -> None:

@@ -175,14 +175,6 @@ class Snapshot:
         """Path -> why it is no file here, for what is in the trees and is not shown; `file_ignore_…` is not told of."""
         return self._overlay(saltenv).refused
 
-    def read_blob(self, oid: str) -> bytes | None:
-        """Content of a blob of this snapshot; None for every other id, whatever the mirrors hold."""
-        for saltenv in self._environments_base_first:
-            found = self._overlay(saltenv).by_oid.get(oid)
-            if found is not None:
-                return self._content(saltenv, *found, oid)
-        return None
-
     def read_range(self, oid: str, offset: int, length: int) -> bytes | None:
         """Part of a blob of this snapshot, shorter at its end; None for every other id. A large blob is not held."""
         place = self._place(oid)

@@ -7,6 +7,7 @@ can be served. Costs nothing for the parts of a tree that were looked at before.
 from __future__ import annotations
 
 import pygit2
+from cachetools import LRUCache
 from pygit2.enums import FileMode
 
 from gitfs.errors import BadTree
@@ -24,12 +25,10 @@ class Inspector:
     """Remembers the trees that it found complete, by id."""
 
     def __init__(self) -> None:
-        self._files: dict[pygit2.Oid, int] = {}
+        self._files: LRUCache[pygit2.Oid, int] = LRUCache(_REMEMBERED)
 
     def inspect(self, repository: pygit2.Repository, commit: pygit2.Commit) -> int:
         """Number of files of the commit; KeyError or GitError where an object is missing, BadTree for a bad one."""
-        if len(self._files) > _REMEMBERED:
-            self._files.clear()
         return self._count(repository, commit.tree, ())
 
     def _count(self, repository: pygit2.Repository, tree: pygit2.Tree, at: tuple[str, ...]) -> int:

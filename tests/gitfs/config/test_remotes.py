@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from gitfs.config.credentials import reveal
 from gitfs.config.remotes import backends, file_remotes, ignored_files, pillar_includes, pillar_remotes
 from gitfs.config.settings import PerSaltenv, RemoteSettings
 from gitfs.config.urls import canonical, redact
 from gitfs.errors import BadRemoteSettings
-from gitfs.transport.credentials import reveal
 
 
 def test_strings_and_options_with_defaults():

@@ -13,11 +13,11 @@ import pygit2
 import pytest
 
 from gitfs.config.live_policy import LivePolicy
-from gitfs.mirror.lfs_index import lfs_contents
 from gitfs.mirror.mirror import Mirror
 from gitfs.remote_report import disk_bytes, verify
 from gitfs.source import Source
 from gitfs.tree.directory import blob_id
+from gitfs.tree.lfs_index import lfs_contents
 
 KILLED = """
 import os, signal, sys

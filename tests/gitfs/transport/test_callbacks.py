@@ -11,10 +11,10 @@ import pygit2
 import pytest
 from git_servers import PASSWORD, USER, serving, wait_for
 
+from gitfs.config.credentials import SecretFrom
 from gitfs.config.settings import RemoteSettings
 from gitfs.errors import FetchFailed
 from gitfs.mirror.mirror import Mirror
-from gitfs.transport.credentials import SecretFrom
 from gitfs.tree.snapshot import GitLayer, Snapshot
 
 

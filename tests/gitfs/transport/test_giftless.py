@@ -13,8 +13,8 @@ import pytest
 import trustme
 from git_servers import PASSWORD, USER, giftless, nginx, serving
 
-from gitfs.mirror.lfs_index import lfs_contents
 from gitfs.source import Source
+from gitfs.tree.lfs_index import lfs_contents
 
 pytestmark = pytest.mark.skipif(shutil.which("git-lfs") is None, reason="git-lfs is not installed")
 

@@ -13,11 +13,11 @@ import pytest
 import trustme
 from git_servers import PASSWORD, USER, Backend, serving
 
+from gitfs.config.credentials import SecretFrom, reveal, withhold
 from gitfs.config.settings import RemoteSettings
 from gitfs.errors import BadRemoteSettings, FetchFailed
 from gitfs.mirror.mirror import Mirror
 from gitfs.remote_report import ask
-from gitfs.transport.credentials import SecretFrom, reveal, withhold
 from gitfs.transport.https_proxy import way_to
 
 TOKEN = "t0ken-of-ours"

@@ -10,9 +10,9 @@ import pytest
 import trustme
 from git_servers import serving
 
+from gitfs.config.credentials import SecretFrom
 from gitfs.config.settings import RemoteSettings
 from gitfs.transport.callbacks import _is_same_server
-from gitfs.transport.credentials import SecretFrom
 from gitfs.transport.lfs_server import LfsServer
 
 CONTENT = b"large\x00" * 5000
