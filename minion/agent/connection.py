@@ -9,7 +9,7 @@ import logging
 
 from minion.config.files import BadMinionSettings
 from minion.config.settings import MinionSettings
-from minion.processes import lock_holder, take_lock
+from minion.machine.file_locks import lock_holder, take_lock
 from wire.address import Address
 from wire.client import Connection
 from wire.errors import BadKey

@@ -155,7 +155,7 @@ def _print(options: CallOptions, settings: MinionSettings, value: Any, out: Text
         value,
         outputter if is_run or outputter != "highstate" else "nested",
         minion_id="local",
-        shown=_shown(options, settings),
+        shown=_shown(options, settings) if is_run else None,
         color=options.out_file is None and _colored(out) if options.color is None else options.color,
         indent=options.out_indent,
     )

@@ -8,6 +8,9 @@ from pathlib import Path
 from minion.config.settings import DEFAULT_CONFIG_DIR
 
 OUTPUTTERS = ("highstate", "json", "nested", "pprint", "quiet", "raw", "table", "txt", "yaml")
+STATE_OUTPUTS = tuple(
+    f"{mode}{suffix}" for mode in ("full", "terse", "mixed", "changes", "filter") for suffix in ("", "_id")
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +29,7 @@ class CallOptions:
     out: str = ""
     """One of OUTPUTTERS; empty: `highstate` for state runs, `nested` for the rest."""
     state_output: str = ""
-    """One of `minion.call.outputters.highstate.STATE_OUTPUTS`; empty: as configured."""
+    """One of `STATE_OUTPUTS`; empty: as configured."""
     state_verbose: bool | None = None
     """Whether states that succeeded without changes are shown; None: as configured."""
     profile: bool = False

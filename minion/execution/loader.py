@@ -6,7 +6,6 @@ never taken for a wrong argument.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -221,6 +220,8 @@ def _check(fun: str, function: Function, args: Sequence[Any], kwargs: Mapping[st
 
 
 def _near(fun: str, module: str) -> str:
+    import difflib  # for errors alone: a call starts sooner without it
+
     if fun in NOT_BUILT:
         return f" It is not built: {NOT_BUILT[fun]}."
     if module not in MODULES:

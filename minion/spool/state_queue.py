@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from minion.processes import take_lock
+from minion.machine.file_locks import take_lock
 
 RUN_LOCK = "run.lock"
 FOLDER = "turns"

@@ -15,7 +15,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from minion.machine.durable_files import write_durably
-from minion.processes import take_lock
+from minion.machine.file_locks import take_lock
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,8 @@ from contextlib import ExitStack
 import msgspec
 
 from minion.execution.errors import CallFailed
-from minion.processes import AgentGone, AgentPipe, take_lock
+from minion.machine.file_locks import take_lock
+from minion.processes import AgentGone, AgentPipe
 from minion.spool.desired_state import read_document
 from minion.spool.journal import RunJournal, error_result
 from minion.spool.state_queue import StateQueue

@@ -19,8 +19,9 @@ from highstate.files import MemoryFiles, blob_id
 from highstate.run import run
 from highstate.types import Chunk, StateResult
 from minion.engine.engine import StateEngine
+from minion.machine.file_locks import lock_holder
 from minion.machine.machine import LocalMachine
-from minion.processes import kill_tree, lock_holder
+from minion.processes import kill_tree
 from wire import patch
 from wire.address import Bind
 from wire.keys import KeyPair, load_or_create

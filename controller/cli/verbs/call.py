@@ -10,8 +10,7 @@ import click
 
 from controller.cli import options
 from minion.call.call import main
-from minion.call.options import OUTPUTTERS, CallOptions
-from minion.call.outputters.highstate import STATE_OUTPUTS
+from minion.call.options import OUTPUTTERS, STATE_OUTPUTS, CallOptions
 from minion.config.settings import LOG_LEVELS
 
 _BOOLS = frozenset(("true", "false", "yes", "no", "on", "off", "1", "0"))

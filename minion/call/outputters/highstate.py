@@ -13,9 +13,6 @@ from typing import Any
 from minion.call.outputters.compressed import compressed
 from minion.call.outputters.nested import nested, paint, plain
 
-STATE_OUTPUTS = tuple(
-    f"{mode}{suffix}" for mode in ("full", "terse", "mixed", "changes", "filter") for suffix in ("", "_id")
-)
 Entry = Mapping[str, Any]
 
 

@@ -1,17 +1,19 @@
 """Values as text for people and programs: Salt's outputters.
 
-Called by `saltern call`; pure. Without colours unless asked for.
+Called by `saltern call`; pure. Without colours unless asked for. Outputters that most calls do not use are imported
+when one does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minion.call.outputters.as_json import as_json
-from minion.call.outputters.highstate import OutputOptions, highstate
 from minion.call.outputters.nested import nested
-from minion.call.outputters.table import table
+
+if TYPE_CHECKING:
+    from minion.call.outputters.highstate import OutputOptions
 
 
 def render(
@@ -35,6 +37,8 @@ def render(
             lines = value.splitlines() or [""] if isinstance(value, str) else [str(_as_dict(value))]
             return "\n".join(f"{minion_id}: {line}" for line in lines)
         case "highstate":
+            from minion.call.outputters.highstate import OutputOptions, highstate
+
             return "\n".join(highstate(value, minion_id, shown or OutputOptions(), color))
         case "raw":
             return repr({minion_id: value})
@@ -43,6 +47,8 @@ def render(
 
             return pprint.pformat({minion_id: value}, sort_dicts=True)
         case "table":
+            from minion.call.outputters.table import table
+
             return "\n".join(table({minion_id: value}, 0))
         case _:
             return "\n".join(nested({minion_id: value}, 0, color))

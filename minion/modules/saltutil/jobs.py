@@ -125,7 +125,7 @@ def _jobs(context: Context) -> Iterator[dict[str, Any]]:
 
     import msgspec
 
-    from minion.processes import lock_holder
+    from minion.machine.file_locks import lock_holder
     from minion.spool.journal import RunFolder
     from wire.messages import Call
 

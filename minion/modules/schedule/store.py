@@ -95,7 +95,7 @@ def agent_runs(context: Context) -> bool:
     """Whether there is an agent that follows the schedule."""
     if not context.cachedir:
         return False
-    from minion.processes import lock_holder
+    from minion.machine.file_locks import lock_holder
 
     return lock_holder(Path(context.cachedir, "agent.lock")) is not None
 
