@@ -15,8 +15,6 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
-from minion.machine.file_locks import lock_holder
-
 log = logging.getLogger(__name__)
 
 WRITE_TIMEOUT = 5.0
@@ -165,13 +163,6 @@ def _leave_the_agent(sock: socket.socket, umask: int) -> None:
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
-
-
-def kill_holder(path: Path) -> None:
-    """End the worker that has the lock, if any: one that an earlier agent started."""
-    pid = lock_holder(path)
-    if pid is not None:
-        kill_tree(pid)
 
 
 def kill_tree(pid: int) -> None:

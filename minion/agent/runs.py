@@ -20,7 +20,8 @@ from pathlib import Path
 import msgspec
 
 from minion.agent.schedule import UNREPORTED
-from minion.processes import Child, kill_holder
+from minion.machine.file_locks import lock_holder
+from minion.processes import Child, kill_tree
 from minion.spool.desired_state import DesiredState
 from minion.spool.journal import Request, RunFolder, RunFolders, error_result
 from minion.spool.outbox import Outbox
@@ -166,7 +167,9 @@ class Jobs:
                 job.timed_out = True
                 job.deadline = float("inf")
                 job.child.kill()
-                kill_holder(job.folder.lock)
+                earlier = lock_holder(job.folder.lock)  # a worker that an earlier agent started
+                if earlier is not None:
+                    kill_tree(earlier)
 
     def suspend(self) -> None:
         """The agent ends: workers stop their runs where they can be resumed. Calls end by themselves."""

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from minion.arguments.types import CommaList
 from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
@@ -41,7 +42,7 @@ def list_(
 
 
 def unzip(
-    context: Context, zip_file: str, dest: str, excludes: Any = None, options: NotSupported = None,
+    context: Context, zip_file: str, dest: str, excludes: CommaList = (), options: NotSupported = None,
     template: NotSupported = None, runas: NotSupported = None, trim_output: NotSupported = False,
     password: str | None = None, extract_perms: NotSupported = True,
 ) -> list[str]:  # fmt: skip
@@ -50,8 +51,7 @@ def unzip(
     from minion.states.file.paths import make_parents
     from minion.states.file.perms import Perms
 
-    left_out = excludes.split(",") if isinstance(excludes, str) else excludes or []
-    members = [one for one in read_members(context.machine.read(zip_file), "zip", password) if one.path not in left_out]
+    members = [one for one in read_members(context.machine.read(zip_file), "zip", password) if one.path not in excludes]
     machine, done = context.machine, []
     for one in members:
         path = f"{dest.rstrip('/')}/{one.path}"
@@ -91,7 +91,7 @@ def tar(
     context: Context,
     options: str,
     tarfile: str,
-    sources: Any = None,
+    sources: CommaList = (),
     dest: str | None = None,
     cwd: str | None = None,
     template: NotSupported = None,
@@ -100,13 +100,13 @@ def tar(
     """Run tar(1): options such as `cjf` or `tf`, the archive, what goes in. What it says, line by line."""
     first = options if options.startswith("-") else f"-{options}"
     where = ["-C", dest] if dest else []
-    return _run(context, ["tar", *shlex.split(first), tarfile, *where, *_listed(sources)], cwd, runas)
+    return _run(context, ["tar", *shlex.split(first), tarfile, *where, *sources], cwd, runas)
 
 
 def zip_(
     context: Context,
     zip_file: str,
-    sources: Any,
+    sources: CommaList,
     template: NotSupported = None,
     cwd: str | None = None,
     runas: str | None = None,
@@ -121,26 +121,26 @@ def zip_(
         raise CallFailed("runas is not supported by archive.zip: see archive.cmd_zip")
     buffer, names = io.BytesIO(), []
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for one in _listed(sources):
+        for one in sources:
             top = Path(cwd or "/", one)
             for path in [top, *sorted(top.rglob("*"))] if top.is_dir() else [top]:
                 name = str(path.relative_to(cwd) if cwd and path.is_relative_to(cwd) else path).lstrip("/")
                 archive.write(path, name)
                 names.append(f"{name}/" if path.is_dir() else name)
-    context.machine.write(str(zip_file), buffer.getvalue())
+    context.machine.write(zip_file, buffer.getvalue())
     return names
 
 
 def cmd_zip(
     context: Context,
     zip_file: str,
-    sources: Any,
+    sources: CommaList,
     template: NotSupported = None,
     cwd: str | None = None,
     runas: str | None = None,
 ) -> list[str]:
     """Run `zip -r`; what it says, line by line."""
-    return _run(context, ["zip", "-r", zip_file, *_listed(sources)], cwd, runas)
+    return _run(context, ["zip", "-r", zip_file, *sources], cwd, runas)
 
 
 def gunzip(
@@ -158,12 +158,13 @@ def gzip(
 
 
 def cmd_unzip(
-    context: Context, zip_file: str, dest: str, excludes: Any = None, options: str = "", template: NotSupported = None,
-    runas: str | None = None, trim_output: NotSupported = False, password: str | None = None,
+    context: Context, zip_file: str, dest: str, excludes: CommaList = (), options: str = "",
+    template: NotSupported = None, runas: str | None = None, trim_output: NotSupported = False,
+    password: str | None = None,
 ) -> list[str]:  # fmt: skip
     """Run unzip(1); what it says, line by line."""
     secret = ["-P", password] if password else []
-    left_out = ["-x", *_listed(excludes)] if excludes else []
+    left_out = ["-x", *excludes] if excludes else []
     return _run(context, ["unzip", *secret, *shlex.split(options or ""), zip_file, "-d", dest, *left_out], None, runas)
 
 
@@ -174,10 +175,6 @@ def _run(context: Context, argv: list[str], cwd: str | None, runas: str | None) 
     if done.returncode != 0:
         raise CallFailed(f"{argv[0]} failed: {done.stderr.strip() or done.stdout.strip()}")
     return (done.stdout + done.stderr).splitlines()
-
-
-def _listed(sources: Any) -> list[str]:
-    return [str(one) for one in (sources if isinstance(sources, list) else str(sources).split(",") if sources else [])]
 
 
 FUNCTIONS: Mapping[str, Any] = {

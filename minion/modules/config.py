@@ -101,7 +101,7 @@ def manage_mode(context: Context, mode: Any) -> Any:
 
 def valid_fileproto(context: Context, uri: str) -> bool:
     """Whether a source has a scheme that is known: salt, file, http, https or ftp."""
-    return str(uri).partition("://")[0] in ("salt", "file", "http", "https", "ftp") and "://" in str(uri)
+    return uri.partition("://")[0] in ("salt", "file", "http", "https", "ftp") and "://" in uri
 
 
 def backup_mode(context: Context, backup: str = "") -> str:

@@ -44,8 +44,8 @@ def get_entry(context: Context, user: str, identifier: str | None = None, cmd: s
 
 
 def set_job(
-    context: Context, user: str, minute: Any, hour: Any, daymonth: Any, month: Any, dayweek: Any, cmd: str,
-    commented: bool = False, comment: Any = None, identifier: Any = None,
+    context: Context, user: str, minute: str, hour: str, daymonth: str, month: str, dayweek: str, cmd: str,
+    commented: bool = False, comment: str | None = None, identifier: str | None = None,
 ) -> str:  # fmt: skip
     """Have a job run at these times: `new`, `updated` or `present`."""
     when = dict(zip(_FIELDS, (minute, hour, daymonth, month, dayweek), strict=True))
@@ -58,8 +58,8 @@ def set_special(
     special: str,
     cmd: str,
     commented: bool = False,
-    comment: Any = None,
-    identifier: Any = None,
+    comment: str | None = None,
+    identifier: str | None = None,
 ) -> str:
     """Have a job run at `@daily` and the like: `new`, `updated` or `present`."""
     return _set(context, "cron.present", cmd, user, identifier, commented=commented, comment=comment, special=special)
@@ -79,7 +79,7 @@ def rm_special(context: Context, user: str, cmd: str, special: AnyTime = None, i
     return rm_job(context, user, cmd, identifier=identifier)
 
 
-def set_env(context: Context, user: str, name: str, value: Any = None) -> str:
+def set_env(context: Context, user: str, name: str, value: str | None = None) -> str:
     """Set a variable for the jobs: `new`, `updated` or `present`."""
     known = name in read_tab(context.machine, user).variables
     changed = act(context, "cron.env_present", name, user=user, value=value).changes
@@ -103,8 +103,8 @@ def write_cron_file_verbose(context: Context, user: str, path: str) -> dict[str,
     return as_salt(context.machine.run(["crontab", "-u", user, "--", path]))
 
 
-def _set(context: Context, state: str, cmd: str, user: str, identifier: Any, **arguments: Any) -> str:
-    key = cmd if identifier is None else str(identifier)
+def _set(context: Context, state: str, cmd: str, user: str, identifier: str | None, **arguments: Any) -> str:
+    key = cmd if identifier is None else identifier
     known = any(job.is_for(cmd, key) for job in read_tab(context.machine, user).jobs)
     given = False if identifier is None else identifier
     changed = act(context, state, cmd, user=user, identifier=given, **arguments).changes

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from minion.arguments.types import Map, Texts
 from minion.execution.arguments import AlwaysDone
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
@@ -13,18 +14,18 @@ from minion.execution.errors import CallFailed
 
 def get(context: Context, key: str, default: Any = "") -> Any:
     """A variable, or the default."""
-    return os.environ.get(str(key), default)
+    return os.environ.get(key, default)
 
 
-def has_value(context: Context, key: str, value: Any = None) -> bool:
+def has_value(context: Context, key: str, value: str | None = None) -> bool:
     """Whether a variable is there, or has this value."""
-    found = os.environ.get(str(key))
-    return found is not None if value is None else found == str(value)
+    found = os.environ.get(key)
+    return found is not None if value is None else found == value
 
 
-def item(context: Context, keys: Any, default: Any = "") -> dict[str, Any]:
+def item(context: Context, keys: Texts, default: Any = "") -> dict[str, Any]:
     """Several variables."""
-    return {str(key): os.environ.get(str(key), default) for key in (keys if isinstance(keys, list) else [keys])}
+    return {key: os.environ.get(key, default) for key in keys}
 
 
 def items(context: Context) -> dict[str, str]:
@@ -37,25 +38,23 @@ def setval(context: Context, key: str, val: Any, false_unsets: bool = False, per
     if permanent:
         raise CallFailed("permanent is for Windows; on this system put the variable into /etc/environment")
     if val is False and false_unsets:
-        os.environ.pop(str(key), None)
+        os.environ.pop(key, None)
         return None
     if val is not False and not isinstance(val, str):
         return False
-    os.environ[str(key)] = val or ""
-    return os.environ[str(key)]
+    os.environ[key] = val or ""
+    return os.environ[key]
 
 
 def setenv(
     context: Context,
-    environ: Mapping[str, Any],
+    environ: Map,
     false_unsets: bool = False,
     clear_all: bool = False,
     update_minion: AlwaysDone = False,
     permanent: bool = False,
 ) -> dict[str, Any]:
     """Set several variables; with `clear_all` the others are emptied."""
-    if not isinstance(environ, Mapping):
-        raise CallFailed("environ must be a mapping of names to values")
     left = {key: False for key in os.environ if key not in environ} if clear_all else {}
     return {key: setval(context, key, val, false_unsets, permanent) for key, val in {**left, **environ}.items()}
 

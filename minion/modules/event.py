@@ -28,7 +28,7 @@ def send(
         body["grains"] = _chosen(context.grains, with_grains)
     if with_pillar:
         body["pillar"] = _chosen(context.pillar, with_pillar)
-    return context.fire is not None and context.fire(str(tag), body)
+    return context.fire is not None and context.fire(tag, body)
 
 
 def fire_master(context: Context, data: Any, tag: str, preload: Any = None) -> bool:

@@ -37,10 +37,10 @@ def github_signature(context: Context, string: str, shared_secret: str, challeng
     import hashlib
     import hmac
 
-    form, _, digits = str(challenge_hmac).partition("=")
+    form, _, digits = challenge_hmac.partition("=")
     if form not in hashlib.algorithms_guaranteed:
         raise CallFailed(f"{form!r} is no algorithm: a signature is sha1=… or sha256=…")
-    made = hmac.new(str(shared_secret).encode(), str(string).encode(), form).hexdigest()
+    made = hmac.new(shared_secret.encode(), string.encode(), form).hexdigest()
     return hmac.compare_digest(made, digits)
 
 

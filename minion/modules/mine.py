@@ -36,7 +36,7 @@ def update(context: Context, clear: bool = False, mine_functions: Any = None) ->
             found[str(name)] = _entry(modules.call(fun or str(name), args, kwargs), access)
         except Exception as error:  # whatever a function raises is its own affair, as in Salt
             log.error("event=mine_function_failed function=%s error=%s", fun or name, error)
-    return _store(context, found, clear=bool(clear))
+    return _store(context, found, clear=clear)
 
 
 def send(context: Context, name: str, *args: Any, **kwargs: Any) -> bool:

@@ -9,6 +9,7 @@ from highstate.traverse import MISSING, traverse
 from minion.execution.arguments import CompiledPillar
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
+from minion.modules.state.runs import Pillar, compiler_of, good
 
 
 def get(
@@ -39,7 +40,7 @@ def _updated(context: Context, default: Mapping[str, Any], value: Mapping[str, A
 def items(
     context: Context,
     *keys: str,
-    pillar: Any = None,
+    pillar: Pillar = None,
     pillar_enc: CompiledPillar = None,
     pillarenv: CompiledPillar = None,
     saltenv: CompiledPillar = None,
@@ -50,9 +51,7 @@ def items(
         return item(context, *keys)
     if not pillar:
         return dict(context.pillar)
-    from minion.modules.state.runs import compiler_of, good, override_of
-
-    compiled = compiler_of(context).highstate(override_of(pillar))
+    compiled = compiler_of(context).highstate(pillar)
     good(compiled)
     return dict(compiled.pillar)
 

@@ -35,19 +35,19 @@ def get_str(
         string.printable: printable,
     }
     known = chars or "".join(text for text, wanted in groups.items() if wanted)
-    if not known or not 0 < int(length) <= LONGEST:
+    if not known or not 0 < length <= LONGEST:
         raise CallFailed(f"length must be from 1 to {LONGEST}, and some kind of characters be allowed")
-    return "".join(secrets.choice(known) for _ in range(int(length)))
+    return "".join(secrets.choice(known) for _ in range(length))
 
 
 def rand_int(context: Context, start: int = 1, end: int = 10, seed: Any = None) -> int:
     """A number from `start` to `end`, both included."""
-    return _dice(seed).randint(int(start), int(end))
+    return _dice(seed).randint(start, end)
 
 
 def sample(context: Context, value: Any, size: int, seed: Any = None) -> list[Any]:
     """Some members of a list, each at most once."""
-    return _dice(seed).sample(list(value), int(size))
+    return _dice(seed).sample(list(value), size)
 
 
 def shuffle(context: Context, value: Any, seed: Any = None) -> list[Any]:

@@ -41,7 +41,7 @@ def arg(context: Context, *args: Any, **kwargs: Any) -> dict[str, Any]:
 
 def fib(context: Context, num: int) -> list[Any]:
     """A Fibonacci number, and the seconds that it took to add up."""
-    count = int(num)
+    count = num
     if not 0 <= count <= 10_000:
         raise CallFailed(f"num must be from 0 to 10000, not {num}")
     start, a, b = time.perf_counter(), 0, 1
@@ -52,7 +52,7 @@ def fib(context: Context, num: int) -> list[Any]:
 
 def sleep(context: Context, length: float) -> bool:
     """Wait for so many seconds."""
-    time.sleep(float(length))
+    time.sleep(length)
     return True
 
 
@@ -83,7 +83,7 @@ def arg_repr(context: Context, *args: Any, **kwargs: Any) -> dict[str, str]:
 
 def collatz(context: Context, start: int) -> list[Any]:
     """The numbers from a start down to 1 by the rule of Collatz, and the seconds that took."""
-    number, begin, steps = int(start), time.perf_counter(), []
+    number, begin, steps = start, time.perf_counter(), []
     if not 0 < number <= 10**12:
         raise CallFailed(f"start must be from 1 to 10^12, not {start}")
     while number != 1:
@@ -104,13 +104,13 @@ def get_opts(context: Context) -> dict[str, Any]:
 
 def rand_sleep(context: Context, max: int = 60) -> bool:  # noqa: A002  (Salt's name)
     """Wait for a random time of at most so many seconds."""
-    time.sleep(secrets.randbelow(1000 * int(max) + 1) / 1000)
+    time.sleep(secrets.randbelow(1000 * max + 1) / 1000)
     return True
 
 
 def random_hash(context: Context, size: int = 9_999_999_999, hash_type: str = "sha256") -> str:
     """Digest of a random number below `size`."""
-    text = str(secrets.randbelow(int(size)) + 1)
+    text = str(secrets.randbelow(size) + 1)
     try:
         return hashlib.new(hash_type, text.encode(), usedforsecurity=False).hexdigest()
     except ValueError:
@@ -119,7 +119,7 @@ def random_hash(context: Context, size: int = 9_999_999_999, hash_type: str = "s
 
 def exception(context: Context, message: str = "Test Exception") -> None:
     """Fail with this message."""
-    raise CallFailed(str(message))
+    raise CallFailed(message)
 
 
 def raise_exception(context: Context, name: str, *args: Any) -> None:

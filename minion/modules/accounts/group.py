@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from minion.arguments.types import CommaList
 from minion.execution.arguments import LocalAccounts, NoCache, NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
@@ -13,7 +14,7 @@ from minion.providers import accounts
 
 def info(context: Context, name: str, root: NotSupported = None) -> dict[str, Any]:
     """The group's entry; empty when there is no such group."""
-    found = accounts.group(context.machine, str(name))
+    found = accounts.group(context.machine, name)
     return found.as_salt() if found else {}
 
 
@@ -32,17 +33,17 @@ def add(
     local: LocalAccounts = None,
 ) -> bool:
     """Make a group."""
-    accounts.check_name("group", str(name))
+    accounts.check_name("group", name)
     words = ["--gid", str(gid)] if gid is not None else []
     words += ["--system"] if system else []
     words += ["--non-unique"] if non_unique else []
-    return _succeeds(context, ["groupadd", *words, "--", str(name)])
+    return _succeeds(context, ["groupadd", *words, "--", name])
 
 
 def delete(context: Context, name: str, root: NotSupported = None, local: LocalAccounts = None) -> bool:
     """Remove a group."""
-    accounts.check_name("group", str(name))
-    return _succeeds(context, ["groupdel", "--", str(name)])
+    accounts.check_name("group", name)
+    return _succeeds(context, ["groupdel", "--", name])
 
 
 def chgid(context: Context, name: str, gid: int, root: NotSupported = None, non_unique: bool = False) -> bool:
@@ -69,15 +70,14 @@ def deluser(context: Context, name: str, username: str, root: NotSupported = Non
     return _succeeds(context, ["gpasswd", "--delete", username, name])
 
 
-def members(context: Context, name: str, members_list: Any, root: NotSupported = None) -> bool:
+def members(context: Context, name: str, members_list: CommaList, root: NotSupported = None) -> bool:
     """Set who is in a group: names with commas between."""
-    wanted = members_list if isinstance(members_list, list) else [one for one in str(members_list).split(",") if one]
     _there(context, name)
-    return _succeeds(context, ["gpasswd", "--members", ",".join(map(str, wanted)), name])
+    return _succeeds(context, ["gpasswd", "--members", ",".join(members_list), name])
 
 
 def _there(context: Context, name: str) -> dict[str, Any]:
-    accounts.check_name("group", str(name))
+    accounts.check_name("group", name)
     found = info(context, name)
     if not found:
         raise CallFailed(f"Group '{name}' does not exist")

@@ -57,9 +57,9 @@ def set_password(
 ) -> bool:
     """Put a hash, not a password, into the shadow entry of a user."""
     _there(context, name, root)
-    if any(sign in str(password) for sign in ":\n"):
+    if any(sign in password for sign in ":\n"):
         raise CallFailed("a hash holds neither a colon nor a newline")
-    accounts.set_password(context.machine, name, str(password))
+    accounts.set_password(context.machine, name, password)
     return True
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from minion.arguments.types import CommaList, as_comma_list
 from minion.execution.apply_state import act
 from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
@@ -19,7 +20,10 @@ CONFIG = ".ssh/authorized_keys"
 
 
 def auth_keys(
-    context: Context, user: Any = None, config: str = CONFIG, fingerprint_hash_type: str | None = None
+    context: Context,
+    user: str | list[Any] | None = None,
+    config: str = CONFIG,
+    fingerprint_hash_type: str | None = None,
 ) -> Any:
     """The keys that may log in as a user, or as several: key → kind, comment, options, fingerprint."""
     from minion.states.ssh.auth import parse
@@ -43,14 +47,14 @@ def auth_keys(
 
 
 def check_key(
-    context: Context, user: str, key: str, enc: str, comment: str, options: Any, config: str = CONFIG,
+    context: Context, user: str, key: str, enc: str, comment: str, options: CommaList, config: str = CONFIG,
     cache_keys: NotSupported = None, fingerprint_hash_type: NotSupported = None,
 ) -> str:  # fmt: skip
     """What would have to be done for a key: `add`, `update` or `exists`."""
     known = auth_keys(context, user, config).get(key)
     if known is None:
         return "add"
-    same = known["enc"] == enc and known["comment"] == (comment or "") and known["options"] == list(options or [])
+    same = known["enc"] == enc and known["comment"] == (comment or "") and known["options"] == list(options)
     return "exists" if same else "update"
 
 
@@ -64,20 +68,20 @@ def check_key_file(
 ) -> dict[str, str]:
     """What would have to be done for each key of a file."""
     return {
-        key.key: check_key(
-            context, user, key.key, key.kind, key.comment, key.options.split(",") if key.options else [], config
-        )
+        key.key: check_key(context, user, key.key, key.kind, key.comment, as_comma_list(key.options), config)
         for key in _keys_in(context, source, saltenv)
     }
 
 
 def set_auth_key(
-    context: Context, user: str, key: str, enc: str = "ssh-rsa", comment: str = "", options: Any = None,
+    context: Context, user: str, key: str, enc: str = "ssh-rsa", comment: str = "", options: CommaList = (),
     config: str = CONFIG, cache_keys: NotSupported = None, fingerprint_hash_type: NotSupported = None,
 ) -> str:  # fmt: skip
     """Let a key log in as a user: `new`, `replace` or `no change`."""
     known = key in auth_keys(context, user, config)
-    made = act(context, "ssh_auth.present", key, user=user, enc=enc, comment=comment, options=options, config=config)
+    made = act(
+        context, "ssh_auth.present", key, user=user, enc=enc, comment=comment, options=list(options), config=config
+    )
     return ("replace" if known else "new") if made.changes else "no change"
 
 
@@ -140,7 +144,7 @@ def host_keys(context: Context, keydir: str = "/etc/ssh", private: bool = True, 
 
 
 def user_keys(
-    context: Context, user: Any = None, pubfile: str | None = None, prvfile: Any = None
+    context: Context, user: str | list[Any] | None = None, pubfile: str | None = None, prvfile: str | None = None
 ) -> dict[str, dict[str, str]]:
     """The public keys of users, and private ones when `prvfile` names a file."""
     names = user if isinstance(user, list) else [user] if user else accounts.user_names(context.machine)
@@ -151,7 +155,7 @@ def user_keys(
         if folder is None or not folder.is_dir():
             continue
         places = [folder / pubfile] if pubfile else sorted(folder.glob("id_*.pub"))
-        places += [folder / str(prvfile)] if prvfile else []
+        places += [folder / prvfile] if prvfile else []
         keys = {place.name.removeprefix("id_"): place.read_text().rstrip("\n") for place in places if place.is_file()}
         if keys:
             found[str(name)] = keys

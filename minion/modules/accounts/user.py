@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from minion.arguments.types import CommaList
 from minion.execution.arguments import InnerArgument, LocalAccounts, NoCache, NoLoginClass, NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
@@ -15,13 +16,13 @@ _GECOS = ("fullname", "roomnumber", "workphone", "homephone", "other")
 
 def info(context: Context, name: str) -> dict[str, Any]:
     """The user's entry and groups; empty when there is no such user."""
-    found = accounts.user(context.machine, str(name))
+    found = accounts.user(context.machine, name)
     return found.as_salt() if found else {}
 
 
 def list_groups(context: Context, name: str) -> list[str]:
     """Names of the groups that the user is in."""
-    found = accounts.user(context.machine, str(name))
+    found = accounts.user(context.machine, name)
     return list(found.groups) if found else []
 
 
@@ -37,25 +38,25 @@ def getent(context: Context, refresh: NoCache = False) -> list[dict[str, Any]]:
 
 def primary_group(context: Context, name: str) -> str:
     """Name of the user's primary group."""
-    found = accounts.user(context.machine, str(name))
+    found = accounts.user(context.machine, name)
     group = accounts.group_of_gid(context.machine, found.gid) if found else None
     return group.name if group else ""
 
 
 def add(
-    context: Context, name: str, uid: int | None = None, gid: Any = None, groups: Any = None, home: str | None = None,
-    shell: str | None = None, unique: bool = True, system: bool = False, fullname: str = "", roomnumber: str = "",
-    workphone: str = "", homephone: str = "", other: str = "", createhome: bool = True,
+    context: Context, name: str, uid: int | None = None, gid: int | str | None = None, groups: CommaList = (),
+    home: str | None = None, shell: str | None = None, unique: bool = True, system: bool = False, fullname: str = "",
+    roomnumber: str = "", workphone: str = "", homephone: str = "", other: str = "", createhome: bool = True,
     loginclass: NoLoginClass = None, nologinit: bool = False, root: NotSupported = None, usergroup: bool | None = None,
     local: LocalAccounts = None,
 ) -> bool:  # fmt: skip
     """Make a user; false when there is one of this name."""
-    accounts.check_name("user", str(name))
+    accounts.check_name("user", name)
     if info(context, name):
         return False
     words = ["--uid", str(uid)] if uid is not None else []
     words += ["--gid", str(gid)] if gid not in (None, "") else []
-    words += ["--groups", ",".join(_listed(groups))] if groups else []
+    words += ["--groups", ",".join(groups)] if groups else []
     words += ["--home-dir", home] if home else []
     words += ["--shell", shell] if shell else []
     words += [] if unique else ["--non-unique"]
@@ -65,7 +66,7 @@ def add(
     words += [] if usergroup is None else ["--user-group"] if usergroup else ["--no-user-group"]
     gecos = ",".join(_field(one) for one in (fullname, roomnumber, workphone, homephone, other)).rstrip(",")
     words += ["--comment", gecos] if gecos else []
-    accounts.change(context.machine, ["useradd", *words, "--", str(name)], f"User {name} could not be made")
+    accounts.change(context.machine, ["useradd", *words, "--", name], f"User {name} could not be made")
     return True
 
 
@@ -89,20 +90,19 @@ def chhome(context: Context, name: str, home: str, persist: bool = False, root: 
     return _usermod(context, name, ["--home", home, *(["--move-home"] if persist else [])], "home", home)
 
 
-def chgroups(context: Context, name: str, groups: Any, append: bool = False, root: NotSupported = None) -> bool:
+def chgroups(context: Context, name: str, groups: CommaList, append: bool = False, root: NotSupported = None) -> bool:
     """Set the groups that a user is in besides its own; with `append` those that it is in are kept."""
-    wanted = _listed(groups)
-    if wanted and set(wanted) <= set(list_groups(context, name)) and append:
+    if groups and set(groups) <= set(list_groups(context, name)) and append:
         return True
     _there(context, name)
-    words = [*(["--append"] if append else []), "--groups", ",".join(wanted)]
+    words = [*(["--append"] if append else []), "--groups", ",".join(groups)]
     accounts.change(context.machine, ["usermod", *words, "--", name], f"The groups of {name} could not be set")
     return True
 
 
 def rename(context: Context, name: str, new_name: str, root: NotSupported = None) -> bool:
     """Give a user another name."""
-    accounts.check_name("user", str(new_name))
+    accounts.check_name("user", new_name)
     if info(context, new_name):
         raise CallFailed(f"User '{new_name}' already exists")
     _there(context, name)
@@ -181,10 +181,6 @@ def _there(context: Context, name: str) -> dict[str, Any]:
     if not found:
         raise CallFailed(f"User '{name}' does not exist")
     return found
-
-
-def _listed(groups: Any) -> list[str]:
-    return [str(one) for one in (groups.split(",") if isinstance(groups, str) else groups or ())]
 
 
 def _field(value: Any) -> str:

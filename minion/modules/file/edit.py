@@ -40,21 +40,22 @@ def prepend(context: Context, path: str, *args: Any, **kwargs: Any) -> str:
 
 def truncate(context: Context, path: str, length: int) -> None:
     """Cut a file off at so many bytes."""
-    os.truncate(expanded(path), int(length))
+    os.truncate(expanded(path), length)
 
 
 def seek_write(context: Context, path: str, data: Any, offset: int) -> int:
     """Write over a file from an offset on; how many bytes."""
     with expanded(path).open("r+b") as file:
-        file.seek(int(offset))
+        file.seek(offset)
         return file.write(data if isinstance(data, bytes) else str(data).encode())
 
 
 def replace(
-    context: Context, path: str, pattern: str, repl: Any, count: int = 0, flags: Any = 8, bufsize: BufferSize = 1,
-    append_if_not_found: bool = False, prepend_if_not_found: bool = False, not_found_content: Any = None,
-    backup: Any = ".bak", dry_run: bool = False, search_only: bool = False, show_changes: bool = True,
-    ignore_if_missing: bool = False, preserve_inode: NotSupported = True, backslash_literal: bool = False,
+    context: Context, path: str, pattern: str, repl: str, count: int = 0, flags: int | str | list[Any] = 8,
+    bufsize: BufferSize = 1, append_if_not_found: bool = False, prepend_if_not_found: bool = False,
+    not_found_content: str | None = None, backup: str | bool = ".bak", dry_run: bool = False,
+    search_only: bool = False, show_changes: bool = True, ignore_if_missing: bool = False,
+    preserve_inode: NotSupported = True, backslash_literal: bool = False,
 ) -> Any:  # fmt: skip
     """Put a text where a regular expression fits; the diff, or with `show_changes=False` whether anything changed."""
     place = expanded(path)
@@ -86,12 +87,12 @@ def replace(
 def line(
     context: Context,
     path: str,
-    content: Any = None,
-    match: Any = None,
-    mode: Any = None,
-    location: Any = None,
-    before: Any = None,
-    after: Any = None,
+    content: str | None = None,
+    match: str | None = None,
+    mode: str | None = None,
+    location: str | None = None,
+    before: str | None = None,
+    after: str | None = None,
     show_changes: bool = True,
     backup: bool = False,
     quiet: bool = False,
@@ -124,12 +125,12 @@ def blockreplace(
     content: str = "",
     append_if_not_found: bool = False,
     prepend_if_not_found: bool = False,
-    backup: Any = ".bak",
+    backup: str | bool = ".bak",
     dry_run: bool = False,
     show_changes: bool = True,
-    append_newline: Any = False,
-    insert_before_match: Any = None,
-    insert_after_match: Any = None,
+    append_newline: bool | None = False,
+    insert_before_match: str | None = None,
+    insert_after_match: str | None = None,
 ) -> Any:
     """Put a text between two marks; the diff, or with `show_changes=False` whether anything changed."""
     if not expanded(path).exists():
@@ -169,7 +170,7 @@ def comment_line(
 
 
 def sed(
-    context: Context, path: str, before: Any, after: Any, limit: str = "", backup: str = ".bak",
+    context: Context, path: str, before: str, after: str, limit: str = "", backup: str = ".bak",
     options: str = "-r -e", flags: str = "g", escape_all: NotSupported = False, negate_match: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """Change a file with sed(1). Old; file.replace does the same without its quoting."""
@@ -181,7 +182,7 @@ def sed(
     )
 
 
-def sed_contains(context: Context, path: str, text: Any, limit: str = "", flags: str = "g") -> bool:
+def sed_contains(context: Context, path: str, text: str, limit: str = "", flags: str = "g") -> bool:
     """Whether sed(1) finds a text in a file."""
     chosen = f"/{_slashed(limit)}/" if limit else ""
     argv = ["sed", "-n", "-r", "-e", f"{chosen}s/{_slashed(text)}/$/{flags}p", str(expanded(path))]
@@ -189,10 +190,10 @@ def sed_contains(context: Context, path: str, text: Any, limit: str = "", flags:
 
 
 def patch(
-    context: Context, originalfile: str, patchfile: str, options: Any = "", dry_run: bool = False
+    context: Context, originalfile: str, patchfile: str, options: str | list[Any] = "", dry_run: bool = False
 ) -> dict[str, Any]:
     """Change a file or directory by patch(1)."""
-    words = [str(one) for one in options] if isinstance(options, list) else str(options).split()
+    words = [str(one) for one in options] if isinstance(options, list) else options.split()
     place = expanded(originalfile)
     if not any(word.startswith(("-N", "--forward")) for word in words):
         words.append("--forward")
@@ -207,7 +208,7 @@ def _commented(context: Context, state: str, path: str, regex: str, char: str, b
     place = expanded(path)
     if not place.exists():
         raise CallFailed(f"File not found: {path}")
-    bare = str(regex).lstrip("^").rstrip("$")
+    bare = regex.lstrip("^").rstrip("$")
     if not contains_regex(context, path, bare):
         return False
     made = act(context, state, str(place), regex=regex, char=char, backup=backup)
@@ -223,8 +224,8 @@ def _touched(diff: str) -> str:
     return "".join(difflib.unified_diff(old, new))
 
 
-def _slashed(text: Any) -> str:
-    return str(text).replace("/", r"\/")
+def _slashed(text: str) -> str:
+    return text.replace("/", r"\/")
 
 
 def _lines(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:

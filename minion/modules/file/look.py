@@ -60,8 +60,8 @@ def read(context: Context, path: str, binary: bool = False) -> str | bytes:
 def seek_read(context: Context, path: str, size: int, offset: int) -> bytes:
     """So many bytes of a file, from an offset on."""
     with expanded(path).open("rb") as file:
-        file.seek(int(offset))
-        return file.read(min(int(size), LARGEST_READ))
+        file.seek(offset)
+        return file.read(min(size, LARGEST_READ))
 
 
 def readdir(context: Context, path: str) -> list[str]:
@@ -168,7 +168,7 @@ def search(
     context: Context,
     path: str,
     pattern: str,
-    flags: Any = 8,
+    flags: int | str | list[Any] = 8,
     bufsize: BufferSize = 1,
     ignore_if_missing: bool = False,
     multiline: bool = False,
@@ -182,10 +182,10 @@ def search(
     if not place.is_file():
         raise CallFailed(f"File not found: {path}")
     chosen = _flags(flags) | (re.MULTILINE | re.DOTALL if multiline else 0)
-    return _compiled(str(pattern).encode(), chosen).search(place.read_bytes()) is not None
+    return _compiled(pattern.encode(), chosen).search(place.read_bytes()) is not None
 
 
-def contains(context: Context, path: str, text: Any) -> bool:
+def contains(context: Context, path: str, text: str) -> bool:
     """Whether a line of a file holds a text."""
     return _any_line(path, lambda line: str(text).strip() in line)
 
@@ -210,7 +210,7 @@ def grep(context: Context, path: str, pattern: str, *opts: str) -> dict[str, Any
     machine = context.machine
     found = sorted(glob.glob(str(expanded(path)))) or [str(expanded(path))]  # noqa: PTH207  (the pattern is absolute)
     options = [word for one in opts for word in str(one).split()]
-    return as_salt(machine.run(["grep", *options, "-e", str(pattern), "--", *found]))
+    return as_salt(machine.run(["grep", *options, "-e", pattern, "--", *found]))
 
 
 def get_diff(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from minion.arguments.types import Mode, Owner
 from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
@@ -38,17 +39,17 @@ def get_mode(context: Context, path: str, follow_symlinks: bool = True) -> str:
     return str(stats(context, path, follow_symlinks=follow_symlinks)["mode"])
 
 
-def uid_to_user(context: Context, uid: Any) -> str:
+def uid_to_user(context: Context, uid: int | str) -> str:
     """Name of a user by its number; the number as text when there is none."""
-    return "" if uid in (None, "") else _name("user", int(uid))
+    return "" if uid == "" else _name("user", int(uid))
 
 
-def gid_to_group(context: Context, gid: Any) -> str:
+def gid_to_group(context: Context, gid: int | str) -> str:
     """Name of a group by its number; the number as text when there is none."""
-    return "" if gid in (None, "") else _name("group", int(gid))
+    return "" if gid == "" else _name("group", int(gid))
 
 
-def user_to_uid(context: Context, user: Any = None) -> Any:
+def user_to_uid(context: Context, user: int | str | None = None) -> Any:
     """Number of a user by its name; empty when there is none."""
     import os
     import pwd
@@ -56,46 +57,46 @@ def user_to_uid(context: Context, user: Any = None) -> Any:
     if user is None:
         return os.geteuid()
     try:
-        return user if isinstance(user, int) else pwd.getpwnam(str(user)).pw_uid
+        return user if isinstance(user, int) else pwd.getpwnam(user).pw_uid
     except KeyError:
         return ""
 
 
-def group_to_gid(context: Context, group: Any = None) -> Any:
+def group_to_gid(context: Context, group: int | str | None = None) -> Any:
     """Number of a group by its name; empty when there is none."""
     import grp
 
     if group in (None, ""):
         return ""
     try:
-        return group if isinstance(group, int) else grp.getgrnam(str(group)).gr_gid
+        return group if isinstance(group, int) else grp.getgrnam(group).gr_gid
     except KeyError:
         return ""
 
 
-def chown(context: Context, path: str, user: Any, group: Any) -> str | None:
+def chown(context: Context, path: str, user: int | str | None, group: int | str | None) -> str | None:
     """Set owner and group, of what a symlink leads to; what went wrong, or null."""
     return _chown(context, str(expanded(path).resolve()), user, group)
 
 
-def lchown(context: Context, path: str, user: Any, group: Any) -> str | None:
+def lchown(context: Context, path: str, user: int | str | None, group: int | str | None) -> str | None:
     """Set owner and group of the path itself; what went wrong, or null."""
     return _chown(context, str(expanded(path)), user, group)
 
 
-def chgrp(context: Context, path: str, group: Any, follow_symlinks: bool = True) -> str | None:
+def chgrp(context: Context, path: str, group: int | str | None, follow_symlinks: bool = True) -> str | None:
     """Set the group; what went wrong, or null."""
     return _chown(context, str(expanded(path).resolve() if follow_symlinks else expanded(path)), None, group)
 
 
-def set_mode(context: Context, path: str, mode: Any) -> str:
+def set_mode(context: Context, path: str, mode: str) -> str:
     """Set the mode, in octal digits; the mode that it is then."""
     place = expanded(path).resolve()
     if not place.exists():
         raise CallFailed(f"{path}: File not found")
-    text = str(mode).removeprefix("0o").lstrip("0") or "0"
+    text = mode.removeprefix("0o").lstrip("0") or "0"
     if not all(one in "01234567" for one in text):
-        return "Invalid Mode " + str(mode)
+        return "Invalid Mode " + mode
     context.machine.chmod(str(place), text.rjust(4, "0"))
     return get_mode(context, path)
 
@@ -117,7 +118,7 @@ def chattr(
     *files: str,
     operator: str = "add",
     attributes: str = "",
-    version: Any = None,
+    version: str | None = None,
     flags: str = "",
 ) -> bool:
     """Add, remove or set attributes of files: `operator=add attributes=i`."""
@@ -126,14 +127,14 @@ def chattr(
         raise CallFailed("Need an operator: 'add', 'remove' or 'set' to modify attributes.")
     words = [f"-{flags}"] if flags else []
     words += [f"{signs[operator]}{attributes}"] if attributes else []
-    words += ["-v", str(version)] if version is not None else []
+    words += ["-v", version] if version is not None else []
     done = context.machine.run(["chattr", *words, "--", *(str(expanded(one)) for one in files)])
     return done.returncode == 0
 
 
 def check_perms(
-    context: Context, name: str, ret: Any = None, user: Any = None, group: Any = None, mode: Any = None,
-    attrs: NotSupported = None, follow_symlinks: bool = False, seuser: NotSupported = None,
+    context: Context, name: str, ret: Any = None, user: Owner | None = None, group: Owner | None = None,
+    mode: Mode | None = None, attrs: NotSupported = None, follow_symlinks: bool = False, seuser: NotSupported = None,
     serole: NotSupported = None, setype: NotSupported = None, serange: NotSupported = None,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Give a file this owner, group and mode; what changed, and how it was."""
@@ -156,7 +157,7 @@ def check_perms(
 _NEW = {"cuser": "user", "cgroup": "group", "cmode": "mode"}
 
 
-def _chown(context: Context, place: str, user: Any, group: Any) -> str | None:
+def _chown(context: Context, place: str, user: int | str | None, group: int | str | None) -> str | None:
     trouble = ""
     if user_to_uid(context, user) == "" and user not in (None, ""):
         trouble += "User does not exist\n"

@@ -24,7 +24,9 @@ def touch(context: Context, name: str, atime: float | None = None, mtime: float 
     return place.exists()
 
 
-def mkdir(context: Context, dir_path: str, user: Any = None, group: Any = None, mode: Any = None) -> bool:
+def mkdir(
+    context: Context, dir_path: str, user: Owner | None = None, group: Owner | None = None, mode: Mode | None = None
+) -> bool:
     """Make a directory and those above it."""
     place = expanded(dir_path)
     if not place.is_dir():
@@ -32,7 +34,9 @@ def mkdir(context: Context, dir_path: str, user: Any = None, group: Any = None, 
     return True
 
 
-def makedirs(context: Context, path: str, user: Any = None, group: Any = None, mode: Any = None) -> str | None:
+def makedirs(
+    context: Context, path: str, user: Owner | None = None, group: Owner | None = None, mode: Mode | None = None
+) -> str | None:
     """Make the directory that a path lies in; a path that ends with a slash is the directory itself."""
     place = expanded(os.path.dirname(path))  # noqa: PTH120  (a slash at the end counts)
     if place.is_dir():
@@ -41,7 +45,9 @@ def makedirs(context: Context, path: str, user: Any = None, group: Any = None, m
     return None
 
 
-def makedirs_perms(context: Context, name: str, user: Any = None, group: Any = None, mode: Any = "0755") -> None:
+def makedirs_perms(
+    context: Context, name: str, user: Owner | None = None, group: Owner | None = None, mode: Mode | None = "0755"
+) -> None:
     """Make a directory and those above it, all with this owner, group and mode."""
     if not expanded(name).is_dir():
         _make(context, expanded(name), user, group, mode)
@@ -129,7 +135,7 @@ def symlink(
 ) -> bool:
     """Make a symlink at `path` that leads to `src`; one that leads elsewhere is replaced with `force`."""
     place = _absolute(path)
-    if place.is_symlink() and str(place.readlink()) == str(src):
+    if place.is_symlink() and str(place.readlink()) == src:
         return True
     if place.is_symlink() and not (force or atomic):
         raise CallFailed(f"Found existing symlink: {path}")
@@ -137,7 +143,7 @@ def symlink(
         if not (force or atomic):
             raise CallFailed(f"Existing path is not a symlink: {path}")
         context.machine.remove(str(place))
-    context.machine.symlink(str(src), str(place))
+    context.machine.symlink(src, str(place))
     return True
 
 
@@ -196,9 +202,9 @@ def list_backups(context: Context, path: str, limit: int | None = None) -> dict[
 def restore_backup(context: Context, path: str, backup_id: int) -> dict[str, Any]:
     """Put a kept copy back; its number is that of file.list_backups."""
     kept = list_backups(context, path)
-    if int(backup_id) not in kept:
+    if backup_id not in kept:
         return {"result": False, "comment": f"backup_id '{backup_id}' does not exist for {path}"}
-    place = Path(kept[int(backup_id)]["Location"])
+    place = Path(kept[backup_id]["Location"])
     context.machine.write(str(expanded(path)), place.read_bytes())
     return {"result": True, "comment": f"Successfully restored {place} to {path}"}
 
@@ -206,14 +212,14 @@ def restore_backup(context: Context, path: str, backup_id: int) -> dict[str, Any
 def delete_backup(context: Context, path: str, backup_id: int) -> dict[str, Any]:
     """Remove a kept copy; its number is that of file.list_backups."""
     kept = list_backups(context, path)
-    if int(backup_id) not in kept:
+    if backup_id not in kept:
         return {"result": False, "comment": f"backup_id '{backup_id}' does not exist for {path}"}
-    place = kept[int(backup_id)]["Location"]
+    place = kept[backup_id]["Location"]
     context.machine.remove(place)
     return {"result": True, "comment": f"Successfully removed {place}"}
 
 
-def _make(context: Context, place: Path, user: Any, group: Any, mode: Any) -> None:
+def _make(context: Context, place: Path, user: str | None, group: str | None, mode: str | None) -> None:
     from minion.states.file.paths import make_parents
     from minion.states.file.perms import perms
 

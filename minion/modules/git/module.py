@@ -10,11 +10,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from minion.arguments.types import CommaList
 from minion.execution.arguments import NoExitCodeLog, NoPassword, NoTreeFile, NotSupported, Utf8Output
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.modules.git.config import config_get, config_get_regexp, config_set, config_unset
-from minion.modules.git.run import git, revision_of, without_password, words_of
+from minion.modules.git.run import Words, git, revision_of, without_password, words_of
 from minion.modules.git.worktree import is_worktree, list_worktrees, worktree_add, worktree_prune, worktree_rm
 
 
@@ -25,8 +26,8 @@ def version(context: Context, versioninfo: bool = False) -> Any:
 
 
 def init(
-    context: Context, cwd: str, bare: bool = False, template: Any = None, separate_git_dir: Any = None,
-    shared: Any = None, opts: str = "", git_opts: NotSupported = None, user: str | None = None,
+    context: Context, cwd: str, bare: bool = False, template: str | None = None, separate_git_dir: str | None = None,
+    shared: str | None = None, opts: Words = "", git_opts: NotSupported = None, user: str | None = None,
     password: NoPassword = None, ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
 ) -> str:  # fmt: skip
     """Make an empty repository."""
@@ -36,16 +37,16 @@ def init(
 
 
 def clone(
-    context: Context, cwd: str, url: str, name: str | None = None, opts: str = "", git_opts: str = "",
-    user: str | None = None, password: NoPassword = None, identity: str | None = None, https_user: Any = None,
-    https_pass: Any = None, ignore_retcode: NoExitCodeLog = None, saltenv: NoTreeFile = None,
+    context: Context, cwd: str, url: str, name: str | None = None, opts: Words = "", git_opts: Words = "",
+    user: str | None = None, password: NoPassword = None, identity: str | None = None, https_user: str | None = None,
+    https_pass: str | None = None, ignore_retcode: NoExitCodeLog = None, saltenv: NoTreeFile = None,
     output_encoding: Utf8Output = None,
 ) -> bool:  # fmt: skip
     """Clone a repository to a path, or below it under a name."""
     from urllib.parse import quote
 
     if https_user:
-        pair = quote(str(https_user), safe="") + (f":{quote(str(https_pass), safe='')}" if https_pass else "")
+        pair = quote(https_user, safe="") + (f":{quote(https_pass, safe='')}" if https_pass else "")
         url = url.replace("https://", f"https://{pair}@", 1)
     place = f"{cwd.rstrip('/')}/{name}" if name else cwd
     git(context, None, "clone", *words_of(opts), "--", url, place, user=user, before=git_opts, identity=identity)
@@ -53,13 +54,13 @@ def clone(
 
 
 def fetch(
-    context: Context, cwd: str, remote: str | None = None, force: bool = False, refspecs: Any = None, opts: str = "",
-    git_opts: str = "", user: str | None = None, password: NoPassword = None, identity: str | None = None,
-    ignore_retcode: NoExitCodeLog = None, saltenv: NoTreeFile = None, output_encoding: Utf8Output = None,
+    context: Context, cwd: str, remote: str | None = None, force: bool = False, refspecs: CommaList = (),
+    opts: Words = "", git_opts: Words = "", user: str | None = None, password: NoPassword = None,
+    identity: str | None = None, ignore_retcode: NoExitCodeLog = None, saltenv: NoTreeFile = None,
+    output_encoding: Utf8Output = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Fetch from a remote; what is new, changed or gone among branches and tags."""
     before = _refs(context, cwd, user)
-    specs = refspecs.split(",") if isinstance(refspecs, str) else refspecs or []
     where = [remote] if remote else []
     git(
         context,
@@ -68,7 +69,7 @@ def fetch(
         *(["--force"] if force else []),
         *words_of(opts),
         *where,
-        *specs,
+        *refspecs,
         user=user,
         before=git_opts,
         identity=identity,
@@ -88,7 +89,7 @@ def fetch(
 
 
 def pull(
-    context: Context, cwd: str, opts: str = "", git_opts: str = "", user: str | None = None,
+    context: Context, cwd: str, opts: Words = "", git_opts: Words = "", user: str | None = None,
     password: NoPassword = None, identity: str | None = None, ignore_retcode: NoExitCodeLog = None,
     saltenv: NoTreeFile = None, output_encoding: Utf8Output = None,
 ) -> str:  # fmt: skip
@@ -97,8 +98,8 @@ def pull(
 
 
 def push(
-    context: Context, cwd: str, remote: str | None = None, ref: str | None = None, opts: str = "", git_opts: str = "",
-    user: str | None = None, password: NoPassword = None, identity: str | None = None,
+    context: Context, cwd: str, remote: str | None = None, ref: str | None = None, opts: Words = "",
+    git_opts: Words = "", user: str | None = None, password: NoPassword = None, identity: str | None = None,
     ignore_retcode: NoExitCodeLog = None, saltenv: NoTreeFile = None, output_encoding: Utf8Output = None,
 ) -> str:  # fmt: skip
     """Send a ref to a remote."""
@@ -107,7 +108,7 @@ def push(
 
 
 def checkout(
-    context: Context, cwd: str, rev: str | None = None, force: bool = False, opts: str = "", git_opts: str = "",
+    context: Context, cwd: str, rev: str | None = None, force: bool = False, opts: Words = "", git_opts: Words = "",
     user: str | None = None, password: NoPassword = None, ignore_retcode: NoExitCodeLog = None,
     output_encoding: Utf8Output = None,
 ) -> str:  # fmt: skip
@@ -141,7 +142,7 @@ def revision(
 
 
 def rev_parse(
-    context: Context, cwd: str, rev: str | None = None, opts: str = "", git_opts: NotSupported = None,
+    context: Context, cwd: str, rev: str | None = None, opts: Words = "", git_opts: NotSupported = None,
     user: str | None = None, password: NoPassword = None, ignore_retcode: NoExitCodeLog = None,
     output_encoding: Utf8Output = None,
 ) -> str:  # fmt: skip
@@ -191,7 +192,7 @@ def list_tags(
 
 
 def tag(
-    context: Context, cwd: str, name: str, ref: str = "HEAD", message: str | None = None, opts: str = "",
+    context: Context, cwd: str, name: str, ref: str = "HEAD", message: str | None = None, opts: Words = "",
     git_opts: NotSupported = None, user: str | None = None, password: NoPassword = None,
     ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
 ) -> str:  # fmt: skip
@@ -201,8 +202,9 @@ def tag(
 
 
 def branch(
-    context: Context, cwd: str, name: str | None = None, opts: str = "", git_opts: str = "", user: str | None = None,
-    password: NoPassword = None, ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
+    context: Context, cwd: str, name: str | None = None, opts: Words = "", git_opts: Words = "",
+    user: str | None = None, password: NoPassword = None, ignore_retcode: NoExitCodeLog = None,
+    output_encoding: Utf8Output = None,
 ) -> bool:  # fmt: skip
     """Make or change a branch."""
     git(context, cwd, "branch", *words_of(opts), *([revision_of(name)] if name else []), user=user, before=git_opts)
@@ -289,7 +291,7 @@ def remote_set(
 
 
 def ls_remote(
-    context: Context, cwd: str | None = None, remote: str = "origin", ref: str | None = None, opts: str = "",
+    context: Context, cwd: str | None = None, remote: str = "origin", ref: str | None = None, opts: Words = "",
     git_opts: NotSupported = None, user: str | None = None, password: NoPassword = None, identity: str | None = None,
     https_user: NotSupported = None, https_pass: NotSupported = None, ignore_retcode: NoExitCodeLog = None,
     output_encoding: Utf8Output = None, saltenv: NoTreeFile = None,
@@ -314,18 +316,17 @@ def remote_refs(
 
 
 def merge_base(
-    context: Context, cwd: str, refs: Any = None, octopus: NotSupported = None, is_ancestor: NotSupported = None,
+    context: Context, cwd: str, refs: CommaList = (), octopus: NotSupported = None, is_ancestor: NotSupported = None,
     independent: NotSupported = None, fork_point: NotSupported = None, opts: NotSupported = None,
     git_opts: NotSupported = None, user: str | None = None, password: NoPassword = None,
     ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None, **more: Any,
 ) -> str:  # fmt: skip
     """The commit from which several revisions have parted."""
-    names = refs.split(",") if isinstance(refs, str) else refs or []
-    return git(context, cwd, "merge-base", *(revision_of(str(one)) for one in names), user=user)
+    return git(context, cwd, "merge-base", *(revision_of(one) for one in refs), user=user)
 
 
 def symbolic_ref(
-    context: Context, cwd: str, ref: str, value: str | None = None, opts: str = "", git_opts: NotSupported = None,
+    context: Context, cwd: str, ref: str, value: str | None = None, opts: Words = "", git_opts: NotSupported = None,
     user: str | None = None, password: NoPassword = None, ignore_retcode: NoExitCodeLog = None,
     output_encoding: Utf8Output = None,
 ) -> str:  # fmt: skip
@@ -356,7 +357,7 @@ def archive(
 
 
 def add(
-    context: Context, cwd: str, filename: str, opts: Any = "", git_opts: Any = "", user: str | None = None,
+    context: Context, cwd: str, filename: str, opts: Words = "", git_opts: Words = "", user: str | None = None,
     password: NoPassword = None, ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
 ) -> str:  # fmt: skip
     """Stage a path; what git says."""
@@ -364,7 +365,7 @@ def add(
 
 
 def merge(
-    context: Context, cwd: str, rev: str | None = None, opts: Any = "", git_opts: Any = "", user: str | None = None,
+    context: Context, cwd: str, rev: str | None = None, opts: Words = "", git_opts: Words = "", user: str | None = None,
     password: NoPassword = None, identity: str | None = None, ignore_retcode: NoExitCodeLog = None,
     output_encoding: Utf8Output = None, *, saltenv: NoTreeFile = None,
 ) -> str:  # fmt: skip
@@ -374,15 +375,16 @@ def merge(
 
 
 def rebase(
-    context: Context, cwd: str, rev: str | None = "master", opts: Any = "", git_opts: Any = "", user: str | None = None,
-    password: NoPassword = None, ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
+    context: Context, cwd: str, rev: str | None = "master", opts: Words = "", git_opts: Words = "",
+    user: str | None = None, password: NoPassword = None, ignore_retcode: NoExitCodeLog = None,
+    output_encoding: Utf8Output = None,
 ) -> str:  # fmt: skip
     """Put the commits of the current branch on top of a revision; what git says."""
     return git(context, cwd, "rebase", *words_of(opts), *([rev] if rev else []), user=user, before=git_opts)
 
 
 def reset(
-    context: Context, cwd: str, opts: Any = "", git_opts: Any = "", user: str | None = None,
+    context: Context, cwd: str, opts: Words = "", git_opts: Words = "", user: str | None = None,
     password: NoPassword = None, identity: str | None = None, ignore_retcode: NoExitCodeLog = None,
     output_encoding: Utf8Output = None, *, rev: str | None = None,
 ) -> str:  # fmt: skip
@@ -392,7 +394,7 @@ def reset(
 
 
 def rm(
-    context: Context, cwd: str, filename: str, opts: Any = "", git_opts: Any = "", user: str | None = None,
+    context: Context, cwd: str, filename: str, opts: Words = "", git_opts: Words = "", user: str | None = None,
     password: NoPassword = None, ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
 ) -> str:  # fmt: skip
     """Remove a path from the work tree and from what is staged; what git says."""
@@ -400,7 +402,7 @@ def rm(
 
 
 def stash(
-    context: Context, cwd: str, action: str = "save", opts: Any = "", git_opts: Any = "", user: str | None = None,
+    context: Context, cwd: str, action: str = "save", opts: Words = "", git_opts: Words = "", user: str | None = None,
     password: NoPassword = None, ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
 ) -> str:  # fmt: skip
     """Put what is not committed aside, or another action of `git stash`; what git says."""
@@ -408,7 +410,7 @@ def stash(
 
 
 def submodule(
-    context: Context, cwd: str, command: str, opts: Any = "", git_opts: Any = "", user: str | None = None,
+    context: Context, cwd: str, command: str, opts: Words = "", git_opts: Words = "", user: str | None = None,
     password: NoPassword = None, identity: str | None = None, ignore_retcode: NoExitCodeLog = None,
     saltenv: NoTreeFile = None, output_encoding: Utf8Output = None,
 ) -> str:  # fmt: skip
@@ -417,26 +419,25 @@ def submodule(
 
 
 def diff(
-    context: Context, cwd: str, item1: str | None = None, item2: str | None = None, opts: Any = "", git_opts: Any = "",
-    user: str | None = None, password: NoPassword = None, no_index: bool = False, cached: bool = False,
-    paths: Any = None, output_encoding: Utf8Output = None,
+    context: Context, cwd: str, item1: str | None = None, item2: str | None = None, opts: Words = "",
+    git_opts: Words = "", user: str | None = None, password: NoPassword = None, no_index: bool = False,
+    cached: bool = False, paths: CommaList = (), output_encoding: Utf8Output = None,
 ) -> str:  # fmt: skip
     """What differs between two revisions, or from what is checked out; with `cached` what is staged."""
     signs = [*(["--no-index"] if no_index else []), *(["--cached"] if cached else [])]
     revisions = [revision_of(one) for one in (item1, item2) if one]
-    only = [str(one) for one in (paths.split(",") if isinstance(paths, str) else paths or ())]
-    return git(context, cwd, "diff", *signs, *words_of(opts), *revisions, *(["--", *only] if only else []), user=user,
+    return git(context, cwd, "diff", *signs, *words_of(opts), *revisions, *(["--", *paths] if paths else []), user=user,
                before=git_opts, good=(0, 1) if no_index else (0,))  # fmt: skip
 
 
 def commit(
-    context: Context, cwd: str, message: str, opts: Any = "", git_opts: Any = "", user: str | None = None,
+    context: Context, cwd: str, message: str, opts: Words = "", git_opts: Words = "", user: str | None = None,
     password: NoPassword = None, filename: str | None = None, ignore_retcode: NoExitCodeLog = None,
     output_encoding: Utf8Output = None,
 ) -> str:  # fmt: skip
     """Commit what is staged, or a file."""
     only = ["--", filename] if filename else []
-    return git(context, cwd, "commit", "-m", str(message), *words_of(opts), *only, user=user, before=git_opts)
+    return git(context, cwd, "commit", "-m", message, *words_of(opts), *only, user=user, before=git_opts)
 
 
 def discard_local_changes(

@@ -12,10 +12,13 @@ from minion.execution.errors import CallFailed
 
 ENV = {"GIT_TERMINAL_PROMPT": "0"}
 
+Words = str | list[Any]
+"""Options: a line, or a list of words."""
+
 
 def git(
     context: Context, cwd: str | None, *words: str, user: str | None = None, identity: str | None = None,
-    strip: bool = True, whole: bool = False, before: Any = "", good: Sequence[int] = (0,),
+    strip: bool = True, whole: bool = False, before: Words = "", good: Sequence[int] = (0,),
 ) -> str:  # fmt: skip
     """What git says; CallFailed when it fails. `whole`: what it says on stderr too; `before`: options before the verb;
     `good`: exit codes that are no failure.
@@ -40,16 +43,16 @@ def safe(cwd: str | None) -> list[str]:
     return ["-c", f"safe.directory={cwd}"] if cwd else []
 
 
-def words_of(opts: Any) -> list[str]:
+def words_of(opts: Words) -> list[str]:
     """Options as a list of words."""
-    return [str(one) for one in opts] if isinstance(opts, list) else shlex.split(str(opts or ""))
+    return [str(one) for one in opts] if isinstance(opts, list) else shlex.split(opts)
 
 
 def revision_of(rev: str) -> str:
     """The revision, which must not look like an option."""
-    if str(rev).startswith("-"):
+    if rev.startswith("-"):
         raise CallFailed(f"{rev!r} is no revision")
-    return str(rev)
+    return rev
 
 
 def without_password(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from minion.execution.arguments import NoExitCodeLog, NoPassword, NotSupported, Utf8Output
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
-from minion.modules.git.run import git, revision_of, words_of
+from minion.modules.git.run import Words, git, revision_of, words_of
 
 
 def list_worktrees(
@@ -46,8 +46,8 @@ def is_worktree(
 
 
 def worktree_add(
-    context: Context, cwd: str, worktree_path: str, ref: str | None = None, reset_branch: Any = None,
-    force: Any = None, detach: bool = False, opts: Any = "", git_opts: Any = "", user: str | None = None,
+    context: Context, cwd: str, worktree_path: str, ref: str | None = None, reset_branch: bool = False,
+    force: bool = False, detach: bool = False, opts: Words = "", git_opts: Words = "", user: str | None = None,
     password: NoPassword = None, ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
     branch: str | None = None,
 ) -> str:  # fmt: skip
@@ -60,9 +60,9 @@ def worktree_add(
 
 
 def worktree_prune(
-    context: Context, cwd: str, dry_run: bool = False, verbose: bool = True, expire: str | None = None, opts: Any = "",
-    git_opts: Any = "", user: str | None = None, password: NoPassword = None, ignore_retcode: NoExitCodeLog = None,
-    output_encoding: Utf8Output = None,
+    context: Context, cwd: str, dry_run: bool = False, verbose: bool = True, expire: str | None = None,
+    opts: Words = "", git_opts: Words = "", user: str | None = None, password: NoPassword = None,
+    ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
 ) -> str:  # fmt: skip
     """Forget work trees that are not there."""
     signs = [*(["--dry-run"] if dry_run else []), *(["--verbose"] if verbose else [])]

@@ -121,10 +121,10 @@ def _found(context: Context, host: str, nameserver: str | None, family: int, kin
 
 
 def _dig(context: Context, name: str, kind: str, nameserver: str | None) -> list[str]:
-    if str(name).startswith(("-", "@", "+")) or str(nameserver or "").startswith("-"):
+    if name.startswith(("-", "@", "+")) or str(nameserver or "").startswith("-"):
         raise CallFailed(f"{name!r} is no name")
     where = [f"@{nameserver}"] if nameserver else []
-    done = context.machine.run(["dig", "+short", *where, "-t", kind, "-q", str(name)])
+    done = context.machine.run(["dig", "+short", *where, "-t", kind, "-q", name])
     if done.returncode == 127:
         raise CallFailed("This function requires dig, which is not currently available: install bind9-dnsutils")
     if done.returncode != 0:

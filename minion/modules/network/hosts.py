@@ -42,7 +42,7 @@ def add_host(context: Context, ip: str, alias: str) -> bool:
 
 def set_host(context: Context, ip: str, alias: str, comment: Any = None) -> bool:
     """Have an address stand beside these names and no other."""
-    act(context, "host.only", ip, hostnames=str(alias).split())
+    act(context, "host.only", ip, hostnames=alias.split())
     return True if comment is None else set_comment(context, ip, comment)
 
 

@@ -56,14 +56,14 @@ def wait_for_successful_query(
     context: Context, url: str, wait_for: float = 300, request_interval: float = 1, **options: Any
 ) -> dict[str, Any]:
     """Ask a server again and again, until it answers or the seconds are over."""
-    end = time.monotonic() + float(wait_for)
+    end = time.monotonic() + wait_for
     while True:
         answer = query(context, url, **options)
         if "error" not in answer:
             return answer
-        if time.monotonic() + float(request_interval) > end:
+        if time.monotonic() + request_interval > end:
             raise CallFailed(f"{url} did not answer within {wait_for} seconds: {answer['error']}")
-        time.sleep(max(float(request_interval), 0.01))
+        time.sleep(max(request_interval, 0.01))
 
 
 FUNCTIONS: Mapping[str, Any] = {"query": query, "wait_for_successful_query": wait_for_successful_query}

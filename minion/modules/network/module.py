@@ -156,7 +156,7 @@ def connect(
         return {"result": False, "comment": f"Unable to connect to {host} ({error.strerror}) on {proto} port {port}"}
     where, address = found[0][0], found[0][4]
     with socket.socket(where, kind) as line:
-        line.settimeout(float(timeout))
+        line.settimeout(timeout)
         try:
             line.connect(address)
             if proto == "udp":
@@ -210,7 +210,7 @@ def active_tcp(context: Context) -> dict[int, dict[str, Any]]:
 
 def wol(context: Context, mac: str, bcast: str = "255.255.255.255", destport: int = 9) -> bool:
     """Wake a machine: send its magic packet to the network."""
-    digits = str(mac).replace(":", "").replace("-", "").replace(".", "")
+    digits = mac.replace(":", "").replace("-", "").replace(".", "")
     try:
         address = bytes.fromhex(digits)
     except ValueError:
@@ -219,7 +219,7 @@ def wol(context: Context, mac: str, bcast: str = "255.255.255.255", destport: in
         raise CallFailed("Invalid MAC address")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
         line.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
-        line.sendto(b"\xff" * 6 + address * 16, (bcast, int(destport)))
+        line.sendto(b"\xff" * 6 + address * 16, (bcast, destport))
     return True
 
 
@@ -273,9 +273,9 @@ def _renamed(line: str, old: str, new: str) -> str:
 
 
 def _host(name: str) -> str:
-    if not name or str(name).startswith("-"):
+    if not name or name.startswith("-"):
         raise CallFailed(f"{name!r} is no name or address")
-    return str(name)
+    return name
 
 
 def _said(context: Context, argv: list[str], package: str) -> str:

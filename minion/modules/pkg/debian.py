@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from minion.arguments.types import CommaList
 from minion.execution.apply_state import act, changes_of
 from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
@@ -18,7 +19,7 @@ _INFO = {"name": "Package", "architecture": "Architecture", "packager": "Maintai
 
 
 def info_installed(
-    context: Context, *names: str, failhard: bool = True, attr: Any = None, **options: Any
+    context: Context, *names: str, failhard: bool = True, attr: CommaList = (), **options: Any
 ) -> dict[str, Any]:
     """What the package database says of these packages, or of all that are installed."""
     form = "".join(f"${{{field}}}\\x1f" for field in _INFO.values()).replace("\\x1f", "\x1f") + "\x1e"
@@ -30,8 +31,7 @@ def info_installed(
         fields = dict(zip(_INFO, row.strip("\n").split("\x1f"), strict=False))
         if fields.pop("status", "") == "installed":
             fields["install_date"] = _moment(fields["install_date"])
-            wanted = attr.split(",") if isinstance(attr, str) else attr
-            found[fields["name"]] = {key: one for key, one in fields.items() if one and (not wanted or key in wanted)}
+            found[fields["name"]] = {key: one for key, one in fields.items() if one and (not attr or key in attr)}
     return found
 
 

@@ -29,7 +29,7 @@ def list_pkgs(
 ) -> dict[str, Any]:
     """Every installed package with its version; with `removed`, those that left configuration files behind."""
     packages = manager_of(context).packages(context.machine).items()
-    chosen = {name: one.version for name, one in sorted(packages) if one.installed is not bool(removed)}
+    chosen = {name: one.version for name, one in sorted(packages) if one.installed is not removed}
     return {name: [one] for name, one in chosen.items()} if versions_as_list else chosen
 
 

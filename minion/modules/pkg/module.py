@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from minion.arguments.types import IsTrue
 from minion.execution.apply_state import act
 from minion.execution.arguments import AlwaysDone, NoCache, NotSupported
 from minion.execution.context import Context
@@ -28,7 +29,7 @@ def version(
     return _single({name: have[name].version if name in have else "" for name in names}, names)
 
 
-def latest_version(context: Context, *names: str, fromrepo: str = "", refresh: Any = False, **options: Any) -> Any:
+def latest_version(context: Context, *names: str, fromrepo: str = "", refresh: IsTrue = False, **options: Any) -> Any:
     """The version that an installation or upgrade would bring, empty when there is nothing newer."""
     manager = manager_of(context)
     _refresh(context, refresh)
@@ -48,10 +49,12 @@ def upgrade_available(context: Context, name: str, **options: Any) -> bool:
     return bool(latest_version(context, name))
 
 
-def list_upgrades(context: Context, refresh: Any = True, dist_upgrade: bool = True, **options: Any) -> dict[str, str]:
+def list_upgrades(
+    context: Context, refresh: IsTrue = True, dist_upgrade: bool = True, **options: Any
+) -> dict[str, str]:
     """Every package of which there is a newer version, with that version."""
     _refresh(context, refresh)
-    steps = manager_of(context).predict_upgrade(context.machine, (), whole=bool(dist_upgrade))
+    steps = manager_of(context).predict_upgrade(context.machine, (), whole=dist_upgrade)
     return {one.name: one.new for one in steps if one.new}
 
 
@@ -81,10 +84,11 @@ def refresh_db(
 
 
 def install(
-    context: Context, name: str | None = None, refresh: Any = False, fromrepo: str = "", skip_verify: bool = False,
-    debconf: NotSupported = None, pkgs: Any = None, sources: Any = None, reinstall: bool = False,
-    downloadonly: bool = False, ignore_epoch: NotSupported = None, normalize: NotSupported = None, version: Any = None,
-    install_recommends: bool = True, hold: bool | None = None, only_upgrade: bool = False, **options: Any,
+    context: Context, name: str | None = None, refresh: IsTrue = False, fromrepo: str = "", skip_verify: bool = False,
+    debconf: NotSupported = None, pkgs: str | list[Any] | None = None, sources: list[Any] | None = None,
+    reinstall: bool = False, downloadonly: bool = False, ignore_epoch: NotSupported = None,
+    normalize: NotSupported = None, version: str | None = None, install_recommends: bool = True,
+    hold: bool | None = None, only_upgrade: bool = False, **options: Any,
 ) -> Changes:  # fmt: skip
     """Install packages; what changed, by package."""
     if reinstall or skip_verify:
@@ -107,35 +111,39 @@ def install(
             choice = InstallOptions(fromrepo=fromrepo or "", recommends=install_recommends is not False)
             manager.install(machine, wanted, choice)
         if hold is not None:
-            manager.hold(machine, [one.name for one in targets], held=bool(hold))
+            manager.hold(machine, [one.name for one in targets], held=hold)
     return changes_between(before, list_pkgs(context))
 
 
-def remove(context: Context, name: str | None = None, pkgs: Any = None, **options: Any) -> Changes:
+def remove(context: Context, name: str | None = None, pkgs: str | list[Any] | None = None, **options: Any) -> Changes:
     """Remove packages; what changed, by package."""
     return _remove(context, name, pkgs, purge=False)
 
 
-def purge(context: Context, name: str | None = None, pkgs: Any = None, **options: Any) -> Changes:
+def purge(context: Context, name: str | None = None, pkgs: str | list[Any] | None = None, **options: Any) -> Changes:
     """Remove packages and their configuration; what changed, by package."""
     return _remove(context, name, pkgs, purge=True)
 
 
 def upgrade(
-    context: Context, refresh: Any = True, dist_upgrade: bool = False, pkgs: Any = None, **options: Any
+    context: Context,
+    refresh: IsTrue = True,
+    dist_upgrade: bool = False,
+    pkgs: str | list[Any] | None = None,
+    **options: Any,
 ) -> Changes:
     """Upgrade all packages, or these; with `dist_upgrade` others may come and go. What changed, by package."""
     _refresh(context, refresh)
     before = list_pkgs(context)
     names = [one.name for one in _targets(None, pkgs, None)] if pkgs else []
-    manager_of(context).upgrade(context.machine, names, whole=bool(dist_upgrade))
+    manager_of(context).upgrade(context.machine, names, whole=dist_upgrade)
     return changes_between(before, list_pkgs(context))
 
 
 def hold(
     context: Context,
     name: str | None = None,
-    pkgs: Any = None,
+    pkgs: str | list[Any] | None = None,
     sources: NotSupported = None,
     **options: Any,
 ) -> dict[str, Any]:
@@ -146,7 +154,7 @@ def hold(
 def unhold(
     context: Context,
     name: str | None = None,
-    pkgs: Any = None,
+    pkgs: str | list[Any] | None = None,
     sources: NotSupported = None,
     **options: Any,
 ) -> dict[str, Any]:
@@ -159,7 +167,7 @@ def list_holds(context: Context) -> list[str]:
     return sorted(name for name, one in manager_of(context).packages(context.machine).items() if one.held)
 
 
-def _remove(context: Context, name: str | None, pkgs: Any, *, purge: bool) -> Changes:
+def _remove(context: Context, name: str | None, pkgs: str | list[Any] | None, *, purge: bool) -> Changes:
     manager = manager_of(context)
     known = manager.packages(context.machine)
     wanted = [one.name for one in _targets(name, pkgs, None)]
@@ -170,7 +178,7 @@ def _remove(context: Context, name: str | None, pkgs: Any, *, purge: bool) -> Ch
     return changes_between(before, list_pkgs(context))
 
 
-def _hold(context: Context, name: str | None, pkgs: Any, *, held: bool) -> dict[str, Any]:
+def _hold(context: Context, name: str | None, pkgs: str | list[Any] | None, *, held: bool) -> dict[str, Any]:
     manager, words = manager_of(context), ("hold", "install") if held else ("install", "hold")
     known = manager.packages(context.machine)
     answer: dict[str, Any] = {}
@@ -189,14 +197,14 @@ def _hold(context: Context, name: str | None, pkgs: Any, *, held: bool) -> dict[
     return answer
 
 
-def _targets(name: str | None, pkgs: Any, version: Any) -> list[PackageTarget]:
+def _targets(name: str | None, pkgs: str | list[Any] | None, version: str | None) -> list[PackageTarget]:
     """The packages that are meant: `pkgs` (names, or names with versions), else `name`, which may have commas."""
     if pkgs is None:
-        names = [one for one in str(name or "").split(",") if one]
+        names = [one for one in (name or "").split(",") if one]
         if not names:
             raise CallFailed("One of name and pkgs is required")
-        return [PackageTarget(name=one, version=str(version or "") if len(names) == 1 else "") for one in names]
-    listed: Sequence[Any] = pkgs if isinstance(pkgs, list) else [one for one in str(pkgs).split(",") if one]
+        return [PackageTarget(name=one, version=version or "" if len(names) == 1 else "") for one in names]
+    listed: Sequence[Any] = pkgs if isinstance(pkgs, list) else [one for one in pkgs.split(",") if one]
     return [
         PackageTarget(name=str(key), version=str(value or ""))
         for one in listed
@@ -210,8 +218,8 @@ def _differs(manager: PackageManager, before: Mapping[str, str], target: Package
     return manager.compare(before[target.name], target.version) != 0
 
 
-def _refresh(context: Context, refresh: Any) -> None:
-    if refresh in (True, "true", "True"):
+def _refresh(context: Context, refresh: bool) -> None:
+    if refresh:
         refresh_db(context)
 
 

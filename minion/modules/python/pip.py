@@ -53,11 +53,17 @@ def normalize(context: Context, name: str) -> str:
 
 
 def install(
-    context: Context, pkgs: Any = None, requirements: str | None = None, bin_env: str | None = None, *,
-    saltenv: NoTreeFile = None, use_vt: NoTerminal = None, **options: Any,
-) -> dict[str, Any]:  # fmt: skip
+    context: Context,
+    pkgs: str | list[Any] | None = None,
+    requirements: str | None = None,
+    bin_env: str | None = None,
+    *,
+    saltenv: NoTreeFile = None,
+    use_vt: NoTerminal = None,
+    **options: Any,
+) -> dict[str, Any]:
     """Install packages, as the state pip.installed does; what changed."""
-    listed = pkgs if isinstance(pkgs, list) else [one for one in str(pkgs or "").split(",") if one]
+    listed = pkgs if isinstance(pkgs, list) else [one for one in (pkgs or "").split(",") if one]
     given = {"pkgs": listed} if listed else {"requirements": requirements}
     made = act(context, "pip.installed", listed[0] if listed else "", bin_env=bin_env, **given, **options)
     return {"retcode": 0, "stdout": made.done if made.changes else made.comment, "stderr": "",
@@ -65,12 +71,12 @@ def install(
 
 
 def uninstall(
-    context: Context, pkgs: Any = None, requirements: str | None = None, bin_env: str | None = None,
+    context: Context, pkgs: str | list[Any] | None = None, requirements: str | None = None, bin_env: str | None = None,
     log: NotSupported = None, proxy: NotSupported = None, timeout: NotSupported = None, user: str | None = None,
     cwd: str | None = None, saltenv: NoTreeFile = None, use_vt: NoTerminal = None, extra_args: NotSupported = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Remove packages; what changed."""
-    listed = pkgs if isinstance(pkgs, list) else [one for one in str(pkgs or "").split(",") if one]
+    listed = pkgs if isinstance(pkgs, list) else [one for one in (pkgs or "").split(",") if one]
     if requirements:
         listed = [*listed, *_named_in(context, requirements, cwd)]
     if not listed:

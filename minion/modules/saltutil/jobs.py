@@ -20,9 +20,9 @@ def running(context: Context) -> list[dict[str, Any]]:
     return list(_jobs(context))
 
 
-def find_job(context: Context, jid: Any) -> dict[str, Any]:
+def find_job(context: Context, jid: str) -> dict[str, Any]:
     """The job of this id; empty when it does not go on."""
-    return next((one for one in _jobs(context) if one["jid"] == str(jid)), {})
+    return next((one for one in _jobs(context) if one["jid"] == jid), {})
 
 
 def is_running(context: Context, fun: str) -> list[dict[str, Any]]:
@@ -32,7 +32,7 @@ def is_running(context: Context, fun: str) -> list[dict[str, Any]]:
     return [one for one in _jobs(context) if fnmatch.fnmatchcase(one["fun"], fun)]
 
 
-def signal_job(context: Context, jid: Any, sig: Any) -> str:
+def signal_job(context: Context, jid: str, sig: int | str) -> str:
     """Send a signal to the worker of a job; to the commands of a call too, a run of states sees to its own."""
     import os
 
@@ -65,7 +65,7 @@ def _signal_of(sig: Any) -> signal.Signals:
         raise CallFailed(f"{sig!r} is no signal: take a number or a name such as SIGTERM") from None
 
 
-def kill_job(context: Context, jid: Any) -> str:
+def kill_job(context: Context, jid: str) -> str:
     """End a job and the commands that it runs, at once and for good."""
     from minion.processes import kill_tree
 
@@ -77,7 +77,7 @@ def kill_job(context: Context, jid: Any) -> str:
     return f"Signal 9 sent to job {jid} at pid {found['pid']}"
 
 
-def term_job(context: Context, jid: Any) -> str:
+def term_job(context: Context, jid: str) -> str:
     """Have a job end."""
     return signal_job(context, jid, "SIGTERM")
 
@@ -99,7 +99,7 @@ def clear_cache(context: Context, days: int = -1) -> bool:
     for name in ("files", "extrn_files", "localfiles") if context.cachedir else ():
         top = Path(context.cachedir, name)
         for place in [one for one in top.rglob("*") if one.is_file() or one.is_symlink()]:
-            if int(days) < 0 or place.lstat().st_mtime < time.time() - int(days) * 86_400:
+            if days < 0 or place.lstat().st_mtime < time.time() - days * 86_400:
                 place.unlink()
     return True
 

@@ -147,7 +147,7 @@ def skip_job(context: Context, name: str, current_time: str, **kwargs: Any) -> d
     if name not in _all(context, None, False):
         return _ran(f"Job {name} does not exist.", result=False)
     try:
-        at = datetime.strptime(str(current_time), kwargs.get("time_fmt") or "%Y-%m-%dT%H:%M:%S")
+        at = datetime.strptime(current_time, kwargs.get("time_fmt") or "%Y-%m-%dT%H:%M:%S")
     except ValueError:
         return _ran("Date string could not be parsed.", result=False)
     if not agent_runs(context):

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from minion.arguments.types import Map
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
-from minion.modules.state.runs import RunOptions, compiler_of, good, override_of, run_chunks, testing, turn
+from minion.modules.state.runs import Pillar, RunOptions, compiler_of, good, run_chunks, testing, turn
 
 if TYPE_CHECKING:
     from highstate.types import Files
@@ -23,19 +24,17 @@ _NAME = "given_with_the_call"
 
 def high(
     context: Context,
-    data: Mapping[str, Any],
+    data: Map,
     test: bool | None = None,
     queue: Any = None,
     *,
-    pillar: Any = None,
+    pillar: Pillar = None,
     concurrent: bool = False,
     **ignored: Unpack[RunOptions],
 ) -> dict[str, Any]:
     """Run high data: `{id: {file.absent: [{name: /tmp/x}]}}`."""
     import yaml
 
-    if not isinstance(data, Mapping):
-        raise CallFailed("high data is a mapping of IDs to states")
     with turn(context, queue, concurrent):
         return _run(context, "#!yaml\n" + yaml.safe_dump(dict(data), sort_keys=False), test, pillar)
 
@@ -46,13 +45,13 @@ def template_str(
     queue: Any = None,
     *,
     test: bool | None = None,
-    pillar: Any = None,
+    pillar: Pillar = None,
     concurrent: bool = False,
     **ignored: Unpack[RunOptions],
 ) -> dict[str, Any]:
     """Run the text of an SLS."""
     with turn(context, queue, concurrent):
-        return _run(context, str(tem), test, pillar)
+        return _run(context, tem, test, pillar)
 
 
 def template(
@@ -61,7 +60,7 @@ def template(
     queue: Any = None,
     *,
     test: bool | None = None,
-    pillar: Any = None,
+    pillar: Pillar = None,
     concurrent: bool = False,
     **ignored: Unpack[RunOptions],
 ) -> dict[str, Any]:
@@ -79,7 +78,7 @@ def top(
     test: bool | None = None,
     queue: Any = None,
     *,
-    pillar: Any = None,
+    pillar: Pillar = None,
     saltenv: str | None = None,
     pillarenv: str | None = None,
     concurrent: bool = False,
@@ -89,14 +88,14 @@ def top(
     compiler = _roots(context, saltenv, pillarenv)
     path = topfn.removeprefix("salt://")
     with turn(context, queue, concurrent):
-        compiled = replace(compiler, opts={**compiler.opts, "state_top": path}).highstate(override_of(pillar))
+        compiled = replace(compiler, opts={**compiler.opts, "state_top": path}).highstate(pillar)
         return run_chunks(context, good(compiled), compiled.pillar, testing(context, test))
 
 
-def _run(context: Context, text: str, test: Any, pillar: Any) -> dict[str, Any]:
+def _run(context: Context, text: str, test: Any, pillar: Mapping[str, Any] | None) -> dict[str, Any]:
     compiler = _roots(context)
     files: Files = _With(compiler.files, f"{_NAME}.sls", text.encode())
-    compiled = replace(compiler, files=files).sls([_NAME], "base", override_of(pillar))
+    compiled = replace(compiler, files=files).sls([_NAME], "base", pillar)
     chunks = [replace(chunk, sls="") for chunk in good(compiled)]
     return run_chunks(context, chunks, compiled.pillar, testing(context, test))
 

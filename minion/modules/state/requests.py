@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from minion.arguments.types import CommaList
 from minion.execution.context import Context
 from minion.execution.json_store import keep, read_kept
+from minion.execution.loader import Modules
 from minion.modules.grains import write
-from minion.modules.state.apply import apply
 
 FILE = "requests.json"
 _GRAIN = "state_runs_disabled"
@@ -20,7 +21,7 @@ _GRAIN = "state_runs_disabled"
 def request(context: Context, mods: Any = None, name: str = "default", **options: Any) -> dict[str, Any]:
     """Do a test run, and keep the request until somebody runs it; the test run."""
     options = {key: value for key, value in options.items() if key != "test"}
-    tried = apply(context, mods, **{**options, "test": True})
+    tried = _apply(context, mods, {**options, "test": True})
     keep(
         context,
         FILE,
@@ -42,7 +43,7 @@ def run_request(context: Context, name: str = "default", **options: Any) -> dict
         return {}
     found = kept.pop(name)
     given = {key: value for key, value in {**found["kwargs"], **options}.items() if key != "test"}
-    ran = apply(context, found["mods"], **given)
+    ran = _apply(context, found["mods"], given)
     keep(context, FILE, kept)
     return ran
 
@@ -61,20 +62,19 @@ def list_disabled(context: Context) -> Any:
     return context.grains.get(_GRAIN, "")
 
 
-def disable(context: Context, states: Any) -> dict[str, Any]:
+def disable(context: Context, states: CommaList) -> dict[str, Any]:
     """Do not let these run: names with commas; `highstate` for the highstate."""
     return _switch(context, states, disabled=True)
 
 
-def enable(context: Context, states: Any) -> dict[str, Any]:
+def enable(context: Context, states: CommaList) -> dict[str, Any]:
     """Let these run again."""
     return _switch(context, states, disabled=False)
 
 
-def _switch(context: Context, states: Any, *, disabled: bool) -> dict[str, Any]:
-    names = [one.strip() for one in (states if isinstance(states, list) else str(states).split(","))]
+def _switch(context: Context, states: tuple[str, ...], *, disabled: bool) -> dict[str, Any]:
     now, said = list(list_disabled(context) or ()), []
-    for name in names:
+    for name in states:
         word = "disabled" if disabled else "enabled"
         if (name in now) is disabled:
             said.append(f"Info: {name} state already {word}.")
@@ -83,6 +83,11 @@ def _switch(context: Context, states: Any, *, disabled: bool) -> dict[str, Any]:
         now = [*now, name] if disabled else [one for one in now if one != name]
     write(context, {_GRAIN: now}, gone=[])
     return {"res": True, "msg": "\n".join(said)}
+
+
+def _apply(context: Context, mods: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    ran: dict[str, Any] = Modules(context).call("state.apply", (mods,), options)
+    return ran
 
 
 FUNCTIONS: Mapping[str, Any] = {

@@ -9,8 +9,9 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
+from minion.arguments.types import Reads, Unfit
 from minion.execution.arguments import Announced, NoRun, NoSync, OwnConfiguration
 from minion.execution.context import Context, LowstateSource
 from minion.execution.errors import CallFailed, CompileFailed, OthersRun
@@ -43,6 +44,19 @@ class ShowOptions(RunOptions, total=False):
     concurrent: NoRun
 
 
+def as_pillar(value: Any) -> Mapping[str, Any] | None:
+    """The `pillar=` of a call; None where it is empty text or null."""
+    if value in (None, ""):
+        return None
+    if not isinstance(value, Mapping):
+        raise Unfit("a mapping, as in pillar='{key: value}'")
+    return value
+
+
+Pillar = Annotated[Mapping[str, Any] | None, Reads(as_pillar, null=True)]
+"""The `pillar=` of a call: what is put over the pillar of the minion."""
+
+
 def compiler_of(context: Context, saltenv: str | None = None, pillarenv: str | None = None) -> LowstateSource:
     """Where lowstates come from, with these instead of the configured ones; CallFailed when there is nowhere."""
     if context.make_compiler is None:
@@ -63,9 +77,8 @@ def env_of(context: Context, saltenv: str | None) -> str:
     return str(saltenv or context.opts.get("saltenv") or "base")
 
 
-def pillar_with(context: Context, pillar: Any) -> Mapping[str, Any]:
+def pillar_with(context: Context, override: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """The pillar, with the `pillar=` of a call over it."""
-    override = override_of(pillar)
     if not override:
         return context.pillar
     from highstate.traverse import merge
@@ -85,21 +98,6 @@ def high_of(compiled: Compiled) -> dict[str, Any]:
     if good(compiled) and not compiled.highstate:
         raise CallFailed("the controller sends low chunks, not high data: see state.show_lowstate")
     return dict(compiled.highstate)
-
-
-def names_of(mods: Any) -> list[str]:
-    """Names of SLS, given as a list or with commas."""
-    listed = mods if isinstance(mods, list) else str(mods).split(",")
-    return [str(name).strip() for name in listed if str(name).strip()]
-
-
-def override_of(pillar: Any) -> Mapping[str, Any] | None:
-    """The `pillar=` of a call."""
-    if pillar in (None, ""):
-        return None
-    if not isinstance(pillar, Mapping):
-        raise CallFailed(f"pillar must be a mapping, as in pillar='{{key: value}}'; not {pillar!r}")
-    return pillar
 
 
 def without(chunks: tuple[Chunk, ...], exclude: Any) -> tuple[Chunk, ...]:

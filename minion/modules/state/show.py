@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Unpack
 
+from minion.arguments.types import CommaList
 from minion.execution.arguments import NoRun
 from minion.execution.context import Context
 from minion.execution.loader import Modules
 from minion.modules.state.runs import (
+    Pillar,
     ShowOptions,
     compiler_of,
     env_of,
     good,
     high_of,
-    names_of,
-    override_of,
 )
 
 
@@ -23,28 +23,28 @@ def show_lowstate(
     context: Context,
     queue: NoRun = None,
     *,
-    pillar: Any = None,
+    pillar: Pillar = None,
     saltenv: str | None = None,
     pillarenv: str | None = None,
     **ignored: Unpack[ShowOptions],
 ) -> list[Any]:
     """The highstate as low chunks, in running order."""
-    return [chunk.as_salt() for chunk in good(compiler_of(context, saltenv, pillarenv).highstate(override_of(pillar)))]
+    return [chunk.as_salt() for chunk in good(compiler_of(context, saltenv, pillarenv).highstate(pillar))]
 
 
 def show_low_sls(
     context: Context,
-    mods: Any,
+    mods: CommaList,
     *,
     queue: NoRun = None,
     saltenv: str | None = None,
-    pillar: Any = None,
+    pillar: Pillar = None,
     pillarenv: str | None = None,
     **ignored: Unpack[ShowOptions],
 ) -> list[Any]:
     """Some SLS as low chunks."""
     compiler = compiler_of(context, pillarenv=pillarenv)
-    compiled = compiler.sls(names_of(mods), env_of(context, saltenv), override_of(pillar))
+    compiled = compiler.sls(mods, env_of(context, saltenv), pillar)
     return [chunk.as_salt() for chunk in good(compiled)]
 
 
@@ -52,41 +52,41 @@ def show_highstate(
     context: Context,
     queue: NoRun = None,
     *,
-    pillar: Any = None,
+    pillar: Pillar = None,
     saltenv: str | None = None,
     pillarenv: str | None = None,
     **ignored: Unpack[ShowOptions],
 ) -> dict[str, Any]:
     """The highstate as high data."""
-    return high_of(compiler_of(context, saltenv, pillarenv).highstate(override_of(pillar)))
+    return high_of(compiler_of(context, saltenv, pillarenv).highstate(pillar))
 
 
 def show_sls(
     context: Context,
-    mods: Any,
+    mods: CommaList,
     *,
     queue: NoRun = None,
     saltenv: str | None = None,
-    pillar: Any = None,
+    pillar: Pillar = None,
     pillarenv: str | None = None,
     **ignored: Unpack[ShowOptions],
 ) -> dict[str, Any]:
     """Some SLS as high data."""
     compiler = compiler_of(context, pillarenv=pillarenv)
-    return high_of(compiler.sls(names_of(mods), env_of(context, saltenv), override_of(pillar)))
+    return high_of(compiler.sls(mods, env_of(context, saltenv), pillar))
 
 
 def show_top(
     context: Context,
     queue: NoRun = None,
     *,
-    pillar: Any = None,
+    pillar: Pillar = None,
     saltenv: str | None = None,
     pillarenv: str | None = None,
     **ignored: Unpack[ShowOptions],
 ) -> dict[str, list[str]]:
     """What the top file gives this minion, by saltenv."""
-    compiled = compiler_of(context, saltenv, pillarenv).highstate(override_of(pillar))
+    compiled = compiler_of(context, saltenv, pillarenv).highstate(pillar)
     if not compiled.matches:  # what is wrong with the SLS does not matter here
         good(compiled)
     return {env: list(names) for env, names in compiled.matches.items()}
@@ -98,12 +98,13 @@ def show_states(context: Context, queue: NoRun = None, **ignored: Unpack[ShowOpt
 
 
 def id_exists(
-    context: Context, ids: Any, mods: Any, *, queue: NoRun = None, pillar: Any = None, saltenv: str | None = None,
-    pillarenv: str | None = None, **ignored: Unpack[ShowOptions]) -> bool:  # fmt: skip
+    context: Context, ids: CommaList, mods: CommaList, *, queue: NoRun = None, pillar: Pillar = None,
+    saltenv: str | None = None, pillarenv: str | None = None, **ignored: Unpack[ShowOptions],
+) -> bool:  # fmt: skip
     """Whether some SLS have all of these IDs."""
     compiler = compiler_of(context, pillarenv=pillarenv)
-    compiled = compiler.sls(names_of(mods), env_of(context, saltenv), override_of(pillar))
-    return set(names_of(ids)) <= {chunk.id for chunk in good(compiled)}
+    compiled = compiler.sls(mods, env_of(context, saltenv), pillar)
+    return set(ids) <= {chunk.id for chunk in good(compiled)}
 
 
 def show_state_usage(context: Context, queue: NoRun = None, **ignored: Unpack[ShowOptions]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def proc_info(context: Context, pid: int, attrs: list[str] | None = None) -> dic
     import psutil
 
     try:
-        found: dict[str, Any] = psutil.Process(int(pid)).as_dict(attrs)
+        found: dict[str, Any] = psutil.Process(pid).as_dict(attrs)
     except (psutil.Error, ValueError, AttributeError) as error:
         raise CallFailed(str(error)) from error
     return {key: _plain(value) for key, value in found.items()}
@@ -36,7 +36,7 @@ def kill_pid(context: Context, pid: int, signal: int = 15) -> bool:
     import psutil
 
     try:
-        psutil.Process(int(pid)).send_signal(int(signal))
+        psutil.Process(pid).send_signal(signal)
     except psutil.NoSuchProcess:
         return False
     except psutil.AccessDenied as error:
@@ -96,10 +96,10 @@ def top(context: Context, num_processes: int = 5, interval: float = 3) -> list[d
     import psutil
 
     before = dict(_times())
-    time.sleep(float(interval))
+    time.sleep(interval)
     used = [(spent - before[one], one) for one, spent in _times() if one in before]
     found = []
-    for _, one in sorted(used, key=lambda pair: -pair[0])[: int(num_processes)]:
+    for _, one in sorted(used, key=lambda pair: -pair[0])[:num_processes]:
         try:
             with one.oneshot():
                 found.append(
@@ -126,7 +126,7 @@ def cpu_percent(context: Context, interval: float = 0.1, per_cpu: bool = False) 
     """How busy the processors are, over so many seconds."""
     import psutil
 
-    return psutil.cpu_percent(float(interval), percpu=True) if per_cpu else psutil.cpu_percent(float(interval))
+    return psutil.cpu_percent(interval, percpu=True) if per_cpu else psutil.cpu_percent(interval)
 
 
 def cpu_times(context: Context, per_cpu: bool = False) -> Any:
@@ -224,7 +224,7 @@ def _processes(*attrs: str) -> Iterator[psutil.Process]:
 def _named(pattern: str, user: str | None, full: bool, is_regex: bool) -> Iterator[psutil.Process]:
     import os
 
-    compiled = re.compile(pattern if is_regex else re.escape(str(pattern)))
+    compiled = re.compile(pattern if is_regex else re.escape(pattern))
     own = (os.getpid(), os.getppid())
     for one in _processes("name", "cmdline", "username"):
         text = " ".join(one.info["cmdline"] or ()) if full else one.info["name"]

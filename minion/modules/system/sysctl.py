@@ -12,7 +12,7 @@ from minion.machine.plan import Completed
 from minion.states.sysctl import DEFAULT_CONFIG
 
 
-def show(context: Context, config_file: Any = None) -> dict[str, str]:
+def show(context: Context, config_file: str | None = None) -> dict[str, str]:
     """All parameters, or those that a file sets."""
     if config_file:
         text = context.machine.read(str(config_file)).decode("utf-8", "replace")
@@ -24,11 +24,11 @@ def show(context: Context, config_file: Any = None) -> dict[str, str]:
 
 def get(context: Context, name: str) -> str:
     """The value of a parameter now, or what sysctl(8) says against it."""
-    done = _sysctl(context, "-n", "--", str(name))
+    done = _sysctl(context, "-n", "--", name)
     return done.stdout.strip() if done.returncode == 0 else done.stderr.strip()
 
 
-def assign(context: Context, name: str, value: Any) -> dict[str, Any]:
+def assign(context: Context, name: str, value: str) -> dict[str, Any]:
     """Set a parameter until the next boot."""
     _there(context, name)
     done = _sysctl(context, "-w", f"{name}={value}")
@@ -37,7 +37,7 @@ def assign(context: Context, name: str, value: Any) -> dict[str, Any]:
     return {name: get(context, name)}
 
 
-def persist(context: Context, name: str, value: Any, config: str | None = None) -> str:
+def persist(context: Context, name: str, value: str, config: str | None = None) -> str:
     """Set a parameter now and at every boot."""
     _there(context, name)
     file = config or DEFAULT_CONFIG
@@ -52,7 +52,7 @@ def default_config(context: Context) -> str:
 
 
 def _there(context: Context, name: str) -> None:
-    if context.machine.stat("/proc/sys/" + str(name).replace(".", "/")) is None:
+    if context.machine.stat("/proc/sys/" + name.replace(".", "/")) is None:
         raise CallFailed(f"sysctl {name} does not exist")
 
 

@@ -132,7 +132,7 @@ def _ending(*argv: str, doc: str) -> Callable[..., str]:
 
 def init(context: Context, runlevel: int) -> str:
     """Go to another runlevel."""
-    done = context.machine.run(["init", str(int(runlevel))])
+    done = context.machine.run(["init", str(runlevel)])
     if done.returncode != 0:
         raise CallFailed(done.stderr.strip() or f"init: exit code {done.returncode}")
     return done.stdout.strip()
@@ -151,7 +151,7 @@ def _now(utc_offset: str | None) -> datetime.datetime:
 def _parsed(text: str, forms: tuple[str, ...]) -> datetime.datetime:
     for form in forms:
         try:
-            return datetime.datetime.strptime(str(text), form)
+            return datetime.datetime.strptime(text, form)
         except ValueError:
             continue
     raise CallFailed(f"{text!r} cannot be read; write it as {', '.join(forms)}")
