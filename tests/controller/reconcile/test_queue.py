@@ -1,0 +1,36 @@
+"""The work queue: a key waits once, and its newest timer counts."""
+
+import asyncio
+from types import SimpleNamespace
+
+from controller.reconcile.queue import WorkQueue
+
+
+async def test_what_comes_together_is_taken_together():
+    queue = WorkQueue(lambda: 0.0)
+    queue.add(["a", "b"])
+    queue.add(["b", "c"])
+    assert await queue.take() == {"a", "b", "c"}
+    queue.add([])
+    assert await queue.take() == set(), "with no key it only looks around"
+
+
+async def test_the_newest_timer_of_a_key_counts():
+    clock = SimpleNamespace(now=0.0)
+    queue = WorkQueue(lambda: clock.now)
+    queue.add_at("a", 10.0)
+    queue.add_at("a", 20.0)
+    queue.add_at("b", 15.0)
+    clock.now = 16.0
+    assert await queue.take() == {"b"}
+    clock.now = 20.0
+    assert await queue.take() == {"a"}
+
+
+async def test_it_waits_until_something_is_due():
+    queue = WorkQueue(asyncio.get_running_loop().time)
+    queue.add_at("a", asyncio.get_running_loop().time() + 0.02)
+    waiting = asyncio.create_task(queue.take())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    assert await waiting == {"a"}

@@ -1,0 +1,243 @@
+"""The shell of the decision, against a real store: what is sent, recorded, published and asked for again."""
+
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+
+from controller.jids import Jids
+from controller.observe.metrics import Metrics
+from controller.reconcile.decision import Declined, Request
+from controller.reconcile.documents import Documents
+from controller.reconcile.live import LiveRevision
+from controller.reconcile.policy import DriftPolicy, Policy
+from controller.reconcile.reconciler import RETRY_SECONDS, Reconciler
+from controller.sessions.sessions import Session, Sessions
+from controller.store import DesiredRecord, RevisionRecord, RunRecord, Store, StoreUnavailable
+from controller.store.minions import Minions
+from reactors.bus import Bus
+from wire.messages import DesiredUpdate, Run
+
+NOW = 1000.0
+PENDING = Request(whole=False, test=False)
+
+
+def document(*contents: str) -> bytes:
+    """A packed document with a chunk for each content."""
+    chunks = {
+        f"file_|-f{number}_|-/f{number}_|-managed": {
+            "state": "file", "fun": "managed", "__id__": f"f{number}", "name": f"/f{number}", "order": number,
+            "__sls__": "a", "__env__": "base", "contents": content,
+        }
+        for number, content in enumerate(contents)
+    }  # fmt: skip
+    return msgspec.msgpack.encode({"pillar": {}, "chunks": chunks, "files": {}, "contents": {}, "drift": {}})
+
+
+@pytest.fixture
+def rig(tmp_path):
+    with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
+        clock, sent = SimpleNamespace(now=NOW), []
+        sessions, bus = Sessions(), Bus(lambda: clock.now)
+        server = SimpleNamespace(send=lambda key, message: sent.append(message))
+        reconciler = Reconciler(
+            store=store,
+            sessions=sessions,
+            server=server,
+            documents=Documents(store),
+            bus=bus,
+            metrics=Metrics(lambda: clock.now),
+            ids=Jids(lambda: clock.now),
+            clock=lambda: clock.now,
+            run_timeout=60.0,
+            live=LiveRevision(),
+        )
+        store.minions.seen("web1", NOW, grains={"id": "web1"})
+        yield SimpleNamespace(reconciler=reconciler, store=store, sessions=sessions, bus=bus, sent=sent, clock=clock)
+
+
+def connect(rig, held=""):
+    session = Session(minion="web1", key="k" * 40, session="s", grains={}, seen=NOW, held=held)
+    rig.sessions.connect(session)
+    return session
+
+
+def compiled(rig, generation, *contents):
+    """A new document, of a revision of the same number."""
+    digest = str(generation) * 64
+    rig.store.revisions.add(RevisionRecord(digest=f"r{generation}", label=f"rev{generation}", first_seen=NOW))
+    rig.store.desired.put(
+        [
+            DesiredRecord(
+                minion="web1",
+                generation=generation,
+                revision=f"r{generation}",
+                compiled_revision=f"r{generation}",
+                digest=digest,
+                document=document(*contents),
+            )
+        ]
+    )
+    return digest
+
+
+def step(rig):
+    """Reconcile; what was sent."""
+    rig.sent.clear()
+    rig.reconciler.step(["web1"])
+    return list(rig.sent)
+
+
+def end(rig, run_id, outcome, cause=0):
+    """The result of a run comes."""
+    run = rig.store.runs.get(run_id)
+    rig.store.runs.finish(run_id, outcome, finished=rig.clock.now)
+    rig.reconciler.ended(run, outcome, cause)
+
+
+def applied(rig, *contents):
+    """A minion that has applied its first document."""
+    connect(rig)
+    digest = compiled(rig, 1, *contents)
+    _, run = step(rig)
+    end(rig, run.run_id, "changed")
+    rig.sessions.session("web1").held = digest
+    return digest
+
+
+def test_the_first_document_is_sent_and_applied_whole(rig):
+    connect(rig)
+    digest = compiled(rig, 1, "a")
+    with rig.bus.subscribe() as seen:
+        rig.reconciler.wake(["web1"], cause=41)
+        document_sent, run = step(rig)
+        assert isinstance(document_sent, DesiredUpdate)
+        assert isinstance(run, Run)
+        assert (run.kind, run.keys, run.digest) == ("apply", None, digest)
+        assert step(rig) == [], "once"
+        end(rig, run.run_id, "ok", cause=43)
+        new, done = seen.drain()
+    assert (new.tag, new.cause, new.revision) == (f"saltern/run/{run.run_id}/new", 41, "rev1")
+    assert (done.tag, done.cause) == ("saltern/minion/web1/applied", 43)
+    assert rig.store.applied.get("web1").digest == digest
+
+
+def test_a_push_runs_what_it_changes(rig):
+    applied(rig, "a", "b")
+    compiled(rig, 2, "a", "other")
+    document_sent, run = step(rig)
+    assert document_sent.base == "1" * 64, "as a patch"
+    assert run.keys == ("file_|-f1_|-/f1_|-managed",)
+
+
+def test_a_document_with_nothing_to_run_is_applied_at_once(rig):
+    applied(rig, "a", "b")
+    compiled(rig, 2, "a")
+    [document_sent] = step(rig)
+    assert isinstance(document_sent, DesiredUpdate)
+    assert rig.store.applied.get("web1").generation == 2
+
+
+def test_a_failed_run_is_tried_again_later_and_whole(rig):
+    applied(rig, "a", "b")
+    compiled(rig, 2, "a", "other")
+    first = step(rig)[-1]
+    end(rig, first.run_id, "failed", cause=51)
+    assert step(rig) == []
+    rig.clock.now += 31
+    with rig.bus.subscribe("saltern/run/*/new") as seen:
+        [again] = step(rig)
+        [event] = seen.drain()
+    assert again.keys is None
+    assert event.cause == 51, "it follows from the failure"
+    assert rig.reconciler.observed(rig.store.minions.status(["web1"])[0]).last_run.failures == 1
+
+
+def test_drift_is_remediated_when_policy_says_so(rig):
+    digest = applied(rig, "a")
+    rig.clock.now += 1
+    report = RunRecord(run_id="drift-1", minion="web1", kind="drift", created=rig.clock.now, digest=digest, test=True)
+    rig.store.runs.create(report)
+    end(rig, "drift-1", "pending", cause=61)
+    assert step(rig) == []
+    rig.reconciler.live.policy = Policy(drift=DriftPolicy(mode="remediate"))
+    with rig.bus.subscribe("saltern/run/*/new") as seen:
+        [run] = step(rig)
+        [event] = seen.drain()
+    assert (run.kind, run.keys, event.cause) == ("remediate", None, 61)
+
+
+def test_a_run_without_a_result_is_closed(rig):
+    connect(rig)
+    compiled(rig, 1, "a")
+    run = step(rig)[-1]
+    rig.clock.now += 61
+    with rig.bus.subscribe("saltern/run/*/lost") as seen:
+        assert step(rig) == []
+        [lost] = seen.drain()
+    assert lost.cause > 0
+    assert rig.store.runs.get(run.run_id).outcome == "lost"
+
+
+def test_after_a_new_connection_the_run_is_sent_again(rig):
+    connect(rig)
+    compiled(rig, 1, "a")
+    run = step(rig)[-1]
+    connect(rig)
+    again = step(rig)
+    assert [type(message) for message in again] == [DesiredUpdate, Run]
+    assert again[-1].run_id == run.run_id
+    assert len(rig.store.runs.newest()) == 1
+
+
+def test_what_a_person_asks_for_is_decided_at_once(rig):
+    def request(**more):
+        return rig.reconciler.request(["web1"], Request(**{"whole": False, "test": False, **more}), 71)["web1"]
+
+    assert request() is Declined.UNREACHABLE
+    applied(rig, "a", "b")
+    assert request() is Declined.NOTHING_PENDING
+    rig.reconciler.live.policy = Policy(apply="manual")
+    compiled(rig, 2, "a", "other")
+    assert [type(message) for message in step(rig)] == [DesiredUpdate]
+    rig.store.minions.set_paused(["web1"], True)
+    assert request() is Declined.PAUSED
+    with rig.bus.subscribe("saltern/run/*/new") as seen:
+        tested = request(test=True)
+        [event] = seen.drain()
+    assert event.cause == 71
+    record = rig.store.runs.get(tested)
+    assert (record.kind, record.test, record.keys) == ("preview", True, ("file_|-f1_|-/f1_|-managed",))
+    rig.store.minions.set_paused(["web1"], False)
+    run = request()
+    assert rig.store.runs.get(run).keys == ("file_|-f1_|-/f1_|-managed",)
+    assert request(whole=True) == run, "it joins the run in progress"
+    end(rig, run, "ok")
+    assert rig.store.runs.get(request(whole=True)).keys is None
+    assert rig.reconciler.observed(rig.store.minions.status(["web1"])[0]).request is None
+
+
+async def test_a_store_that_does_not_answer_is_tried_again(rig, monkeypatch):
+    connect(rig)
+    compiled(rig, 1, "a")
+
+    def locked(table, minions):
+        raise StoreUnavailable("database is locked")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Minions, "status", locked)
+        assert step(rig) == []
+    rig.clock.now += RETRY_SECONDS
+    assert await rig.reconciler._queue.take() == {"web1"}
+
+
+async def test_one_minion_that_breaks_keeps_no_other_waiting(rig, monkeypatch):
+    connect(rig)
+    compiled(rig, 1, "a")
+    rig.store.minions.seen("broken", NOW, grains={})
+    observed = rig.reconciler.observed
+    monkeypatch.setattr(Reconciler, "observed", lambda self, row: 1 / 0 if row.minion.id == "broken" else observed(row))
+    rig.reconciler.step(["broken", "web1"])
+    assert len(rig.sent) == 2
+    rig.clock.now += RETRY_SECONDS
+    assert await rig.reconciler._queue.take() == {"broken"}
