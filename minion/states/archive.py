@@ -96,36 +96,42 @@ def extracted(
     members = _stripped(read_members(data, archive_format, password, modes=extract_perms), _strip(options))
     if enforce_toplevel:
         _one_top(members, name)
-    has_to_match = overwrite or source_hash_update
-    wrong = [one for one in members if not _is_there(machine, top, one, compare=has_to_match)]
+    wrong = [one for one in members if not _is_there(machine, top, one, compare=overwrite or source_hash_update)]
     if not wrong:
         return _owned(machine, name, top, members, owner)
-
     in_the_way = [top] if clean_parent and found is not None else _tops_there(machine, top, members) if clean else []
     if found is not None and found.kind != "directory":
         in_the_way = [top]
+    changes = _extraction(machine, f"{name.rstrip('/')}/", top, members, wrong, in_the_way, owner,
+                          is_new=found is None, whole=clean_parent, trim_output=trim_output)  # fmt: skip
+    why = ", due to source_hash update" if source_hash_update else "" if overwrite else _ABSENT
+    what = f"{source[0] if isinstance(source, list) else source} {{}} to {name.rstrip('/')}/"
+    cleaned = ", after cleaning destination path(s)" if clean else ""
+    return Plan(
+        changes=changes,
+        pending=f"Archive {what.format('would be extracted')}{cleaned}{why}",
+        done=f"{what.format('extracted')}{why}",
+    )
+
+
+def _extraction(
+    machine: Reader, place: str, top: str, members: Sequence[Member], wrong: Sequence[Member],
+    in_the_way: Sequence[str], owner: Perms, *, is_new: bool, whole: bool, trim_output: int | bool,
+) -> tuple[Change, ...]:  # fmt: skip
+    """What is removed first (`in_the_way`), and what is laid out; all of it is one act."""
 
     def act(machine: Machine) -> None:
         for path in in_the_way:
             machine.remove(path)
         _lay_out(machine, top, members, members if in_the_way else wrong, owner)
 
-    place = f"{name.rstrip('/')}/"
-    why = ", due to source_hash update" if source_hash_update else "" if overwrite else _ABSENT
-    files = _trimmed([one.path for one in members], trim_output)
     made = Change(key="directories_created", shown=[place], act=with_its_neighbour)
-    cleaned = Change(key="removed", shown=_removed(machine, in_the_way, clean_parent, place), act=with_its_neighbour)
-    is_new = found is None or in_the_way == [top]
-    shown_source = source[0] if isinstance(source, list) else source
-    return Plan(
-        changes=(
-            *((made,) if is_new else ()),
-            *((cleaned,) if in_the_way else ()),
-            Change(key="extracted_files", shown=files, act=act),
-        ),
-        pending=f"Archive {shown_source} would be extracted to {place}"
-        f"{', after cleaning destination path(s)' if clean else ''}{why}",
-        done=f"{shown_source} extracted to {place}{why}",
+    cleaned = Change(key="removed", shown=_removed(machine, in_the_way, whole, place), act=with_its_neighbour)
+    files = _trimmed([one.path for one in members], trim_output)
+    return (
+        *((made,) if is_new or list(in_the_way) == [top] else ()),
+        *((cleaned,) if in_the_way else ()),
+        Change(key="extracted_files", shown=files, act=act),
     )
 
 

@@ -113,29 +113,22 @@ def recurse(
     **_: Unpack[_RecurseUnused],
 ) -> Plan:
     """The plan of file.recurse."""
+    path = checked(name, "recurse")
     if clean:
-        _cleanable(machine, checked(name, "recurse"))
-    path, found = behind(machine, checked(name, "recurse"))
+        _cleanable(machine, path)
+    path, found = behind(machine, path)
     if found is not None and found.kind != "directory":
         raise StateFailed(f"The path {name} exists and is not a directory")
     folder = Perms(user=user, group=group, mode=dir_mode)
     owner = replaced(folder, mode=None if file_mode == "keep" else file_mode)
-    seen = {"name": name, "user": user, "group": group, "mode": file_mode}
-    rendered = _template(template, context, defaults, seen)
-    sources = _below_source(machine, source, saltenv)
+    rendered = _template(template, context, defaults, {"name": name, "user": user, "group": group, "mode": file_mode})
     wanted = {
         posixpath.join(path, relative): url
-        for relative, url in sources.items()
-        if is_part(relative, include_pat, exclude_pat) and (maxdepth is None or relative.count("/") <= maxdepth)
+        for relative, url in _below_source(machine, source, saltenv, maxdepth).items()
+        if is_part(relative, include_pat, exclude_pat)
     }
-    like = WantedFile(
-        path=path,
-        data=None,
-        perms=owner,
-        makedirs=True,
-        show_changes=show_changes,
-        backup=backup_dir if backup in (True, "minion", "both") else "",
-    )
+    copies = backup_dir if backup in (True, "minion", "both") else ""
+    like = WantedFile(path=path, data=None, perms=owner, makedirs=True, show_changes=show_changes, backup=copies)
     changes = list(_folder(path, found, folder, makedirs=makedirs))
     changes += _folders(machine, path, wanted, folder)
     for target, url in wanted.items():
@@ -146,18 +139,14 @@ def recurse(
     if clean and found is not None:
         changes += _cleaned(machine, path, {*wanted, *_kept(machine, required)}, exclude_pat)
     listed = "\n".join(f"#### {change.key} ####\n{_said(change.shown)}\n" for change in changes)
-    return Plan(
-        changes=tuple(changes),
-        comment=f"The directory {name} is in the correct state",
-        pending=listed,
-        done=f"Recursively updated {name}",
-    )
+    good = f"The directory {name} is in the correct state"
+    return Plan(changes=tuple(changes), comment=good, pending=listed, done=f"Recursively updated {name}")
 
 
 _template = template  # `recurse` has a parameter of this name
 
 
-def _below_source(machine: Reader, source: Value, saltenv: str) -> dict[str, str]:
+def _below_source(machine: Reader, source: Value, saltenv: str, maxdepth: int | None) -> dict[str, str]:
     """Relative path → URL of every file below the first source that has any."""
     urls = source if isinstance(source, list) else [source]
     for url in urls:
@@ -170,7 +159,8 @@ def _below_source(machine: Reader, source: Value, saltenv: str) -> dict[str, str
         if paths:
             query = f"?saltenv={env}" if env != saltenv else ""
             skip = len(folder) + 1 if folder else 0
-            return {path[skip:]: f"salt://{path}{query}" for path in paths}
+            relative = {path[skip:]: f"salt://{path}{query}" for path in paths}
+            return {path: url for path, url in relative.items() if maxdepth is None or path.count("/") <= maxdepth}
     raise StateFailed("Recurse failed: none of the specified sources were found")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace as replaced
 from typing import Annotated, Unpack
 
+from highstate.records import dataclass
 from minion.arguments.types import BackupDir, Context, Mode, ModeOrKeep, Owner, Refused, TextOrFalse
 from minion.machine.plan import Change, FileStat, Plan, Reader, StateFailed, Value
 from minion.states.file.paths import behind, checked
@@ -78,38 +79,73 @@ def managed(
     path, found = _place(machine, name, follow_symlinks=follow_symlinks)
     if found is None and not create:
         return Plan(comment=f"File {name} is not present and is not set for creation")
-    is_kept = mode == "keep"
-    mode = kept_mode(machine, source, saltenv) if is_kept else mode
-    rendered = rendering(template, context, defaults, {"name": name, "user": user, "group": group, "mode": mode})
-    if name in machine.accumulated:
-        rendered = replaced(rendered, variables={**rendered.variables, "accumulator": machine.accumulated[name]})
+    kept = kept_mode(machine, source, saltenv) if mode == "keep" else mode
+    rendered = rendering(template, context, defaults, {"name": name, "user": user, "group": group, "mode": kept})
     text = of_contents(machine, contents, contents_pillar, contents_grains, newline=contents_newline,
                        delimiter=contents_delimiter, codec=(encoding or "utf-8", encoding_errors))  # fmt: skip
-    if text is not None:
-        text = _finished(machine, text, rendered, saltenv, newline=contents_newline, allow_empty=allow_empty)
-    data: bytes | LocalFile | None = text
-    keep = found is not None and not replace
-    if data is None and source and not keep:
-        check = SourceCheck(source_hash_name=source_hash_name or "", skip=skip_verify, target=path,
-                            use_etag=use_etag, verify_ssl=verify_ssl)  # fmt: skip
-        data = of_source(machine, source, saltenv, rendered, source_hash, check, large=True)
-    wanted = WantedFile(
-        path=path, data=None if keep else data, perms=Perms(user=user, group=group, mode=mode), makedirs=makedirs,
-        dir_mode=dir_mode, show_changes=show_changes, new_file_diff=new_file_diff, attrs=attrs,
-        backup=backup_dir if backup in (True, "minion", "both") else "", check=check_of(check_cmd, tmp_dir, tmp_ext),
-    )  # fmt: skip
-    changes = file_changes(machine, wanted, found)
-    warnings = (_NOT_KEPT,) if is_kept and mode is None else ()
-    return _plan(name, changes, warnings, is_new=found is None, as_is=wanted.data is None and (keep or not source))
+    check = SourceCheck(source_hash=source_hash, source_hash_name=source_hash_name or "", skip=skip_verify,
+                        target=path, use_etag=use_etag, verify_ssl=verify_ssl)  # fmt: skip
+    content = _Content(text=text, source=source, check=check, template=_accumulating(machine, name, rendered),
+                       saltenv=saltenv, newline=contents_newline, allow_empty=allow_empty)  # fmt: skip
+    wanted = WantedFile(path=path, data=content.data(machine, keep=found is not None and not replace),
+                        perms=Perms(user=user, group=group, mode=kept), makedirs=makedirs, dir_mode=dir_mode,
+                        show_changes=show_changes, new_file_diff=new_file_diff, attrs=attrs,
+                        backup=backup_dir if backup in (True, "minion", "both") else "",
+                        check=check_of(check_cmd, tmp_dir, tmp_ext))  # fmt: skip
+    as_is = wanted.data is None and (not source or (found is not None and not replace))
+    plan = _plan(name, file_changes(machine, wanted, found), is_new=found is None, as_is=as_is)
+    return replaced(plan, warnings=(_NOT_KEPT,)) if mode == "keep" and kept is None else plan
 
 
-def _plan(name: str, changes: tuple[Change, ...], warnings: tuple[str, ...], *, is_new: bool, as_is: bool) -> Plan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Content:
+    """Where the content of a managed file comes from."""
+
+    text: bytes | None
+    """Of the arguments; None: of the source."""
+    source: Value
+    check: SourceCheck
+    template: Template
+    saltenv: str
+    newline: bool
+    allow_empty: bool
+
+    def data(self, machine: Reader, *, keep: bool) -> bytes | LocalFile | None:
+        """The content; None where there is none, or with `keep`. Raises StateFailed where it is not to be had."""
+        text = None if self.text is None else self._finished(machine, self.text)
+        if keep:
+            return None
+        if text is None and self.source:
+            return of_source(
+                machine, self.source, self.saltenv, self.template, self.check.source_hash, self.check, large=True
+            )
+        return text
+
+    def _finished(self, machine: Reader, data: bytes) -> bytes:
+        """Contents of the arguments, rendered where the state asks for it."""
+        if self.template.engine:
+            text = data.decode("utf-8", "surrogateescape")
+            data = machine.render_text(text, self.template.engine, self.saltenv, self.template.variables)
+            data = data.rstrip(b"\n") + b"\n" if self.newline and data else data
+        if not data and not self.allow_empty:
+            raise StateFailed("'contents' value would result in empty contents. Set allow_empty to True to allow it.")
+        return data
+
+
+def _accumulating(machine: Reader, name: str, template: Template) -> Template:
+    """The template, with what file.accumulated has gathered for the file."""
+    if name not in machine.accumulated:
+        return template
+    return replaced(template, variables={**template.variables, "accumulator": machine.accumulated[name]})
+
+
+def _plan(name: str, changes: tuple[Change, ...], *, is_new: bool, as_is: bool) -> Plan:
     """The plan in Salt's words; `as_is`: no content was asked for."""
     if not changes:
         right = "exists with proper permissions. No changes made." if as_is else "is in the correct state"
-        return Plan(comment=f"File {name} {right}", warnings=warnings)
+        return Plan(comment=f"File {name} {right}")
     done = "Empty file" if as_is and is_new else f"File {name} updated"
-    return Plan(changes=changes, pending=_PENDING.format(name=name), done=done, warnings=warnings)
+    return Plan(changes=changes, pending=_PENDING.format(name=name), done=done)
 
 
 def _place(machine: Reader, name: str, *, follow_symlinks: bool) -> tuple[str, FileStat | None]:
@@ -123,16 +159,3 @@ def _place(machine: Reader, name: str, *, follow_symlinks: bool) -> tuple[str, F
     if found is not None and found.kind == "other":
         raise StateFailed(f"Specified target {name} is neither a file nor a symlink: it is left alone")
     return path, found
-
-
-def _finished(
-    machine: Reader, data: bytes, rendered: Template, saltenv: str, *, newline: bool, allow_empty: bool
-) -> bytes:
-    """Contents of the arguments, rendered where the state asks for it."""
-    if rendered.engine:
-        text = data.decode("utf-8", "surrogateescape")
-        data = machine.render_text(text, rendered.engine, saltenv, rendered.variables)
-        data = data.rstrip(b"\n") + b"\n" if newline and data else data
-    if not data and not allow_empty:
-        raise StateFailed("'contents' value would result in empty contents. Set allow_empty to True to allow it.")
-    return data

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Annotated, TypedDict, Unpack
 
 from minion.arguments.types import Ignored, List, Refused
-from minion.machine.plan import Plan, Reader, StateFailed, Value
+from minion.machine.plan import Change, Plan, Reader, StateFailed, Value
 from minion.providers.pkg.detection import package_manager
 from minion.providers.pkg.packages import InstallOptions, Package, PackageManager
 from minion.states.pkg.downloaded import downloaded
@@ -93,6 +93,19 @@ def installed(
         comment = "All specified packages are already installed"
         comment += " and are at the desired version" if any(one.version for one in wanted) else ""
         return Plan(comment=_sentences(comment, hold_notes(wanted, have, hold, "already")), warnings=warnings)
+    return _installation(changes, wanted, missing, again, have, hold, warnings)
+
+
+def _installation(
+    changes: Sequence[Change],
+    wanted: Sequence[WantedPackages],
+    missing: Sequence[WantedPackages],
+    again: Sequence[WantedPackages],
+    have: Mapping[str, Package],
+    hold: bool | None,
+    warnings: tuple[str, ...],
+) -> Plan:
+    """The plan of pkg.installed where there is something to do."""
     names = {one.name for one in again}
     there = [one for one in wanted if one not in missing and one.name not in names]
     once_more = [one for one in wanted if one.name in names]

@@ -12,7 +12,7 @@ from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Valu
 from minion.providers.pkg import repo_files
 from minion.providers.pkg.repo_files import Repository
 from minion.states.pkg.steps import with_its_neighbour
-from minion.states.pkgrepo.state import TEST_NOTE, fetch_lists
+from minion.states.pkgrepo.lists import TEST_NOTE, fetch_lists
 
 _LINKS = ("baseurl", "mirrorlist", "metalink")
 _NOT_WRITTEN = ("refresh", "refresh_db")

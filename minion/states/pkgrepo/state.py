@@ -8,7 +8,7 @@ business of `minion.states.pkgrepo.rpm`. A key of apt is trusted for its own rep
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, TypedDict, Unpack
 
@@ -16,14 +16,10 @@ from minion.arguments.types import CommaList, Ignored, Refused, Texts, Word
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
 from minion.providers.pkg import apt_sources
 from minion.providers.pkg.apt_sources import AptSource
-from minion.providers.pkg.detection import package_manager
+from minion.states.pkgrepo import rpm
 from minion.states.pkgrepo.key import RepositoryKey, key_of
+from minion.states.pkgrepo.lists import TEST_NOTE, fetch_lists
 from minion.states.unused_arguments import AbsentKey
-
-TEST_NOTE = (
-    "This may cause pkg states to behave differently than stated if this action is repeated without test=True, due to "
-    "the differences in the configured repositories."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +63,6 @@ def managed(
     Where dnf or zypper is, `name` is the id of the repository, and `options` are those of a `.repo` file.
     """
     if not _has_apt(machine):
-        from minion.states.pkgrepo import rpm
-
         switches = {
             "enabled": enabled,
             "disabled": disabled,
@@ -105,8 +99,6 @@ class _AbsentUnused(TypedDict, total=False):
 def absent(machine: Reader, name: str, **_: Unpack[_AbsentUnused]) -> Plan:
     """No file has the repository of this line; where dnf or zypper is, `name` is the id of the repository."""
     if not _has_apt(machine):
-        from minion.states.pkgrepo import rpm
-
         return rpm.absent(machine, name)
     source = apt_sources.wanted_line(name)
     found = [place for place in _places(machine, source) if place.there is not None]
@@ -168,16 +160,6 @@ def _plan(
         pending=f"Package repo '{name}' would be configured. {TEST_NOTE}",
         done=f"Configured package repo '{name}'",
     )
-
-
-def fetch_lists(machine: Machine, name: str) -> Mapping[str, Value]:
-    """The lists of the new repository. A server that does not answer leaves it configured, and is named."""
-    trouble = package_manager(machine).refresh(machine, older_than=None)
-    if not trouble:
-        return {}
-    return {
-        "__comment__": f"Configured package repo '{name}'\nThe lists of packages could not all be fetched:\n{trouble}"
-    }
 
 
 def _place(machine: Reader, source: AptSource, file: str | None) -> _Place:

@@ -44,8 +44,8 @@ class _File:
     mode: str | None
 
 
-class _PresentUnused(TypedDict, total=False):
-    """Arguments of Salt's ssh_auth.present that are ignored or refused."""
+class _Unused(TypedDict, total=False):
+    """Arguments of Salt's states of keys that are ignored or refused."""
 
     fingerprint_hash_type: WholeKey
 
@@ -61,7 +61,7 @@ def present(
     options: Texts = (),
     config: str = ".ssh/authorized_keys",
     saltenv: str = "base",
-    **_: Unpack[_PresentUnused],
+    **_: Unpack[_Unused],
 ) -> Plan:
     """The key, or each key of `source`, may log in as `user`."""
     keys = _keys(machine, name, enc, comment, source, options, saltenv)
@@ -82,12 +82,6 @@ def present(
                  f"The authorized host key {name} for user {user} was {word}")  # fmt: skip
 
 
-class _AbsentUnused(TypedDict, total=False):
-    """Arguments of Salt's ssh_auth.absent that are ignored or refused."""
-
-    fingerprint_hash_type: WholeKey
-
-
 def absent(
     machine: Reader,
     name: str,
@@ -99,7 +93,7 @@ def absent(
     options: Texts = (),
     config: str = ".ssh/authorized_keys",
     saltenv: str = "base",
-    **_: Unpack[_AbsentUnused],
+    **_: Unpack[_Unused],
 ) -> Plan:
     """The key, or each key of `source`, may not log in as `user`."""
     gone = {key.key: _said(name, key, source) for key in _keys(machine, name, enc, comment, source, options, saltenv)}
@@ -116,10 +110,9 @@ def absent(
     return _plan(file, kept, shown, f"Key {name} for user {user} is set for removal", "Key removed")
 
 
-class _ManageUnused(TypedDict, total=False):
+class _ManageUnused(_Unused, total=False):
     """Arguments of Salt's ssh_auth.manage that are ignored or refused."""
 
-    fingerprint_hash_type: WholeKey
     source: Annotated[Value, Refused("list the keys in ssh_keys")]
 
 

@@ -72,32 +72,22 @@ def present(
     1970 (`date`, the last change of the password, and `expire`) or from that change on. `groups` are all that the user
     is in besides the primary one, unless `remove_groups` is False; `optional_groups` count as far as they exist.
     """
-    days = {"date": date, "mindays": mindays, "maxdays": maxdays, "inactdays": inactdays, "warndays": warndays}
     secret = Password.checked(
-        password=password,
-        plain=hash_password,
-        empty=empty_password,
-        locked=password_lock,
-        enforced=enforce_password,
-        days={**days, "expire": expire or None},
-    )
+        password=password, plain=hash_password, empty=empty_password, locked=password_lock, enforced=enforce_password,
+        days={"date": date, "mindays": mindays, "maxdays": maxdays, "inactdays": inactdays, "warndays": warndays,
+              "expire": expire or None},
+    )  # fmt: skip
     wanted = WantedUser.checked(
-        name,
-        ids=(uid, gid),
-        paths=(home, shell),
-        groups=(groups, optional_groups),
+        name, ids=(uid, gid), paths=(home, shell), groups=(groups, optional_groups),
         gecos=(fullname, roomnumber, workphone, homephone, other),
-    )
+    )  # fmt: skip
     known = {one.name: one for one in accounts.groups(machine)}
     missing = [one for one in wanted.groups or () if one not in known]
-    found = accounts.user(machine, name)
-    if found is None:
-        options = [*_creation_options(createhome, usergroup, unique, system), *(["--no-log-init"] if nologinit else [])]
+    if (found := accounts.user(machine, name)) is None:
+        options = _creation_options(createhome, usergroup, unique, system, nologinit)
         return _creation(wanted, secret, known, missing, options)
     update = _Update(machine, found, wanted, secret, known, remove_groups, createhome, persist_home)
-    update.check_ids(allow_uid_change, allow_gid_change)
-    if usergroup and wanted.gid is None and name in known:
-        update.gid = known[name].gid
+    update.check_ids(allow_uid_change, allow_gid_change, usergroup=bool(usergroup))
     return update.plan(missing, unique=unique)
 
 
@@ -121,11 +111,14 @@ def absent(machine: Reader, name: str, *, purge: bool = False, force: bool = Fal
     )
 
 
-def _creation_options(createhome: bool, usergroup: bool | None, unique: bool, system: bool) -> list[str]:
+def _creation_options(
+    createhome: bool, usergroup: bool | None, unique: bool, system: bool, nologinit: bool
+) -> list[str]:
     options = ["--create-home" if createhome else "--no-create-home"]
     if usergroup is not None:
         options.append("--user-group" if usergroup else "--no-user-group")
-    return [*options, *([] if unique else ["--non-unique"]), *(["--system"] if system else [])]
+    words = {"--non-unique": not unique, "--system": system, "--no-log-init": nologinit}
+    return [*options, *(word for word, given in words.items() if given)]
 
 
 def _creation(
@@ -194,8 +187,8 @@ class _Update:
     persist_home: bool
     gid: int | None = None
 
-    def check_ids(self, allow_uid: bool, allow_gid: bool) -> None:
-        """Ids change only when it was said that they may: files keep the old ones."""
+    def check_ids(self, allow_uid: bool, allow_gid: bool, *, usergroup: bool) -> None:
+        """Raise StateFailed when an id would change without permission: files keep the old one."""
         errors = []
         found, wanted = self.found, self.wanted
         if wanted.uid is not None and wanted.uid != found.uid and not allow_uid:
@@ -210,6 +203,8 @@ class _Update:
             raise StateFailed(
                 "Encountered error checking for needed changes. Additional info follows:\n\n" + "\n".join(errors)
             )
+        if usergroup and wanted.gid is None and found.name in self.known:
+            self.gid = self.known[found.name].gid
 
     def plan(self, missing: Sequence[str], *, unique: bool) -> Plan:
         """Each attribute that differs, with the command that changes it."""
