@@ -18,8 +18,8 @@ from typing import NoReturn
 
 import structlog
 
-from controller.api import serve
 from controller.api.service import ControllerService
+from controller.api.serving import serve
 from controller.compilation.sources import open_source
 from controller.composition import Parts, Resources, compose
 from controller.config.settings import ControllerSettings

@@ -109,9 +109,15 @@ def imports() -> dict[str, set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
     for module, path in modules.items():
         for node in _runtime_nodes(ast.parse(path.read_text())):
-            found[module].update(_imported(node, modules))
-        found[module].discard(module)
+            for imported in _imported(node, modules):
+                found[module] |= {imported, *_packages_of(imported)} - {module, *_packages_of(module)}
     return found
+
+
+def _packages_of(module: str) -> set[str]:
+    """The packages around a module: an import of it runs their `__init__`, too."""
+    parts = module.split(".")
+    return {".".join(parts[:length]) for length in range(1, len(parts))}
 
 
 def _runtime_nodes(node: ast.AST) -> Iterator[ast.AST]:

@@ -1,5 +1,1 @@
-"""The HTTP API: `serve` puts it up. The admin API is for the command line, the public one for forges and Prometheus."""
-
-from controller.api.serving import CannotListen, Listening, serve
-
-__all__ = ["CannotListen", "Listening", "serve"]
+"""The HTTP API. `serving` puts it up; the admin API is for the command line, the public one for forges and Prometheus."""

@@ -18,7 +18,6 @@ from typing import Any
 
 import pytest
 
-from controller.api import Listening, serve
 from controller.api.schema import (
     CallProgress,
     CallReturn,
@@ -48,6 +47,7 @@ from controller.api.schema import (
     WhyStep,
     WhyView,
 )
+from controller.api.serving import Listening, serve
 from controller.cli.main import run as run_cli
 from controller.compilation.sources import open_source
 from controller.composition import Parts, Resources, compose

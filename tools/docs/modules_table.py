@@ -1,6 +1,6 @@
 """Write docs/modules.md: every execution function with its arguments and what it does, and those that are not built.
 
-.venv/bin/python -m ops.modules_table
+.venv/bin/python -m tools.docs.modules_table
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ What `saltern call FUNCTION` and `saltern run TARGET FUNCTION` can call, under S
 them as `salt['module.function']`. `saltern call -d MODULE` shows the same on a minion. Where an answer differs from
 Salt's on purpose, [salt-compatibility.md](salt-compatibility.md) says so.
 
-This page is written by `python -m ops.modules_table`; a test fails when it is old.
+This page is written by `python -m tools.docs.modules_table`; a test fails when it is old.
 """
 
 

@@ -13,8 +13,8 @@ import httpx
 import msgspec
 import pytest
 
-from controller.api import CannotListen
 from controller.api.schema import ErrorView, StatusView
+from controller.api.serving import CannotListen
 from controller.config.settings import load_settings
 
 
