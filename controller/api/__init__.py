@@ -1,1 +1,1 @@
-"""The HTTP API. `serving` puts it up; the admin API is for the command line, the public one for forges and Prometheus."""
+"""The HTTP API: `serving` puts it up; `admin` is for the command line, `public` for forges and Prometheus."""

@@ -1,6 +1,6 @@
 """Execution functions of Salt's modules that are here, which are not: why, and what to do instead.
 
-Called by the loader for the error of a function that is not there, and by `tools.docs.modules_table` for docs/modules.md.
+Called by the loader for the error about a function that is not there, and by the generator of docs/modules.md.
 """
 
 from __future__ import annotations
