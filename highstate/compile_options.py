@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from highstate.options.convert import Prepared
-from highstate.options.kinds import Flag, Items, Names, Text, TextMapping
+from highstate.options.kinds import Flag, Items, Names, Prepared, Text, TextMapping
 from highstate.types import Value
 
 

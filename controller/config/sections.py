@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from msgspec import Meta
 
 from controller.config.vault import BadVault, VaultSettings
-from highstate.options.convert import Prepared
-from highstate.options.kinds import Flag, Folder, Items, Names, TextMapping
+from highstate.options.kinds import Flag, Folder, Items, Names, Prepared, TextMapping
 
 if TYPE_CHECKING:
     from gitfs.config.settings import Ignored, RemoteSettings

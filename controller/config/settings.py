@@ -27,7 +27,7 @@ from controller.config.sections import (
 )
 from highstate.compile_options import CompileOptions
 from highstate.near_names import did_you_mean
-from highstate.options.convert import Prepared, convert_options, kinds_of
+from highstate.options.convert import convert_options, kinds_of
 from highstate.options.document import Fault, Option
 from highstate.options.kinds import (
     Count,
@@ -35,6 +35,7 @@ from highstate.options.kinds import (
     Fraction,
     OptionalText,
     Port,
+    Prepared,
     Seconds,
     SecondsOrNever,
     Text,

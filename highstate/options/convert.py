@@ -17,21 +17,12 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 
 from highstate.options.document import Fault, Option
+from highstate.options.kinds import Prepared
 
 _INSIDE = re.compile(r" - at `\$(?P<path>.*)`$")
 _STEP = re.compile(r"\[(\d+)\]|\.([^.\[]+)")
 _SECRET = ("secret", "password", "vault", "token")
 """Parts of the names of options whose values no fault shows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """Metadata of a type: `prepare` makes of what YAML gives what the type takes.
-
-    It raises ValueError with what is wanted, or with nothing where the type's description says it.
-    """
-
-    prepare: Callable[[Any], Any]
 
 
 def kinds_of(settings: type) -> dict[str, Any]:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
 
 from msgspec import Meta
 
-from highstate.options.convert import Prepared
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Metadata of a type: `prepare` makes of what YAML gives what the type takes.
+
+    It raises ValueError with what is wanted, or with nothing where the type's description says it.
+    """
+
+    prepare: Callable[[Any], Any]
 
 
 def number_as_text(value: Any) -> Any:

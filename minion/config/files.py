@@ -2,16 +2,17 @@
 
 Called by `minion.config.settings`. `DIR/minion` comes first, then what `default_include` (`minion.d/*.conf`) and
 `include` name: among files of one of these two, mappings are merged and lists joined; over what came before, whole
-values win. Imports YAML only when there is a file to read.
+values win.
 """
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+
+from highstate.options.document import Fault, Option, UnreadableDocument, merge_options, parse_document
 
 DEFAULT_INCLUDE = "minion.d/*.conf"
 _DEEPEST = 20
@@ -19,67 +20,59 @@ _DEEPEST = 20
 
 
 class BadMinionSettings(Exception):
-    """A configuration file that cannot be used: says which file, what is wrong and what to write."""
+    """A configuration that cannot be used; a line for each fault says where, what is wrong and what to write."""
 
 
-def read_files(config_dir: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """All options, and of each the file that it comes from. Raises BadMinionSettings."""
+def read_files(config_dir: Path, faults: list[Fault]) -> dict[str, Option]:
+    """All options of a folder; what cannot be read is appended to the faults."""
     main = config_dir / "minion"
-    opts = parse_file(main) if main.is_file() else {}
-    origin = dict.fromkeys(opts, str(main))
-    for include in (opts.get("default_include", DEFAULT_INCLUDE), opts.get("include")):
-        found: dict[str, Any] = {}
-        for path in _named(include, config_dir):
-            for key, value in _with_includes(path, _DEEPEST).items():
-                found[key] = _both(found[key], value) if key in found else value
-                origin[key] = str(path)
-        if "schedule" in opts and "schedule" in found:  # jobs that others have written stay (`_schedule.conf`)
-            found["schedule"] = _both(opts["schedule"], found["schedule"])
-        opts |= found
-    return opts, origin
+    options = parse_file(main, faults) if main.is_file() else {}
+    for include in (options.get("default_include", Option(DEFAULT_INCLUDE, "")), options.get("include")):
+        found: dict[str, Option] = {}
+        for path in _named(include, config_dir, faults):
+            for name, option in _with_includes(path, _DEEPEST, faults).items():
+                found[name] = _both(found[name], option) if name in found else option
+        if "schedule" in options and "schedule" in found:  # jobs that others have written stay (`_schedule.conf`)
+            found["schedule"] = _both(options["schedule"], found["schedule"])
+        options |= found
+    return options
 
 
-def parse_file(path: Path) -> dict[str, Any]:
-    """The options of one file. Raises BadMinionSettings."""
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+def parse_file(path: Path, faults: list[Fault]) -> dict[str, Option]:
+    """The options of one file; what is wrong with it is appended to the faults."""
     try:
-        data = yaml.load(path.read_text(encoding="utf-8"), loader)  # noqa: S506  (a safe loader, by name above)
+        return parse_document(path.read_text(encoding="utf-8"), str(path))
+    except UnreadableDocument as error:
+        faults.append(error.fault)
     except (OSError, UnicodeDecodeError) as error:
-        raise BadMinionSettings(f"{path}: cannot be read: {error}") from error
-    except yaml.YAMLError as error:
-        raise BadMinionSettings(f"{path}: is no YAML: {error}") from error
-    if data is None:
-        return {}
-    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
-        raise BadMinionSettings(f"{path}: must hold `key: value` lines, not a {type(data).__name__}")
-    return data
+        faults.append(Fault(str(path), f"cannot be read: {error}"))
+    return {}
 
 
-def _with_includes(path: Path, deepest: int) -> dict[str, Any]:
+def _with_includes(path: Path, deepest: int, faults: list[Fault]) -> dict[str, Option]:
     """An included file, with those that it includes itself."""
     if not deepest:
-        raise BadMinionSettings(f"{path}: include: files that include each other")
-    opts = parse_file(path)
-    for inner in _named(opts.get("include"), path.parent):
-        opts |= _with_includes(inner, deepest - 1)
-    return opts
+        faults.append(Fault(str(path), "include: files that include each other"))
+        return {}
+    options = parse_file(path, faults)
+    for inner in _named(options.get("include"), path.parent, faults):
+        options |= _with_includes(inner, deepest - 1, faults)
+    return options
 
 
-def _named(include: Any, folder: Path) -> Iterator[Path]:
+def _named(include: Option | None, folder: Path, faults: list[Fault]) -> Iterator[Path]:
     """The files that an include names; a pattern that nothing fits names none."""
-    for pattern in include if isinstance(include, list) else [include] if include else []:
+    if include is None or not include.value:
+        return
+    for at, pattern in enumerate(include.value if isinstance(include.value, list) else [include.value]):
         if not isinstance(pattern, str):
-            raise BadMinionSettings(f"include: must be the path of a file, or a list of them, not {pattern!r}")
+            place = include.at((at,))
+            faults.append(Fault(place, f"include must be the path of a file, or a list of them, not {pattern!r}"))
+            continue
         whole = os.path.join(folder, os.path.expanduser(pattern))  # noqa: PTH111, PTH118  (glob takes text)
         yield from (Path(path) for path in sorted(glob.glob(whole)) if os.path.isfile(path))  # noqa: PTH113, PTH207
 
 
-def _both(old: Any, new: Any) -> Any:
-    """Two values of one option in files beside each other."""
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        return {**old, **{key: _both(old[key], value) if key in old else value for key, value in new.items()}}
-    if isinstance(old, list) and isinstance(new, list):
-        return old + [one for one in new if one not in old]
-    return new
+def _both(old: Option, new: Option) -> Option:
+    """One option in files beside each other."""
+    return merge_options(old, new, join_lists=True)

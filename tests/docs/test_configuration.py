@@ -68,9 +68,9 @@ def test_other_names_of_salts_options(pages, rows):
 
 def test_options_of_the_minion(pages, rows):
     documented = defaults(rows(pages[PAGE].section("Options of the minion")))
-    assert set(documented) == {*of_minion._READERS, *of_minion._ALIASES}
+    assert set(documented) == {*of_minion.own_options(), *of_minion.ALIASES}
     plain = of_minion.MinionSettings(id="x")
-    for option in {*of_minion._READERS} - {"id"}:
+    for option in {*of_minion.own_options()} - {"id"}:
         assert documented[option] == shown(getattr(plain, option)), option
 
 
@@ -82,7 +82,7 @@ def test_options_that_are_passed_on(pages, coded):
 def test_options_that_are_not_read_are_not_read(pages, rows, coded):
     known = {
         "master": {*of_controller.OWN, *LANGUAGE, *TREES, *of_controller.SALT_NAMES},
-        "minion": {*of_minion._READERS, *of_minion._ALIASES, *of_minion.PASSED_ON},
+        "minion": {*of_minion.own_options(), *of_minion.ALIASES, *of_minion.PASSED_ON},
     }
     found = {row[0]: set(coded(row[1])) for row in rows(pages[PAGE].section("Salt's options that are not read yet"))}
     assert set(found) == set(known)

@@ -1,10 +1,10 @@
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from minion.agent.settings_reader import settings_from_child
 from minion.config.files import BadMinionSettings
-from minion.config.settings import MinionSettings, keep_id, load_settings
+from minion.config.settings import keep_id, load_settings
 
 
 def write(folder: Path, text: str, name: str = "minion") -> Path:
@@ -55,14 +55,14 @@ def test_an_unknown_key_is_a_warning_with_a_near_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("- a\n", "key: value"),
+        ("- a\n", "`option: value` lines"),
         ("a: [\n", "no YAML"),
-        ("master_port: 70000\n", "master_port: must be a port"),
-        ("id: a/b\n", "no minion id"),
+        ("master_port: 70000\n", "master_port must be a port"),
+        ("id: a/b\n", "id must be a minion id"),
         ("log_level: loud\n", "must be one of"),
         ("cachedir: relative\n", "absolute path"),
         ("grains: [1]\n", "must be a mapping"),
-        ("file_roots: {base: 7}\n", "list of folders"),
+        ("file_roots: {base: 7}\n", "lists of folders"),
         ("failhard: maybe\n", "True or False"),
     ],
 )
@@ -91,11 +91,29 @@ def test_a_folder_named_like_a_symlink_stays_as_named(tmp_path: Path) -> None:
     assert load_settings(tmp_path / "link").config_dir == tmp_path / "link"
 
 
-def test_every_field_can_be_set(tmp_path: Path) -> None:
-    from minion.config.settings import _READERS
+def test_all_faults_come_at_once_each_with_its_line(tmp_path: Path) -> None:
+    write(tmp_path, "id: ok\nmaster_port: 0\nfailhard: maybe\n")
+    write(tmp_path, "file_roots:\n  base: 7\n\ngrains_cache: 1\n", "minion.d/x.conf")
+    write(tmp_path, "- a\n", "minion.d/y.conf")
+    write(tmp_path, "a: [\n", "grains")
+    with pytest.raises(BadMinionSettings) as caught:
+        load_settings(tmp_path)
+    assert str(caught.value).replace(f"{tmp_path}/", "").splitlines() == [
+        "minion.d/y.conf:1: must hold `option: value` lines",
+        "minion:2: master_port must be a port number from 1 to 65535, not 0",
+        "minion:3: failhard must be True or False, not 'maybe'",
+        "minion.d/x.conf:1: file_roots must be a mapping of saltenvs to lists of folders (of base it is none), "
+        "not {'base': 7}",
+        "minion.d/x.conf:4: grains_cache must be True or False, not 1",
+        "grains:2: is no YAML: did not find expected node content",
+    ]
 
-    own = {f.name for f in fields(MinionSettings)} - {"config_dir", "opts", "warnings"}
-    assert own == set(_READERS)
+
+def test_every_field_goes_to_the_agent_and_back(tmp_path: Path) -> None:
+    """The agent has its settings from a child; a rule of a field must not refuse its default."""
+    write(tmp_path, "log_file: /var/log/x\nfile_roots: {base: [/srv/salt]}\ngrains: {1: [a]}\nmaster: [a, b]\n")
+    for settings in (load_settings(tmp_path / "none"), load_settings(tmp_path)):
+        assert settings_from_child(settings.config_dir) == settings
 
 
 def test_includes_are_merged_as_salt_merges_them(tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ def test_static_grains_have_a_file_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "minion").write_text("id: web1\ngrains:\n  role: db\n")
     assert load_settings(tmp_path).grains == {"role": "db", "rack": 3}
     (tmp_path / "grains").write_text("- no mapping\n")
-    with pytest.raises(BadMinionSettings, match="grains: must hold"):
+    with pytest.raises(BadMinionSettings, match="grains:1: must hold"):
         load_settings(tmp_path)
 
 
