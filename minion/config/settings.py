@@ -1,7 +1,7 @@
 """The minion's configuration file, read once into a frozen `MinionSettings`.
 
 Called by the agent's composition root and by `saltern call`. Option names are Salt's, so that a working minion file
-can be pasted. It writes nothing except in `keep_id`. The types of the fields are the rules of the options.
+can be pasted. It writes nothing except in `keep_id`. `minion.config.rules` says how options are read.
 """
 
 from __future__ import annotations
@@ -10,13 +10,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
-
-from msgspec import Meta
+from typing import Any
 
 from highstate.near_names import did_you_mean
 from highstate.options.document import Fault, Option
-from highstate.options.kinds import Flag, Prepared, number_as_text, one_as_list
 from minion.config.files import BadMinionSettings, parse_file, read_files
 
 COMMAND_LINE = "command line"
@@ -81,119 +78,42 @@ PASSED_ON = (
 """Keys that are no field of `MinionSettings`; templates, grains and the compile read them from its `opts`."""
 
 
-def _text(value: Any) -> Any:
-    return str(value) if isinstance(value, float) else number_as_text(value)
-
-
-def _id(value: Any) -> Any:
-    text = _text(value)
-    if not isinstance(text, str) or not text or text in (".", "..") or len(text) > 255:
-        raise ValueError
-    if any(char in "/\\" or char.isspace() or ord(char) < 32 for char in text):
-        raise ValueError
-    return text
-
-
-def _hosts(value: Any) -> Any:
-    hosts = [_text(host) for host in (value if isinstance(value, list) else [value])]
-    if not all(hosts):
-        raise ValueError
-    return hosts
-
-
-def _port(value: Any) -> Any:
-    return int(value) if isinstance(value, str) and value.isdigit() else value
-
-
-def _path(value: Any) -> Any:
-    path = Path(value).expanduser() if isinstance(value, str) else None
-    if path is None or not path.is_absolute():
-        raise ValueError
-    return path
-
-
-def _optional_path(value: Any) -> Any:
-    return None if value in (None, "") else _path(value)
-
-
-def _mapping(value: Any) -> Any:
-    return {} if value is None else value
-
-
-def _roots(value: Any) -> Any:
-    roots = {}
-    if value is not None and not isinstance(value, dict):
-        raise ValueError
-    for env, folders in (value or {}).items():
-        listed = one_as_list(folders)
-        if not isinstance(listed, list) or not all(isinstance(folder, str) and folder for folder in listed):
-            raise ValueError(f"a mapping of saltenvs to lists of folders (of {env} it is none)")
-        roots[str(env)] = [os.path.expanduser(folder) for folder in listed]  # noqa: PTH111
-    return roots
-
-
-def _level(value: Any) -> Any:
-    if value not in LOG_LEVELS:
-        raise ValueError
-    return value
-
-
-Text: TypeAlias = Annotated[str, Meta(description="text"), Prepared(_text)]
-MinionId: TypeAlias = Annotated[
-    str, Meta(description="a minion id: letters, digits, dots, dashes, without slashes and spaces"), Prepared(_id)
-]
-Hosts: TypeAlias = Annotated[
-    tuple[str, ...], Meta(description="the name of a host, or a list of them"), Prepared(_hosts)
-]
-Port: TypeAlias = Annotated[int, Meta(ge=1, le=65535, description="a port number from 1 to 65535"), Prepared(_port)]
-AbsolutePath: TypeAlias = Annotated[Path, Meta(description="an absolute path"), Prepared(_path)]
-OptionalPath: TypeAlias = Annotated[
-    Path | None, Meta(description="an absolute path, or empty"), Prepared(_optional_path)
-]
-AnyMapping: TypeAlias = Annotated[Mapping[Any, Any], Meta(description="a mapping"), Prepared(_mapping)]
-Roots: TypeAlias = Annotated[
-    Mapping[str, tuple[str, ...]], Meta(description="a mapping of saltenvs to lists of folders"), Prepared(_roots)
-]
-Amount: TypeAlias = Annotated[float, Meta(ge=0, description="a number that is not negative")]
-LogLevel: TypeAlias = Annotated[str, Meta(description="one of " + ", ".join(LOG_LEVELS)), Prepared(_level)]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MinionSettings:
     """How this minion is set up. Paths are absolute, `root_dir` already in them."""
 
-    id: MinionId
+    id: str
     config_dir: Path = DEFAULT_CONFIG_DIR
-    master: Hosts = ()
+    master: tuple[str, ...] = ()
     """Hosts of the controllers, in the order of preference (`controller` is the same key)."""
-    master_port: Port = 4506
-    publish_port: Port = 4505
-    controller_key: Text = ""
+    master_port: int = 4506
+    publish_port: int = 4505
+    controller_key: str = ""
     """Public CURVE key of the controller, as `saltern key controller` prints it."""
-    root_dir: AbsolutePath = Path("/")
-    pki_dir: AbsolutePath = Path("/etc/saltern/pki/minion")
-    cachedir: AbsolutePath = Path("/var/cache/saltern/minion")
-    grains: AnyMapping = field(default_factory=dict)
+    root_dir: Path = Path("/")
+    pki_dir: Path = Path("/etc/saltern/pki/minion")
+    cachedir: Path = Path("/var/cache/saltern/minion")
+    grains: Mapping[Any, Any] = field(default_factory=dict)
     """Static grains, of the file `grains` and of the option; they win over the collected ones."""
-    file_roots: Roots = field(default_factory=dict)
-    pillar_roots: Roots = field(default_factory=dict)
-    file_client: Literal["remote", "local"] = "remote"
-    log_level: LogLevel = "warning"
-    log_file: OptionalPath = None
-    log_level_logfile: LogLevel = ""
+    file_roots: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    pillar_roots: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    file_client: str = "remote"
+    log_level: str = "warning"
+    log_file: Path | None = None
+    log_level_logfile: str = ""
     """Of the file; empty: as `log_level`."""
-    grains_refresh_every: Amount = 0.0
+    grains_refresh_every: float = 0.0
     """Minutes between collections of the grains; 0: at start only."""
-    grains_cache: Flag = False
+    grains_cache: bool = False
     """Whether `saltern call` takes the grains of the last collection."""
-    grains_cache_expiration: Amount = 300.0
+    grains_cache_expiration: float = 300.0
     """Seconds that such grains may be old."""
-    state_output: Text = "full"
-    failhard: Flag = False
-    backup_mode: Text = ""
-    state_events: Flag = True
+    state_output: str = "full"
+    failhard: bool = False
+    backup_mode: str = ""
+    state_events: bool = True
     """Tell the controller how far runs are, about once a second."""
-    stop_grace: Amount = 30.0
+    stop_grace: float = 30.0
     """Seconds that states have to end by themselves when the run is stopped."""
     opts: Mapping[str, Any] = field(default_factory=dict)
     """Everything that the files say, for `config.get` and for `opts` in templates."""
@@ -222,10 +142,12 @@ def keep_id(settings: MinionSettings) -> None:
 
 
 def _build(config_dir: Path, options: Mapping[str, Option], faults: list[Fault]) -> MinionSettings:
-    # Only where a configuration is read: an agent that is idle has its settings from a child.
-    from highstate.options.convert import convert_options
+    values: dict[str, Any] = {}
+    if options:  # else `saltern call test.ping` need not load msgspec, and an agent that is idle has it from a child
+        from highstate.options.convert import convert_options
+        from minion.config.rules import ALIASES, RULES
 
-    values = convert_options(options, own_options(), faults, ALIASES)
+        values = convert_options(options, RULES, faults, ALIASES)
     if "id" not in values:
         values["id"] = _default_id(config_dir, faults)
     grains = _grains_of(config_dir, faults)
@@ -242,13 +164,6 @@ def _build(config_dir: Path, options: Mapping[str, Option], faults: list[Fault])
     opts = {name: option.value for name, option in options.items()}
     opts |= {key: str(values[key]) for key in ("root_dir", *_PATHS) if opts.get(key) and values[key] is not None}
     return MinionSettings(config_dir=config_dir, opts=opts, warnings=_unknown(options), **values)
-
-
-def own_options() -> dict[str, Any]:
-    """Options that are fields of `MinionSettings` -> their types."""
-    from highstate.options.convert import kinds_of
-
-    return {name: kind for name, kind in kinds_of(MinionSettings).items() if name not in _NOT_OPTIONS}
 
 
 def static_grains(config_dir: Path) -> dict[str, Any]:
@@ -274,11 +189,19 @@ def _default_id(config_dir: Path, faults: list[Fault]) -> str:
     except (OSError, UnicodeDecodeError) as error:
         faults.append(Fault(str(kept), f"cannot be read: {error}"))
         return ""
-    try:
-        return str(_id(name))
-    except ValueError:
-        faults.append(Fault(str(kept), f"{name!r} is no minion id: write one as `id` into the configuration"))
-        return ""
+    if is_minion_id(name):
+        return name
+    faults.append(Fault(str(kept), f"{name!r} is no minion id: write one as `id` into the configuration"))
+    return ""
+
+
+def is_minion_id(text: str) -> bool:
+    """Whether a minion may have this id: it becomes part of paths and of tags of events."""
+    return (
+        0 < len(text) <= 255
+        and text not in (".", "..")
+        and not any(char in "/\\" or char.isspace() or ord(char) < 32 for char in text)
+    )
 
 
 def _under(root: Path, path: Path) -> Path:
@@ -289,7 +212,11 @@ def _under(root: Path, path: Path) -> Path:
 
 
 def _unknown(options: Mapping[str, Option]) -> tuple[str, ...]:
-    known = {*own_options(), *ALIASES, *PASSED_ON}
+    if not options:
+        return ()
+    from minion.config.rules import ALIASES, RULES
+
+    known = {*RULES, *ALIASES, *PASSED_ON}
     strange = {name: option.place for name, option in options.items() if name not in known}
     return tuple(
         f"{place}: unknown option {name}; {did_you_mean(name, known) or 'it stays readable by config.get'}"
@@ -297,7 +224,4 @@ def _unknown(options: Mapping[str, Option]) -> tuple[str, ...]:
     )
 
 
-_NOT_OPTIONS = frozenset(("config_dir", "opts", "warnings"))
 _PATHS = ("pki_dir", "cachedir", "log_file")
-ALIASES = {"controller": "master", "ret_port": "master_port"}
-"""Other names of options."""

@@ -10,6 +10,7 @@ from controller.config import settings as of_controller
 from controller.config.sections import GIT_LISTS, GIT_PREFIXES
 from gitfs.config.remotes import _WITHOUT_EFFECT, file_remotes, pillar_remotes
 from gitfs.errors import BadRemoteSettings
+from minion.config import rules as rules_of_minion
 from minion.config import settings as of_minion
 
 PAGE = "docs/configuration.md"
@@ -68,9 +69,9 @@ def test_other_names_of_salts_options(pages, rows):
 
 def test_options_of_the_minion(pages, rows):
     documented = defaults(rows(pages[PAGE].section("Options of the minion")))
-    assert set(documented) == {*of_minion.own_options(), *of_minion.ALIASES}
+    assert set(documented) == {*rules_of_minion.RULES, *rules_of_minion.ALIASES}
     plain = of_minion.MinionSettings(id="x")
-    for option in {*of_minion.own_options()} - {"id"}:
+    for option in {*rules_of_minion.RULES} - {"id"}:
         assert documented[option] == shown(getattr(plain, option)), option
 
 
@@ -82,7 +83,7 @@ def test_options_that_are_passed_on(pages, coded):
 def test_options_that_are_not_read_are_not_read(pages, rows, coded):
     known = {
         "master": {*of_controller.OWN, *LANGUAGE, *TREES, *of_controller.SALT_NAMES},
-        "minion": {*of_minion.own_options(), *of_minion.ALIASES, *of_minion.PASSED_ON},
+        "minion": {*rules_of_minion.RULES, *rules_of_minion.ALIASES, *of_minion.PASSED_ON},
     }
     found = {row[0]: set(coded(row[1])) for row in rows(pages[PAGE].section("Salt's options that are not read yet"))}
     assert set(found) == set(known)

@@ -129,7 +129,7 @@ def test_a_failing_state_fails_the_call(tree: Path) -> None:
         ("test.echo", ("{a",), {}, "is no YAML"),
         ("test.ping", (), {"out": "xml"}, "--out xml is not known"),
         ("test.ping", (), {"log_level": "loud"}, "-l loud is not known"),
-        ("test.ping", (), {"id": "a/b"}, "no minion id"),
+        ("test.ping", (), {"id": "a/b"}, "a minion id"),
         ("test.fib", ("x",), {}, "num must be a number, not 'x'"),
         ("network.reverse_ip", ("x",), {}, "network.reverse_ip failed: ValueError"),
         ("cmd.run", ("true", "cwd=/no/such"), {}, "is not available"),

@@ -1,10 +1,12 @@
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from minion.agent.settings_reader import settings_from_child
 from minion.config.files import BadMinionSettings
-from minion.config.settings import keep_id, load_settings
+from minion.config.rules import RULES
+from minion.config.settings import MinionSettings, keep_id, load_settings
 
 
 def write(folder: Path, text: str, name: str = "minion") -> Path:
@@ -107,6 +109,11 @@ def test_all_faults_come_at_once_each_with_its_line(tmp_path: Path) -> None:
         "minion.d/x.conf:4: grains_cache must be True or False, not 1",
         "grains:2: is no YAML: did not find expected node content",
     ]
+
+
+def test_every_field_can_be_set() -> None:
+    own = {field.name for field in fields(MinionSettings)} - {"config_dir", "opts", "warnings"}
+    assert own == set(RULES)
 
 
 def test_every_field_goes_to_the_agent_and_back(tmp_path: Path) -> None:
