@@ -18,7 +18,7 @@ from gitfs.mirror.ref_updates import FETCHED
 from gitfs.mirror.refdb import move_ref
 from gitfs.transport.callbacks import Callbacks, ConnectionRefused, failures
 from gitfs.transport.https_proxy import Way, way_to
-from gitfs.transport.promptness import prompt_connections
+from gitfs.transport.tcp_nodelay import tcp_nodelay
 
 PINNED = "refs/saltern/pinned/"
 """Commits that other repositories record as their submodules."""
@@ -79,7 +79,7 @@ class Transfers:
         with way_to(self._settings) as way:
             remote = repository.remotes.create_anonymous(way.url)
             callbacks = Callbacks(self._settings, way.url)
-            with prompt_connections():
+            with tcp_nodelay():
                 remote.connect(callbacks=callbacks, proxy=way.proxy or None)
             refs = {head.name: str(head.oid) for head in remote.list_heads(connect=False) if head.name}
             there = self._named(refs)

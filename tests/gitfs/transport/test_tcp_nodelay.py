@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import socket
 
-from gitfs.transport.promptness import prompt_connections
+from gitfs.transport.tcp_nodelay import tcp_nodelay
 
 
 def no_delay(connection: socket.socket) -> int:
@@ -12,7 +12,7 @@ def no_delay(connection: socket.socket) -> int:
 def test_connections_that_are_made_meanwhile_send_at_once():
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = server.getsockname()
-        with prompt_connections():
+        with tcp_nodelay():
             connection = socket.create_connection(address)
         with connection, socket.create_connection(address) as later:
             assert no_delay(connection)
@@ -20,7 +20,7 @@ def test_connections_that_are_made_meanwhile_send_at_once():
 
 
 def test_other_descriptors_are_left_alone(tmp_path):
-    with prompt_connections():
+    with tcp_nodelay():
         one, other = socket.socketpair()
         file = (tmp_path / "file").open("w")
     with one, other, file:
