@@ -1,9 +1,9 @@
 """Python of a tree that its compile runs: `_renderers`, `_pillar`, `_tops` and `_runners`, and the `_utils` they call.
 
-It is code of whoever may push, as `#!py` is, and runs where that does: made by those who compile (the confined compile
-process, offline tools, `saltern call --local`), under `allow_py_renderer`, and never in the controller's own process.
-Modules are loaded anew for each compile, so that what one leaves behind for a minion is not seen by the next. A tree
-of which none is asked for costs nothing: it is looked at, and what loads modules is imported, when one is.
+It is code of whoever may push, as `#!py` is, and runs where that does: in the sandboxed compile worker, offline tools
+and `saltern call --local`, under `allow_py_renderer`, and never in the controller's own process. Modules are loaded
+anew for each compile, so that a minion sees nothing that another left behind. The tree is listed, and the loader
+imported, when a module is first needed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class TreeModules:
 
     def index(self) -> Mapping[str, Mapping[str, str]]:
         """Kind -> module -> content id."""
-        if self._index is None:  # most trees are never asked
+        if self._index is None:  # most compiles need none
             self._index = {kind: found for kind in _KINDS if (found := dict(self._found(kind)))}
         return self._index
 
@@ -56,7 +56,7 @@ class TreeModules:
 
 @dataclass(slots=True)
 class Tree:
-    """What modules a tree has, found out once for all minions that are compiled from it."""
+    """The modules of a tree, listed once for all minions that are compiled from it."""
 
     files: Files
     _found: dict[str, TreeModules] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Tree:
 
 @dataclass(slots=True, kw_only=True)
 class CompileModules:
-    """The modules of a tree for one compile; `highstate.ports.Renderers` is a part of it."""
+    """The modules of a tree for one compile; `highstate.ports.Renderers` is one part of it."""
 
     tree: Tree
     minion: Minion
@@ -81,8 +81,8 @@ class CompileModules:
     _plugins: dict[str, Plugins] = field(default_factory=dict)
 
     def over(self, ports: CompilePorts) -> CompilePorts:
-        """The ports, and behind them what the tree brings."""
-        # Without any facts, to have some would be to say that more than runners can be asked for.
+        """The ports, and after them the modules of the tree."""
+        # Facts where there were none would say that other functions can be asked for, too.
         asks = ports.facts is not None or "runners" in self.tree.modules("base").index()
         return replace(
             ports,
@@ -155,7 +155,7 @@ class CompileModules:
 
 @dataclass(frozen=True, slots=True)
 class _Behind(Mapping[str, Any]):
-    """Sources by name: those that there are, and behind them those of the tree, which is asked for no other."""
+    """Sources by name: those of `ahead`, and for other names those of the tree."""
 
     ahead: Mapping[str, Any]
     programs: CompileModules
@@ -173,7 +173,7 @@ class _Behind(Mapping[str, Any]):
 
 @dataclass(frozen=True, slots=True)
 class _WithRunners:
-    """`Facts`, and runners of the tree that nobody else has."""
+    """`Facts`, and runners of the tree where `facts` has none."""
 
     facts: Facts | None
     programs: CompileModules

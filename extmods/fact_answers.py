@@ -1,7 +1,7 @@
-"""Answers to what templates ask of this machine: by functions that only look, with a bound on what they may give.
+"""Answers to fact queries of templates: by functions that change nothing, with a limit on the size of an answer.
 
-`may_ask` is the one rule on both sides: the controller asks nothing else, and the minion answers nothing else. The rest
-is the work of a child that the agent forks (`minion.agent.fact_queries`).
+`may_ask` is the rule on both sides: the controller asks for no other function, and the minion answers no other. A child
+of the agent gives the answers (`minion.agent.fact_queries`).
 """
 
 from __future__ import annotations

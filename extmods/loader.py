@@ -58,8 +58,8 @@ class UserModules:
     """What `import salt.modules.*` gives to the modules."""
     failures: dict[str, str] = field(default_factory=dict)
     """`kind.name` -> why it cannot be used."""
-    told: bool = False
-    """Whether failures are told by whoever asks for a module, so that the log need not have them."""
+    quiet: bool = False
+    """Whether the caller reports failures, so that they are not logged."""
     lock: threading.RLock = field(default_factory=threading.RLock)
     _kinds: dict[str, dict[str, Loaded]] = field(default_factory=dict)
 
@@ -69,7 +69,7 @@ class UserModules:
         return {}
 
     def forget(self) -> None:
-        """Load anew what is asked for from now on."""
+        """Load modules anew when they are next asked for."""
         with self.lock:
             self._kinds.clear()
             self.failures.clear()
@@ -127,7 +127,7 @@ class UserModules:
             name, refused = _virtual(module, file)
         except (Exception, SystemExit) as error:
             name, refused = file, f"{type(error).__name__}: {error}{place_of(error, module.__file__)}"
-            if not self.told:
+            if not self.quiet:
                 log.exception("event=user_module_failed kind=%s module=%s", kind, file)
         if refused:
             self.failures[f"{kind}.{file}"] = refused
@@ -150,7 +150,7 @@ def _joined(first: Loaded | None, second: Loaded) -> Loaded:
 
 
 def place_of(error: BaseException, file: str) -> str:
-    """Where in the module (or, with `_KIND/`, in those of a kind) it was, as far as the error tells."""
+    """The place of an error in a module (or, with `_KIND/`, in those of a kind), as text; empty when unknown."""
     if isinstance(error, SyntaxError):
         return ""  # its text has the line
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(file)]

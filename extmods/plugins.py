@@ -1,8 +1,8 @@
-"""Modules that a compile calls: external pillars, tops and runners, with Salt's dunders and the minion at hand.
+"""Modules that a compile calls: external pillars, tops and runners, with Salt's dunders for the current minion.
 
 Used by `controller.adapters.admin_modules` for the administrator's own and by `extmods.compile_modules` for those of a
-tree. A module that is broken is named when it is asked for and hides no other. Whose they are and where they may run is
-the caller's affair.
+tree. A broken module is named when it is asked for, and hides no other. The caller decides which modules are loaded,
+and in which process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NOBODY = Minion(id="", grains={})
 
 
 class ModuleHost(Protocol):
-    """The process that calls the modules: what they may call in turn."""
+    """The process that calls the modules, as far as they may call it."""
 
     @property
     def imports(self) -> ImportableFunctions:
@@ -33,19 +33,19 @@ class ModuleHost(Protocol):
     def scope(
         self, modules: UserModules, minion: Minion, opts: Mapping[str, Any], pillar: Mapping[str, Value]
     ) -> ModuleScope:
-        """The minion at hand as the dunders show it; functions of `modules` stand before built-in ones."""
+        """What the dunders show of a minion; functions of `modules` come before built-in ones."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Plugins:
-    """The modules of a store. One is called at a time: the minion at hand stands in their namespaces."""
+    """The modules of a store. One is called at a time: their namespaces have the dunders of one minion."""
 
     store: ModuleSources
     host: ModuleHost
     opts: Mapping[str, Any] = field(default_factory=dict)
     """What `__opts__` holds besides the minion's id, grains and pillar."""
     minion: Minion = _NOBODY
-    """Whom modules see while they are loaded."""
+    """The minion of the dunders while modules are loaded."""
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _modules: UserModules | None = None
     _index: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class Plugins:
     def _current(self) -> UserModules:
         """The modules, loaded anew when a file has changed."""
         if self._modules is None:
-            self._modules = UserModules(store=self.store, dunders=dict, imports=self.host.imports, told=True)
+            self._modules = UserModules(store=self.store, dunders=dict, imports=self.host.imports, quiet=True)
             self._modules.bind(self._dunders(self._modules, self.minion, {}))
         index = {kind: dict(names) for kind, names in self.store.index().items()}
         if index != self._index:

@@ -31,7 +31,7 @@ _FILE = re.compile(r"(\w[\w-]*)(?:\.py|/__init__\.py)", re.ASCII)
 
 
 class ModuleStore:
-    """The modules that were synced last."""
+    """The modules of the last sync."""
 
     def __init__(self, cachedir: str, opts: Mapping[str, Any] | None = None, *, write: FileWriter) -> None:
         """`cachedir`: empty for none. `opts`: the configuration, for the folders of the machine."""
@@ -49,7 +49,7 @@ class ModuleStore:
         return self._whole
 
     def look_again(self) -> None:
-        """At the folders of the machine, when somebody asks next."""
+        """Read the folders of the machine again at the next question."""
         self._whole = None
 
     def _kept(self) -> Index:
@@ -71,7 +71,7 @@ class ModuleStore:
         }
 
     def _held(self, modules: Mapping[str, Path]) -> dict[str, str]:
-        """Their contents in memory; one that may not be read is none."""
+        """Read them into memory; a file that cannot be read counts as none."""
         held: dict[str, str] = {}
         for name, path in modules.items():
             with suppress(OSError):
@@ -81,7 +81,7 @@ class ModuleStore:
         return held
 
     def source(self, oid: str) -> bytes:
-        """A content; FileNotFoundError when somebody has removed it."""
+        """A content; FileNotFoundError when it was removed."""
         if oid in self._memory:
             return self._memory[oid]
         if self._folder is None:
@@ -95,8 +95,9 @@ class ModuleStore:
         saltenv: str = "base",
         chosen: Callable[[str, str], bool] = lambda kind, name: True,
     ) -> dict[str, list[str]]:
-        """Take what the tree has now, of what is `chosen` by kind and name; all else goes. By kind, the modules that
-        are new, changed or gone (`modules.name`).
+        """Take the modules of the tree that are `chosen` by kind and name, and drop all others.
+
+        Returns, by kind, the modules that are new, changed or gone (`modules.name`).
         """
         old, new = self._kept(), dict(self._kept())
         for kind in kinds:
@@ -127,7 +128,7 @@ class ModuleStore:
             self._write_file(self._folder / f"{oid}.py", data)
 
     def _prepared(self, folder: Path) -> bool:
-        """Whether the folder can be written; from then on memory holds what cannot be kept."""
+        """Whether the folder can be written; if not, contents stay in memory from now on."""
         try:
             folder.mkdir(mode=0o700, parents=False, exist_ok=True)
             return True

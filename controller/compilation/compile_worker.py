@@ -1,8 +1,8 @@
 """The process in which templates are rendered: started, fed and, when a template never ends, killed by `compiler`.
 
 Requests come pickled from the controller, which is trusted; answers go back as msgpack, because a template is not.
-It keeps the memo and the parsed templates between requests. It talks to nobody else: what a compile needs of the world
-it asks of the controller (`port_calls`), and `confinement` holds it to that.
+It keeps the memo and the parsed templates between requests. What a compile needs of the world it asks of the controller
+(`compile_rpc`); `sandbox` keeps it from everything else. It imports nothing of `minion` (docs/adr/0012).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _ENCODER = msgspec.msgpack.Encoder()
 _SMALL = 20
 _PARTS = 4096
 _IN_A_MODULE = re.compile(r"\(_(?:pillar|renderers|runners|tops)/")
-_AT_A_WALL = re.compile(r"PermissionError|Permission denied|Operation not permitted")
+_REFUSED_BY_SANDBOX = re.compile(r"PermissionError|Permission denied|Operation not permitted")
 
 MOST_MEMORY = 8 * 1024**3
 """Bytes of address space, mapped packs included; a template that wants more gets an error instead."""
@@ -201,7 +201,7 @@ def _compiled(
         problem = Problem(message=f"the tree cannot be read: {error}", pos=Pos(file="top.sls", stage=Stage.TOP))
         compiled = Compiled(minion_id=minion.id, errors=(problem,))
     packed = _packed(compiled, request, kept, started)
-    packed = structs.replace(packed, errors=tuple(map(_granted, packed.errors)))
+    packed = structs.replace(packed, errors=tuple(map(_with_hint, packed.errors)))
     return structs.replace(
         packed, facts=(*facts.used, *facts.heard), unanswered=tuple(facts.unanswered), heard=tuple(facts.heard.items())
     )
@@ -228,10 +228,10 @@ def _packed(compiled: Compiled, request: CompileRequest, kept: Kept, started: fl
     )
 
 
-def _granted(problem: Problem) -> Problem:
-    """A program of the tree met the walls, or so it looks: with what the administrator may do about it."""
+def _with_hint(problem: Problem) -> Problem:
+    """The problem, with a hint at `compile_grants` where the sandbox seems to have refused Python of the tree."""
     of_the_tree = problem.message.startswith("PermissionError") or _IN_A_MODULE.search(problem.message)
-    if problem.hint or not of_the_tree or not _AT_A_WALL.search(problem.message):
+    if problem.hint or not of_the_tree or not _REFUSED_BY_SANDBOX.search(problem.message):
         return problem
     hint = "the process that compiles reads the trees and nothing else: grant it more with compile_grants"
     return replace(problem, hint=hint)
@@ -248,7 +248,7 @@ def _unpackable(error: Exception) -> Problem:
 def main(descriptor: int, sandbox_policy: SandboxPolicy | None) -> None:
     """Serve requests from the socket with this file descriptor until the controller closes it.
 
-    Sends first what keeps it from being confined by `sandbox_policy`, or nothing.
+    Sends first why it cannot be sandboxed by `sandbox_policy`, or an empty text.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the controller, which ends us
     os.nice(5)  # answering minions comes before compiling
@@ -256,7 +256,7 @@ def main(descriptor: int, sandbox_policy: SandboxPolicy | None) -> None:
     collect_seldom()
     kept = Kept()
     with Connection(descriptor) as connection:
-        connection.send_bytes(_confined(sandbox_policy).encode())
+        connection.send_bytes(_enter_sandbox(sandbox_policy).encode())
 
         def ask(call: PortCall) -> PortAnswer:
             connection.send_bytes(_ENCODER.encode(call))
@@ -273,11 +273,11 @@ def main(descriptor: int, sandbox_policy: SandboxPolicy | None) -> None:
             collect_new()
 
 
-def _confined(sandbox_policy: SandboxPolicy | None) -> str:
-    """Build the walls; why they cannot be built."""
+def _enter_sandbox(sandbox_policy: SandboxPolicy | None) -> str:
+    """Enter the sandbox; why that cannot be done, or an empty text."""
     if sandbox_policy is None:
         return ""
-    _forget_configuration_of_git()
+    _ignore_git_configuration()
     try:
         confine(sandbox_policy)
     except Unconfined as error:
@@ -285,8 +285,8 @@ def _confined(sandbox_policy: SandboxPolicy | None) -> str:
     return ""
 
 
-def _forget_configuration_of_git() -> None:
-    """A configuration that lies outside of the walls would be an error of every tree; none is needed to read one."""
+def _ignore_git_configuration() -> None:
+    """Have libgit2 read no configuration: one that the sandbox does not let it read would fail every tree."""
     for level in (ConfigLevel.SYSTEM, ConfigLevel.XDG, ConfigLevel.GLOBAL):
         pygit2.settings.search_path[level] = ""
 

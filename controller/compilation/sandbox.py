@@ -1,8 +1,8 @@
-"""Walls around a process that renders templates: Landlock for files, signals and TCP, a seccomp filter for sockets.
+"""The sandbox of a compile worker: Landlock for files, signals and TCP, a seccomp filter for sockets (docs/adr/0013).
 
 Called by `compile_worker` once, before it has threads and after it has the modules it always needs. What is not
 granted is refused by the kernel for as long as the process and its children live, whoever runs code in it: Jinja's
-sandbox is the first wall, this is the second. It decides nothing about what a compile needs (`compile_ports` does).
+sandbox comes before this one. What a compile needs is decided by `sandbox_policy` and `compile_ports`.
 
 The kernel's interface is four system calls, which no library on PyPI that is kept up covers; numbers and bits are those
 of `linux/landlock.h` and `linux/seccomp.h` (https://docs.kernel.org/userspace-api/landlock.html).
@@ -53,7 +53,7 @@ _SYSTEM = (
 
 
 class Unconfined(Exception):
-    """The walls cannot be built here; the text says why. Nothing was changed but what cannot be taken back."""
+    """The process cannot be sandboxed, or not wholly; the text says why. What was restricted before stays so."""
 
 
 class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +70,7 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def confine(sandbox_policy: SandboxPolicy) -> None:
-    """Build the walls around this process. They hold for its children and cannot be taken down.
+    """Restrict this process. The restrictions hold for its children, and cannot be lifted.
 
     Raises:
         Unconfined: the kernel has no Landlock (before 5.13, or not switched on), or this is no Linux.

@@ -1,7 +1,7 @@
 """What the processes that render templates may do, from the configuration: read the trees, and nothing else.
 
 Called by the composition root. Keys, passwords, programs and the network of `gpg`, `vault`, `ext_pillar` and
-`master_tops` are the controller's own (`port_calls`): a tree needs none of them. What `#!py`, or the administrator's
+`master_tops` are the controller's own (`compile_rpc`): a tree needs none of them. What `#!py`, or the administrator's
 own plugins, need beside that is granted by `compile_grants`.
 """
 
@@ -14,7 +14,7 @@ from controller.config.settings import ControllerSettings
 
 
 def sandbox_policy_of(settings: ControllerSettings) -> SandboxPolicy | None:
-    """The walls; None where `compile_confinement` is off."""
+    """The policy; None where `compile_confinement` is off."""
     if not settings.compile_confinement:
         return None
     roots = (settings.trees.file_roots, settings.trees.pillar_roots)
