@@ -301,7 +301,7 @@ class Connection:
         return None
 
     def _is_fresh(self, heartbeat: Heartbeat) -> bool:
-        """Whether the beat is newer than all others of its epoch."""
+        """Whether the heartbeat is newer than all others of its epoch."""
         if heartbeat.serial <= self._serials.get(heartbeat.epoch, -1):
             self._counts["stale-beats"] += 1
             return False

@@ -334,7 +334,7 @@ class Heartbeat(_Message, tag="beat", frozen=True, kw_only=True):
 
     epoch: str
     serial: int
-    """Rises with every beat of an epoch; one that does not is dropped by the minion."""
+    """Rises with every heartbeat of an epoch; the minion drops one that does not."""
     time: float
     """Seconds since the epoch."""
 

@@ -143,8 +143,8 @@ def _result(show: Show, low: list[dict[str, Value]], high: Mapping[str, Value], 
 
 def _named(case: Case, compilation: Compilation) -> TopResult:
     saltenv = compilation.settings.saltenv or "base"
-    place = Pos(file="--sls", saltenv=saltenv, stage=Stage.TOP)
-    return TopResult(matches={saltenv: case.names}, places={(saltenv, name): place for name in case.names})
+    location = Pos(file="--sls", saltenv=saltenv, stage=Stage.TOP)
+    return TopResult(matches={saltenv: case.names}, locations={(saltenv, name): location for name in case.names})
 
 
 def reads_of(recorder: Recorder) -> dict[str, list[str]]:

@@ -39,23 +39,25 @@ def assemble(
     files: Files,
     *,
     auto_order: bool = True,
-    places: Mapping[tuple[str, str], Pos],
+    locations: Mapping[tuple[str, str], Pos],
     taken: Taken | None = None,
 ) -> High:
     """Render all SLS that `matches` (saltenv -> SLS names or globs) names, and what they include.
 
-    `contexts` has one for each saltenv; `places` says where each (saltenv, name) of `matches` was written.
-    `taken` is told of each SLS that was rendered (saltenv, path, name, data) and gives the data to go on with.
+    `contexts` has one for each saltenv; `locations` says where each (saltenv, name) of `matches` was written.
+    `taken` is called with each rendered SLS (saltenv, path, name, data) and returns the data to go on with.
     """
     assembler = _Assembler(contexts, files, auto_order, taken or _as_rendered)
     for saltenv, names in matches.items():
         if saltenv not in contexts:
-            pos = next((places[saltenv, name] for name in names if (saltenv, name) in places), Pos(file="top.sls"))
+            pos = next(
+                (locations[saltenv, name] for name in names if (saltenv, name) in locations), Pos(file="top.sls")
+            )
             message = f"There is no saltenv {saltenv!r}"
             assembler.high.problems.append(Problem(message=message, pos=pos, hint=_envs_hint(files)))
             continue
         for name in names:
-            assembler.add_matched(name, saltenv, places.get((saltenv, name), Pos(file="top.sls", saltenv=saltenv)))
+            assembler.add_matched(name, saltenv, locations.get((saltenv, name), Pos(file="top.sls", saltenv=saltenv)))
     assembler.high.extends = without_duplicates(assembler.high.extends)
     return assembler.high
 
@@ -132,7 +134,7 @@ class _Assembler:
             pos = replace(error.problem.pos, include_chain=through)
             self.high.problems.append(replace(error.problem, pos=pos))
             return {}
-        place = SourceLocation(
+        location = SourceLocation(
             SourceFile(
                 file=path,
                 sls=sls,
@@ -148,27 +150,27 @@ class _Assembler:
             return {}
         if not isinstance(rendered.data, dict):
             kind = type(rendered.data).__name__
-            self._problem(place, f"SLS {sls!r} does not render to a dictionary but to a {kind}")
+            self._problem(location, f"SLS {sls!r} does not render to a dictionary but to a {kind}")
             return {}
         too_much = unbounded(rendered.data)
         if too_much:
-            self._problem(place, f"What SLS {sls!r} renders to {too_much}")
+            self._problem(location, f"What SLS {sls!r} renders to {too_much}")
             return {}
-        return self._declare(self.taken(saltenv, path, sls, rendered.data), place, (*chain, sls))
+        return self._declare(self.taken(saltenv, path, sls, rendered.data), location, (*chain, sls))
 
-    def _declare(self, data: dict[Value, Value], place: SourceLocation, chain: tuple[str, ...]) -> dict[str, Body]:
+    def _declare(self, data: dict[Value, Value], location: SourceLocation, chain: tuple[str, ...]) -> dict[str, Body]:
         includes = data.pop("include", [])
         if not isinstance(includes, list):
-            self._problem(place, f"The include of SLS {place.sls!r} is not formed as a list", "include")
+            self._problem(location, f"The include of SLS {location.sls!r} is not formed as a list", "include")
             includes = []
         if "extend" in data:
-            read_extends(self.high, data.pop("extend"), place)
+            read_extends(self.high, data.pop("extend"), location)
         if "exclude" in data:
-            read_excludes(self.high, data.pop("exclude"), place)
-        bodies = read_states(self.high, data, place)
+            read_excludes(self.high, data.pop("exclude"), location)
+        bodies = read_states(self.high, data, location)
         for index, entry in enumerate(includes):
-            for target in self._include(entry, place, index):
-                self._merge(bodies, self._included(target, chain, place.below("include", index).pos))
+            for target in self._include(entry, location, index):
+                self._merge(bodies, self._included(target, chain, location.below("include", index).pos))
         if self.auto_order:
             self._number(bodies)
         return bodies
@@ -183,23 +185,25 @@ class _Assembler:
                 body["__sls_included_from__"] = [*body.get("__sls_included_from__", ()), chain[-1]]
         return bodies
 
-    def _include(self, entry: Value, place: SourceLocation, index: int) -> list[tuple[str, str]]:
+    def _include(self, entry: Value, location: SourceLocation, index: int) -> list[tuple[str, str]]:
         """(saltenv, SLS) of everything that one entry of an `include` means."""
-        saltenv, sls = place.saltenv, entry
+        saltenv, sls = location.saltenv, entry
         if isinstance(entry, dict) and len(entry) == 1:
             saltenv, sls = next(iter(entry.items()))
         if not isinstance(sls, str):
-            self._problem(place, f"{entry!r} in the include of SLS {place.sls!r} is not an SLS name", "include", index)
+            self._problem(
+                location, f"{entry!r} in the include of SLS {location.sls!r} is not an SLS name", "include", index
+            )
             return []
         if saltenv not in self.contexts:
-            message = f"There is no saltenv {saltenv!r}, named in the include of SLS {place.sls!r}"
-            self._problem(place, message, "include", index, hint=_envs_hint(self.files))
+            message = f"There is no saltenv {saltenv!r}, named in the include of SLS {location.sls!r}"
+            self._problem(location, message, "include", index, hint=_envs_hint(self.files))
             return []
         if sls.startswith("."):
-            absolute = _absolute(sls, place)
+            absolute = _absolute(sls, location)
             if absolute is None:
-                message = f"The relative include {sls!r} of SLS {place.sls!r} goes beyond the top of the tree"
-                self._problem(place, message, "include", index)
+                message = f"The relative include {sls!r} of SLS {location.sls!r} goes beyond the top of the tree"
+                self._problem(location, message, "include", index)
                 return []
             sls = absolute
         return [(saltenv, name) for name in self._expand(sls, saltenv)]
@@ -209,7 +213,7 @@ class _Assembler:
             if id_ in into and into[id_] != body:
                 first, second = into[id_], body
                 self.high.problems.append(
-                    self.high.places[id_].problem(
+                    self.high.locations[id_].problem(
                         f"Conflicting IDs: {id_!r} is declared in SLS {first['__env__']}:{first['__sls__']} "
                         f"and in SLS {second['__env__']}:{second['__sls__']}",
                         hint="IDs are unique over all SLS of a minion; give one another ID and set `name`",
@@ -243,17 +247,17 @@ class _Assembler:
         self.high.problems.append(Problem(message=message, pos=whence, excerpt=shown, hint=hint))
         self.high.incomplete = True
 
-    def _problem(self, place: SourceLocation, message: str, *keys: Value, hint: str = "") -> None:
-        self.high.problems.append(place.problem(message, *keys, hint=hint))
+    def _problem(self, location: SourceLocation, message: str, *keys: Value, hint: str = "") -> None:
+        self.high.problems.append(location.problem(message, *keys, hint=hint))
 
 
-def _absolute(sls: str, place: SourceLocation) -> str | None:
+def _absolute(sls: str, location: SourceLocation) -> str | None:
     """A relative include as an absolute one: one dot is the package of the SLS, each more goes up."""
     match = re.fullmatch(r"(\.+)(.*)", sls, re.DOTALL)
     assert match  # noqa: S101 - the caller saw the leading dot
     up, rest = len(match[1]), match[2]
-    parts = place.sls.split(".")
-    if f"/{place.file}".endswith("/init.sls"):
+    parts = location.sls.split(".")
+    if f"/{location.file}".endswith("/init.sls"):
         parts.append("init")
     if up > len(parts):
         return None

@@ -30,7 +30,7 @@ class Draft:
     name_order: int = 0
     """Position in `names`, from 1."""
     arguments: dict[str, Value]
-    place: SourceLocation
+    location: SourceLocation
 
     @property
     def tag(self) -> str:
@@ -48,7 +48,7 @@ class Draft:
             saltenv=self.saltenv,
             order=self.order,
             arguments=self.arguments,
-            pos=self.place.pos(),
+            pos=self.location.pos(),
         )
 
 
@@ -57,11 +57,13 @@ def drafts_of(high: High) -> list[Draft]:
     return [
         draft
         for id_, state, run in high.declarations()
-        for draft in _drafts(high.bodies[id_], id_, state, run, high.place(id_))
+        for draft in _drafts(high.bodies[id_], id_, state, run, high.location(id_))
     ]
 
 
-def _drafts(body: dict[str, Value], id_: str, state: str, run: list[Value], place: SourceLocation) -> Iterator[Draft]:
+def _drafts(
+    body: dict[str, Value], id_: str, state: str, run: list[Value], location: SourceLocation
+) -> Iterator[Draft]:
     low: dict[str, Value] = {"state": state, "name": id_}
     low |= {key: body[key] for key in ("__sls__", "__env__", "__sls_included_from__") if key in body}
     low["__id__"] = id_
@@ -76,9 +78,9 @@ def _drafts(body: dict[str, Value], id_: str, state: str, run: list[Value], plac
         return
     low["fun"] = functions[0]
     if not names:
-        yield _draft(low, place)
+        yield _draft(low, location)
     for position, entry in enumerate(names, 1):
-        yield _draft({**low, **_named(entry), "fun": functions[0]}, place, position)
+        yield _draft({**low, **_named(entry), "fun": functions[0]}, location, position)
 
 
 def _read_argument(low: dict[str, Value], names: list[Value], argument: dict[str, Value]) -> None:
@@ -104,7 +106,7 @@ def _named(entry: Value) -> dict[str, Value]:
     return changed
 
 
-def _draft(low: dict[str, Value], place: SourceLocation, name_order: int = 0) -> Draft:
+def _draft(low: dict[str, Value], location: SourceLocation, name_order: int = 0) -> Draft:
     """The draft of a chunk as Salt has it, which becomes its arguments."""
     take = low.pop
     return Draft(
@@ -118,5 +120,5 @@ def _draft(low: dict[str, Value], place: SourceLocation, name_order: int = 0) ->
         order=take("order", None),
         name_order=name_order,
         arguments=low,
-        place=place,
+        location=location,
     )

@@ -71,8 +71,8 @@ def compile_sls(
     pillar = compilation.pillar(pillar_override)
     if pillar.errors:
         return Compiled(minion_id=minion.id, errors=pillar.errors)
-    place = Pos(file="state.apply", saltenv=saltenv, stage=Stage.TOP)
-    given = TopResult(matches={saltenv: tuple(sls)}, places={(saltenv, name): place for name in sls})
+    location = Pos(file="state.apply", saltenv=saltenv, stage=Stage.TOP)
+    given = TopResult(matches={saltenv: tuple(sls)}, locations={(saltenv, name): location for name in sls})
     return _with_reads(compilation.compile(given, pillar.pillar), compilation)
 
 
@@ -211,7 +211,7 @@ class Compilation:
             whole.reads.absorb(recorder.reads, recorder.live)
             errors += done.errors
             pillar = self._merged(pillar, done.pillar) if pillar else done.pillar
-        # A path means another file in each part: whom a push concerns cannot be told by the whole tree.
+        # A path means another file in each part: the whole tree does not say whom a push concerns.
         whole.reads.reads["apart", len(parts)] = b""
         if override:
             pillar = self._merged(pillar, override)
@@ -332,8 +332,8 @@ class Compilation:
             recorder.absorb(hit.reads)
             found: Compiled = replace(hit.result, minion_id=self.minion.id, pillar=pillar)
             return found
-        class_key = ("class", *key[1:])
-        known = shared_compile.find(class_key, self.memo, contexts, recorder)
+        shared_key = ("class", *key[1:])
+        known = shared_compile.find(shared_key, self.memo, contexts, recorder)
         if known is not None and known[0].plan is not None:
             like = shared_compile.filled(known[0].plan, known[1], contexts, recorder)
             if like is not None:
@@ -345,19 +345,19 @@ class Compilation:
             if known is not None:
                 self._plan(known[0], compiled, walk, top, contexts)
             elif compiled.ok:
-                shared_compile.begin(class_key, self.memo, walk)
+                shared_compile.begin(shared_key, self.memo, walk)
         return compiled
 
     def _plan(
         self,
-        known: shared_compile.Class,
+        known: shared_compile.SharedCompile,
         compiled: Compiled,
         walk: shared_compile.Walk,
         top: TopResult,
         contexts: Mapping[str, RenderContext],
     ) -> None:
         """Make the plan of a class, now that it turned out to have more than one minion."""
-        if known.plan is not None or known.hopeless:
+        if known.plan is not None or known.unshareable:
             return
         known.plan = shared_compile.planned(
             compiled,
@@ -366,7 +366,7 @@ class Compilation:
             lambda taken: self._assembled(top, contexts, self.files, taken),
             lambda high: lowstate_of(high, self.settings),
         )
-        known.hopeless = known.plan is None
+        known.unshareable = known.plan is None
 
     def _contexts(self, pillar: Mapping[str, Value]) -> dict[str, RenderContext]:
         """One for each saltenv, with one record of what all of them read."""
@@ -382,7 +382,7 @@ class Compilation:
         self, top: TopResult, contexts: Mapping[str, RenderContext], files: Files, taken: Taken | None = None
     ) -> High:
         order = self.settings.state_auto_order
-        return assemble(top.matches, contexts, files, auto_order=order, places=top.places, taken=taken)
+        return assemble(top.matches, contexts, files, auto_order=order, locations=top.locations, taken=taken)
 
     def _memo_key(self, top: TopResult, contexts: Mapping[str, RenderContext]) -> tuple[Hashable, ...]:
         """What shapes the compile besides the minion's data, which is recorded as it is read."""

@@ -13,45 +13,47 @@ from highstate.compile.positions import SourceLocation
 from highstate.types import Value
 
 
-def read_states(high: High, data: dict[Value, Value], place: SourceLocation) -> dict[str, Body]:
-    """The bodies of an SLS by ID; `high.places` learns where each is."""
+def read_states(high: High, data: dict[Value, Value], location: SourceLocation) -> dict[str, Body]:
+    """The bodies of an SLS by ID; `high.locations` learns where each is."""
     bodies: dict[str, Body] = {}
-    for id_, written in data.items():
-        own = SourceLocation(place.source_file, (id_,))
+    for id_, declaration in data.items():
+        own = SourceLocation(location.source_file, (id_,))
         if not isinstance(id_, str):
             high.problems.append(
                 own.problem(
-                    f"ID {id_!r} in SLS {place.sls!r} is not a string but a {type(id_).__name__}", hint="quote it"
+                    f"ID {id_!r} in SLS {location.sls!r} is not a string but a {type(id_).__name__}", hint="quote it"
                 )
             )
             continue
-        body = _read_body(high, id_, written, own)
+        body = _read_body(high, id_, declaration, own)
         if body is not None:
             bodies[id_] = body
-            high.places.setdefault(id_, own)
+            high.locations.setdefault(id_, own)
     return bodies
 
 
-def read_extends(high: High, data: Value, place: SourceLocation) -> None:
+def read_extends(high: High, data: Value, location: SourceLocation) -> None:
     """Queue the entries of an `extend:`."""
     if not isinstance(data, dict):
-        high.problems.append(place.problem(f"The extend of SLS {place.sls!r} is not a dictionary", "extend"))
+        high.problems.append(location.problem(f"The extend of SLS {location.sls!r} is not a dictionary", "extend"))
         return
-    for id_, written in data.items():
-        own = SourceLocation(place.source_file, ("extend", id_))
-        if not isinstance(id_, str) or not isinstance(written, dict):
-            high.problems.append(own.problem(f"The extension of {id_!r} in SLS {place.sls!r} is not a dictionary"))
+    for id_, declaration in data.items():
+        own = SourceLocation(location.source_file, ("extend", id_))
+        if not isinstance(id_, str) or not isinstance(declaration, dict):
+            high.problems.append(own.problem(f"The extension of {id_!r} in SLS {location.sls!r} is not a dictionary"))
             continue
-        body: Body = dict(_split(high, id_, written, own, strict=False))
-        body.setdefault("__sls__", place.sls)
-        body.setdefault("__env__", place.saltenv)
-        high.extends.append(Extend(id=id_, body=body, place=own))
+        body: Body = dict(_split(high, id_, declaration, own, strict=False))
+        body.setdefault("__sls__", location.sls)
+        body.setdefault("__env__", location.saltenv)
+        high.extends.append(Extend(id=id_, body=body, location=own))
 
 
-def read_excludes(high: High, data: Value, place: SourceLocation) -> None:
+def read_excludes(high: High, data: Value, location: SourceLocation) -> None:
     """Queue the entries of an `exclude:`."""
     if not isinstance(data, list):
-        high.problems.append(place.problem(f"The exclude of SLS {place.sls!r} is not formed as a list", "exclude"))
+        high.problems.append(
+            location.problem(f"The exclude of SLS {location.sls!r} is not formed as a list", "exclude")
+        )
         return
     for index, entry in enumerate(data):
         named = isinstance(entry, dict) and len(entry) == 1 and isinstance(entry.get("sls", entry.get("id")), str)
@@ -59,8 +61,8 @@ def read_excludes(high: High, data: Value, place: SourceLocation) -> None:
             high.excludes.append(entry)
         else:
             high.warnings.append(
-                place.problem(
-                    f"{entry!r} in the exclude of SLS {place.sls!r} excludes nothing",
+                location.problem(
+                    f"{entry!r} in the exclude of SLS {location.sls!r} excludes nothing",
                     "exclude",
                     index,
                     hint="write `- sls: NAME` or `- id: NAME`",
@@ -68,26 +70,26 @@ def read_excludes(high: High, data: Value, place: SourceLocation) -> None:
             )
 
 
-def _read_body(high: High, id_: str, written: Value, place: SourceLocation) -> Body | None:
-    sls, saltenv = place.sls, place.saltenv
-    if isinstance(written, str) and "." in written:
-        state, function = written.split(".")[:2]
+def _read_body(high: High, id_: str, declaration: Value, location: SourceLocation) -> Body | None:
+    sls, saltenv = location.sls, location.saltenv
+    if isinstance(declaration, str) and "." in declaration:
+        state, function = declaration.split(".")[:2]
         return {"__sls__": sls, "__env__": saltenv, state: [function]}
-    if not isinstance(written, dict):
+    if not isinstance(declaration, dict):
         high.problems.append(
-            place.problem(
+            location.problem(
                 f"ID {id_!r} in SLS {sls!r} is not a dictionary", hint="below an ID stands STATE.FUNCTION, indented"
             )
         )
         return None
-    body: Body = dict(_split(high, id_, written, place, strict=True))
+    body: Body = dict(_split(high, id_, declaration, location, strict=True))
     body.setdefault("__sls__", sls)
     body.setdefault("__env__", saltenv)
     return body
 
 
 def _split(
-    high: High, id_: str, written: dict[Value, Value], place: SourceLocation, *, strict: bool
+    high: High, id_: str, declaration: dict[Value, Value], location: SourceLocation, *, strict: bool
 ) -> Iterator[tuple[str, Value]]:
     """The states of a body; those with a dotted key come after the others, as in Salt.
 
@@ -95,9 +97,11 @@ def _split(
     """
     later: list[tuple[str, list[Value]]] = []
     seen: set[str] = set()
-    for key, run in written.items():
+    for key, run in declaration.items():
         if not isinstance(key, str):
-            high.problems.append(place.problem(f"{key!r} below ID {id_!r} in SLS {place.sls!r} is not a string", key))
+            high.problems.append(
+                location.problem(f"{key!r} below ID {id_!r} in SLS {location.sls!r} is not a string", key)
+            )
             continue
         if key.startswith("_") or not isinstance(run, list):
             yield key, run
@@ -105,8 +109,8 @@ def _split(
         state, *function = key.split(".")
         if strict and state in seen:
             high.problems.append(
-                place.problem(
-                    f"ID {id_!r} in SLS {place.sls!r} declares {state} more than once",
+                location.problem(
+                    f"ID {id_!r} in SLS {location.sls!r} declares {state} more than once",
                     key,
                     hint="give the second declaration an ID of its own and set `name`",
                 )
@@ -114,25 +118,25 @@ def _split(
             continue
         seen.add(state)
         if strict:
-            _warn_of_repeats(high, key, run, place)
+            _warn_of_repeats(high, key, run, location)
         if function:
-            place.written[state] = key
+            location.written_keys[state] = key
             later.append((state, [*run, function[0]]))
         else:
             yield state, list(run)
     yield from later
 
 
-def _warn_of_repeats(high: High, written: str, run: list[Value], place: SourceLocation) -> None:
+def _warn_of_repeats(high: High, state: str, run: list[Value], location: SourceLocation) -> None:
     """A second `require` of one state replaces the first, as in Salt, which does not say so."""
     keys = [key for argument in run if (key := first_key(argument)) in REQUISITE_ARGUMENTS]
     if len(keys) == len(set(keys)):
         return
     for key in dict.fromkeys(key for key in keys if keys.count(key) > 1):
         high.warnings.append(
-            place.problem(
-                f"{written} of ID {place.keys[-1]!r} has `{key}` more than once: the last one alone counts",
-                written,
+            location.problem(
+                f"{state} of ID {location.keys[-1]!r} has `{key}` more than once: the last one alone counts",
+                state,
                 key,
                 hint=f"put all its items under one `{key}`",
             )

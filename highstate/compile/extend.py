@@ -23,7 +23,7 @@ def apply_extends(high: High, *, strict: bool = False) -> None:
     for extend in extends:
         states = states_of(extend.body)
         if not states:
-            high.problems.append(extend.place.problem(f"The extension of ID {extend.id!r} names no state"))
+            high.problems.append(extend.location.problem(f"The extension of ID {extend.id!r} names no state"))
             continue
         target = _target(high, extend, states[0], strict)
         if target is None or extend.body.get("__sls__") in excluded:
@@ -83,7 +83,7 @@ def _target(high: High, extend: Extend, state: str, strict: bool) -> str | None:
         return ids[0]
     if not (high.incomplete and not ids):
         high.problems.append(
-            extend.place.problem(
+            extend.location.problem(
                 f"Cannot extend ID {extend.id!r} ({state}): "
                 + (f"it may be any of {', '.join(ids)}" if ids else "it is not part of the high state"),
                 hint=_missing_hint(high, extend.id, state),
@@ -105,7 +105,7 @@ def _extend_state(high: High, target: str, state: str, extend: Extend) -> None:
         return
     if not isinstance(arguments, list) or not isinstance(body[state], list):
         high.problems.append(
-            extend.place.problem(f"Extending {state} of ID {target!r} needs lists on both sides", state)
+            extend.location.problem(f"Extending {state} of ID {target!r} needs lists on both sides", state)
         )
         return
     existing = body[state]
@@ -143,7 +143,9 @@ def _joined(high: High, old: dict[str, Value], new: dict[str, Value], extend: Ex
     if isinstance(old[key], list) and isinstance(new[key], list):
         return {**old, key: [*old[key], *new[key]]}
     high.problems.append(
-        extend.place.problem(f"The {key} statement in the extension of ID {extend.id!r} needs to be formed as a list")
+        extend.location.problem(
+            f"The {key} statement in the extension of ID {extend.id!r} needs to be formed as a list"
+        )
     )
     return old
 
@@ -153,5 +155,5 @@ def without_duplicates(extends: list[Extend]) -> list[Extend]:
     kept: list[Extend] = []
     for extend in extends:
         if not any(extend.id == other.id and extend.body == other.body for other in kept):
-            kept.append(Extend(id=extend.id, body=copy_body(extend.body), place=extend.place))
+            kept.append(Extend(id=extend.id, body=copy_body(extend.body), location=extend.location))
     return kept

@@ -42,7 +42,7 @@ class Extend:
 
     id: str
     body: Body
-    place: SourceLocation
+    location: SourceLocation
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,15 +52,15 @@ class High:
     bodies: dict[str, Body] = field(default_factory=dict)
     extends: list[Extend] = field(default_factory=list)
     excludes: list[Value] = field(default_factory=list)
-    places: dict[str, SourceLocation] = field(default_factory=dict)
+    locations: dict[str, SourceLocation] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     incomplete: bool = False
     """An SLS could not be rendered, so IDs that seem not to exist may well be in it."""
 
-    def place(self, id_: str) -> SourceLocation:
+    def location(self, id_: str) -> SourceLocation:
         """Where an ID was declared."""
-        return self.places[id_]
+        return self.locations[id_]
 
     def declarations(self) -> Iterator[tuple[str, str, list[Value]]]:
         """(ID, state, arguments) of everything that is well enough formed to be looked at."""

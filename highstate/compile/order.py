@@ -118,7 +118,7 @@ class _Graph:
         if isinstance(requisite, str):
             requisite = {"id": requisite}
         if not isinstance(requisite, dict) or not requisite or not isinstance(next(iter(requisite)), str):
-            return draft.place.problem(
+            return draft.location.problem(
                 f"{requisite!r} is not a requisite ({kind} of {_label(draft)})", draft.state, kind
             )
         state, name = next(iter(requisite.items()))
@@ -127,7 +127,7 @@ class _Graph:
         if name is None:
             return None
         if not isinstance(name, str):
-            return draft.place.problem(
+            return draft.location.problem(
                 f"The requisite {kind}: {state} of {_label(draft)} must have a string as its value, not {name!r}",
                 draft.state,
                 kind,
@@ -135,7 +135,7 @@ class _Graph:
             )
         needed = self._named(state, name)
         if needed is None:
-            return draft.place.problem(
+            return draft.location.problem(
                 f"{_label(draft)}: {kind} names {state}: {name}, which is not a state of this minion",
                 draft.state,
                 kind,
@@ -237,7 +237,7 @@ class _Graph:
         return min(own, lowest), own, f"{draft.state}{draft.name}{draft.fun}"
 
     def cycle_problem(self) -> Problem:
-        """The first cycle, told as a chain."""
+        """The first cycle, shown as a chain."""
         cycle = self._cycle()
         parts = [_label(self.drafts[cycle[0]])]
         for needer, needed in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
@@ -247,7 +247,7 @@ class _Graph:
             parts.append(f"-> ({kind}) {_label(self.drafts[needed])}")
         draft = self.drafts[cycle[0]]
         kinds = [kind for kind in _EDGES if kind in draft.arguments]
-        return draft.place.problem(
+        return draft.location.problem(
             "Recursive requisites: " + " ".join(parts),
             *((draft.state, kinds[0]) if kinds else (draft.state,)),
             hint="take out one requisite of this chain",

@@ -48,7 +48,7 @@ class SourceLocation:
     source_file: SourceFile
     keys: tuple[Value, ...] = ()
     """Path of mapping keys down to this part."""
-    written: dict[str, str] = field(default_factory=dict)
+    written_keys: dict[str, str] = field(default_factory=dict)
     """State -> the key as the author wrote it (`pkg` -> `pkg.installed`)."""
 
     @property
@@ -89,7 +89,7 @@ class SourceLocation:
         return SourceLocation(self.source_file, (*self.keys, *(self._key(key) for key in keys)))
 
     def _key(self, key: Value) -> Value:
-        return self.written.get(key, key) if isinstance(key, str) else key
+        return self.written_keys.get(key, key) if isinstance(key, str) else key
 
     def _line(self, *keys: Value) -> int:
         """Line of the deepest part of the path that is known; list items on the way need not be named."""

@@ -46,9 +46,9 @@ class _Statement:
         self.key = key
 
     @property
-    def place(self) -> SourceLocation:
+    def location(self) -> SourceLocation:
         """Where it is written."""
-        return self.high.place(self.id).below(self.state, self.key)
+        return self.high.location(self.id).below(self.state, self.key)
 
     def expand(self, items: Value) -> None:
         """Add an extend for each target of the statement."""
@@ -83,7 +83,7 @@ class _Statement:
         target = self._by_name(item)
         if target is None:
             hint = near(item, self.high.bodies) if isinstance(item, str) else ""
-            warning = self.place.problem(f"{self.key} of ID {self.id!r}: there is no state {item!r}", hint=hint)
+            warning = self.location.problem(f"{self.key} of ID {self.id!r}: there is no state {item!r}", hint=hint)
             self.high.warnings.append(warning)
             return
         yield target
@@ -160,10 +160,10 @@ class _Statement:
         name, state = target
         extend = self.extends.get(name)
         if extend is None:
-            extend = self.extends[name] = Extend(id=name, body={}, place=self.place)
+            extend = self.extends[name] = Extend(id=name, body={}, location=self.location)
         body: Body = extend.body
         arguments: list[Value] = body.setdefault(state, [])
         return arguments
 
     def _problem(self, message: str, hint: str = "") -> None:
-        self.high.problems.append(self.place.problem(message, hint=hint))
+        self.high.problems.append(self.location.problem(message, hint=hint))

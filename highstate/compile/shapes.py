@@ -1,8 +1,8 @@
-"""Rendered SLS told apart into shape and values: two with one shape compile alike, whatever their values are.
+"""Rendered SLS split into shape and values: two with one shape compile alike, whatever their values are.
 
 The shape of a declaration is all that a compile looks at: IDs, states, functions, names, order, requisites. Values of
 other arguments are only carried along; `with_placeholders` puts a `Placeholder` in the place of each, which notices
-when someone looks at it all the same. Used by `classes`, which makes one compile serve all minions of a class.
+when someone looks at it all the same. Used by `shared_compile`, which makes one compile serve all minions of a class.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Shape:
 class Placeholder:
     """Stands for the value `number` of an ID in an SLS of the compile."""
 
-    __slots__ = ("looked", "number", "place", "value")
+    __slots__ = ("location", "looked", "number", "value")
 
-    def __init__(self, place: tuple[int, Value], number: int, value: Value) -> None:
-        self.place = place
+    def __init__(self, location: tuple[int, Value], number: int, value: Value) -> None:
+        self.location = location
         self.number = number
         self.value = value
         self.looked = False
@@ -72,26 +72,26 @@ def shape_of(data: Mapping[Value, Value]) -> Shape:
     """The shape of a rendered SLS."""
     digests: list[Value] = []
     values: dict[Value, tuple[Value, ...]] = {}
-    for id_, written in data.items():
-        if id_ in _WHOLE or not isinstance(written, dict):
-            digests.append((id_, digest_value(written)))
+    for id_, declaration in data.items():
+        if id_ in _WHOLE or not isinstance(declaration, dict):
+            digests.append((id_, digest_value(declaration)))
             continue
-        digest, values[id_] = _declaration(written)
+        digest, values[id_] = _declaration(declaration)
         digests.append((id_, digest))
     return Shape(digest_value(digests), values)
 
 
 def with_placeholders(data: Mapping[Value, Value], step: int) -> tuple[dict[Value, Value], list[Placeholder]]:
-    """The same data with holes for the values that `shape_of` leaves out."""
+    """The same data with placeholders for the values that `shape_of` leaves out."""
     made: dict[Value, Value] = {}
     placeholders: list[Placeholder] = []
-    for id_, written in data.items():
-        if id_ in _WHOLE or not isinstance(written, dict):
-            made[id_] = written
+    for id_, declaration in data.items():
+        if id_ in _WHOLE or not isinstance(declaration, dict):
+            made[id_] = declaration
             continue
         number = 0
         body: dict[Value, Value] = {}
-        for state, run in written.items():
+        for state, run in declaration.items():
             body[state] = run
             if isinstance(run, list):
                 arguments = body[state] = list(run)
@@ -119,14 +119,14 @@ _known: FIFOCache[int, tuple[Value, bytes, tuple[Value, ...]]] = FIFOCache(_MOST
 _lock = Lock()
 
 
-def _declaration(written: dict[Value, Value]) -> tuple[bytes, tuple[Value, ...]]:
+def _declaration(declaration: dict[Value, Value]) -> tuple[bytes, tuple[Value, ...]]:
     with _lock:
-        known = _known.get(id(written))
+        known = _known.get(id(declaration))
     if known is not None:
         return known[1], known[2]
     values: list[Value] = []
     shape: list[Value] = []
-    for state, run in written.items():
+    for state, run in declaration.items():
         if not isinstance(run, list):
             shape.append((state, run))
             continue
@@ -141,5 +141,5 @@ def _declaration(written: dict[Value, Value]) -> tuple[bytes, tuple[Value, ...]]
         shape.append((state, arguments))
     found = digest_value(shape), tuple(values)
     with _lock:
-        _known[id(written)] = (written, *found)
+        _known[id(declaration)] = (declaration, *found)
     return found

@@ -3,7 +3,7 @@
 Steps for a minion, called by `compiler` with what the top file gave it:
 1. `find`: the SLS are rendered in the order in which another minion's compile came to them (a memo leads the way, by
    the shape of each). At its end is the class, or nothing.
-2. The second minion of a class is compiled once more with holes in place of its values; what comes out shows which
+2. The second minion of a class is compiled once more with placeholders for its values; what comes out shows which
    values end where. It is kept if filling it gives exactly what the full compile gave.
 3. Further minions take over all chunks of the class whose values are the same objects, and fill the others.
 Anything unusual (a problem, a value that was looked at or stands in a warning) leaves a class without a plan: its
@@ -26,18 +26,18 @@ from highstate.memo.tracked import Read, ReadFiles, Recorder
 from highstate.render import RenderContext, RenderFailed, render_sls
 from highstate.types import Chunk, Compiled, Content, Problem, Value
 
-Place = tuple[int, Value]
+ValueLocation = tuple[int, Value]
 """Number of an SLS in the order of the compile, and an ID in it."""
 Data = Mapping[Value, Value]
 
 
 @dataclass(slots=True, eq=False)
-class Class:
+class SharedCompile:
     """Minions of one class; `plan` is made by the second of them."""
 
     plan: SharedPlan | None = None
-    hopeless: bool = False
-    """Whether it turned out that values matter."""
+    unshareable: bool = False
+    """Whether the values turned out to matter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +56,12 @@ class SharedPlan:
     data: tuple[Data, ...]
     """Of each SLS, in order."""
     placeholders: Mapping[int, Mapping[str, Placeholder]]
-    """Index of a chunk -> argument -> hole."""
-    chunks: Mapping[Place, tuple[int, ...]]
-    """Indexes of the chunks that have values of a place."""
+    """Index of a chunk -> argument -> placeholder."""
+    chunks: Mapping[ValueLocation, tuple[int, ...]]
+    """Indexes of the chunks that have values from a location."""
     shown: Mapping[Value, Value]
-    """Bodies of the high data with holes in them, by ID."""
-    ids: Mapping[Place, tuple[Value, ...]]
+    """Bodies of the high data with placeholders in them, by ID."""
+    ids: Mapping[ValueLocation, tuple[Value, ...]]
     parts: tuple[_Part, ...]
 
 
@@ -129,14 +129,14 @@ class _Shapes:
 
 def find(
     key: Hashable, memo: Memo, contexts: Mapping[str, RenderContext], recorder: Recorder
-) -> tuple[Class, Sequence[Data]] | None:
+) -> tuple[SharedCompile, Sequence[Data]] | None:
     """The class of a minion and its SLS, in order; None when nobody like it was compiled yet."""
     shapes = _Shapes(contexts, recorder)
     alone = memo.find(("first", key), shapes)
     if alone is None:
         return None
     if alone.result is not None:  # it has company now
-        memo.store(key, alone.result.shaped(), Class())
+        memo.store(key, alone.result.shaped(), SharedCompile())
         memo.store(("first", key), {}, None)
     hit = memo.find(key, shapes)
     return None if hit is None else (hit.result, tuple(shapes.data))
@@ -147,7 +147,7 @@ def begin(key: Hashable, memo: Memo, walk: Walk) -> None:
     if memo.find(("first", key), walk.sources) is None:
         memo.store(("first", key), {}, walk.first())
     else:
-        memo.store(key, walk.first().shaped(), Class())
+        memo.store(key, walk.first().shaped(), SharedCompile())
 
 
 def planned(
@@ -183,19 +183,23 @@ def planned(
     filled = tuple(replace(chunk, arguments=_filled(chunk.arguments)) for chunk in chunks)
     if filled != compiled.lowstate or {id_: _shown(body) for id_, body in shown.items()} != compiled.highstate:
         return None
-    in_chunks = {index: found for index, chunk in enumerate(chunks) if (found := _holes_in(chunk.arguments))}
-    with_holes = {
-        id_: body for id_, body in shown.items() if isinstance(body, dict) and next(_holes_of(body), None) is not None
+    in_chunks = {index: found for index, chunk in enumerate(chunks) if (found := _placeholders_in(chunk.arguments))}
+    shown_values = {
+        id_: body
+        for id_, body in shown.items()
+        if isinstance(body, dict) and next(_placeholders_of(body), None) is not None
     }
     return SharedPlan(
         compiled=replace(compiled, minion_id="", pillar={}),
         data=tuple(data),
         placeholders=in_chunks,
-        chunks=_by_place(
-            (placeholder.place, index) for index, found in in_chunks.items() for placeholder in found.values()
+        chunks=_by_location(
+            (placeholder.location, index) for index, found in in_chunks.items() for placeholder in found.values()
         ),
-        shown=with_holes,
-        ids=_by_place((placeholder.place, id_) for id_, body in with_holes.items() for placeholder in _holes_of(body)),
+        shown=shown_values,
+        ids=_by_location(
+            (placeholder.location, id_) for id_, body in shown_values.items() for placeholder in _placeholders_of(body)
+        ),
         parts=tuple(_part(chunk, contexts) for chunk in compiled.lowstate),
     )
 
@@ -209,8 +213,8 @@ def filled(
         if unbounded(data[step]):
             return None
     chunks = list(plan.compiled.lowstate)
-    for place in fresh.places:
-        for index in plan.chunks.get(place, ()):
+    for location in fresh.locations:
+        for index in plan.chunks.get(location, ()):
             if chunks[index] is plan.compiled.lowstate[index]:
                 arguments = {**chunks[index].arguments}
                 arguments |= {key: fresh.value(placeholder) for key, placeholder in plan.placeholders[index].items()}
@@ -227,8 +231,8 @@ def filled(
     if found:
         return None
     shown = dict(plan.compiled.highstate)
-    for place in fresh.places:
-        for id_ in plan.ids.get(place, ()):
+    for location in fresh.locations:
+        for id_ in plan.ids.get(location, ()):
             shown[id_] = _shown(plan.shown[id_], fresh)
     return replace(
         plan.compiled, lowstate=tuple(chunks), highstate=shown, contents=contents, like=plan.compiled.lowstate
@@ -242,7 +246,7 @@ class _Fresh:
     plan: SharedPlan
     data: Sequence[Data]
     steps: list[int] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
+    locations: list[ValueLocation] = field(default_factory=list)
     _values: dict[int, Mapping[Value, tuple[Value, ...]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -250,11 +254,11 @@ class _Fresh:
             if was is not now:
                 self.steps.append(step)
                 self._values[step] = shape_of(now).values
-                self.places += [(step, id_) for id_, written in now.items() if written is not was[id_]]
+                self.locations += [(step, id_) for id_, declaration in now.items() if declaration is not was[id_]]
 
     def value(self, placeholder: Placeholder) -> Value:
-        """What this minion has in a hole."""
-        step, id_ = placeholder.place
+        """The value of this minion for a placeholder."""
+        step, id_ = placeholder.location
         return self._values[step][id_][placeholder.number] if step in self._values else placeholder.value
 
 
@@ -271,7 +275,7 @@ def _filled(arguments: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def _shown(body: Value, fresh: _Fresh | None = None) -> Value:
-    """A body of the high data with values in its holes."""
+    """A body of the high data with values for its placeholders."""
     if not isinstance(body, dict):
         return body
     return {
@@ -289,19 +293,19 @@ def _argument(argument: Value, fresh: _Fresh | None) -> Value:
     }
 
 
-def _holes_in(arguments: Mapping[str, Value]) -> dict[str, Placeholder]:
+def _placeholders_in(arguments: Mapping[str, Value]) -> dict[str, Placeholder]:
     return {key: value for key, value in arguments.items() if isinstance(value, Placeholder)}
 
 
-def _holes_of(body: Mapping[Value, Value]) -> Iterator[Placeholder]:
+def _placeholders_of(body: Mapping[Value, Value]) -> Iterator[Placeholder]:
     for run in body.values():
         for argument in run if isinstance(run, list) else ():
             if isinstance(argument, dict):
-                yield from _holes_in(argument).values()
+                yield from _placeholders_in(argument).values()
 
 
-def _by_place(pairs: Iterator[tuple[Place, Any]]) -> dict[Place, tuple[Any, ...]]:
-    found: dict[Place, dict[Any, None]] = {}
-    for place, what in pairs:
-        found.setdefault(place, {})[what] = None
-    return {place: tuple(whats) for place, whats in found.items()}
+def _by_location(pairs: Iterator[tuple[ValueLocation, Any]]) -> dict[ValueLocation, tuple[Any, ...]]:
+    found: dict[ValueLocation, dict[Any, None]] = {}
+    for location, what in pairs:
+        found.setdefault(location, {})[what] = None
+    return {location: tuple(whats) for location, whats in found.items()}

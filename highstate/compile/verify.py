@@ -20,7 +20,7 @@ def verify(high: High) -> None:
             continue
         for state in states_of(body):
             if not _plainly_right(state, body[state]):
-                high.problems.extend(_state_problems(high.place(id_), id_, state, body[state]))
+                high.problems.extend(_state_problems(high.location(id_), id_, state, body[state]))
 
 
 def _plainly_right(state: str, run: Value) -> bool:
@@ -54,80 +54,82 @@ def _right_requisites(argument: dict[Value, Value], requisites: Value) -> bool:
     return True
 
 
-def _state_problems(place: SourceLocation, id_: str, state: str, run: Value) -> Iterator[Problem]:
-    where = f"in ID {id_!r} in SLS {place.sls!r}"
+def _state_problems(location: SourceLocation, id_: str, state: str, run: Value) -> Iterator[Problem]:
+    where = f"in ID {id_!r} in SLS {location.sls!r}"
     if run is None:
-        yield place.problem(
-            f"ID {id_!r} in SLS {place.sls!r} contains a short declaration ({state}) with a trailing colon",
+        yield location.problem(
+            f"ID {id_!r} in SLS {location.sls!r} contains a short declaration ({state}) with a trailing colon",
             state,
             hint="leave the colon out when a state has no arguments",
         )
         return
     if not isinstance(run, list):
-        yield place.problem(
+        yield location.problem(
             f"State {state!r} {where} is not formed as a list", state, hint="put a dash before each argument"
         )
         return
-    yield from _function_problems(place, state, run, where)
+    yield from _function_problems(location, state, run, where)
     for argument in run:
         if isinstance(argument, dict):
-            yield from _argument_problems(place, state, argument, where)
+            yield from _argument_problems(location, state, argument, where)
 
 
-def _function_problems(place: SourceLocation, state: str, run: list[Value], where: str) -> Iterator[Problem]:
+def _function_problems(location: SourceLocation, state: str, run: list[Value], where: str) -> Iterator[Problem]:
     functions = [state.split(".", 1)[1]] if "." in state else []
     functions += [argument for argument in run if isinstance(argument, str)]
     for function in functions:
         if " " in function.strip():
-            yield place.problem(
+            yield location.problem(
                 f"The function {function!r} of {state} {where} has whitespace",
                 state,
                 hint="perhaps this is an argument that lacks its colon",
             )
     if not functions:
-        yield place.problem(
+        yield location.problem(
             f"No function declared for {state} {where}", state, hint=f"write {state}.FUNCTION: or add `- FUNCTION`"
         )
     elif len(functions) > 1:
-        yield place.problem(
+        yield location.problem(
             f"Too many functions declared for {state} {where}: choose one of {', '.join(functions)}", state
         )
 
 
 def _argument_problems(
-    place: SourceLocation, state: str, argument: dict[Value, Value], where: str
+    location: SourceLocation, state: str, argument: dict[Value, Value], where: str
 ) -> Iterator[Problem]:
     if not argument:
-        yield place.problem(f"An argument of {state} {where} is an empty mapping", state)
+        yield location.problem(f"An argument of {state} {where} is an empty mapping", state)
         return
     key = next(iter(argument))
     if key == "names":
-        yield from _names_problems(place, state, argument[key], where)
+        yield from _names_problems(location, state, argument[key], where)
     if key not in REQUISITE_ARGUMENTS:
         return
     if not isinstance(argument[key], list):
-        yield place.problem(f"The {key} statement of {state} {where} needs to be formed as a list", state, key)
+        yield location.problem(f"The {key} statement of {state} {where} needs to be formed as a list", state, key)
         return
     if len(argument) != 1:
-        yield place.problem(f"The {key} statement of {state} {where} shares its dash with other arguments", state, key)
+        yield location.problem(
+            f"The {key} statement of {state} {where} shares its dash with other arguments", state, key
+        )
     for index, requisite in enumerate(argument[key]):
-        yield from _requisite_problems(place, (state, key, index), requisite, where)
+        yield from _requisite_problems(location, (state, key, index), requisite, where)
 
 
-def _names_problems(place: SourceLocation, state: str, names: Value, where: str) -> Iterator[Problem]:
+def _names_problems(location: SourceLocation, state: str, names: Value, where: str) -> Iterator[Problem]:
     if not isinstance(names, list):
-        yield place.problem(f"The names of {state} {where} need to be formed as a list", state, "names")
+        yield location.problem(f"The names of {state} {where} need to be formed as a list", state, "names")
         return
     for name in names:
         if isinstance(name, dict) and not (name and _is_argument_list(next(iter(name.values())))):
-            yield place.problem(
+            yield location.problem(
                 f"The name {next(iter(name), '')!r} of {state} {where} needs a list of arguments",
                 state,
                 "names",
                 hint="put a dash before each argument of the name",
             )
         elif not isinstance(name, (str, int, float, dict)):
-            yield place.problem(f"{name!r} of {state} {where} cannot be a name", state, "names")
+            yield location.problem(f"{name!r} of {state} {where} cannot be a name", state, "names")
 
 
 def _is_argument_list(value: Value) -> bool:
@@ -135,12 +137,12 @@ def _is_argument_list(value: Value) -> bool:
 
 
 def _requisite_problems(
-    place: SourceLocation, keys: tuple[str, str, int], requisite: Value, where: str
+    location: SourceLocation, keys: tuple[str, str, int], requisite: Value, where: str
 ) -> Iterator[Problem]:
     if isinstance(requisite, str):
         return
     if not isinstance(requisite, dict) or len(requisite) != 1:
-        yield place.problem(
+        yield location.problem(
             f"The requisite {requisite!r} of {keys[0]} {where} is not formed as a single key dictionary",
             *keys,
             hint="write `- STATE: ID`, each with its own dash",
@@ -148,12 +150,12 @@ def _requisite_problems(
         return
     kind, name = next(iter(requisite.items()))
     if not isinstance(kind, str):
-        yield place.problem(f"The requisite type {kind!r} of {keys[0]} {where} is not a string", *keys)
+        yield location.problem(f"The requisite type {kind!r} of {keys[0]} {where} is not a string", *keys)
     elif "." in kind:
-        yield place.problem(
+        yield location.problem(
             f"Invalid requisite type {kind!r} of {keys[0]} {where}: requisite types must not contain dots",
             *keys,
             hint=f"did you mean {kind.split('.')[0]!r}?",
         )
     if not isinstance(name, Hashable):
-        yield place.problem(f"Illegal requisite {name!r} of {keys[0]} {where}", *keys)
+        yield location.problem(f"Illegal requisite {name!r} of {keys[0]} {where}", *keys)

@@ -71,5 +71,5 @@ def _high(text: str, sls: str, path: str, saltenv: str) -> High:
         minion=Minion(id="sample"),
         settings=CompileOptions(),
     )
-    place = Pos(file=path, saltenv=saltenv)
-    return compilation.high(TopResult(matches={saltenv: (sls,)}, places={(saltenv, sls): place}), {})
+    location = Pos(file=path, saltenv=saltenv)
+    return compilation.high(TopResult(matches={saltenv: (sls,)}, locations={(saltenv, sls): location}), {})

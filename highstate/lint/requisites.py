@@ -65,7 +65,7 @@ def _names(run: list[Value]) -> Iterator[str]:
 def check_requisites(high: High, own: Declared, tree: Declared) -> Iterator[Finding]:
     """Findings about the requisites of high data that is not reconciled yet. `own` is what it declares itself."""
     for id_, state, run in high.declarations():
-        place = high.place(id_)
+        location = high.location(id_)
         for argument in run:
             kind = first_key(argument)
             if kind not in _KINDS:
@@ -73,17 +73,17 @@ def check_requisites(high: High, own: Declared, tree: Declared) -> Iterator[Find
             for module, name in targets_of(argument[kind]):
                 if own.has(module, name):
                     continue
-                told = f"{kind} of {state} {id_!r} names {module + ': ' if module else ''}{name}"
+                what = f"{kind} of {state} {id_!r} names {module + ': ' if module else ''}{name}"
                 if tree.has(module, name):
                     home = name if module == "sls" else tree.homes.get((module, name), "")
                     where = f"SLS {home!r}" if home else "another SLS"
-                    message = f"{told}, which is in {where} and not included here"
+                    message = f"{what}, which is in {where} and not included here"
                     hint = f"add it to `include:`, so that the states work alone: - {home}" if home else ""
-                    yield Finding.of(place.problem(message, state, kind, hint=hint), "requisite-not-included")
+                    yield Finding.of(location.problem(message, state, kind, hint=hint), "requisite-not-included")
                 else:
-                    message = f"{told}, which is declared nowhere"
+                    message = f"{what}, which is declared nowhere"
                     hint = _near(name, tree.names.get(module, set()))
-                    yield Finding.of(place.problem(message, state, kind, hint=hint), "dangling-requisite")
+                    yield Finding.of(location.problem(message, state, kind, hint=hint), "dangling-requisite")
 
 
 def targets_of(items: Value) -> Iterator[tuple[str, str]]:

@@ -15,37 +15,37 @@ from highstate.types import Value
 def check_states(high: High, known: KnownStates) -> Iterator[Finding]:
     """Findings about all declarations of high data that is not reconciled yet."""
     for id_, state, run in high.declarations():
-        place = high.place(id_)
+        location = high.location(id_)
         functions = [argument for argument in run if isinstance(argument, str)]
         if len(functions) == 1 and " " not in functions[0]:
-            yield from _check_function(place, state, functions[0], run, known)
+            yield from _check_function(location, state, functions[0], run, known)
 
 
 def _check_function(
-    place: SourceLocation, state: str, function: str, run: list[Value], known: KnownStates
+    location: SourceLocation, state: str, function: str, run: list[Value], known: KnownStates
 ) -> Iterator[Finding]:
     name = f"{state}.{function}"
     ours, salts = known.ours.get(name), known.salts.get(name)
     if state in known.own_modules:
         return
     if ours is None:
-        yield _unknown_function(place, state, function, known)
+        yield _unknown_function(location, state, function, known)
         if salts is None:
             return
-    yield from _check_arguments(place, state, name, run, ours, salts)
+    yield from _check_arguments(location, state, name, run, ours, salts)
 
 
-def _unknown_function(place: SourceLocation, state: str, function: str, known: KnownStates) -> Finding:
+def _unknown_function(location: SourceLocation, state: str, function: str, known: KnownStates) -> Finding:
     name = f"{state}.{function}"
     if name in known.salts or (state not in known.modules and state in known.salt_modules):
         message = f"{name} is a state of Salt's that Saltern does not have"
-        return Finding.of(place.problem(message, state, hint="it fails on the minion"), "not-implemented")
+        return Finding.of(location.problem(message, state, hint="it fails on the minion"), "not-implemented")
     message = f"there is no state {name}" if state in known.modules else f"there is no state module {state!r}"
-    return Finding.of(place.problem(message, state, hint=known.near(state, function)), "unknown-state")
+    return Finding.of(location.problem(message, state, hint=known.near(state, function)), "unknown-state")
 
 
 def _check_arguments(
-    place: SourceLocation, state: str, name: str, run: list[Value], ours: Signature | None, salts: Signature | None
+    location: SourceLocation, state: str, name: str, run: list[Value], ours: Signature | None, salts: Signature | None
 ) -> Iterator[Finding]:
     given = {key for argument in run if isinstance(argument, dict) for key in argument if isinstance(key, str)}
     first = ours or salts
@@ -55,13 +55,13 @@ def _check_arguments(
             continue
         if salts is not None and argument in salts.arguments:
             message = f"{argument!r} is an argument of Salt's {name} that Saltern does not have"
-            yield Finding.of(place.problem(message, state, argument), "not-implemented")
+            yield Finding.of(location.problem(message, state, argument), "not-implemented")
             continue
         close = difflib.get_close_matches(argument, sorted(first.arguments | FOR_ALL), n=2)
         hint = "did you mean " + " or ".join(close) + "?" if close else ""
         message = f"{name} takes no argument {argument!r}"
-        yield Finding.of(place.problem(message, state, argument, hint=hint), "unknown-argument")
+        yield Finding.of(location.problem(message, state, argument, hint=hint), "unknown-argument")
     if ours is not None and not ours.takes_anything and "use" not in given:
         for argument in sorted(ours.required - given - {"name"}):
-            message = f"{name} of ID {place.keys[-1]!r} needs the argument {argument!r}"
-            yield Finding.of(place.problem(message, state), "missing-argument")
+            message = f"{name} of ID {location.keys[-1]!r} needs the argument {argument!r}"
+            yield Finding.of(location.problem(message, state), "missing-argument")

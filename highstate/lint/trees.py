@@ -98,7 +98,7 @@ class _Work:
 
     def look(self, sample: Sample) -> Iterator[Finding]:
         """Everything, for one sample."""
-        compilation = self._bench(sample)
+        compilation = self._compilation(sample)
         pillar = compilation.pillar(self.trees.pillar)
         for problem in pillar.errors:
             yield Finding.of(problem, rule_of(problem), "pillar")
@@ -126,7 +126,7 @@ class _Work:
             for (saltenv, path), text in texts.items()
         }
 
-    def _bench(self, sample: Sample) -> Compilation:
+    def _compilation(self, sample: Sample) -> Compilation:
         minion = Minion(id=sample.minion_id, grains={"id": sample.minion_id, **sample.grains})
         return Compilation(
             files=self.trees.files,
@@ -141,7 +141,7 @@ class _Work:
         self, uses: Uses, sample: Sample, pillar: Mapping[str, Value], *, pillar_stage: bool
     ) -> Iterator[Finding]:
         """Render all SLS of a tree one by one: what fails, and who includes whom."""
-        compilation = self._bench(sample)
+        compilation = self._compilation(sample)
         for saltenv in uses.files.saltenvs():
             context = compilation.context(uses.files, pillar, saltenv)
             for sls, path in linted_sls(uses.files, saltenv, uses.tree):
@@ -165,7 +165,7 @@ class _Work:
                     uses.below.setdefault((saltenv, sls), set()).update(below)
 
     def _look_at_the_rest(self, sls: str, path: str, saltenv: str) -> Iterator[Finding]:
-        """What is wrong in an SLS besides that it does not render, as far as it can be told."""
+        """Findings in an SLS that does not render, as far as its text can be read."""
         text = self.texts["states"].get((saltenv, path), "")
         if (saltenv, path) not in self.salvaged:
             self.salvaged[saltenv, path] = salvaged(text, sls, path, saltenv)
@@ -183,9 +183,9 @@ class _Work:
             for sls, path in linted_sls(self.trees.files, saltenv, "states"):
                 if path == self.settings.state_top:
                     continue
-                place = Pos(file=path, saltenv=saltenv, stage=Stage.TOP)
-                given = TopResult(matches={saltenv: (sls,)}, places={(saltenv, sls): place})
-                compilation = self._bench(sample)
+                location = Pos(file=path, saltenv=saltenv, stage=Stage.TOP)
+                given = TopResult(matches={saltenv: (sls,)}, locations={(saltenv, sls): location})
+                compilation = self._compilation(sample)
                 high = compilation.high(given, pillar)
                 tree.add(high, [sls])
                 alone.append((compilation, given, high))

@@ -113,9 +113,9 @@ def _render_all(
             errors=errors,
         )
         for name in names:
-            place = top.places.get((saltenv, name))
+            location = top.locations.get((saltenv, name))
             for sls in tree.names(name):
-                data = tree.render(sls, (), {}, place)
+                data = tree.render(sls, (), {}, location)
                 if data is not None:
                     marked = marked or isinstance(data, Joinable)
                     pillar = merging(pillar, data)
@@ -166,9 +166,11 @@ class _Tree:
         except RenderFailed as failed:
             self.errors.append(_in_chain(failed.problem, _down_to(chain, sls)))
             return None
-        place = _Place(path=path, saltenv=self.context.saltenv, text=done.text, lines=done.lines, chain=(*chain, sls))
+        location = _Location(
+            path=path, saltenv=self.context.saltenv, text=done.text, lines=done.lines, chain=(*chain, sls)
+        )
         if not isinstance(done.data, dict):
-            self.errors.append(place.problem(f"pillar SLS {sls!r} is a {type(done.data).__name__}, not a mapping"))
+            self.errors.append(location.problem(f"pillar SLS {sls!r} is a {type(done.data).__name__}, not a mapping"))
             return None
         own: dict[str, Value] = copy.copy(done.data)  # which keeps the mark of yamlex
         includes = own.pop("include", None)
@@ -176,9 +178,9 @@ class _Tree:
         if includes is None:
             return own
         if not isinstance(includes, list):
-            self.errors.append(place.problem("include must be a list of SLS names", "include"))
+            self.errors.append(location.problem("include must be a list of SLS names", "include"))
             return own
-        return self._with_includes(sls, path, own, includes, defaults, place)
+        return self._with_includes(sls, path, own, includes, defaults, location)
 
     def _with_includes(
         self,
@@ -187,14 +189,14 @@ class _Tree:
         own: dict[str, Value],
         includes: list[Value],
         defaults: Mapping[str, Value],
-        place: _Place,
+        location: _Location,
     ) -> dict[str, Value]:
         """The included ones in their order, then the own data over them (or under, by the setting)."""
         parts: list[dict[str, Value]] = []
         for index, item in enumerate(includes):
             parsed = _parse_include(item)
             if parsed is None:
-                self.errors.append(place.problem(f"this include is not understood: {item!r}", "include", index))
+                self.errors.append(location.problem(f"this include is not understood: {item!r}", "include", index))
                 continue
             if parsed.defaults is not None:
                 # As in Salt, defaults hold for the includes after this one too, until others are given.
@@ -203,8 +205,8 @@ class _Tree:
                 if name in self.rendered:
                     data = self.rendered[name]
                 else:
-                    named_at = place.pos("include", index)
-                    data = self.render(name, place.chain, defaults, named_at, place.shown(named_at))
+                    named_at = location.pos("include", index)
+                    data = self.render(name, location.chain, defaults, named_at, location.shown(named_at))
                 if data:
                     parts.append(_nested(data, parsed.key))
         ordered = [own, *parts] if self.merging.includes_override_sls else [*parts, own]
@@ -249,7 +251,7 @@ class _Tree:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _Location:
     """A rendered SLS, for errors about it."""
 
     path: str

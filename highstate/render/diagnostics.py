@@ -32,13 +32,13 @@ ON_THE_MACHINE = (
 
 def template_failed(error: Exception, path: str, context: RenderContext, recorder: Recorder) -> RenderFailed:
     """A template raised: blame its innermost line, and name the way there."""
-    places = jinja.places(error) or [(path, 0)]
-    file, line = places[-1]
+    locations = jinja.template_lines(error) or [(path, 0)]
+    file, line = locations[-1]
     source = _source(file or path, context, recorder)
     pos = Pos(file=file or path, saltenv=context.saltenv, line=line, template_line=line, stage=Stage.RENDER)
     message, hint, live = _describe(error)
     hint = _near_import(error, message, context, recorder) or hint
-    way = [f"{name}:{number}" for name, number in places[:-1] if (name, number) != (file, line)]
+    way = [f"{name}:{number}" for name, number in locations[:-1] if (name, number) != (file, line)]
     if way:
         message += f" (on the way from {' and '.join(dict.fromkeys(way))})"
     column = _column(source, line, error)

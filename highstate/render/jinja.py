@@ -25,7 +25,7 @@ from highstate.memo.tracked import Recorder
 from highstate.render.filters.text import FILTERS, GLOBALS, TESTS
 from highstate.render.sandbox import Environment, EnvironmentOptions
 from highstate.render.serial import Printable
-from highstate.render.source_map import Places, Text, collect
+from highstate.render.source_map import CodeLines, Text, collect
 from highstate.render.tags import SerializerTags
 from highstate.render.template_limits import BOUNDED_FILTERS
 from highstate.render.undefined import CAREFUL_FILTERS, CAREFUL_TESTS, Missing
@@ -48,7 +48,7 @@ class CompiledTemplate:
     code: CodeType
     newline: bool
     """Whether its source ends with one, which Jinja takes away."""
-    places: Places = field(default_factory=Places)
+    code_lines: CodeLines = field(default_factory=CodeLines)
 
 
 _environments: dict[EnvironmentOptions, Environment] = {}
@@ -140,7 +140,7 @@ def run(compiled: CompiledTemplate, fork: Environment, variables: Mapping[str, V
     """Render compiled code in a fork of its environment."""
     template = fork.template_class.from_code(fork, compiled.code, fork.globals, None)
     context = new_context(fork, template.name, template.blocks, dict(variables), False, fork.globals)
-    return collect(template, context, compiled.places, newline=compiled.newline and not fork.keep_trailing_newline)
+    return collect(template, context, compiled.code_lines, newline=compiled.newline and not fork.keep_trailing_newline)
 
 
 class TreeLoader(jinja2.BaseLoader):
@@ -185,7 +185,7 @@ def decode(data: bytes) -> str:
     return data.decode("utf-8-sig")
 
 
-def places(error: BaseException) -> list[tuple[str, int]]:
+def template_lines(error: BaseException) -> list[tuple[str, int]]:
     """(template, line) of every template on the way to an error, outermost first."""
     found: list[tuple[str, int]] = []
     if isinstance(error, jinja2.TemplateSyntaxError):

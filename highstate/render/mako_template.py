@@ -40,15 +40,15 @@ def _line() -> int:
     """The SLS's own line on the way to the error that is being handled."""
     from mako.exceptions import RichTraceback  # type: ignore[import-untyped]  # Mako has no type hints
 
-    places = [record[5] for record in RichTraceback().records if record[5]]
-    return int(places[0]) if places else 0
+    locations = [record[5] for record in RichTraceback().records if record[5]]
+    return int(locations[0]) if locations else 0
 
 
 def _line_of_name(source: str, error: Exception) -> int:
     """Where the name stands first that is not defined: Mako looks names up before the line that uses them."""
     name = re.search(r"'(\w+)' is not defined", str(error))
-    place = re.search(rf"\b{name[1]}\b", source) if name else None
-    return source.count("\n", 0, place.start()) + 1 if place else 0
+    location = re.search(rf"\b{name[1]}\b", source) if name else None
+    return source.count("\n", 0, location.start()) + 1 if location else 0
 
 
 class _Tree:

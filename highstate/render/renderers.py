@@ -260,7 +260,7 @@ def _stateconf(job: RenderJob, flow: Flow, argument: str, variables: Variables) 
         options = stateconf.options_of(argument)
         if options.given_data:
             return replace(flow, data=stateconf.prepared(_mapping(flow), sls, options), loaded=True)
-        # Through the same door: what is not allowed on a first line is not allowed behind stateconf.
+        # Checked in the same way: a renderer that a first line may not name is not allowed after stateconf either.
         steps = steps_for(job, f"{options.template}|{options.data}")
         conf: dict[str, Value] = {}
         marker = stateconf.END_MARKER.search(flow.text.text)

@@ -30,7 +30,7 @@ class Text:
 
 
 @dataclass(slots=True)
-class Places:
+class CodeLines:
     """From a place in a template's code to the template's line; filled by the first render, and kept with the code."""
 
     _starts: list[int] = field(default_factory=list)
@@ -63,11 +63,13 @@ class Places:
         return line
 
 
-def collect(template: jinja2.Template, context: jinja2.runtime.Context, places: Places, *, newline: bool) -> Text:
+def collect(
+    template: jinja2.Template, context: jinja2.runtime.Context, code_lines: CodeLines, *, newline: bool
+) -> Text:
     """Run a template. `newline`: put one behind the output, because Jinja took it from the source."""
-    if not places.known:
-        places.learn(template.root_render_func.__code__, template.debug_info)
-    literal, found = places.literal, places.found
+    if not code_lines.known:
+        code_lines.learn(template.root_render_func.__code__, template.debug_info)
+    literal, found = code_lines.literal, code_lines.found
     parts: list[str] = []
     lines = array("I")
     size, at_start = 0, True
@@ -84,7 +86,7 @@ def collect(template: jinja2.Template, context: jinja2.runtime.Context, places: 
         if not (breaks or at_start):
             continue
         offset = frame.f_lasti
-        line = found[offset] if offset in found else places.line(offset)
+        line = found[offset] if offset in found else code_lines.line(offset)
         if at_start:
             lines.append(line)
         if breaks:

@@ -167,12 +167,12 @@ def _require_in_order(data: dict[str, Value]) -> None:
             raise BadStateconf(
                 f"names (in ID {sid!r}) cannot be used with implicit order: write a loop in the template"
             )
-    places = {(sid, _state(name)): index for index, (sid, name, _) in enumerate(states)}
+    locations = {(sid, _state(name)): index for index, (sid, name, _) in enumerate(states)}
     for index, (sid, name, arguments) in enumerate(states):
         for kinds, wrong in ((_BEFORE, "after"), (_AFTER, "before")):
             for _, state, target in _targets(arguments, kinds):
-                place = places.get((target, state), index)
-                if (place > index) if wrong == "after" else (place < index):
+                location = locations.get((target, state), index)
+                if (location > index) if wrong == "after" else (location < index):
                     raise BadStateconf(
                         f"{_state(name)}: {sid} cannot have {state}: {target}, which stands {wrong} it, as a requisite "
                         "in implicit order"

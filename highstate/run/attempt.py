@@ -21,13 +21,13 @@ class Attempts:
     executor: Executor
     journal: Journal
     test: bool
-    begun: Mapping[str, Mapping[str, Value]]
+    interrupted: Mapping[str, Mapping[str, Value]]
     """Key → intended changes of what a cut-off attempt began."""
     sleep: Callable[[float], None]
     draw: Callable[[int], int]
     stopping: Callable[[], bool]
     remember: Callable[[str], None]
-    """Told of a chunk that is about to act; parallel ones are told of before."""
+    """Called with a chunk that is about to act; for parallel ones the runner has called it before."""
     arguments: Callable[[str, Chunk], Mapping[str, Value]]
     """Those of a chunk, as they are by now."""
 
@@ -59,7 +59,7 @@ class Attempts:
         result = self._done(key, prepared)
         if watched and _leaves_watch(result):
             result = self._watch(key, chunk, result)
-        return _resumed(result, self.begun[key]) if key in self.begun else result
+        return _resumed(result, self.interrupted[key]) if key in self.interrupted else result
 
     def prepare(self, key: str, chunk: Chunk) -> Prepared:
         """The plan of what it does by itself."""

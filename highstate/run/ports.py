@@ -40,7 +40,7 @@ class Executor(Protocol):
 
 
 class Journal(Protocol):
-    """Remembers a run over a crash. What it is told must be on disk before the call returns."""
+    """Remembers a run over a crash. What a call records must be on disk before it returns."""
 
     def intents(self) -> Mapping[str, Mapping[str, Value]]:
         """Key → intended changes of an earlier attempt at this run; those with a result do not matter."""
@@ -99,12 +99,12 @@ def at_once(task: Task) -> StartedTask:
     return AtOnce(task())
 
 
-def _nobody(key: str, chunk: Chunk, result: StateResult) -> None:
-    """Hears of no result."""
+def _ignore_result(key: str, chunk: Chunk, result: StateResult) -> None:
+    """The listener that does nothing."""
 
 
-def _unnoticed(key: str, done: int, total: int) -> None:
-    """Hears of no beginning."""
+def _ignore_start(key: str, done: int, total: int) -> None:
+    """The listener that does nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,10 +128,10 @@ class RunHooks:
     triggers: Triggers | None = None
     remembers_at_once: bool = False
     """Whether what a change triggers is remembered when it is made and not at the end: no journal resumes the run."""
-    on_result: Callable[[str, Chunk, StateResult], None] = _nobody
-    """Hears of each result when it is there."""
-    on_start: Callable[[str, int, int], None] = _unnoticed
-    """Hears of each chunk when it begins, after its requisites: its key, how many are done, and of how many."""
+    on_result: Callable[[str, Chunk, StateResult], None] = _ignore_result
+    """Called with each result as soon as it is there."""
+    on_start: Callable[[str, int, int], None] = _ignore_start
+    """Called when a chunk starts, after its requisites: its key, the number of chunks done, and of all."""
     aggregate: bool = False
     """Whether chunks that do not say otherwise aggregate."""
 

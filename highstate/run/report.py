@@ -38,6 +38,6 @@ def outcome(results: Mapping[str, StateResult]) -> Literal["ok", "changed", "pen
 
 def _listener(key: str, chunks: Mapping[str, Chunk]) -> Chunk:
     state, own_id, name, fun = (key.split("_|-") + [""] * 3)[:4]
-    heard = own_id.removeprefix("listener_")
-    sls = next((c.sls for c in chunks.values() if (c.state, c.id, c.name) == (state, heard, name)), "")
+    listening_id = own_id.removeprefix("listener_")
+    sls = next((c.sls for c in chunks.values() if (c.state, c.id, c.name) == (state, listening_id, name)), "")
     return Chunk(state=state, fun=fun, id=own_id, name=name, sls=sls)

@@ -24,7 +24,7 @@ from highstate.run.attempt import Attempts
 from highstate.run.graph import Graph, Named
 from highstate.run.ports import Executor, Journal, MemoryJournal, RunHooks, StartedTask
 from highstate.run.requisites import RequisiteStatus, changed, items, judge
-from highstate.run.triggers import listener_key, owed_after, triggered
+from highstate.run.triggers import listener_key, pending_after, triggered
 from highstate.types import Chunk, StateResult, Value
 
 _NOT_RUN = {
@@ -46,7 +46,7 @@ def run(
     journal: Journal | None = None,
     known: Mapping[str, StateResult] | None = None,
     failhard: bool = False,
-    around: RunHooks | None = None,
+    hooks: RunHooks | None = None,
 ) -> dict[str, StateResult]:
     """Run chunks (key → chunk, in order) and give the results by key, in the order in which they came.
 
@@ -62,7 +62,7 @@ def run(
         journal=journal or MemoryJournal(),
         known=dict(known or {}),
         failhard=failhard,
-        around=around or RunHooks(),
+        hooks=hooks or RunHooks(),
     ).all()
 
 
@@ -85,7 +85,7 @@ class _Run:
     journal: Journal
     known: Mapping[str, StateResult]
     failhard: bool
-    around: RunHooks
+    hooks: RunHooks
     graph: Graph = field(init=False)
     attempts: Attempts = field(init=False)
     results: dict[str, StateResult] = field(default_factory=dict)
@@ -109,17 +109,17 @@ class _Run:
 
     def __post_init__(self) -> None:
         self.graph = Graph(self.chunks)
-        if self.around.triggers is not None:
-            self.pending_triggers = frozenset(self.around.triggers.pending_triggers())
+        if self.hooks.triggers is not None:
+            self.pending_triggers = frozenset(self.hooks.triggers.pending_triggers())
         self.finished = {} if self.test else self.journal.results()
         self.attempts = Attempts(
             executor=self.executor,
             journal=self.journal,
             test=self.test,
-            begun={} if self.test else self.journal.intents(),
-            sleep=self.around.sleep,
-            draw=self.around.draw,
-            stopping=self.around.stopping,
+            interrupted={} if self.test else self.journal.intents(),
+            sleep=self.hooks.sleep,
+            draw=self.hooks.draw,
+            stopping=self.hooks.stopping,
             remember=self.remember,
             arguments=self.arguments,
         )
@@ -143,11 +143,11 @@ class _Run:
         if not self.halted:
             self.stopped = False  # listeners act after a failhard too (Salt)
             self.listeners()
-        if not self.test and self.around.triggers is not None:
+        if not self.test and self.hooks.triggers is not None:
             pending_triggers, index = self.pending_triggers | self.remembered, self.graph.index
-            more, less = owed_after(self.chunks, self.results, self.known, pending_triggers, index)
+            more, less = pending_after(self.chunks, self.results, self.known, pending_triggers, index)
             # What was remembered for the case of a crash, and what nothing triggered after all, is forgotten.
-            self.around.triggers.settle(more, less | (self.remembered - self.pending_triggers - more))
+            self.hooks.triggers.settle(more, less | (self.remembered - self.pending_triggers - more))
         return dict(sorted(self.results.items(), key=lambda item: item[1].run_num)) if self.numbers else self.results
 
     def begun_now(self, key: str) -> bool:
@@ -158,7 +158,7 @@ class _Run:
             going = [one for one in self.pending.values() if not one.ready()]
             if any(one in self.pending and not self.pending[one].ready() for one in first):
                 return False
-            if 0 < self.around.most_parallel <= len(going):
+            if 0 < self.hooks.most_parallel <= len(going):
                 return False
             if any(self.of(one) is None and self.is_parallel(self.chunks[one]) for one in first):
                 return False
@@ -175,7 +175,7 @@ class _Run:
         """Run a chunk unless it is done, known, or about to be done further up."""
         if key in self.pending:
             self.wait(key)
-        if not self.stopped and self.around.stopping():
+        if not self.stopped and self.hooks.stopping():
             self.stopped = self.halted = True
         if self.of(key) is not None or key in self.in_progress or self.stopped:
             return
@@ -203,7 +203,7 @@ class _Run:
 
     def is_cut_off(self, result: StateResult) -> bool:
         """Whether a chunk failed because the run is left off, which then stops here."""
-        if result.result is not False or not self.around.left_off():
+        if result.result is not False or not self.hooks.left_off():
             return False
         self.stopped = self.halted = True
         return True
@@ -211,7 +211,7 @@ class _Run:
     def record(self, key: str, result: StateResult, end: float) -> None:
         start = self.starts.get(key, end)
         stamped = result.stamped(
-            start_time=self.around.local_time(start).time().isoformat(),
+            start_time=self.hooks.local_time(start).time().isoformat(),
             duration=round((end - start) * 1000, 3),
             run_num=self.number(key),
         )
@@ -228,21 +228,21 @@ class _Run:
         self.results[key] = result if result.run_num == number else replace(result, run_num=number)
         chunk = self.chunks.get(key)
         if chunk is not None:
-            self.around.on_result(key, chunk, self.results[key])
+            self.hooks.on_result(key, chunk, self.results[key])
         if not self.test and result.result is False:
             hard = self.failhard if chunk is None else chunk.arguments.get("failhard", self.failhard)
             self.stopped = self.stopped or bool(hard)
 
     def remember(self, key: str) -> None:
-        """A chunk is about to act: what it triggers is owed until the end of the run says otherwise."""
-        if self.around.triggers is None or not self.around.remembers_at_once:
+        """A chunk is about to act: what it triggers is pending until the end of the run says otherwise."""
+        if self.hooks.triggers is None or not self.hooks.remembers_at_once:
             return
         if self.triggered is None:
             self.triggered = triggered(self.chunks, self.graph.index)
         more = self.triggered.get(key, set()) - self.remembered
         if more:
             self.remembered |= more
-            self.around.triggers.settle(frozenset(more), frozenset())
+            self.hooks.triggers.settle(frozenset(more), frozenset())
 
     def one(self, key: str) -> StateResult | None:
         """The steps of one chunk, from its requisites to its result; None when it goes on beside the others."""
@@ -264,7 +264,7 @@ class _Run:
         if status is RequisiteStatus.FAIL or failed:
             unchanged = prediction is not None and prediction.result is True and not prediction.changes
             return prediction if prediction is not None and unchanged else self.unmet(chunk, failed)
-        status = self.with_owed(key, chunk, status)
+        status = self.with_pending(key, chunk, status)
         if status is not RequisiteStatus.MET and status in _NOT_RUN:
             return _not_run(chunk, True, _NOT_RUN[status])
         self.on_start(key)
@@ -273,11 +273,11 @@ class _Run:
             return _beside(result) if chunk.arguments.get("parallel") is True else result
         self.remember(key)
         self.numbers[key] = len(self.results) + len(self.pending)
-        self.pending[key] = self.around.background(lambda: (self.attempted(key, chunk, status), self.clock()))
+        self.pending[key] = self.hooks.background(lambda: (self.attempted(key, chunk, status), self.clock()))
         return None
 
     def on_start(self, key: str) -> None:
-        self.around.on_start(key, len(self.results), len(self.chunks) - len(self.known))
+        self.hooks.on_start(key, len(self.results), len(self.chunks) - len(self.known))
 
     def attempted(self, key: str, chunk: Chunk, status: RequisiteStatus) -> StateResult:
         result = self.attempts.until_good(
@@ -288,7 +288,7 @@ class _Run:
     def unmet(self, chunk: Chunk, failed: list[str]) -> StateResult:
         return _not_run(chunk, False, "One or more requisite failed: " + ", ".join(self.graph.names(failed)))
 
-    def with_owed(self, key: str, chunk: Chunk, status: RequisiteStatus) -> RequisiteStatus:
+    def with_pending(self, key: str, chunk: Chunk, status: RequisiteStatus) -> RequisiteStatus:
         """The verdict for a chunk that could not act on a change in an earlier run: it is to act now."""
         if key not in self.pending_triggers or status not in (RequisiteStatus.MET, RequisiteStatus.ONCHANGES):
             return status
@@ -331,7 +331,7 @@ class _Run:
         for first in self.graph.before(found):
             self.finish(first)
         status, failed = self.judged(found)
-        status = self.with_owed(key, chunk, status)
+        status = self.with_pending(key, chunk, status)
         if status is RequisiteStatus.FAIL or status in (
             RequisiteStatus.ONFAIL,
             RequisiteStatus.ONCHANGES,
@@ -346,9 +346,9 @@ class _Run:
         elif status not in _NOT_RUN:
             prepared = self.attempts.prepare(key, chunk)
             self.predictions[key] = self.attempts.foreseen(key, prepared, status is RequisiteStatus.CHANGE)
-        begun = self.attempts.begun
-        if key in begun and self.predictions[key].result is True:
-            self.predictions[key] = replace(self.predictions[key], result=None, changes=begun[key])
+        interrupted = self.attempts.interrupted
+        if key in interrupted and self.predictions[key].result is True:
+            self.predictions[key] = replace(self.predictions[key], result=None, changes=interrupted[key])
         return self.predictions[key]
 
     def arguments(self, key: str, chunk: Chunk) -> Mapping[str, Value]:
@@ -358,7 +358,7 @@ class _Run:
         changed.
         """
         if chunk.state == "pkg" and not self.test:
-            return aggregation.joined(key, self.chunks, self.could_run, self.around.aggregate)
+            return aggregation.joined(key, self.chunks, self.could_run, self.hooks.aggregate)
         added: dict[str, Value] = {}
         if chunk.arguments.get("clean"):
             required = self.graph.named(key)[0].get("require", [])
@@ -379,19 +379,19 @@ class _Run:
 
     def listeners(self) -> None:
         """mod_watch of every chunk that listens to one that changed, once each, after everything else."""
-        heard: dict[str, None] = {}
+        due: dict[str, None] = {}
         find = self.graph.index.find
         for key, chunk in self.chunks.items():
             if "listen" in chunk.arguments:
                 for item in items(chunk, "listen"):
                     if any(self.is_changed(one) for one in find(item, key)) and key not in self.known:
-                        heard[key] = None
+                        due[key] = None
             if "listen_in" in chunk.arguments and self.is_changed(key):
                 for item in items(chunk, "listen_in"):
-                    heard.update(dict.fromkeys(one for one in find(item, key) if one not in self.known))
+                    due.update(dict.fromkeys(one for one in find(item, key) if one not in self.known))
             if self.pending_triggers and key not in self.known and listener_key(chunk) in self.pending_triggers:
-                heard[key] = None
-        for key in heard:
+                due[key] = None
+        for key in due:
             self.listener(self.chunks[key])
             if self.stopped:
                 return
@@ -410,7 +410,7 @@ class _Run:
         listening = replace(chunk, id=f"listener_{chunk.id}")
         result = self.attempts.until_good(chunk, lambda: self.attempts.listener(key, listening))
         self.record(key, _beside(result) if chunk.arguments.get("parallel") is True else result, self.clock())
-        self.around.on_result(key, listening, self.results[key])
+        self.hooks.on_result(key, listening, self.results[key])
 
 
 def _beside(result: StateResult) -> StateResult:

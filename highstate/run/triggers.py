@@ -1,4 +1,4 @@
-"""Which chunks owe an act: something that they watch changed, and they could not do what follows from it.
+"""Pending triggers: chunks that watch something that changed, and could not act on it.
 
 Called by the runner at the end of a run. Salt forgets such a change: a service that failed to restart goes on with
 its old configuration, because at the next run nothing changes any more. Here it is restarted then.
@@ -19,7 +19,7 @@ def listener_key(chunk: Chunk) -> str:
     return f"{chunk.state}_|-listener_{chunk.id}_|-{chunk.name}_|-mod_watch"
 
 
-def owed_after(
+def pending_after(
     chunks: Mapping[str, Chunk],
     results: Mapping[str, StateResult],
     known: Mapping[str, StateResult],
@@ -30,21 +30,21 @@ def owed_after(
 
     Chunks outside of the run keep theirs.
     """
-    after, told = set(pending_triggers), _told(chunks, results, index)
+    after, named_in_listen_in = set(pending_triggers), _named_in_listen_in(chunks, results, index)
     more = set[str]()
     for key, chunk in chunks.items():
         if key in known:
             continue
         _settle(after, more, key, results.get(key), _saw_change(key, chunk, _FOLLOWED, results, index))
-        heard = _saw_change(key, chunk, ("listen",), results, index) or key in told
+        listens = _saw_change(key, chunk, ("listen",), results, index) or key in named_in_listen_in
         own = listener_key(chunk)
-        if heard or own in after:
-            _settle(after, more, own, results.get(own), heard)
+        if listens or own in after:
+            _settle(after, more, own, results.get(own), listens)
     return frozenset(more), frozenset(pending_triggers - after)
 
 
 def triggered(chunks: Mapping[str, Chunk], index: Index) -> dict[str, set[str]]:
-    """Key → what is owed when that chunk changes something."""
+    """Key → the triggers that are pending once that chunk has changed something."""
     found: dict[str, set[str]] = {}
     for key, chunk in chunks.items():
         for kind in (*_FOLLOWED, "listen", "listen_in"):
@@ -71,7 +71,7 @@ def _saw_change(
     return any(changed(results[one]) for one in named if one in results)
 
 
-def _told(chunks: Mapping[str, Chunk], results: Mapping[str, StateResult], index: Index) -> set[str]:
+def _named_in_listen_in(chunks: Mapping[str, Chunk], results: Mapping[str, StateResult], index: Index) -> set[str]:
     """Keys of those that a changed chunk names in its `listen_in`."""
     return {
         named

@@ -16,7 +16,7 @@ from highstate.render.problems import near
 from highstate.targeting.top import TopResult
 from highstate.types import Minion, Pos, Problem, Stage, Value
 
-_PLACE = Pos(file="master_tops", stage=Stage.TOP)
+_LOCATION = Pos(file="master_tops", stage=Stage.TOP)
 
 
 def with_sources(
@@ -33,21 +33,21 @@ def with_sources(
     `first`: their SLS come before those of the top files. Asked sources are noted in `reads`: they may say something
     else at any time.
     """
-    matches, places, errors = dict(top.matches), dict(top.places), list(top.errors)
+    matches, locations, errors = dict(top.matches), dict(top.locations), list(top.errors)
     for name, arguments in entries.items():
         reads.live[f"master_tops.{name}"] = None
         try:
             found = _asked(name, arguments, minion, ports)
         except SourceFailed as error:
             hint = "" if name in ports.top_sources else near(name, ports.top_sources)
-            errors.append(Problem(message=f"master_tops {name}: {error}", pos=_PLACE, hint=hint))
+            errors.append(Problem(message=f"master_tops {name}: {error}", pos=_LOCATION, hint=hint))
             continue
         for saltenv, names in found.items():
             own = matches.get(saltenv, ())
             ahead, behind = (names, own) if first else (own, names)
             matches[saltenv] = (*ahead, *(sls for sls in behind if sls not in ahead))
-            places |= {(saltenv, sls): _PLACE for sls in names if (saltenv, sls) not in places}
-    return replace(top, matches=matches, places=places, errors=tuple(errors))
+            locations |= {(saltenv, sls): _LOCATION for sls in names if (saltenv, sls) not in locations}
+    return replace(top, matches=matches, locations=locations, errors=tuple(errors))
 
 
 def _asked(name: str, arguments: Value, minion: Minion, ports: CompilePorts) -> Mapping[str, list[str]]:

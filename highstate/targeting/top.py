@@ -39,7 +39,7 @@ class TopResult:
     """saltenv -> SLS names that pillar may do without."""
     found: tuple[str, ...] = ()
     """Saltenvs that have a top file."""
-    places: Mapping[tuple[str, str], Pos] = field(default_factory=dict)
+    locations: Mapping[tuple[str, str], Pos] = field(default_factory=dict)
     """(saltenv, SLS name) -> where a top file names it first, for errors about it."""
     _digest: list[bytes] = field(default_factory=list, init=False, repr=False, compare=False)
 
@@ -47,7 +47,7 @@ class TopResult:
     def digest(self) -> bytes:
         """Names what a compile takes from this: matches in their order, and places. Made once; minions share it."""
         if not self._digest:
-            known = repr((list(self.matches.items()), sorted(self.places.items(), key=repr)))
+            known = repr((list(self.matches.items()), sorted(self.locations.items(), key=repr)))
             self._digest.append(hashlib.blake2b(known.encode(errors="surrogatepass"), digest_size=16).digest())
         return self._digest[0]
 
@@ -123,7 +123,7 @@ def top_matches(
         errors=(*errors, *matching.errors),
         ignore_missing=_ignored(tops) if pillar_stage else {},
         found=tuple(env for env in envs if tops.get(env)),
-        places=matching.places,
+        locations=matching.locations,
     )
 
 
@@ -346,7 +346,7 @@ class _Matching:
     envs: frozenset[str]
     unique: bool
     found: dict[str, list[str]] = field(default_factory=dict)
-    places: dict[tuple[str, str], Pos] = field(default_factory=dict)
+    locations: dict[tuple[str, str], Pos] = field(default_factory=dict)
     errors: list[Problem] = field(default_factory=list)
 
     def add(self, env: str, target: Value, entry: _Entry) -> None:
@@ -369,7 +369,7 @@ class _Matching:
                     self._take(other, sls, self.found.setdefault(other, []), pos)
 
     def _take(self, env: str, sls: str, names: list[str], pos: Pos) -> None:
-        self.places.setdefault((env, sls), pos)
+        self.locations.setdefault((env, sls), pos)
         if not (self.unique and sls in names):
             names.append(sls)
 

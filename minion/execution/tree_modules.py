@@ -92,4 +92,4 @@ class _BuiltInStates:
         given = {key: value for key, value in arguments.items() if key != "test"}
         chunk = Chunk(state=state, fun=function, id=name, name=name, sls="", arguments=given)
         engine = engine_of(self._context, self._context.machine, test=test)
-        return run({"": chunk}, engine, test=test, clock=lambda: 0.0, around=WAITING)[""].as_salt(chunk)
+        return run({"": chunk}, engine, test=test, clock=lambda: 0.0, hooks=WAITING)[""].as_salt(chunk)

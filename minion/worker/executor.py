@@ -85,7 +85,7 @@ def run_chunks(
         journal=journal,
         known=known,
         failhard=failhard,
-        around=hooks,
+        hooks=hooks,
     )
     if stop.suspended():
         raise AgentGone  # the next worker goes on from the journal

@@ -120,7 +120,7 @@ def here(tmp_path: Path) -> Context:
 def apply(on: Context, *chunks: Chunk, test: bool = False) -> list[StateResult]:
     sync_for(on, chunks)
     engine = engine_of(on, on.machine, test=test)
-    results = run(chunk_keys(chunks), engine, test=test, clock=time.time, around=RunHooks())
+    results = run(chunk_keys(chunks), engine, test=test, clock=time.time, hooks=RunHooks())
     return list(results.values())
 
 

@@ -65,11 +65,11 @@ class Peer:
 class Controller:
     """A server, its registry, and all that it delivered."""
 
-    def __init__(self, bounds: Limits | None = None) -> None:
+    def __init__(self, limits: Limits | None = None) -> None:
         self.keys = new_keys()
         self.identities: dict[str, Identity] = {}
         self.delivered: list[Any] = []
-        self.bounds = bounds
+        self.limits = limits
         self._lock = threading.Lock()
         self._closing: list[Callable[[], None]] = []
         self.server = self._serve(Bind(publish_port=0, request_port=0))
@@ -82,7 +82,7 @@ class Controller:
             self.delivered += batch
 
     def _serve(self, bind: Bind) -> Server:
-        server = Server(bind, self.keys, self, self._deliver, bounds=self.bounds)
+        server = Server(bind, self.keys, self, self._deliver, limits=self.limits)
         server.start()
         self._closing.append(server.stop)
         return server
@@ -165,11 +165,11 @@ def controller() -> Iterator[Controller]:
 
 @pytest.fixture
 def controller_with() -> Iterator[Callable[..., Controller]]:
-    """Makes a controller with other bounds."""
+    """Makes a controller with other limits."""
     made: list[Controller] = []
 
-    def make(**bounds: Any) -> Controller:
-        made.append(Controller(Limits(**bounds)))
+    def make(**limits: Any) -> Controller:
+        made.append(Controller(Limits(**limits)))
         return made[-1]
 
     yield make

@@ -96,7 +96,7 @@ def _run(chunks: Sequence[Chunk]) -> float:
     engine = engine_of(context, context.machine, test=False)
     keyed = {chunk.tag: chunk for chunk in chunks}
     began = time.perf_counter()
-    results = run(keyed, engine, test=False, clock=time.time, around=RunHooks())
+    results = run(keyed, engine, test=False, clock=time.time, hooks=RunHooks())
     took = (time.perf_counter() - began) * 1000
     wrong = [result for result in results.values() if result.result is not True or result.changes]
     if wrong:

@@ -1,7 +1,7 @@
-"""What of a peer's frame is let through: pure checks, one frame at a time.
+"""Admission of frames: pure checks, one frame at a time.
 
-Called by `wire.server.server`. Knows no socket; the key has been authenticated by then, and nothing in the frame is
-believed about who sent it.
+Called by `wire.server.server`. Knows no socket; the key has been authenticated by then, and no frame is
+believed when it names its sender.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ ANSWERS: Final[dict[RefusalReason, str]] = {
     "not-accepted": "your key is not accepted",
     "overflow": "the controller has too many peers that are not accepted; try again later",
 }
-"""What the sender is told. It must teach an unaccepted key nothing that it does not know."""
+"""Text of the answer. It must tell an unaccepted key nothing that it does not know."""
 
 
-def admit(frame: bytes | memoryview, *, key: str, identity: Identity | None, bounds: Limits) -> Incoming | Refusal:
+def admit(frame: bytes | memoryview, *, key: str, identity: Identity | None, limits: Limits) -> Incoming | Refusal:
     """The message in the frame, if the owner of the key may send it."""
     accepted = identity.id if identity is not None and identity.state == "accepted" else None
     known = identity.id if identity is not None else None
-    # The size is looked at first: reading a large frame is work that a stranger must not cause.
-    limit = MAX_TO_CONTROLLER if accepted is not None else bounds.unaccepted_bytes
+    # The size is looked at first: decoding a large frame is work that a key must not cause before it is accepted.
+    limit = MAX_TO_CONTROLLER if accepted is not None else limits.unaccepted_bytes
     if len(frame) > limit:
         return Refusal(reason="too-large", key=key, id=known, detail=f"{len(frame)} bytes, and {limit} is the most")
     try:

@@ -1,4 +1,4 @@
-"""What other threads ask of the server's own: orders in its queue.
+"""Commands of other threads to the server's thread, which are queued.
 
 Made by the public methods of `wire.server.server.Server`, carried out by its thread. Hold no behaviour.
 """
@@ -22,7 +22,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publish:
-    """A packed beat for everyone."""
+    """A packed heartbeat for all subscribers."""
 
     frame: bytes
 

@@ -25,7 +25,7 @@ class PeerConnection:
     routing: bytes
     key: str
     born: int
-    """Turn of the server's loop that it was first heard in."""
+    """Turn of the server's loop in which its first frame came."""
     garbage: int = 0
     ended: bool = False
     """We have ended it: whatever it sent before that is dropped."""
@@ -54,14 +54,14 @@ class Peers:
         self._by_number: dict[int, PeerConnection] = {}
         self._by_routing: dict[bytes, PeerConnection] = {}
         self._by_key: dict[str, PeerConnection] = {}
-        self._strangers: set[str] = set()
+        self._unaccepted: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._by_key)
 
-    def unauthenticated(self) -> int:
-        """How many of the peers were not accepted when last heard."""
-        return len(self._strangers)
+    def unaccepted(self) -> int:
+        """Number of peers whose key was not accepted when their last frame came."""
+        return len(self._unaccepted)
 
     def get(self, key: str) -> PeerConnection | None:
         """The connection that reaches this key."""
@@ -75,11 +75,11 @@ class Peers:
         return self._bind(PeerConnection(number=number, routing=routing, key=key, born=turn), known)
 
     def note(self, key: str, identity: Identity | None) -> None:
-        """Remembers whether a peer is accepted, for `unauthenticated`."""
+        """Remembers whether a peer is accepted, for `unaccepted`."""
         if identity is not None and identity.state == "accepted":
-            self._strangers.discard(key)
+            self._unaccepted.discard(key)
         else:
-            self._strangers.add(key)
+            self._unaccepted.add(key)
 
     def forget(self, connection: PeerConnection) -> bool:
         """Removes a connection that has ended; True when its key can no longer be reached."""
@@ -94,13 +94,13 @@ class Peers:
         if self._by_key.get(connection.key) is not connection:
             return False
         del self._by_key[connection.key]
-        self._strangers.discard(connection.key)
+        self._unaccepted.discard(connection.key)
         return True
 
     def closed(self, number: int, *, turn: int, reopened: bool) -> PeerConnection | None:
         """The connection that ended with this number, if it was one of ours; `forget` comes next.
 
-        `reopened`: the number has been given to a new connection since. Then one that was first heard in this very
+        `reopened`: the number has been given to a new connection since. Then one whose first frame came in this very
         turn may be the new one, and is let be: if it is not, sending to it fails, which is noticed.
         """
         connection = self._by_number.get(number)

@@ -4,8 +4,8 @@ Started by the controller's composition root; `send`, `publish` and `disconnect`
 what comes in is handed to `deliver` from the server's own. Must not wait for a peer, look into a message beyond what
 `wire.server.admission` checks, or decide who is accepted.
 
-A turn of the loop: handshakes, then what is to be sent, then frames until there are none or the batch is full, then
-what the monitors saw, then one delivery.
+A turn of the loop: handshakes, commands of other threads, frames until there are none or the batch is full, events of
+the monitors, one delivery.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class Server:
     """Both ports of a controller."""
 
     def __init__(
-        self, bind: Bind, keys: KeyPair, registry: Registry, deliver: Deliver, *, bounds: Limits | None = None
+        self, bind: Bind, keys: KeyPair, registry: Registry, deliver: Deliver, *, limits: Limits | None = None
     ) -> None:
         self._bind = bind
         self._keys = keys
         self._registry = registry
         self._deliver = deliver
-        self._bounds = bounds or Limits()
-        self._orders: deque[Command] = deque()
+        self._limits = limits or Limits()
+        self._commands: deque[Command] = deque()
         self._wakeup = -1
         self._waking = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -83,7 +83,7 @@ class Server:
 
     def start(self) -> None:
         """Binds and serves; CannotBind when an address is not to be had."""
-        self._sockets = open_sockets(self._bind, self._keys, self._bounds)
+        self._sockets = open_sockets(self._bind, self._keys, self._limits)
         self._ports = self._sockets.ports
         self._wakeup = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._thread = threading.Thread(target=self._serve, name="wire", daemon=True)
@@ -109,15 +109,15 @@ class Server:
         if len(frame) > MAX_TO_MINION:
             raise MalformedMessage(f"a message of {len(frame)} bytes, and {MAX_TO_MINION} is the most that is read")
         to_anyone = isinstance(message, KeyState | Refused)
-        self._order(Send(key=key, frame=frame, kind=_kind(message), to_anyone=to_anyone))
+        self._submit(Send(key=key, frame=frame, kind=_kind(message), to_anyone=to_anyone))
 
-    def publish(self, beat: Heartbeat) -> None:
-        """Sends to every accepted key that listens; who is too slow misses it."""
-        self._order(Publish(frame=encode(beat)))
+    def publish(self, heartbeat: Heartbeat) -> None:
+        """Sends to every accepted key that is subscribed; a subscriber that is too slow misses it."""
+        self._submit(Publish(frame=encode(heartbeat)))
 
     def disconnect(self, key: str) -> None:
         """Ends the connections of this key on both ports. It may connect again, and is judged anew."""
-        self._order(Disconnect(key=key))
+        self._submit(Disconnect(key=key))
 
     def hold(self) -> None:
         """Reads no more messages until `resume`: peers are held back by their own queues."""
@@ -138,10 +138,10 @@ class Server:
         now = {"peers": len(self._peers), "connections": self._open, "subscribers": len(self._subscribers)}
         return dict(self._counts) | now
 
-    # --- from here on in the server's thread
+    # --- in the server's thread
 
-    def _order(self, order: Command) -> None:
-        self._orders.append(order)
+    def _submit(self, command: Command) -> None:
+        self._commands.append(command)
         self._wake()
 
     def _wake(self) -> None:
@@ -155,7 +155,7 @@ class Server:
                 try:
                     self._take_turn()
                 except Exception:
-                    # The wire of a whole fleet hangs on this thread: one frame may be lost, not the thread.
+                    # All minions depend on this thread: an error may cost a frame, never the thread.
                     self._counts["errors"] += 1
                     _LOG.exception("the wire's thread goes on after an error")
                     time.sleep(0.05)
@@ -179,7 +179,7 @@ class Server:
             os.eventfd_read(self._wakeup)
         if sockets.zap in ready:
             answer_handshakes(sockets.zap, self._judge_handshake)
-        self._obey()
+        self._run_commands()
         if sockets.request in ready:
             self._read_requests()
         if sockets.publish in ready:
@@ -195,38 +195,38 @@ class Server:
         if domain == PUBLISH_DOMAIN:
             self._refuse("not-accepted", key=key, detail="asked for the publish port")
             return 400
-        unauthenticated = self._open - len(self._peers) + self._peers.unauthenticated()
-        if unauthenticated > self._bounds.unaccepted_peers:
+        unaccepted = self._open - len(self._peers) + self._peers.unaccepted()
+        if unaccepted > self._limits.unaccepted_peers:
             self._refuse("overflow", key=key, detail="too many peers that are not accepted")
             return 300
         return 200
 
-    def _obey(self) -> None:
-        for _ in range(len(self._orders)):
-            order = self._orders.popleft()
-            match order:
+    def _run_commands(self) -> None:
+        for _ in range(len(self._commands)):
+            command = self._commands.popleft()
+            match command:
                 case Send():
-                    self._transmit(order)
+                    self._transmit(command)
                 case Publish():
-                    self._broadcast(order.frame)
+                    self._broadcast(command.frame)
                 case Disconnect():
-                    self._end_key(order.key)
+                    self._end_key(command.key)
                 case _:
-                    assert_never(order)
+                    assert_never(command)
 
-    def _transmit(self, order: Send) -> None:
-        connection = self._peers.get(order.key)
+    def _transmit(self, command: Send) -> None:
+        connection = self._peers.get(command.key)
         if connection is None:
             self._counts["refused.unroutable"] += 1
-            self._batch.append(Gone(key=order.key))
+            self._batch.append(Gone(key=command.key))
             return
-        identity = self._registry.identity(order.key)
-        if not order.to_anyone and not self._accepted(identity):
+        identity = self._registry.identity(command.key)
+        if not command.to_anyone and not self._accepted(identity):
             # Last line of defence: the key may have been rejected while this waited.
-            detail = f"a {order.kind} for a key that is not accepted was not sent"
-            self._refuse("not-accepted", key=order.key, identity=identity, detail=detail)
+            detail = f"a {command.kind} for a key that is not accepted was not sent"
+            self._refuse("not-accepted", key=command.key, identity=identity, detail=detail)
             return
-        self._put(connection, order.frame, order.kind)
+        self._put(connection, command.frame, command.kind)
 
     def _put(self, connection: PeerConnection, frame: bytes, kind: str) -> None:
         try:
@@ -251,14 +251,14 @@ class Server:
 
     def _read_requests(self) -> None:
         size = 0
-        for _ in range(self._bounds.batch):
+        for _ in range(self._limits.batch):
             try:
                 frames = self._sockets.request.recv_multipart(zmq.NOBLOCK, copy=False)
             except zmq.Again:
                 return
             self._receive(frames)
             size += len(frames[-1])
-            if size > self._bounds.batch_bytes:
+            if size > self._limits.batch_bytes:
                 return
 
     def _receive(self, frames: list[zmq.Frame]) -> None:
@@ -279,13 +279,13 @@ class Server:
             detail = f"{len(frames) - 1} frames where one is expected"
             outcome: Incoming | Refusal = Refusal(reason="malformed", key=key, detail=detail)
         else:
-            outcome = admit(frames[1].buffer, key=key, identity=identity, bounds=self._bounds)
+            outcome = admit(frames[1].buffer, key=key, identity=identity, limits=self._limits)
         if isinstance(outcome, Incoming):
             connection.clean = isinstance(outcome.message, Bye)
             self._count("in", _kind(outcome.message), len(frames[1]))
             self._batch.append(outcome)
         else:
-            self._turn_down(connection, outcome)
+            self._refuse_frame(connection, outcome)
 
     def _welcome(self, meeting: Meeting, identity: Identity | None) -> bool:
         """Whether a new connection may stay."""
@@ -299,23 +299,23 @@ class Server:
         if meeting.superseded is not None:
             self._refuse("superseded", key=connection.key, identity=identity, detail="has opened another connection")
             end_connection(meeting.superseded.number, self.ports.request)
-        if not self._accepted(identity) and self._peers.unauthenticated() >= self._bounds.unaccepted_peers:
+        if not self._accepted(identity) and self._peers.unaccepted() >= self._limits.unaccepted_peers:
             self._refuse("overflow", key=connection.key, detail="too many peers that are not accepted")
             self._end(connection)
             return False
         return True
 
-    def _turn_down(self, connection: PeerConnection, refusal: Refusal) -> None:
+    def _refuse_frame(self, connection: PeerConnection, refusal: Refusal) -> None:
         self._record(refusal)
         connection.garbage += 1
-        if connection.garbage >= self._bounds.garbage:
+        if connection.garbage >= self._limits.garbage:
             self._refuse("garbage", key=refusal.key, detail=f"{connection.garbage} refused frames: disconnected")
             self._end(connection)
         else:
             self._put(connection, encode(Refused(message=ANSWERS.get(refusal.reason, "refused"))), "refused")
 
     def _read_subscriptions(self) -> None:
-        for _ in range(self._bounds.batch):
+        for _ in range(self._limits.batch):
             try:
                 frames = self._sockets.publish.recv_multipart(zmq.NOBLOCK, copy=False)
             except zmq.Again:
@@ -324,12 +324,12 @@ class Server:
             if sent_by is None:
                 continue
             key, number = sent_by
-            if not self._subscribers.heard(key, number, frames[-1].bytes, limit=self._bounds.subscriptions):
+            if not self._subscribers.record(key, number, frames[-1].bytes, limit=self._limits.subscriptions):
                 self._refuse("garbage", key=key, detail="on the publish port: disconnected")
                 end_connection(number, self.ports.publish)
 
     def _watch(self) -> None:
-        """What the monitors saw. After reading: what a connection sent came before its end."""
+        """Handle events of the monitors. After reading: what a connection sent came before its end."""
         events = list(monitor_events(self._sockets.request_monitor))
         last = {number: event for event, number in events if event in (zmq.EVENT_ACCEPTED, zmq.EVENT_DISCONNECTED)}
         for event, number in events:

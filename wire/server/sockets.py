@@ -53,18 +53,18 @@ class Sockets:
         self.context.destroy(linger=0)
 
 
-def open_sockets(bind: Bind, keys: KeyPair, bounds: Limits) -> Sockets:
+def open_sockets(bind: Bind, keys: KeyPair, limits: Limits) -> Sockets:
     """Binds both ports; CannotBind when that does not work."""
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    context.set(zmq.MAX_SOCKETS, bounds.sockets)
+    context.set(zmq.MAX_SOCKETS, limits.sockets)
     try:
         # The ZAP handler is bound first: with an enforced domain, no handshake succeeds without one.
         zap = context.socket(zmq.REP)
         zap.bind(_ZAP_ENDPOINT)
-        request = _secured(context, zmq.ROUTER, REQUEST_DOMAIN, keys, bounds)
+        request = _secured(context, zmq.ROUTER, REQUEST_DOMAIN, keys, limits)
         request.set(zmq.MAXMSGSIZE, MAX_TO_CONTROLLER + 1024)  # CURVE's own bytes come on top
         request.set(zmq.ROUTER_MANDATORY, 1)
-        publish = _secured(context, zmq.XPUB, PUBLISH_DOMAIN, keys, bounds)
+        publish = _secured(context, zmq.XPUB, PUBLISH_DOMAIN, keys, limits)
         publish.set(zmq.MAXMSGSIZE, 1024)  # subscriptions are all that comes in
         publish.set(zmq.XPUB_VERBOSE, 1)  # each of them is shown, and with it the key that made it
         monitors = _monitor(context, request, "request"), _monitor(context, publish, "publish")
@@ -134,17 +134,17 @@ def end_connection(number: int, port: int) -> None:
 
 
 def _secured(
-    context: zmq.Context[zmq.Socket[bytes]], kind: int, domain: bytes, keys: KeyPair, bounds: Limits
+    context: zmq.Context[zmq.Socket[bytes]], kind: int, domain: bytes, keys: KeyPair, limits: Limits
 ) -> zmq.Socket[bytes]:
     opened = context.socket(kind)
     options: dict[int, int | bytes] = {
         zmq.LINGER: 0,
-        zmq.BACKLOG: bounds.backlog,
-        zmq.RCVHWM: bounds.queue_in,
-        zmq.SNDHWM: bounds.queue_out,
-        zmq.HANDSHAKE_IVL: int(bounds.handshake_seconds * 1000),
-        zmq.HEARTBEAT_IVL: int(bounds.silence_seconds * 500),
-        zmq.HEARTBEAT_TIMEOUT: int(bounds.silence_seconds * 500),
+        zmq.BACKLOG: limits.backlog,
+        zmq.RCVHWM: limits.queue_in,
+        zmq.SNDHWM: limits.queue_out,
+        zmq.HANDSHAKE_IVL: int(limits.handshake_seconds * 1000),
+        zmq.HEARTBEAT_IVL: int(limits.silence_seconds * 500),
+        zmq.HEARTBEAT_TIMEOUT: int(limits.silence_seconds * 500),
         zmq.CURVE_SERVER: 1,
         zmq.CURVE_PUBLICKEY: keys.public.encode("ascii"),
         zmq.CURVE_SECRETKEY: keys.secret.encode("ascii"),

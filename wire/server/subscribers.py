@@ -1,4 +1,4 @@
-"""Who listens on the publish port, by connection.
+"""Subscribers of the publish port, by connection.
 
 Called by `wire.server.server` alone, from its thread. Opens and closes nothing. ZAP has let only accepted keys in, but
 a key can be rejected afterwards, so the server must know whose connection it is.
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 @dataclass(slots=True, kw_only=True)
 class _Subscriber:
     key: str
-    heard: int = 0
+    frames: int = 0
+    """Frames received."""
 
 
 class Subscribers:
@@ -28,16 +29,16 @@ class Subscribers:
         """(number of the connection, key) of each."""
         return [(number, subscriber.key) for number, subscriber in self._by_number.items()]
 
-    def heard(self, key: str, number: int, frame: bytes, *, limit: int) -> bool:
-        """Notes what a connection sent; False when it is more than subscriptions, or too many of them.
+    def record(self, key: str, number: int, frame: bytes, *, limit: int) -> bool:
+        """Record a frame of a connection; False when it is more than subscriptions, or too many of them.
 
         Each subscription costs memory as long as the connection lasts, hence the limit.
         """
         subscriber = self._by_number.get(number)
         if subscriber is None or subscriber.key != key:
             subscriber = self._by_number[number] = _Subscriber(key=key)
-        subscriber.heard += 1
-        return frame[:1] in (b"\x00", b"\x01") and subscriber.heard <= limit
+        subscriber.frames += 1
+        return frame[:1] in (b"\x00", b"\x01") and subscriber.frames <= limit
 
     def closed(self, number: int) -> bool:
         """The connection has ended; False when it had never subscribed."""

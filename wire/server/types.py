@@ -1,4 +1,4 @@
-"""What the server takes and gives: who a key is, what came in, what was refused, and the bounds of it all.
+"""Types of the server: identities of keys, messages received, refusals, limits.
 
 Shared by the modules of the server and by the controller, which implements `Registry`. Holds no behaviour.
 """

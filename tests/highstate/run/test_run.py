@@ -209,7 +209,7 @@ def test_failhard_ends_the_run(more: dict[str, Any]) -> None:
 
 def test_retry_until_it_succeeds() -> None:
     slept: list[float] = []
-    got = last(low("late", retry={"attempts": 3, "interval": 4}), around=RunHooks(sleep=slept.append))
+    got = last(low("late", retry={"attempts": 3, "interval": 4}), hooks=RunHooks(sleep=slept.append))
     assert (got.result, slept) == (True, [4.0])
     assert got.comment == 'Attempt 1: Returned a result of "False", with the following comment: "acted 1"\nacted 2'
     assert last(low("late", retry={"attempts": 3}), test=True).result is None

@@ -44,7 +44,7 @@ def low(name: str, state: str = "test", fun: str = "do", **arguments: Any) -> Ch
 
 def go(machine: Machine, *chunks: Chunk, test: bool = False, **around: Any) -> dict[str, StateResult]:
     keyed = {one.tag: one for one in chunks}
-    results = run(keyed, machine, test=test, clock=lambda: 0.0, around=RunHooks(**around))
+    results = run(keyed, machine, test=test, clock=lambda: 0.0, hooks=RunHooks(**around))
     return {keyed[key].name if key in keyed else key: result for key, result in results.items()}
 
 
@@ -138,7 +138,7 @@ def test_killed_twice_at_any_step_a_trigger_is_acted_on(first: int, second: int,
         around = RunHooks(triggers=triggers, remembers_at_once=not journalled)
         own = journal if journalled else MemoryJournal()
         with contextlib.suppress(Killed):
-            run(keyed, machine, test=False, clock=lambda: 0.0, journal=own, around=around)
+            run(keyed, machine, test=False, clock=lambda: 0.0, journal=own, hooks=around)
     acted = machine.acted
     for follower in ("watch daemon", "watch ear"):
         assert follower in acted[acted.index("do conf") :]
@@ -163,7 +163,7 @@ def test_a_chunk_that_fails_because_the_run_is_left_off_is_done_again() -> None:
     machine, journal = Machine(changing={"a", "b"}, broken={"b"}), MemoryJournal()
     keyed = {name: low(name) for name in ("a", "b", "c")}
     leaving = RunHooks(stopping=lambda: len(machine.acted) == 2, left_off=lambda: True)
-    assert list(run(keyed, machine, test=False, clock=lambda: 0.0, journal=journal, around=leaving)) == ["a"]
+    assert list(run(keyed, machine, test=False, clock=lambda: 0.0, journal=journal, hooks=leaving)) == ["a"]
     machine.broken.clear()
     whole = run(keyed, machine, test=False, clock=lambda: 0.0, journal=journal)
     assert [result.result for result in whole.values()] == [True, True, True]
@@ -174,7 +174,7 @@ def test_what_a_stopped_run_has_not_done_is_told() -> None:
     keyed = {name: low(name) for name in ("a", "b", "c", "known")}
     known = {"known": StateResult(name="known", result=True)}
     stopping = RunHooks(stopping=lambda: len(machine.acted) == 1)
-    results = run(keyed, machine, test=False, clock=lambda: 0.0, known=known, around=stopping)
+    results = run(keyed, machine, test=False, clock=lambda: 0.0, known=known, hooks=stopping)
     left = not_run(keyed, results, known, "enough")
     assert {key: (one.comment, one.run_num, one.result) for key, one in left.items()} == {
         "b": ("Not run: enough", 1, False),
@@ -222,7 +222,7 @@ def test_a_run_stops_between_chunks_and_goes_on_later() -> None:
     machine, journal = Machine(changing={"a", "b", "c"}), MemoryJournal()
     keyed = {name: low(name) for name in ("a", "b", "c")}
     stopping = RunHooks(stopping=lambda: len(machine.acted) == 2)
-    first = run(keyed, machine, test=False, clock=lambda: 0.0, journal=journal, around=stopping)
+    first = run(keyed, machine, test=False, clock=lambda: 0.0, journal=journal, hooks=stopping)
     assert list(first) == ["a", "b"]
     whole = run(keyed, machine, test=False, clock=lambda: 0.0, journal=journal)
     assert list(whole) == ["a", "b", "c"]

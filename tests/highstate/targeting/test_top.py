@@ -142,9 +142,9 @@ def test_lines_are_those_of_the_template():
     assert [one.pos.template_line for one in result.errors] == [2, 2]
 
 
-def test_places_of_names():
+def test_locations_of_names():
     result = top("base:\n  '*':\n    - a\n    - b\n")
-    assert result.places["base", "b"].line == 4
+    assert result.locations["base", "b"].line == 4
 
 
 def test_minions_share_the_rendered_top():

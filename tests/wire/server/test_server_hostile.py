@@ -214,7 +214,7 @@ def test_a_routing_id_that_could_be_guessed_is_refused(controller: Any, routing:
     assert not any(isinstance(item, Incoming) for item in controller.delivered)
 
 
-def test_strangers_are_only_so_many(controller_with: Any) -> None:
+def test_unaccepted_peers_are_limited(controller_with: Any) -> None:
     controller = controller_with(unaccepted_peers=3)
     unauthenticated = [controller.raw() for _ in range(8)]
     for number, stranger in enumerate(unauthenticated):
