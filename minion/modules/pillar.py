@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from highstate.traverse import MISSING, traverse
 from minion.execution.arguments import CompiledPillar
@@ -12,11 +12,24 @@ from minion.execution.errors import CallFailed
 from minion.modules.state.runs import Pillar, compiler_of, good
 
 
+class OfPillar(TypedDict, total=False):
+    """What Salt's functions of pillar take besides."""
+
+    pillar_enc: CompiledPillar
+    pillarenv: CompiledPillar
+    saltenv: CompiledPillar
+    unmask: CompiledPillar
+
+
 def get(
-    context: Context, key: str, default: Any = "", merge: bool = False, merge_nested_lists: bool | None = None,
-    delimiter: str = ":", pillarenv: CompiledPillar = None, saltenv: CompiledPillar = None,
-    unmask: CompiledPillar = None,
-) -> Any:  # fmt: skip
+    context: Context,
+    key: str,
+    default: Any = "",
+    merge: bool = False,
+    merge_nested_lists: bool | None = None,
+    delimiter: str = ":",
+    **ignored: Unpack[OfPillar],
+) -> Any:
     """A value by its path (`nginx:port`), or the default."""
     value = traverse(context.pillar, key, MISSING, delimiter=delimiter)
     if value is MISSING:
@@ -37,15 +50,7 @@ def _updated(context: Context, default: Mapping[str, Any], value: Mapping[str, A
     return update(context, default, value, merge_lists=lists)
 
 
-def items(
-    context: Context,
-    *keys: str,
-    pillar: Pillar = None,
-    pillar_enc: CompiledPillar = None,
-    pillarenv: CompiledPillar = None,
-    saltenv: CompiledPillar = None,
-    unmask: CompiledPillar = None,
-) -> dict[str, Any]:
+def items(context: Context, *keys: str, pillar: Pillar = None, **ignored: Unpack[OfPillar]) -> dict[str, Any]:
     """The whole pillar, or the values named; with `pillar` as it would be with these values over it."""
     if keys:
         return item(context, *keys)
@@ -57,13 +62,7 @@ def items(
 
 
 def item(
-    context: Context,
-    *keys: str,
-    default: Any = "",
-    delimiter: str = ":",
-    pillarenv: CompiledPillar = None,
-    saltenv: CompiledPillar = None,
-    unmask: CompiledPillar = None,
+    context: Context, *keys: str, default: Any = "", delimiter: str = ":", **ignored: Unpack[OfPillar]
 ) -> dict[str, Any]:
     """The values named; one that is not there is the default."""
     return {key: traverse(context.pillar, key, default, delimiter=delimiter) for key in keys}
@@ -79,26 +78,12 @@ def keys(context: Context, key: str = "", delimiter: str = ":", unmask: Compiled
     return list(value)
 
 
-def ls(
-    context: Context,
-    *,
-    pillar_enc: CompiledPillar = None,
-    pillarenv: CompiledPillar = None,
-    saltenv: CompiledPillar = None,
-    unmask: CompiledPillar = None,
-) -> list[Any]:
+def ls(context: Context, **ignored: Unpack[OfPillar]) -> list[Any]:
     """Keys of the pillar."""
     return list(context.pillar)
 
 
-def obfuscate(
-    context: Context,
-    *,
-    pillar_enc: CompiledPillar = None,
-    pillarenv: CompiledPillar = None,
-    saltenv: CompiledPillar = None,
-    unmask: CompiledPillar = None,
-) -> dict[str, Any]:
+def obfuscate(context: Context, **ignored: Unpack[OfPillar]) -> dict[str, Any]:
     """The pillar with the kind of each value in its place."""
     hidden: dict[str, Any] = _hidden(context.pillar)
     return hidden

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from minion.arguments.types import CommaList
 from minion.execution.arguments import NoExitCodeLog, NoPassword, NoTreeFile, NotSupported, Utf8Output
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.modules.git.config import config_get, config_get_regexp, config_set, config_unset
-from minion.modules.git.run import Words, git, revision_of, without_password, words_of
+from minion.modules.git.run import OfGit, OfOutput, Words, git, revision_of, without_password, words_of
 from minion.modules.git.worktree import is_worktree, list_worktrees, worktree_add, worktree_prune, worktree_rm
 
 
@@ -28,7 +28,7 @@ def version(context: Context, versioninfo: bool = False) -> Any:
 def init(
     context: Context, cwd: str, bare: bool = False, template: str | None = None, separate_git_dir: str | None = None,
     shared: str | None = None, opts: Words = "", git_opts: NotSupported = None, user: str | None = None,
-    password: NoPassword = None, ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
+    **ignored: Unpack[OfGit],
 ) -> str:  # fmt: skip
     """Make an empty repository."""
     given = {"--template": template, "--separate-git-dir": separate_git_dir, "--shared": shared}
@@ -39,8 +39,7 @@ def init(
 def clone(
     context: Context, cwd: str, url: str, name: str | None = None, opts: Words = "", git_opts: Words = "",
     user: str | None = None, password: NoPassword = None, identity: str | None = None, https_user: str | None = None,
-    https_pass: str | None = None, ignore_retcode: NoExitCodeLog = None, saltenv: NoTreeFile = None,
-    output_encoding: Utf8Output = None,
+    https_pass: str | None = None, **ignored: Unpack[OfOutput],
 ) -> bool:  # fmt: skip
     """Clone a repository to a path, or below it under a name."""
     from urllib.parse import quote
@@ -56,8 +55,7 @@ def clone(
 def fetch(
     context: Context, cwd: str, remote: str | None = None, force: bool = False, refspecs: CommaList = (),
     opts: Words = "", git_opts: Words = "", user: str | None = None, password: NoPassword = None,
-    identity: str | None = None, ignore_retcode: NoExitCodeLog = None, saltenv: NoTreeFile = None,
-    output_encoding: Utf8Output = None,
+    identity: str | None = None, **ignored: Unpack[OfOutput],
 ) -> dict[str, Any]:  # fmt: skip
     """Fetch from a remote; what is new, changed or gone among branches and tags."""
     before = _refs(context, cwd, user)
@@ -90,8 +88,7 @@ def fetch(
 
 def pull(
     context: Context, cwd: str, opts: Words = "", git_opts: Words = "", user: str | None = None,
-    password: NoPassword = None, identity: str | None = None, ignore_retcode: NoExitCodeLog = None,
-    saltenv: NoTreeFile = None, output_encoding: Utf8Output = None,
+    password: NoPassword = None, identity: str | None = None, **ignored: Unpack[OfOutput],
 ) -> str:  # fmt: skip
     """Fetch and merge."""
     return git(context, cwd, "pull", *words_of(opts), user=user, before=git_opts, identity=identity)
@@ -100,7 +97,7 @@ def pull(
 def push(
     context: Context, cwd: str, remote: str | None = None, ref: str | None = None, opts: Words = "",
     git_opts: Words = "", user: str | None = None, password: NoPassword = None, identity: str | None = None,
-    ignore_retcode: NoExitCodeLog = None, saltenv: NoTreeFile = None, output_encoding: Utf8Output = None,
+    **ignored: Unpack[OfOutput],
 ) -> str:  # fmt: skip
     """Send a ref to a remote."""
     return git(context, cwd, "push", *words_of(opts), *([remote] if remote else []), *([ref] if ref else []), user=user,
@@ -109,8 +106,7 @@ def push(
 
 def checkout(
     context: Context, cwd: str, rev: str | None = None, force: bool = False, opts: Words = "", git_opts: Words = "",
-    user: str | None = None, password: NoPassword = None, ignore_retcode: NoExitCodeLog = None,
-    output_encoding: Utf8Output = None,
+    user: str | None = None, **ignored: Unpack[OfGit],
 ) -> str:  # fmt: skip
     """Check out a revision."""
     forced = ["--force"] if force else []
@@ -133,43 +129,32 @@ def revision(
     rev: str = "HEAD",
     short: bool = False,
     user: str | None = None,
-    password: NoPassword = None,
-    ignore_retcode: NoExitCodeLog = None,
-    output_encoding: Utf8Output = None,
+    **ignored: Unpack[OfGit],
 ) -> str:
     """The commit that a revision means."""
     return git(context, cwd, "rev-parse", *(["--short"] if short else []), revision_of(rev), user=user)
 
 
 def rev_parse(
-    context: Context, cwd: str, rev: str | None = None, opts: Words = "", git_opts: NotSupported = None,
-    user: str | None = None, password: NoPassword = None, ignore_retcode: NoExitCodeLog = None,
-    output_encoding: Utf8Output = None,
-) -> str:  # fmt: skip
+    context: Context,
+    cwd: str,
+    rev: str | None = None,
+    opts: Words = "",
+    git_opts: NotSupported = None,
+    user: str | None = None,
+    **ignored: Unpack[OfGit],
+) -> str:
     """What git rev-parse says."""
     return git(context, cwd, "rev-parse", *words_of(opts), *([rev] if rev else []), user=user)
 
 
-def current_branch(
-    context: Context,
-    cwd: str,
-    user: str | None = None,
-    password: NoPassword = None,
-    ignore_retcode: NoExitCodeLog = None,
-    output_encoding: Utf8Output = None,
-) -> str:
+def current_branch(context: Context, cwd: str, user: str | None = None, **ignored: Unpack[OfGit]) -> str:
     """The branch that is checked out; `HEAD` when it is none."""
     return git(context, cwd, "rev-parse", "--abbrev-ref", "HEAD", user=user)
 
 
 def list_branches(
-    context: Context,
-    cwd: str,
-    remote: bool = False,
-    user: str | None = None,
-    password: NoPassword = None,
-    ignore_retcode: NoExitCodeLog = None,
-    output_encoding: Utf8Output = None,
+    context: Context, cwd: str, remote: bool = False, user: str | None = None, **ignored: Unpack[OfGit]
 ) -> list[str]:
     """Local branches, or those of the remotes."""
     where = "refs/remotes" if remote else "refs/heads"
@@ -179,22 +164,14 @@ def list_branches(
     ]
 
 
-def list_tags(
-    context: Context,
-    cwd: str,
-    user: str | None = None,
-    password: NoPassword = None,
-    ignore_retcode: NoExitCodeLog = None,
-    output_encoding: Utf8Output = None,
-) -> list[str]:
+def list_tags(context: Context, cwd: str, user: str | None = None, **ignored: Unpack[OfGit]) -> list[str]:
     """All tags."""
     return git(context, cwd, "tag", "--list", user=user).splitlines()
 
 
 def tag(
     context: Context, cwd: str, name: str, ref: str = "HEAD", message: str | None = None, opts: Words = "",
-    git_opts: NotSupported = None, user: str | None = None, password: NoPassword = None,
-    ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
+    git_opts: NotSupported = None, user: str | None = None, **ignored: Unpack[OfGit],
 ) -> str:  # fmt: skip
     """Make a tag; with a message an annotated one."""
     said = ["-a", "-m", message] if message else []
@@ -202,36 +179,25 @@ def tag(
 
 
 def branch(
-    context: Context, cwd: str, name: str | None = None, opts: Words = "", git_opts: Words = "",
-    user: str | None = None, password: NoPassword = None, ignore_retcode: NoExitCodeLog = None,
-    output_encoding: Utf8Output = None,
-) -> bool:  # fmt: skip
+    context: Context,
+    cwd: str,
+    name: str | None = None,
+    opts: Words = "",
+    git_opts: Words = "",
+    user: str | None = None,
+    **ignored: Unpack[OfGit],
+) -> bool:
     """Make or change a branch."""
     git(context, cwd, "branch", *words_of(opts), *([revision_of(name)] if name else []), user=user, before=git_opts)
     return True
 
 
-def describe(
-    context: Context,
-    cwd: str,
-    rev: str = "HEAD",
-    user: str | None = None,
-    password: NoPassword = None,
-    ignore_retcode: NoExitCodeLog = None,
-    output_encoding: Utf8Output = None,
-) -> str:
+def describe(context: Context, cwd: str, rev: str = "HEAD", user: str | None = None, **ignored: Unpack[OfGit]) -> str:
     """The nearest tag, or the commit's short id."""
     return git(context, cwd, "describe", "--always", revision_of(rev), user=user)
 
 
-def status(
-    context: Context,
-    cwd: str,
-    user: str | None = None,
-    password: NoPassword = None,
-    ignore_retcode: NoExitCodeLog = None,
-    output_encoding: Utf8Output = None,
-) -> dict[str, list[str]]:
+def status(context: Context, cwd: str, user: str | None = None, **ignored: Unpack[OfGit]) -> dict[str, list[str]]:
     """What is changed in the work tree: deleted, modified, new, untracked."""
     names = {"D": "deleted", "M": "modified", "A": "new", "??": "untracked"}
     found: dict[str, list[str]] = {}
@@ -247,8 +213,7 @@ def remotes(
     user: str | None = None,
     password: NoPassword = None,
     redact_auth: bool = True,
-    ignore_retcode: NoExitCodeLog = None,
-    output_encoding: Utf8Output = None,
+    **ignored: Unpack[OfOutput],
 ) -> dict[str, dict[str, str]]:
     """The remotes, with the addresses that are fetched from and pushed to."""
     found: dict[str, dict[str, str]] = {}
@@ -265,8 +230,7 @@ def remote_get(
     user: str | None = None,
     password: NoPassword = None,
     redact_auth: bool = True,
-    ignore_retcode: NoExitCodeLog = None,
-    output_encoding: Utf8Output = None,
+    **ignored: Unpack[OfOutput],
 ) -> dict[str, str]:
     """The addresses of one remote."""
     found = remotes(context, cwd, user, redact_auth=redact_auth)
@@ -278,8 +242,7 @@ def remote_get(
 def remote_set(
     context: Context, cwd: str, url: str, remote: str = "origin", user: str | None = None, password: NoPassword = None,
     https_user: NotSupported = None, https_pass: NotSupported = None, push_url: str | None = None,
-    push_https_user: NotSupported = None, push_https_pass: NotSupported = None, ignore_retcode: NoExitCodeLog = None,
-    output_encoding: Utf8Output = None,
+    push_https_user: NotSupported = None, push_https_pass: NotSupported = None, **ignored: Unpack[OfOutput],
 ) -> dict[str, str]:  # fmt: skip
     """Give a remote this address; one that is not there is made."""
     if remote in remotes(context, cwd, user):
@@ -293,8 +256,7 @@ def remote_set(
 def ls_remote(
     context: Context, cwd: str | None = None, remote: str = "origin", ref: str | None = None, opts: Words = "",
     git_opts: NotSupported = None, user: str | None = None, password: NoPassword = None, identity: str | None = None,
-    https_user: NotSupported = None, https_pass: NotSupported = None, ignore_retcode: NoExitCodeLog = None,
-    output_encoding: Utf8Output = None, saltenv: NoTreeFile = None,
+    https_user: NotSupported = None, https_pass: NotSupported = None, **ignored: Unpack[OfOutput],
 ) -> Any:  # fmt: skip
     """The refs of a remote: name → commit; of one ref the same."""
     said = git(
@@ -327,8 +289,7 @@ def merge_base(
 
 def symbolic_ref(
     context: Context, cwd: str, ref: str, value: str | None = None, opts: Words = "", git_opts: NotSupported = None,
-    user: str | None = None, password: NoPassword = None, ignore_retcode: NoExitCodeLog = None,
-    output_encoding: Utf8Output = None,
+    user: str | None = None, **ignored: Unpack[OfGit],
 ) -> str:  # fmt: skip
     """What a symbolic ref stands for, or have it stand for a ref."""
     return git(context, cwd, "symbolic-ref", *words_of(opts), ref, *([value] if value else []), user=user)
@@ -357,17 +318,21 @@ def archive(
 
 
 def add(
-    context: Context, cwd: str, filename: str, opts: Words = "", git_opts: Words = "", user: str | None = None,
-    password: NoPassword = None, ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
-) -> str:  # fmt: skip
+    context: Context,
+    cwd: str,
+    filename: str,
+    opts: Words = "",
+    git_opts: Words = "",
+    user: str | None = None,
+    **ignored: Unpack[OfGit],
+) -> str:
     """Stage a path; what git says."""
     return git(context, cwd, "add", "--verbose", *words_of(opts), filename, user=user, before=git_opts)
 
 
 def merge(
-    context: Context, cwd: str, rev: str | None = None, opts: Words = "", git_opts: Words = "", user: str | None = None,
-    password: NoPassword = None, identity: str | None = None, ignore_retcode: NoExitCodeLog = None,
-    output_encoding: Utf8Output = None, *, saltenv: NoTreeFile = None,
+    context: Context, cwd: str, rev: str | None = None, opts: Words = "", git_opts: Words = "",
+    user: str | None = None, password: NoPassword = None, identity: str | None = None, **ignored: Unpack[OfOutput],
 ) -> str:  # fmt: skip
     """Merge a revision into what is checked out; what git says."""
     words = [*words_of(opts), *([rev] if rev else [])]
@@ -375,18 +340,21 @@ def merge(
 
 
 def rebase(
-    context: Context, cwd: str, rev: str | None = "master", opts: Words = "", git_opts: Words = "",
-    user: str | None = None, password: NoPassword = None, ignore_retcode: NoExitCodeLog = None,
-    output_encoding: Utf8Output = None,
-) -> str:  # fmt: skip
+    context: Context,
+    cwd: str,
+    rev: str | None = "master",
+    opts: Words = "",
+    git_opts: Words = "",
+    user: str | None = None,
+    **ignored: Unpack[OfGit],
+) -> str:
     """Put the commits of the current branch on top of a revision; what git says."""
     return git(context, cwd, "rebase", *words_of(opts), *([rev] if rev else []), user=user, before=git_opts)
 
 
 def reset(
     context: Context, cwd: str, opts: Words = "", git_opts: Words = "", user: str | None = None,
-    password: NoPassword = None, identity: str | None = None, ignore_retcode: NoExitCodeLog = None,
-    output_encoding: Utf8Output = None, *, rev: str | None = None,
+    password: NoPassword = None, identity: str | None = None, *, rev: str | None = None, **ignored: Unpack[OfOutput],
 ) -> str:  # fmt: skip
     """Run `git reset` with these options; what git says."""
     words = [*words_of(opts), *([rev] if rev else [])]
@@ -394,25 +362,34 @@ def reset(
 
 
 def rm(
-    context: Context, cwd: str, filename: str, opts: Words = "", git_opts: Words = "", user: str | None = None,
-    password: NoPassword = None, ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
-) -> str:  # fmt: skip
+    context: Context,
+    cwd: str,
+    filename: str,
+    opts: Words = "",
+    git_opts: Words = "",
+    user: str | None = None,
+    **ignored: Unpack[OfGit],
+) -> str:
     """Remove a path from the work tree and from what is staged; what git says."""
     return git(context, cwd, "rm", *words_of(opts), filename, user=user, before=git_opts)
 
 
 def stash(
-    context: Context, cwd: str, action: str = "save", opts: Words = "", git_opts: Words = "", user: str | None = None,
-    password: NoPassword = None, ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
-) -> str:  # fmt: skip
+    context: Context,
+    cwd: str,
+    action: str = "save",
+    opts: Words = "",
+    git_opts: Words = "",
+    user: str | None = None,
+    **ignored: Unpack[OfGit],
+) -> str:
     """Put what is not committed aside, or another action of `git stash`; what git says."""
     return git(context, cwd, "stash", action, *words_of(opts), user=user, before=git_opts)
 
 
 def submodule(
     context: Context, cwd: str, command: str, opts: Words = "", git_opts: Words = "", user: str | None = None,
-    password: NoPassword = None, identity: str | None = None, ignore_retcode: NoExitCodeLog = None,
-    saltenv: NoTreeFile = None, output_encoding: Utf8Output = None,
+    password: NoPassword = None, identity: str | None = None, **ignored: Unpack[OfOutput],
 ) -> str:  # fmt: skip
     """Run a command of `git submodule`, such as `update`; what git says."""
     return git(context, cwd, "submodule", command, *words_of(opts), user=user, identity=identity, before=git_opts)
@@ -432,8 +409,7 @@ def diff(
 
 def commit(
     context: Context, cwd: str, message: str, opts: Words = "", git_opts: Words = "", user: str | None = None,
-    password: NoPassword = None, filename: str | None = None, ignore_retcode: NoExitCodeLog = None,
-    output_encoding: Utf8Output = None,
+    password: NoPassword = None, filename: str | None = None, **ignored: Unpack[OfOutput],
 ) -> str:  # fmt: skip
     """Commit what is staged, or a file."""
     only = ["--", filename] if filename else []
@@ -441,13 +417,7 @@ def commit(
 
 
 def discard_local_changes(
-    context: Context,
-    cwd: str,
-    path: str = ".",
-    user: str | None = None,
-    password: NoPassword = None,
-    ignore_retcode: NoExitCodeLog = None,
-    output_encoding: Utf8Output = None,
+    context: Context, cwd: str, path: str = ".", user: str | None = None, **ignored: Unpack[OfGit]
 ) -> str:
     """Take back what is changed in the work tree, and not staged."""
     return git(context, cwd, "checkout", "--", path, user=user)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
 
+from minion.execution.arguments import NoExitCodeLog, NoPassword, NoTreeFile, Utf8Output
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 
@@ -14,6 +15,20 @@ ENV = {"GIT_TERMINAL_PROMPT": "0"}
 
 Words = str | list[Any]
 """Options: a line, or a list of words."""
+
+
+class OfOutput(TypedDict, total=False):
+    """What Salt's functions of git take besides, about the output."""
+
+    ignore_retcode: NoExitCodeLog
+    output_encoding: Utf8Output
+    saltenv: NoTreeFile
+
+
+class OfGit(OfOutput, total=False):
+    """The same of functions without another argument after `password`."""
+
+    password: NoPassword
 
 
 def git(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from minion.execution.arguments import NoExitCodeLog, NoPassword, NotSupported, Utf8Output
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
-from minion.modules.git.run import Words, git, revision_of, words_of
+from minion.modules.git.run import OfGit, Words, git, revision_of, words_of
 
 
 def list_worktrees(
@@ -30,13 +30,7 @@ def list_worktrees(
     return found
 
 
-def is_worktree(
-    context: Context,
-    cwd: str,
-    user: str | None = None,
-    password: NoPassword = None,
-    output_encoding: Utf8Output = None,
-) -> bool:
+def is_worktree(context: Context, cwd: str, user: str | None = None, **ignored: Unpack[OfGit]) -> bool:
     """Whether a path is a work tree beside the main one."""
     try:
         found = git(context, cwd, "rev-parse", "--git-dir", user=user)
@@ -61,8 +55,7 @@ def worktree_add(
 
 def worktree_prune(
     context: Context, cwd: str, dry_run: bool = False, verbose: bool = True, expire: str | None = None,
-    opts: Words = "", git_opts: Words = "", user: str | None = None, password: NoPassword = None,
-    ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
+    opts: Words = "", git_opts: Words = "", user: str | None = None, **ignored: Unpack[OfGit],
 ) -> str:  # fmt: skip
     """Forget work trees that are not there."""
     signs = [*(["--dry-run"] if dry_run else []), *(["--verbose"] if verbose else [])]

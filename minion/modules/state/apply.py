@@ -50,7 +50,8 @@ def apply(
 def highstate(
     context: Context, test: bool | None = None, queue: Any = None, state_events: Announced = None, *,
     pillar: Pillar = None, exclude: Any = None, saltenv: str | None = None, pillarenv: str | None = None,
-    concurrent: bool = False, **ignored: Unpack[OfHighstate]) -> dict[str, Any]:  # fmt: skip
+    concurrent: bool = False, **ignored: Unpack[OfHighstate],
+) -> dict[str, Any]:  # fmt: skip
     """Run all that the top file gives this minion."""
     with turn(context, queue, concurrent):
         refuse_disabled(context, ["highstate"])
@@ -64,7 +65,8 @@ def highstate(
 def sls(
     context: Context, mods: CommaList, test: bool | None = None, exclude: Any = None, queue: Any = None,
     sync_mods: NoSync = None, state_events: Announced = None, *, pillar: Pillar = None, saltenv: str | None = None,
-    pillarenv: str | None = None, concurrent: bool = False, **ignored: Unpack[OfAnyRun]) -> dict[str, Any]:  # fmt: skip
+    pillarenv: str | None = None, concurrent: bool = False, **ignored: Unpack[OfAnyRun],
+) -> dict[str, Any]:  # fmt: skip
     """Run some SLS: a name, a list, or names with commas."""
     with turn(context, queue, concurrent):
         refuse_disabled(context, mods)
@@ -97,7 +99,8 @@ def single(
 def sls_id(
     context: Context, id_: str, mods: CommaList = (), test: bool | None = None, queue: Any = None,
     state_events: Announced = None, *, pillar: Pillar = None, saltenv: str | None = None, pillarenv: str | None = None,
-    concurrent: bool = False, **ignored: Unpack[OfHighstate]) -> dict[str, Any]:  # fmt: skip
+    concurrent: bool = False, **ignored: Unpack[OfHighstate],
+) -> dict[str, Any]:  # fmt: skip
     """Run the states of one ID, out of some SLS or of the highstate."""
     with turn(context, queue, concurrent):
         compiler = compiler_of(context, pillarenv=pillarenv)

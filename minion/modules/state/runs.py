@@ -38,12 +38,6 @@ class RunOptions(OfHighstate, total=False):
     state_events: Announced
 
 
-class ShowOptions(RunOptions, total=False):
-    """What Salt's functions that show states take besides."""
-
-    concurrent: NoRun
-
-
 def as_pillar(value: Any) -> Mapping[str, Any] | None:
     """The `pillar=` of a call; None where it is empty text or null."""
     if value in (None, ""):
@@ -55,6 +49,24 @@ def as_pillar(value: Any) -> Mapping[str, Any] | None:
 
 Pillar = Annotated[Mapping[str, Any] | None, Reads(as_pillar, null=True)]
 """The `pillar=` of a call: what is put over the pillar of the minion."""
+
+
+class TreeOptions(TypedDict, total=False):
+    """From which trees a lowstate is compiled, and with what pillar."""
+
+    pillar: Pillar
+    pillarenv: str | None
+    saltenv: str | None
+
+
+class ShowOptions(TreeOptions, total=False):
+    """What functions that show states take as keywords."""
+
+    concurrent: NoRun
+    localconfig: OwnConfiguration
+    queue: NoRun
+    state_events: NoRun
+    sync_mods: NoRun
 
 
 def compiler_of(context: Context, saltenv: str | None = None, pillarenv: str | None = None) -> LowstateSource:
@@ -70,6 +82,18 @@ def compiler_of(context: Context, saltenv: str | None = None, pillarenv: str | N
     if not isinstance(compiler, RootsCompiler):
         raise CallFailed(f"the controller compiles for this minion: {' and '.join(given)} work with --local only")
     return replace(compiler, opts={**compiler.opts, **given})
+
+
+def compiled_highstate(context: Context, options: TreeOptions) -> Compiled:
+    """What the top file gives this minion."""
+    compiler = compiler_of(context, options.get("saltenv"), options.get("pillarenv"))
+    return compiler.highstate(options.get("pillar"))
+
+
+def compiled_sls(context: Context, mods: Sequence[str], options: TreeOptions) -> Compiled:
+    """Some SLS, compiled."""
+    compiler = compiler_of(context, pillarenv=options.get("pillarenv"))
+    return compiler.sls(mods, env_of(context, options.get("saltenv")), options.get("pillar"))
 
 
 def env_of(context: Context, saltenv: str | None) -> str:

@@ -6,110 +6,52 @@ from collections.abc import Mapping
 from typing import Any, Unpack
 
 from minion.arguments.types import CommaList
-from minion.execution.arguments import NoRun
 from minion.execution.context import Context
 from minion.execution.loader import Modules
-from minion.modules.state.runs import (
-    Pillar,
-    ShowOptions,
-    compiler_of,
-    env_of,
-    good,
-    high_of,
-)
+from minion.modules.state.runs import ShowOptions, compiled_highstate, compiled_sls, good, high_of
 
 
-def show_lowstate(
-    context: Context,
-    queue: NoRun = None,
-    *,
-    pillar: Pillar = None,
-    saltenv: str | None = None,
-    pillarenv: str | None = None,
-    **ignored: Unpack[ShowOptions],
-) -> list[Any]:
+def show_lowstate(context: Context, **options: Unpack[ShowOptions]) -> list[Any]:
     """The highstate as low chunks, in running order."""
-    return [chunk.as_salt() for chunk in good(compiler_of(context, saltenv, pillarenv).highstate(pillar))]
+    return [chunk.as_salt() for chunk in good(compiled_highstate(context, options))]
 
 
-def show_low_sls(
-    context: Context,
-    mods: CommaList,
-    *,
-    queue: NoRun = None,
-    saltenv: str | None = None,
-    pillar: Pillar = None,
-    pillarenv: str | None = None,
-    **ignored: Unpack[ShowOptions],
-) -> list[Any]:
+def show_low_sls(context: Context, mods: CommaList, **options: Unpack[ShowOptions]) -> list[Any]:
     """Some SLS as low chunks."""
-    compiler = compiler_of(context, pillarenv=pillarenv)
-    compiled = compiler.sls(mods, env_of(context, saltenv), pillar)
-    return [chunk.as_salt() for chunk in good(compiled)]
+    return [chunk.as_salt() for chunk in good(compiled_sls(context, mods, options))]
 
 
-def show_highstate(
-    context: Context,
-    queue: NoRun = None,
-    *,
-    pillar: Pillar = None,
-    saltenv: str | None = None,
-    pillarenv: str | None = None,
-    **ignored: Unpack[ShowOptions],
-) -> dict[str, Any]:
+def show_highstate(context: Context, **options: Unpack[ShowOptions]) -> dict[str, Any]:
     """The highstate as high data."""
-    return high_of(compiler_of(context, saltenv, pillarenv).highstate(pillar))
+    return high_of(compiled_highstate(context, options))
 
 
-def show_sls(
-    context: Context,
-    mods: CommaList,
-    *,
-    queue: NoRun = None,
-    saltenv: str | None = None,
-    pillar: Pillar = None,
-    pillarenv: str | None = None,
-    **ignored: Unpack[ShowOptions],
-) -> dict[str, Any]:
+def show_sls(context: Context, mods: CommaList, **options: Unpack[ShowOptions]) -> dict[str, Any]:
     """Some SLS as high data."""
-    compiler = compiler_of(context, pillarenv=pillarenv)
-    return high_of(compiler.sls(mods, env_of(context, saltenv), pillar))
+    return high_of(compiled_sls(context, mods, options))
 
 
-def show_top(
-    context: Context,
-    queue: NoRun = None,
-    *,
-    pillar: Pillar = None,
-    saltenv: str | None = None,
-    pillarenv: str | None = None,
-    **ignored: Unpack[ShowOptions],
-) -> dict[str, list[str]]:
+def show_top(context: Context, **options: Unpack[ShowOptions]) -> dict[str, list[str]]:
     """What the top file gives this minion, by saltenv."""
-    compiled = compiler_of(context, saltenv, pillarenv).highstate(pillar)
+    compiled = compiled_highstate(context, options)
     if not compiled.matches:  # what is wrong with the SLS does not matter here
         good(compiled)
     return {env: list(names) for env, names in compiled.matches.items()}
 
 
-def show_states(context: Context, queue: NoRun = None, **ignored: Unpack[ShowOptions]) -> list[str]:
+def show_states(context: Context, **options: Unpack[ShowOptions]) -> list[str]:
     """Names of the SLS that the highstate is made of."""
-    return list(dict.fromkeys(chunk.sls for chunk in good(compiler_of(context).highstate(None))))
+    return list(dict.fromkeys(chunk.sls for chunk in good(compiled_highstate(context, options))))
 
 
-def id_exists(
-    context: Context, ids: CommaList, mods: CommaList, *, queue: NoRun = None, pillar: Pillar = None,
-    saltenv: str | None = None, pillarenv: str | None = None, **ignored: Unpack[ShowOptions],
-) -> bool:  # fmt: skip
+def id_exists(context: Context, ids: CommaList, mods: CommaList, **options: Unpack[ShowOptions]) -> bool:
     """Whether some SLS have all of these IDs."""
-    compiler = compiler_of(context, pillarenv=pillarenv)
-    compiled = compiler.sls(mods, env_of(context, saltenv), pillar)
-    return set(ids) <= {chunk.id for chunk in good(compiled)}
+    return set(ids) <= {chunk.id for chunk in good(compiled_sls(context, mods, options))}
 
 
-def show_state_usage(context: Context, queue: NoRun = None, **ignored: Unpack[ShowOptions]) -> dict[str, Any]:
+def show_state_usage(context: Context, **options: Unpack[ShowOptions]) -> dict[str, Any]:
     """Which SLS of the tree the highstate uses, and which it does not."""
-    used = [name for names in show_top(context).values() for name in names]
+    used = [name for names in show_top(context, **options).values() for name in names]
     unused = sorted(set(Modules(context).call("cp.list_states")) - set(used))
     counts = {"count_all": len(used) + len(unused), "count_used": len(used), "count_unused": len(unused)}
     return {"base": {"used": used, "unused": unused, **counts}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
@@ -11,6 +11,14 @@ from minion.execution.errors import CallFailed
 from minion.machine.plan import Completed
 from minion.providers.service.detection import service_manager
 from minion.providers.service.services import ServiceManager, ServiceState, Verb
+
+
+class OfControl(TypedDict, total=False):
+    """What Salt's functions that start services take besides."""
+
+    no_block: NotSupported
+    unmask: NotSupported
+    unmask_runtime: NotSupported
 
 
 def status(context: Context, name: str, sig: NotSupported = None) -> Any:
@@ -165,13 +173,7 @@ def _control(context: Context, name: str, verb: Verb) -> bool:
     return _done(context, name, lambda manager: manager.control(context.machine, name, verb))
 
 
-def start(
-    context: Context,
-    name: str,
-    no_block: NotSupported = False,
-    unmask: NotSupported = None,
-    unmask_runtime: NotSupported = None,
-) -> bool:
+def start(context: Context, name: str, **ignored: Unpack[OfControl]) -> bool:
     """Start it."""
     return _control(context, name, "start")
 
@@ -181,24 +183,12 @@ def stop(context: Context, name: str, no_block: NotSupported = False) -> bool:
     return _control(context, name, "stop")
 
 
-def restart(
-    context: Context,
-    name: str,
-    no_block: NotSupported = False,
-    unmask: NotSupported = None,
-    unmask_runtime: NotSupported = None,
-) -> bool:
+def restart(context: Context, name: str, **ignored: Unpack[OfControl]) -> bool:
     """Stop it and start it again."""
     return _control(context, name, "restart")
 
 
-def reload(
-    context: Context,
-    name: str,
-    no_block: NotSupported = False,
-    unmask: NotSupported = None,
-    unmask_runtime: NotSupported = None,
-) -> bool:
+def reload(context: Context, name: str, **ignored: Unpack[OfControl]) -> bool:
     """Have it read its configuration again."""
     return _control(context, name, "reload")
 
