@@ -218,9 +218,9 @@ def which(context: Context, cmd: str) -> str | None:
     return shutil.which(cmd)
 
 
-def which_bin(context: Context, cmds: Any) -> str | None:
+def which_bin(context: Context, cmds: Texts) -> str | None:
     """Path of the first of several programs that is there."""
-    return next((found for one in cmds if (found := shutil.which(str(one)))), None)
+    return next((found for one in cmds if (found := shutil.which(one))), None)
 
 
 def has_exec(context: Context, cmd: str) -> bool:

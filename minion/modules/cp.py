@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from highstate.salt_urls import split_salt_url
+from minion.arguments.types import CommaList
 from minion.execution.arguments import AlwaysDone, NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
@@ -115,9 +116,9 @@ def cache_file(
     return get_url(context, path, "", saltenv, True, source_hash)
 
 
-def cache_files(context: Context, paths: Any, saltenv: str = "base") -> list[Any]:
+def cache_files(context: Context, paths: CommaList, saltenv: str = "base") -> list[Any]:
     """Keep several files of the tree in the cache; their places."""
-    return [cache_file(context, one, saltenv) for one in (paths.split(",") if isinstance(paths, str) else paths)]
+    return [cache_file(context, one, saltenv) for one in paths]
 
 
 def cache_dir(

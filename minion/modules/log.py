@@ -18,8 +18,8 @@ _LEVELS = {
 }
 
 
-def _logger(level: str) -> Callable[[Context, Any], bool]:
-    def log(context: Context, message: Any) -> bool:
+def _logger(level: str) -> Callable[[Context, str], bool]:
+    def log(context: Context, message: str) -> bool:
         logging.getLogger("minion.said").log(_LEVELS[level], "%s", message)
         return True
 

@@ -45,12 +45,12 @@ def rand_int(context: Context, start: int = 1, end: int = 10, seed: Any = None) 
     return _dice(seed).randint(start, end)
 
 
-def sample(context: Context, value: Any, size: int, seed: Any = None) -> list[Any]:
+def sample(context: Context, value: str | list[Any], size: int, seed: Any = None) -> list[Any]:
     """Some members of a list, each at most once."""
     return _dice(seed).sample(list(value), size)
 
 
-def shuffle(context: Context, value: Any, seed: Any = None) -> list[Any]:
+def shuffle(context: Context, value: str | list[Any], seed: Any = None) -> list[Any]:
     """A list in another order."""
     return _dice(seed).sample(list(value), len(list(value)))
 

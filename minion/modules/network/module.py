@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from highstate.traverse import traverse
+from minion.arguments.types import Texts
 from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
@@ -49,7 +50,7 @@ def hw_addr(context: Context, iface: str) -> Any:
 
 
 def ip_addrs(
-    context: Context, interface: str | None = None, include_loopback: bool = False, cidr: Any = None,
+    context: Context, interface: str | None = None, include_loopback: bool = False, cidr: Texts = (),
     type: str | None = None,  # noqa: A002  (Salt's name)
 ) -> list[str]:  # fmt: skip
     """IPv4 addresses: of all interfaces or one, in a network (`cidr`), `public` or `private`."""
@@ -57,7 +58,7 @@ def ip_addrs(
 
 
 def ip_addrs6(
-    context: Context, interface: str | None = None, include_loopback: bool = False, cidr: Any = None,
+    context: Context, interface: str | None = None, include_loopback: bool = False, cidr: Texts = (),
     type: str | None = None,  # noqa: A002  (Salt's name)
 ) -> list[str]:  # fmt: skip
     """IPv6 addresses: of all interfaces or one, in a network (`cidr`), `public` or `private`."""
@@ -142,7 +143,12 @@ def mod_hostname(context: Context, hostname: str) -> bool:
 
 
 def connect(
-    context: Context, host: str, port: Any = None, proto: str = "tcp", timeout: float = 5, family: Any = None
+    context: Context,
+    host: str,
+    port: int | str | None = None,
+    proto: str = "tcp",
+    timeout: float = 5,
+    family: str | None = None,
 ) -> dict[str, Any]:
     """Whether a TCP connection to a port can be made, or a UDP packet be sent."""
     if not host or not port:
@@ -151,7 +157,7 @@ def connect(
     kind = socket.SOCK_DGRAM if proto == "udp" else socket.SOCK_STREAM
     kinds = {"ipv4": socket.AF_INET, "ipv6": socket.AF_INET6}
     try:
-        found = socket.getaddrinfo(host, port, kinds.get(str(family), 0), kind)
+        found = socket.getaddrinfo(host, port, kinds.get(family or "", 0), kind)
     except OSError as error:
         return {"result": False, "comment": f"Unable to connect to {host} ({error.strerror}) on {proto} port {port}"}
     where, address = found[0][0], found[0][4]
@@ -169,7 +175,7 @@ def connect(
     return {"result": good, "comment": f"{word} to {host} ({address[0]}) on {proto} port {port}"}
 
 
-def ping(context: Context, host: str, timeout: Any = False, return_boolean: bool = False) -> Any:
+def ping(context: Context, host: str, timeout: int | bool = False, return_boolean: bool = False) -> Any:
     """What ping(8) says of a host, or whether it answers."""
     wait = ["-W", str(int(timeout))] if timeout else []
     done = context.machine.run(["ping", "-c", "4", *wait, "--", _host(host)])
@@ -232,12 +238,12 @@ def _of_card(context: Context, iface: str, take: Callable[[Mapping[str, Any]], A
 
 
 def _addresses(
-    context: Context, family: str, iface: str | None, loopback: bool, cidr: Any, kind: str | None
+    context: Context, family: str, iface: str | None, loopback: bool, cidr: Sequence[str], kind: str | None
 ) -> list[str]:
     cards = interfaces(context)
     chosen = [cards.get(iface, {})] if iface else cards.values()
     found = {ipaddress.ip_address(one["address"]) for card in chosen for one in card.get(family, ())}
-    nets = [ipaddress.ip_network(one, strict=False) for one in ([cidr] if isinstance(cidr, str) else cidr or ())]
+    nets = [ipaddress.ip_network(one, strict=False) for one in cidr]
     good: Iterable[Any] = (one for one in found if loopback or not one.is_loopback)
     if nets:
         good = (one for one in good if any(one in net for net in nets))

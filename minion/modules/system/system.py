@@ -117,8 +117,8 @@ _REBOOT = ("/run/saltern-reboot-required", "/run/reboot-required")
 
 
 def _ending(*argv: str, doc: str) -> Callable[..., str]:
-    def end(context: Context, at_time: Any = None) -> str:
-        words = [one.format(time="now" if at_time is None else f"+{int(at_time)}") for one in argv]
+    def end(context: Context, at_time: int | None = None) -> str:
+        words = [one.format(time="now" if at_time is None else f"+{at_time}") for one in argv]
         done = context.machine.run(words)
         if done.returncode == 127:
             raise CallFailed(f"There is no {words[0]} program on this machine")
