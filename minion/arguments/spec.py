@@ -135,7 +135,7 @@ class ArgumentSpec:
         return [], keywords
 
     def knows(self, argument: str) -> bool:
-        """Whether the function is not given this argument of Salt's, and nobody needs a warning of it."""
+        """Whether the function is not given this argument of Salt's, and no warning is due."""
         return argument in self.ignored or argument in self.refused or argument.startswith("__")
 
     def signature(self, *first: str) -> inspect.Signature:

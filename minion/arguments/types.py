@@ -89,6 +89,17 @@ def as_bool(value: Any) -> bool:
     return bool(value)
 
 
+def only_bool(comment: str = "") -> Converter:
+    """A converter that takes true and false alone. `comment`: what Salt says of anything else."""
+
+    def convert(value: Any) -> bool:
+        if isinstance(value, bool):
+            return value
+        raise Unfit("True or False", comment)
+
+    return convert
+
+
 def as_true(value: Any) -> bool:
     """What `salt.utils.data.is_true` takes for true: a positive number, `true`, or a text such as `'True'` or `'1'`."""
     if isinstance(value, str):
@@ -271,6 +282,14 @@ def as_pairs(value: Any) -> Mapping[str, Any]:
         raise Unfit("a mapping, or a list of mappings") from None
 
 
+def as_variables(value: Any) -> Mapping[str, Any]:
+    """Variables of an environment, as `as_pairs`; what is false is none."""
+    try:
+        return as_pairs(value)
+    except Unfit:
+        raise Unfit("", "{name} must be a mapping, or a list of mappings, of names to values") from None
+
+
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?)\s*([bkmgt]?)i?b?\s*")
 _UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
@@ -289,6 +308,7 @@ TextOrFalse = Annotated[str, Reads(as_text_or_false, null=True)]
 """Text; false and null are an empty one."""
 IsTrue = Annotated[bool, Reads(as_true, null=True)]
 """A boolean where Salt asks `salt.utils.data.is_true`; `bool` is what Python takes for true."""
+OnlyBool = Annotated[bool, Reads(only_bool(), null=True)]
 Word = Annotated[bool, Reads(as_word, null=True)]
 """A boolean that Salt reads from words, too."""
 Path = Annotated[str, Reads(as_path)]
@@ -308,6 +328,8 @@ Map = Annotated[Mapping[str, Any], Reads(as_mapping, null=True)]
 Context = Annotated[Mapping[str, Any], Reads(as_context, null=True)]
 ScriptContext = Annotated[Mapping[str, Any], Reads(as_script_context, null=True)]
 Pairs = Annotated[Mapping[str, Any], Reads(as_pairs, null=True)]
+Variables = Annotated[Mapping[str, Any], Reads(as_variables, null=True)]
+"""`env` of a command."""
 Id = Annotated[int, Reads(as_id)]
 """The number of a user or group; use it as `Id | None`."""
 IdOrName = Annotated[int | str, Reads(as_id_or_name)]

@@ -19,7 +19,7 @@ from minion.engine.conditions import ConditionUnknown, checked, condition
 from minion.engine.registry import Function, UnknownState, find, mod_watch
 from minion.machine.functions import ConditionFunctions, KnownFunctions
 from minion.machine.plan import NULL, Change, Machine, Plan, StateFailed
-from minion.machine.printable import legible_in, printable
+from minion.machine.printable import printable, printable_in
 from minion.machine.umask import MaskedMachine, umask_of
 
 # fmt: off
@@ -89,8 +89,8 @@ class StateEngine:
         user_states: UserStates | None = None,
         reload: Callable[[str], None] | None = None,
     ) -> None:
-        """`backup_dir` is where `backup: minion` keeps what it replaces; `reload` is told `modules`, `grains` or
-        `pillar` after a chunk that asks for it.
+        """`backup_dir` is where `backup: minion` keeps what it replaces; `reload` is called with `modules`,
+        `grains` or `pillar` after a chunk that asks for it.
         """
         self._user_states = user_states
         self._reload = reload
@@ -187,7 +187,7 @@ class StateEngine:
             name=chunk.name,
             result=True,
             comment=printable(comment),
-            changes=legible_in(changes),
+            changes=printable_in(changes),
             warnings=work.warnings,
         )
 
@@ -254,7 +254,7 @@ class StateEngine:
             name=chunk.name,
             result=plan.test_result,
             comment=printable(plan.pending),
-            changes=legible_in(changes),
+            changes=printable_in(changes),
             warnings=warnings,
         )
         if watched:
@@ -271,7 +271,7 @@ class StateEngine:
 def _arguments(
     chunk: Chunk, function: Function, given: Mapping[str, Value], watched: bool
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The arguments that the function takes, as its types, and warnings about those that nobody takes."""
+    """The arguments that the function takes, as its types, and warnings about those that are unknown."""
     spec = function.spec
     try:
         own = spec.convert(given)
@@ -334,7 +334,7 @@ def _failed(
         name=chunk.name,
         result=False,
         comment=printable(comment),
-        changes=legible_in(changes or {}),
+        changes=printable_in(changes or {}),
         warnings=warnings,
     )
 

@@ -1,4 +1,4 @@
-"""Folders held open while something in them is changed, so that nobody can put another one in their place meanwhile.
+"""Folders held open while something in them is changed, so that no other process can replace them meanwhile.
 
 Called by `machine` for everything that it writes. A path is walked name by name through descriptors. A symlink on the
 way is followed as ever, with one exception, which is systemd-tmpfiles' rule too: what root does never follows a symlink

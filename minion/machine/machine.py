@@ -1,7 +1,7 @@
 """The machine itself, as states see it: `Reader` and `Machine` of `minion.machine.plan` on the real system.
 
 Made by the worker and by `saltern call`. Files are replaced by rename, with what was written on disk before it, so
-that a crash leaves the old file or the new one. It decides nothing about what ought to be.
+that a crash leaves the old file or the new one. It decides nothing about what is wanted.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class LocalMachine:
                 os.close(descriptor)
 
     def mkdir(self, path: str, *, parents: bool = False, mode: str | None = None) -> None:
-        """Make a directory; with `parents`, those above it too, with the same mode. One that is there is let be."""
+        """Make a directory; with `parents`, those above it too, with the same mode. One that is there stays."""
         if parents and not os.path.isdir(os.path.dirname(path)):  # noqa: PTH112, PTH120
             self.mkdir(os.path.dirname(path), parents=True, mode=mode)  # noqa: PTH120
         with _named(path), held(path) as (folder, name):
@@ -260,7 +260,7 @@ class LocalMachine:
 
 @contextlib.contextmanager
 def _named(path: str) -> Iterator[None]:
-    """What the system refuses is told with the path that the state means, not with that of a temporary file."""
+    """An error of the system names the path that the state means, not with that of a temporary file."""
     try:
         yield
     except OSError as error:

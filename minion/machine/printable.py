@@ -21,10 +21,10 @@ def printable(text: str) -> str:
     return text
 
 
-def legible_in(value: Any) -> Any:
-    """The value with each text in it made legible, keys too."""
+def printable_in(value: Any) -> Any:
+    """The value with each text in it made printable, keys too."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, Mapping):
-        return {legible_in(key): legible_in(one) for key, one in value.items()}
-    return [legible_in(one) for one in value] if isinstance(value, list | tuple) else value
+        return {printable_in(key): printable_in(one) for key, one in value.items()}
+    return [printable_in(one) for one in value] if isinstance(value, list | tuple) else value

@@ -91,7 +91,7 @@ def answers(machine: Reader, name: str) -> dict[str, str]:
     """Question → answer of a package."""
     asked = machine.query(["debconf-show", name])
     if asked.returncode == 127:
-        raise StateFailed("There is no debconf-show program: debconf is for Debian and its kin")
+        raise StateFailed("There is no debconf-show program: debconf is for Debian and its derivatives")
     found = (_LINE.match(line) for line in asked.stdout.splitlines())
     return {one[1]: one[2].strip() for one in found if one is not None}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from minion.arguments.types import List
 from minion.machine.functions import Functions
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
@@ -19,8 +20,8 @@ def send(
     data: Value = None,
     preload: Value = None,
     with_env: bool = False,
-    with_grains: Value = False,
-    with_pillar: Value = False,
+    with_grains: bool | List = False,
+    with_pillar: bool | List = False,
     show_changed: bool = True,
     **more: Value,
 ) -> Plan:

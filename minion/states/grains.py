@@ -1,7 +1,7 @@
 """The state module `grains`: static grains of this minion.
 
 Behaviour: doc/ref/states/all/salt.states.grains. The execution module `grains` writes them, and lets the rest of the
-run see them. The changes are told under test=True as they are made.
+run see them. A test run shows the changes as a real one does.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class _Query:
     status: tuple[str, ...]
 
     def trouble(self) -> str:
-        """What is wrong with the answer; empty when it is as it ought to be."""
+        """What is wrong with the answer; empty when it is as wanted."""
         request = urllib.request.Request(  # noqa: S310  (the scheme is checked)
             self.url, data=self.body, headers=dict(self.headers), method=self.method
         )

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from highstate.traverse import MISSING, traverse
-from minion.arguments.types import ChangedRequisites, Each, Texts
+from minion.arguments.types import ChangedRequisites, Each, OnlyBool, Texts
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
 _OLD, _NEW = "Unchanged", "Something pretended to change"
@@ -45,20 +45,18 @@ def fail_with_changes(machine: Reader, name: str, comment: str | None = None) ->
 def configurable_test_state(
     machine: Reader,
     name: str,
-    changes: Value = True,
-    result: Value = True,
+    changes: OnlyBool = True,
+    result: OnlyBool = True,
     comment: str = "",
     warnings: Texts = (),
     allow_test_mode_failure: bool = False,
 ) -> Plan:
     """Whatever the arguments say; "Random" is refused, since a plan must come out the same twice."""
-    if not isinstance(changes, bool) or not isinstance(result, bool):
-        raise StateFailed("changes and result must be True or False")
-    foretold = False if allow_test_mode_failure and not result else None
+    predicted = False if allow_test_mode_failure and not result else None
     if not changes:
         return Plan(comment=comment, result=result, warnings=warnings)
     plan = _pretended(result, comment, comment)
-    return replace(plan, warnings=warnings, test_result=foretold)
+    return replace(plan, warnings=warnings, test_result=predicted)
 
 
 def show_notification(machine: Reader, name: str, text: str | None = None) -> Plan:

@@ -138,14 +138,14 @@ def check_perms(
     serole: NotSupported = None, setype: NotSupported = None, serange: NotSupported = None,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Give a file this owner, group and mode; what changed, and how it was."""
-    from minion.states.file.perms import differing, perms, put
+    from minion.states.file.perms import Perms, differing, put
 
     place = expanded(name)
     machine = context.machine
     found = machine.stat(str(place.resolve() if follow_symlinks else place))
     if found is None:
         raise CallFailed(f"{name} does not exist")
-    changes = differing(found, perms(user, group, mode))
+    changes = differing(found, Perms(user=user, group=group, mode=mode))
     put(machine, str(place), changes)
     before = {"luser": found.user, "lgroup": found.group, "lmode": found.mode}
     before |= {key: changes[name] for key, name in _NEW.items() if name in changes}

@@ -221,9 +221,9 @@ def delete_backup(context: Context, path: str, backup_id: int) -> dict[str, Any]
 
 def _make(context: Context, place: Path, user: str | None, group: str | None, mode: str | None) -> None:
     from minion.states.file.paths import make_parents
-    from minion.states.file.perms import perms
+    from minion.states.file.perms import Perms
 
-    make_parents(context.machine, f"{place}/x", perms(user, group, mode))
+    make_parents(context.machine, f"{place}/x", Perms(user=user, group=group, mode=mode))
 
 
 def _absolute(path: Any) -> Path:

@@ -1,4 +1,4 @@
-"""cmd.script: a script of the tree, run from a file of its own that nobody else can write.
+"""cmd.script: a script of the tree, run from a file that only its user can write.
 
 Called by `minion.states.cmd.state`. The file lies in the working directory when one is given, as Salt has it, and is
 removed whatever the script does.

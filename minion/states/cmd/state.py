@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Unpack
 
 from minion.arguments import spec_of
-from minion.arguments.types import Integers, List, ScriptContext, Texts, Timeout, WatchedFun
+from minion.arguments.types import Integers, List, ScriptContext, Texts, Timeout, Variables, WatchedFun
 from minion.machine.environment import environment
 from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.cmd.output import reread
@@ -71,7 +71,7 @@ def run(
     *,
     cwd: str | None = None,
     root: str | None = None,
-    env: Value = None,
+    env: Variables | None = None,
     prepend_path: str | None = None,
     runas: str | None = None,
     shell: str | None = None,
@@ -131,7 +131,7 @@ def script(
     defaults: ScriptContext | None = None,
     saltenv: str = "base",
     cwd: str | None = None,
-    env: Value = None,
+    env: Variables | None = None,
     runas: str | None = None,
     shell: str | None = None,
     timeout: Timeout | None = None,

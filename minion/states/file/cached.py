@@ -64,7 +64,7 @@ def cached(
 
 
 def not_cached(machine: Reader, name: str, *, saltenv: str = "base", backup_dir: BackupDir = "") -> Plan:
-    """The file is not in the cache; the file of a local path is let be."""
+    """The file is not in the cache; the file of a local path stays."""
     if _local(name) is not None:
         return Plan(comment=f"{name} is a local path, does not need to be removed from the minion cache")
     place = _place(name, saltenv, backup_dir)

@@ -12,7 +12,7 @@ from dataclasses import replace as replaced
 from typing import Annotated, Unpack
 
 from highstate.salt_urls import split_salt_url
-from minion.arguments.types import BackupDir, Context, Ignored, Mode, ModeOrKeep, Owner, Refused, Requirers
+from minion.arguments.types import BackupDir, Context, Ignored, Mode, ModeOrKeep, Owner, Refused, Requirers, Texts
 from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed, Value
 from minion.states.file.links import aside
 from minion.states.file.paths import behind, below, checked, is_part, make_parents, missing_parents
@@ -35,7 +35,7 @@ def directory(
     recurse: Value = None,
     max_depth: int | None = None,
     clean: bool = False,
-    exclude_pat: Value = None,
+    exclude_pat: Texts = (),
     required: Requirers = (),
     force: bool = False,
     backupname: str | None = None,
@@ -97,8 +97,8 @@ def recurse(
     group: Owner | None = None,
     dir_mode: Mode | None = None,
     file_mode: ModeOrKeep | None = None,
-    include_pat: Value = None,
-    exclude_pat: Value = None,
+    include_pat: Texts = (),
+    exclude_pat: Texts = (),
     maxdepth: int | None = None,
     template: str | None = None,
     context: Context | None = None,
@@ -252,10 +252,10 @@ def _cleanable(machine: Reader, path: str) -> None:
         raise StateFailed('Refusing to clean "/"')
 
 
-def _cleaned(machine: Reader, top: str, kept: Iterable[str], exclude_pat: Value) -> Iterator[Change]:
+def _cleaned(machine: Reader, top: str, kept: Iterable[str], exclude_pat: Sequence[str]) -> Iterator[Change]:
     """Removal of everything below that is neither kept, nor above something kept, nor excluded."""
     everything = list(below(machine, top))
-    stay = {path for path, _ in everything if not is_part(path[len(top) :].lstrip("/"), None, exclude_pat)}
+    stay = {path for path, _ in everything if not is_part(path[len(top) :].lstrip("/"), (), exclude_pat)}
     stay |= set(kept)
     for path in list(stay):
         while len(path) > len(top) and (path := posixpath.dirname(path)) != top:

@@ -1,6 +1,6 @@
 """A text file on the machine, opened to be edited: what every editing file state begins and ends with.
 
-Called by file.replace, append, line, blockreplace and their kin. Text is UTF-8; bytes that are not stay as they are.
+Called by file.replace, append, line, blockreplace and others. Text is UTF-8; bytes that are not stay as they are.
 Looks through a `Reader`; what it returns is a plan.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed, Value
+from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed
 from minion.states.file.diff import HIDDEN, diff
 from minion.states.file.paths import behind, checked, make_parents, missing_parents
 from minion.states.file.perms import Perms, differing, put
@@ -108,13 +108,6 @@ def beside(file: Opened, backup: bool | str, backup_dir: str = "") -> str:
     if backup is True or "/" in backup:
         raise StateFailed(f"backup must be false, minion, or a suffix such as .bak, not {backup!r}")
     return file.path + backup
-
-
-def as_text(value: Value, what: str) -> str:
-    """An argument that is text or a number; StateFailed otherwise."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise StateFailed(f"{what} must be text, not {value!r}")
-    return str(value)
 
 
 def _write(file: Opened, new: bytes, backup: str, perms: Perms, makedirs: bool) -> Callable[[Machine], None]:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from highstate import patterns
 from highstate.bounded_regex import SlowPattern
 from minion.machine.dirfd import refuse_foreign_link
-from minion.machine.plan import FileStat, Machine, Reader, StateFailed, Value
+from minion.machine.plan import FileStat, Machine, Reader, StateFailed
 from minion.states.file.perms import Perms
 
 
@@ -79,7 +79,7 @@ def below(machine: Reader, folder: str, depth: int | None = None) -> Iterator[tu
             yield from below(machine, path, None if depth is None else depth - 1)
 
 
-def is_part(path: str, include: Value, exclude: Value) -> bool:
+def is_part(path: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
     """Whether `include_pat` and `exclude_pat` leave a relative path."""
     try:
         return patterns.is_part(path, include, exclude)

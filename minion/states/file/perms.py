@@ -7,7 +7,7 @@ run may be about to make it; the act says so when it does not.
 from __future__ import annotations
 
 from highstate.records import dataclass
-from minion.machine.plan import FileStat, Machine, StateFailed, Value
+from minion.machine.plan import FileStat, Machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,22 +28,6 @@ class Perms:
         return Perms(user=self.user, group=self.group, mode=mode)
 
 
-def perms(user: Value, group: Value, mode: Value) -> Perms:
-    """Read a state's arguments; StateFailed for a mode that is none."""
-    return Perms(user=_name(user, "user"), group=_name(group, "group"), mode=octal(mode))
-
-
-def octal(mode: Value) -> str | None:
-    """Four digits of a mode as YAML gives it: `0644`, `'0644'`, `644`, `'0o644'`; `keep` and null leave it."""
-    if mode is None or mode == "keep":
-        return None
-    text = str(mode).strip()
-    digits = text.removeprefix("0o").lstrip("0") or "0"
-    if isinstance(mode, bool) or len(digits) > 4 or any(c not in "01234567" for c in digits):
-        raise StateFailed(f"Mode {text!r} is not valid: write octal digits, as in '0644'")
-    return digits.zfill(4)
-
-
 def differing(found: FileStat | None, wanted: Perms) -> dict[str, str]:
     """What has to change, as Salt shows it; all that is asked for, where there is nothing yet."""
     changes: dict[str, str] = {}
@@ -62,11 +46,3 @@ def put(machine: Machine, path: str, changes: dict[str, str]) -> None:
         machine.chown(path, changes.get("user"), changes.get("group"))
     if "mode" in changes:
         machine.chmod(path, changes["mode"])
-
-
-def _name(value: Value, what: str) -> str | None:
-    if value is None or value == "":
-        return None
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise StateFailed(f"{what} must be a name or a number, not {value!r}")
-    return str(value)

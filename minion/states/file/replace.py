@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import BackupDir, Ignored, NumberOrText
+from minion.arguments.types import BackupDir, Ignored, NumberOrText, Texts
 from minion.machine.plan import Plan, Reader, StateFailed, Value
 from minion.states.file.edit import CHANGES, Words, beside, edited, encoded, opened
 from minion.states.file.paths import behind, checked
@@ -30,7 +30,7 @@ def replace(
     pattern: NumberOrText,
     repl: NumberOrText,
     count: int = 0,
-    flags: Value = 8,
+    flags: int | Texts = 8,
     append_if_not_found: bool = False,
     prepend_if_not_found: bool = False,
     not_found_content: NumberOrText | None = None,
@@ -145,7 +145,7 @@ def _flags(flags: Value) -> int:
     if isinstance(flags, int) and not isinstance(flags, bool):
         return flags
     names = [flags] if isinstance(flags, str) else flags
-    if not isinstance(names, list):
+    if not isinstance(names, list | tuple):
         raise StateFailed(f"flags must be a number or a list such as ['IGNORECASE', 'MULTILINE'], not {flags!r}")
     value = 0
     for one in names:

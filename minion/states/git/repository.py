@@ -50,7 +50,7 @@ class Tags:
         """What the remote has besides, and (`sync`) what it has no more."""
         asked = machine.query(["git", "ls-remote", "--tags", "--refs", repo.url, f"refs/tags/{pattern}"], env=repo.env)
         if asked.returncode != 0:
-            return Tags()  # the revision is right: to be told of the remote's trouble would not help
+            return Tags()  # the revision is right: an error of the remote does not matter
         remote = {line.rpartition("\trefs/tags/")[2] for line in asked.stdout.splitlines()}
         local = set((repo.ask(machine, "tag", "--list", pattern) or "").splitlines())
         return Tags(new=tuple(sorted(remote - local)), deleted=tuple(sorted(local - remote)) if sync else ())

@@ -22,7 +22,7 @@ from minion.states.unused_arguments import GitOptions
 
 _SHA = re.compile(r"[0-9a-f]{40}")
 _ENV = {"GIT_TERMINAL_PROMPT": "0"}
-"""A password that is not there is an error, and not a question that nobody answers."""
+"""Git fails where it would ask for a password."""
 
 
 def latest(

@@ -40,7 +40,7 @@ def fstab_present(
     not_change: bool = False,
     **_: Unpack[_FstabPresentUnused],
 ) -> Plan:
-    """fstab has this line, and a new one is mounted (`mount`); with `not_change`, one that differs is let be."""
+    """fstab has this line, and a new one is mounted (`mount`); with `not_change`, one that differs stays."""
     old = fstab_text(machine, config)
     entry = [
         field_of(_device(machine, name, mount_by)),

@@ -81,12 +81,12 @@ def mounted(
         return replace(now, comment=kept, done=done)
     words = _PERSIST["new" if entry is None else "update"]
     write = Change(key="persist", shown=words.shown, act=lambda machine: machine.write(config, new.encode()))
-    told = words.mounted if mount else words.alone
+    added = words.mounted if mount else words.alone
     return Plan(
         changes=(*now.changes, write),
         pending=now.pending
         if mount and now.pending.startswith(_ENDS)
-        else f"{now.pending or now.comment}. {told.format(name=path)}",
+        else f"{now.pending or now.comment}. {added.format(name=path)}",
         done=f"{now.done}. {words.done}",
     )
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import posixpath
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import TypedDict, Unpack
+from typing import Annotated, TypedDict, Unpack
 
 from highstate.salt_urls import split_salt_url
+from minion.arguments.types import Reads, only_bool
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
 from minion.providers.pkg.detection import package_manager
 from minion.providers.pkg.packages import PackageManager, TransactionStep
@@ -19,14 +20,13 @@ from minion.states.pkg.wanted import Packages, names_of
 from minion.states.unused_arguments import PackageHold
 
 LISTS_MINUTES = 60
+_Refresh = Annotated[bool, Reads(only_bool("{name} must be either True or False"), null=True)]
 
 
 def uptodate(
-    machine: Reader, name: str, *, refresh: Value = False, pkgs: Packages | None = None, dist_upgrade: bool = False
+    machine: Reader, name: str, *, refresh: _Refresh = False, pkgs: Packages | None = None, dist_upgrade: bool = False
 ) -> Plan:
     """Nothing that is installed (of `pkgs`) could be upgraded. With `dist_upgrade` others may come or go for it."""
-    if not isinstance(refresh, bool):
-        raise StateFailed("refresh must be either True or False")
     manager = package_manager(machine)
     names = names_of(manager, name, pkgs) if pkgs is not None else []
     if pkgs is not None and not names:

@@ -139,8 +139,8 @@ def latest(
 ) -> Plan:
     """Packages are there, at the newest version that the repositories offer.
 
-    The lists of packages are fetched when they are older than an hour, under test too: what is newest cannot be told
-    from old lists, and nothing that is installed changes by it.
+    The lists of packages are fetched when they are older than an hour, under test too: old lists do not say
+    what is newest, and nothing that is installed changes by it.
     """
     manager = package_manager(machine)
     names = names_of(manager, name, pkgs)

@@ -28,7 +28,7 @@ class RepositoryKey:
 
     path: str
     there: bool
-    """Whether the file is right, as far as can be told without the network."""
+    """Whether the file is right, as far as is known without the network."""
     load: Callable[[Machine], bytes]
 
     def write(self, machine: Machine) -> None:

@@ -1,8 +1,8 @@
 """The pkgrepo state: repositories of packages, with their keys.
 
-Called by the engine. Apt's files are read and written by `minion.providers.pkg.apt_sources`; dnf and zypper are the
-business of `minion.states.pkgrepo.rpm`. A key of apt is trusted for its own repository alone: it goes into a file that
-`signed-by` names, never into the keyring of all repositories. Behaviour: doc/ref/states/all/salt.states.pkgrepo.
+Called by the engine. `minion.providers.pkg.apt_sources` reads and writes apt's files; `minion.states.pkgrepo.rpm` is
+for dnf and zypper. A key of apt is trusted for its own repository alone: it goes into a file that `signed-by` names,
+never into the keyring of all repositories. Behaviour: doc/ref/states/all/salt.states.pkgrepo.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def _places(machine: Reader, source: AptSource) -> list[_Place]:
 
 
 def _has_apt(machine: Reader) -> bool:
-    """Whether the repositories are apt's; StateFailed where they are nobody's."""
+    """Whether the repositories are apt's. Raises StateFailed where no package manager is known."""
     if machine.stat("/usr/bin/apt-get") is not None:
         return True
     if not any(machine.stat(f"/usr/bin/{program}") for program in ("dnf", "dnf5", "zypper")):

@@ -57,7 +57,7 @@ def present(
     user: str,
     enc: str = "ssh-rsa",
     comment: str = "",
-    source: Value = "",
+    source: str = "",
     options: Texts = (),
     config: str = ".ssh/authorized_keys",
     saltenv: str = "base",
@@ -89,7 +89,7 @@ def absent(
     user: str,
     enc: str = "ssh-rsa",
     comment: str = "",
-    source: Value = "",
+    source: str = "",
     options: Texts = (),
     config: str = ".ssh/authorized_keys",
     saltenv: str = "base",
@@ -139,7 +139,7 @@ def manage(
 
 
 def _keys(
-    machine: Reader, name: str, enc: str, comment: str, source: Value, options: Sequence[str], saltenv: str
+    machine: Reader, name: str, enc: str, comment: str, source: str, options: Sequence[str], saltenv: str
 ) -> list[PublicKey]:
     if not source:
         return [_key(name, enc, comment, options)]
@@ -171,7 +171,7 @@ def parse(line: str) -> PublicKey | None:
     )
 
 
-def _said(name: str, key: PublicKey, source: Value) -> str:
+def _said(name: str, key: PublicKey, source: str) -> str:
     return key.key if source else name
 
 

@@ -1,7 +1,7 @@
 """The state module `ssh_known_hosts`: keys of hosts that ssh trusts.
 
 Behaviour: doc/ref/states/all/salt.states.ssh_known_hosts. A key is given, or asked of the host and held against a
-fingerprint; a key that nobody has vouched for is refused, where Salt trusts whoever answers.
+fingerprint; a key without a fingerprint to compare is refused, where Salt trusts the host that answers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What `user.present` asks for: its arguments, checked, as `WantedUser`.
 
-Called by `minion.states.user.state`. It looks at no machine. Passwords are the business of `minion.states.user.shadow`.
+Called by `minion.states.user.state`. It reads nothing of the machine. `minion.states.user.shadow` has the passwords.
 """
 
 from __future__ import annotations
