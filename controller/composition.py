@@ -36,10 +36,12 @@ from controller.reconcile.documents import Documents
 from controller.reconcile.live import LiveRevision
 from controller.reconcile.reconciler import Reconciler
 from controller.reconcile.status import Status
+from controller.sessions.after_commit import AfterCommit
 from controller.sessions.backpressure import Backpressure
 from controller.sessions.file_server import FileServer
 from controller.sessions.jobs import Jobs
 from controller.sessions.message_handlers import MessageHandlers
+from controller.sessions.run_results import RunResults
 from controller.sessions.sessions import KeyRegistry, Sessions
 from controller.sessions.targets import Targets
 from controller.store import Store
@@ -211,7 +213,7 @@ def _compilation(shared: Shared, wire: Wire, reconciler: Reconciler) -> Compilat
         workers=settings.compile_workers,
         timeout=settings.compile_timeout,
         sandbox_policy=sandbox_policy_of(settings),
-        fleet=runners.hear,
+        fleet=runners.answer,
     )
     requests = CompileRequests(
         store=store,
@@ -280,7 +282,7 @@ def _sources(shared: Shared, builds: BuildReconciler, reconciler: Reconciler) ->
 
 
 def _handlers(shared: Shared, wire: Wire, reconciler: Reconciler, compilation: Compilation) -> MessageHandlers:
-    settings = shared.resources.settings
+    settings, after_commit = shared.resources.settings, AfterCommit()
     return MessageHandlers(
         store=shared.resources.store,
         sessions=shared.sessions,
@@ -297,7 +299,22 @@ def _handlers(shared: Shared, wire: Wire, reconciler: Reconciler, compilation: C
         epoch=shared.epoch,
         alive_interval=settings.alive_interval,
         auto_accept=settings.auto_accept,
-        keep_runs=settings.keep_runs,
+        results=_results(shared, reconciler, after_commit),
+        after_commit=after_commit,
+    )
+
+
+def _results(shared: Shared, reconciler: Reconciler, after_commit: AfterCommit) -> RunResults:
+    return RunResults(
+        store=shared.resources.store,
+        sessions=shared.sessions,
+        reconciler=reconciler,
+        bus=shared.bus,
+        metrics=shared.metrics,
+        redactor=shared.redactor,
+        clock=shared.clock,
+        keep_runs=shared.resources.settings.keep_runs,
+        after_commit=after_commit,
     )
 
 
@@ -312,8 +329,8 @@ def _service(
         ids=shared.ids,
         metrics=shared.metrics,
         clock=shared.clock,
-        waiters=handlers.waiters,
-        watchers=handlers.watchers,
+        waiters=handlers.results.waiters,
+        watchers=handlers.results.watchers,
     )
     return ControllerService(
         store=resources.store,

@@ -301,7 +301,7 @@ class BuildReconciler:
 
     def _compare_fleet_answers(self) -> None:
         self._fleet_changed, self._fleet_compared = False, self.clock()
-        changed = self.mines.settle(self.runners.hear)
+        changed = self.mines.changed_minions(self.runners.answer)
         for minion in changed:
             known = self._of(minion)
             known.answers, known.cause = known.answers + 1, self._fleet_cause
@@ -360,7 +360,7 @@ class BuildReconciler:
                 self._stored(answer, inputs[answer.minion_id])
             for answer in batch.unfinished:
                 self._left_unfinished(answer, inputs[answer.minion_id])
-            self._fleet_changed |= any(answer.heard for answer in (*batch.stored, *batch.unfinished))
+            self._fleet_changed |= any(answer.fleet_marks for answer in (*batch.stored, *batch.unfinished))
 
     def _stored(self, answer: CompiledMinion, inputs: Inputs) -> None:
         known = self._of(answer.minion_id)

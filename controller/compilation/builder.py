@@ -15,7 +15,7 @@ import structlog
 
 from controller.compilation.compile_pool import CompilePort
 from controller.compilation.compile_worker import CompiledMinion, CompileRequest
-from controller.compilation.dependency_index import Footprints
+from controller.compilation.dependency_index import DependencyIndex
 from controller.compilation.mine import MineStore
 from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
@@ -54,7 +54,7 @@ class Builder:
     reconciler: WorkQueue
     mines: MineStore
     redactor: Redactor
-    dependency_index: Footprints = field(default_factory=Footprints)
+    dependency_index: DependencyIndex = field(default_factory=DependencyIndex)
 
     async def compile(
         self, request: CompileRequest, revision: Revision, causes: Mapping[str, int]
@@ -71,8 +71,8 @@ class Builder:
         async with aclosing(self.compiler.stream(replace(request, held=held))) as batches:
             async for batch in batches:
                 for answer in batch:
-                    if answer.heard:
-                        self.mines.stands_on(answer.minion_id, dict(answer.heard), self.clock())
+                    if answer.fleet_marks:
+                        self.mines.record_marks(answer.minion_id, dict(answer.fleet_marks), self.clock())
                 final = [answer for answer in batch if answer.ok or not answer.unanswered]
                 self._keep(final, before, revision, causes)
                 self.dependency_index.note(final, shaping_of(request))
@@ -85,7 +85,7 @@ class Builder:
     def carry_over(self, minions: Sequence[str], revision: Revision) -> None:
         """A revision leaves the documents of these minions as they are."""
         self.store.desired.carry_over(minions, revision.digest)
-        self.metrics.spared(len(minions))
+        self.metrics.carried_over(len(minions))
 
     def _keep(
         self,

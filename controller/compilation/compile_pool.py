@@ -160,12 +160,12 @@ class _Worker:
 
     def __init__(self, timeout: float, sandbox_policy: SandboxPolicy | None) -> None:
         self._timeout = timeout
-        self._walls = sandbox_policy
+        self._sandbox_policy = sandbox_policy
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
         self._closed = False
         self._ways: tuple[tuple[int, int], ...] = ()
-        """The folders in the walls as the process found them: the kernel knows them by these numbers."""
+        """The folders that the sandbox grants, as the process found them: the kernel knows them by these numbers."""
 
     def compile(
         self, request: CompileRequest, put: Callable[[list[CompiledMinion]], None], fleet: FleetQuery | None = None
@@ -217,14 +217,14 @@ class _Worker:
         raise _Hung
 
     def _running(self) -> Connection:
-        readable = self._walls.readable if self._walls else ()
+        readable = self._sandbox_policy.readable if self._sandbox_policy else ()
         ways = tuple(map(_identity, readable))
-        if ways != self._ways:  # a folder that was swapped or has come: the walls of old do not let it through
+        if ways != self._ways:  # a folder that was swapped or has come: the sandbox that stands does not grant it
             self.stop()
         if self._connection is None:
             self._ways = ways
             ours, theirs = socket.socketpair()
-            sandbox_policy = msgspec.json.encode(self._walls).decode()
+            sandbox_policy = msgspec.json.encode(self._sandbox_policy).decode()
             with theirs:
                 self._process = subprocess.Popen(
                     [
@@ -243,7 +243,7 @@ class _Worker:
             if not self._connection.poll(_START):
                 raise _Hung
             if lacking := self._connection.recv_bytes().decode():
-                log.warning("templates are rendered without walls around them", reason=lacking)
+                log.warning("compile worker is not sandboxed", reason=lacking)
         return self._connection
 
     def close(self) -> None:

@@ -46,7 +46,7 @@ class CompileRequests:
             drift=self.live.policy.drift.schedule(),
             ports=self.ports,
             facts={minion: {each.question: each.answer for each in found} for minion, found in recorded.items()},
-            askable=self.live.policy.facts,
+            allowed_facts=self.live.policy.facts,
             check_rate=self.check_rate,
         )
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from controller.compilation.recorded_facts import Heard
+from controller.compilation.recorded_facts import FleetAnswer
 from highstate.ports import (
     CompilePorts,
     Decrypt,
@@ -58,14 +58,14 @@ class Capabilities(NamedTuple):
     secrets: bool = False
     pillar_sources: tuple[str, ...] = ()
     top_sources: tuple[str, ...] = ()
-    sessions: bool = False
+    fleet: bool = False
     """Whether questions about the fleet are answered."""
 
 
 NO_OFFER = Capabilities()
 
 RpcClient = Callable[[PortCall], PortAnswer]
-FleetQuery = Callable[[FactQuery, Minion], Heard]
+FleetQuery = Callable[[FactQuery, Minion], FleetAnswer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,21 +124,23 @@ class _RemoteTops:
         return found
 
 
-def fleet_over(ask: RpcClient, minion_id: str, known: dict[FactQuery, Heard]) -> Callable[[FactQuery], Heard]:
-    """What a compile hears of the fleet. `known`: what all minions of a request hear, kept between them."""
+def fleet_over(
+    ask: RpcClient, minion_id: str, known: dict[FactQuery, FleetAnswer]
+) -> Callable[[FactQuery], FleetAnswer]:
+    """What a compile hears of the fleet. `known`: what all minions of a request ask_fleet, kept between them."""
 
-    def hear(question: FactQuery) -> Heard:
+    def ask_fleet(question: FactQuery) -> FleetAnswer:
         if question in known:
             return known[question]
         said = ask(PortCall(port="fleet", fun=question.fun, text=question.asked, minion_id=minion_id))
         if said.error:
-            return Heard(answer=FactAnswer(error=said.error), mark="")
-        found: Heard = said.value
+            return FleetAnswer(answer=FactAnswer(error=said.error), mark="")
+        found: FleetAnswer = said.value
         if found.shared:
             known[question] = found
         return found
 
-    return hear
+    return ask_fleet
 
 
 def ports_over(ask: RpcClient, capabilities: Capabilities) -> CompilePorts:

@@ -52,7 +52,7 @@ class RpcServer:
             secrets=ports.secrets is not None,
             pillar_sources=tuple(ports.pillar_sources),
             top_sources=tuple(ports.top_sources),
-            sessions=fleet is not None,
+            fleet=fleet is not None,
         )
 
     def answer(self, call: PortCall, within: float = 60.0) -> PortAnswer:

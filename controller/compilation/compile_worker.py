@@ -35,7 +35,7 @@ from controller.compilation.compile_rpc import (
 )
 from controller.compilation.document_encoder import Packer
 from controller.compilation.gc_policy import collect_new, collect_seldom
-from controller.compilation.recorded_facts import Heard, MinionFacts
+from controller.compilation.recorded_facts import FleetAnswer, MinionFacts
 from controller.compilation.sandbox import SandboxPolicy, Unconfined, confine
 from controller.config.sections import PortOptions
 from extmods.compile_modules import CompileModules, Tree
@@ -75,7 +75,7 @@ class CompileRequest:
 
     facts: Mapping[str, Mapping[FactQuery, FactAnswer]] = field(default_factory=dict, repr=False)
     """Minion -> what functions of its machine gave when they were asked last."""
-    askable: tuple[str, ...] = ()
+    allowed_facts: tuple[str, ...] = ()
     """Functions (globs) that policy allows to ask beside those that only look."""
     check_rate: float = 0.0
     """Part of the minions that are compiled once more without the memo, to be compared; one of a request at most."""
@@ -105,7 +105,7 @@ class CompiledMinion(msgspec.Struct, frozen=True, kw_only=True, tag="compiled"):
     """Files that the answer stands on, in parts that minions share: each a packed list of `FileRead`. Empty: more."""
     facts: tuple[FactQuery, ...] = ()
     """Recorded answers that it stands on."""
-    heard: tuple[tuple[FactQuery, str], ...] = ()
+    fleet_marks: tuple[tuple[FactQuery, str], ...] = ()
     """What the controller told of the fleet: questions, and marks of the answers."""
     unanswered: tuple[FactQuery, ...] = ()
     """What templates asked of the machine in vain. With errors: it may compile once this is answered."""
@@ -136,8 +136,8 @@ class Kept:
     reads: dict[frozenset[tuple[str, ...]], bytes] = field(default_factory=dict)
     ports: CompilePorts = NO_PORTS
     ask: RpcClient | None = None
-    sessions: dict[FactQuery, Heard] = field(default_factory=dict)
-    """What all minions of this request hear of the fleet."""
+    fleet_answers: dict[FactQuery, FleetAnswer] = field(default_factory=dict)
+    """What all minions of this request ask_fleet of the fleet."""
     _offer: Capabilities = NO_OFFER
 
     def use(self, capabilities: Capabilities, ask: RpcClient) -> None:
@@ -162,7 +162,7 @@ def answer(request: CompileRequest, kept: Kept, ask: RpcClient | None = None) ->
     """Compile each minion of the request, in order. `ask` carries the questions of its ports to the controller."""
     if ask is not None:
         kept.use(request.capabilities, ask)
-    kept.sessions.clear()
+    kept.fleet_answers.clear()
     settings = request.language
     tree = Tree(request.files)
     checks = 1
@@ -186,12 +186,12 @@ def _compiled(
     request: CompileRequest, settings: CompileOptions, tree: Tree, minion: Minion, kept: Kept, *, fresh: bool = False
 ) -> CompiledMinion:
     started = time.perf_counter()
-    hear = (
-        fleet_over(kept.ask, minion.id, kept.sessions)
-        if kept.ask is not None and request.capabilities.sessions
+    ask_fleet = (
+        fleet_over(kept.ask, minion.id, kept.fleet_answers)
+        if kept.ask is not None and request.capabilities.fleet
         else None
     )
-    facts = MinionFacts(request.facts.get(minion.id, {}), request.askable, hear)
+    facts = MinionFacts(request.facts.get(minion.id, {}), request.allowed_facts, ask_fleet)
     memo = None if fresh else kept.memo
     try:
         programs = CompileModules(tree=tree, minion=minion, opts=settings.opts)
@@ -203,7 +203,10 @@ def _compiled(
     packed = _packed(compiled, request, kept, started)
     packed = structs.replace(packed, errors=tuple(map(_with_hint, packed.errors)))
     return structs.replace(
-        packed, facts=(*facts.used, *facts.heard), unanswered=tuple(facts.unanswered), heard=tuple(facts.heard.items())
+        packed,
+        facts=(*facts.used, *facts.fleet_marks),
+        unanswered=tuple(facts.unanswered),
+        fleet_marks=tuple(facts.fleet_marks.items()),
     )
 
 

@@ -26,7 +26,7 @@ _Asked: TypeAlias = tuple[_Kind, str]
 
 
 @dataclass(slots=True)
-class Footprints:
+class DependencyIndex:
     """What minions' documents stand on. `shaping` is all that shapes a compile besides trees and grains."""
 
     _shaping: Hashable = None

@@ -1,7 +1,7 @@
 """The mine: what minions have for each other, who may have it, and whose documents stand on it.
 
-Filled by the inbox, asked by compiles (`mine.get` in templates, from the compiler's threads) and by minions. `settle`
-is called now and then, and tells whose answers have changed since they were compiled. A minion puts in what is its own,
+Filled by the message handlers, asked by compiles (`mine.get` in templates, from the compiler's threads) and by minions.
+`changed_minions` tells whose answers have changed since they were compiled. A minion puts in what is its own,
 of a bounded size, and is told nothing that another keeps from it (`allow_tgt`).
 """
 
@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from controller.compilation.recorded_facts import Heard
+from controller.compilation.recorded_facts import FleetAnswer
 from controller.store import Store
 from extmods.fact_answers import bounded
 from highstate.functions.live import OF_THE_FLEET
@@ -90,8 +90,8 @@ class MineStore:
     keys_version: Callable[[], int] = lambda: 0
     """Another number whenever other keys are accepted, or others are connected."""
     _changes: int = 0
-    _settled: tuple[int, int] | None = None
-    _kept: dict[str, tuple[tuple[int, int], Heard]] = field(default_factory=dict)
+    _compared: tuple[int, int] | None = None
+    _kept: dict[str, tuple[tuple[int, int], FleetAnswer]] = field(default_factory=dict)
     """Arguments -> the answer that everybody gets, and of when it is."""
 
     def put(self, minion: str, entries: Mapping[str, MineEntry]) -> bool:
@@ -116,19 +116,19 @@ class MineStore:
     def _version(self) -> tuple[int, int]:
         return self._changes, self.keys_version()
 
-    def hear(self, question: FactQuery, asker: Minion | None) -> Heard:
+    def answer(self, question: FactQuery, asker: Minion | None) -> FleetAnswer:
         """What `mine.get` gives. `asker`: the minion that it is for; None: nobody, who is allowed the least."""
         try:
             query = Query.parse(question.asked)
         except ValueError as error:
-            return heard(FactAnswer(error=str(error)))
+            return fleet_answer(FactAnswer(error=str(error)))
         version, kept = self._version(), self._kept.get(question.asked)
         if kept is not None and kept[0] == version:
             return kept[1]
         mines = self.store.mines.by_function(query.functions)
         answer = self._answer(query, mines, asker)
         shared = not query.exclude and not any(entry.allow for each in mines.values() for entry in each.values())
-        found = heard(answer, shared=shared)
+        found = fleet_answer(answer, shared=shared)
         if shared:
             self._kept = {key: one for key, one in self._kept.items() if one[0] == version}
             self._kept[question.asked] = (version, found)
@@ -148,19 +148,19 @@ class MineStore:
             return FactAnswer(error=f"mine.get finds more than {MOST_ANSWERED} bytes: ask for less")
         return FactAnswer(value=value)
 
-    def stands_on(self, minion: str, marks: Mapping[FactQuery, str], now: float) -> None:
+    def record_marks(self, minion: str, marks: Mapping[FactQuery, str], now: float) -> None:
         """A compile of this minion used answers with these marks."""
         self.store.facts.put(minion, {question: FactAnswer(value=mark) for question, mark in marks.items()}, now)
-        self._settled = None  # one of them may have changed while it was compiled
+        self._compared = None  # one of them may have changed while it was compiled
 
-    def settle(self, hear: Callable[[FactQuery, Minion], Heard] | None = None) -> list[str]:
-        """Minions for which an answer is another one than when they were compiled; `hear` gives answers, else this."""
+    def changed_minions(self, answer: Callable[[FactQuery, Minion], FleetAnswer] | None = None) -> list[str]:
+        """Minions for which an answer is not the one that they were compiled with; `answer` gives it, else this."""
         version = self._version()
-        if self._settled == version:
+        if self._compared == version:
             return []
-        self._settled = version
+        self._compared = version
         records = [record for fun in OF_THE_FLEET for record in self.store.facts.of_function(fun)]
-        ask = hear or self.hear
+        ask = answer or self.answer
         grains = {record.id: record.grains for record in self.store.minions.all()} if records else {}
         due = {
             minion: None
@@ -195,7 +195,7 @@ class MineStore:
         return self._matches(query, asker)
 
 
-def heard(answer: FactAnswer, *, shared: bool = False) -> Heard:
+def fleet_answer(answer: FactAnswer, *, shared: bool = False) -> FleetAnswer:
     """An answer with its mark."""
     mark = hashlib.blake2b(msgspec.msgpack.encode(answer), digest_size=16).hexdigest()
-    return Heard(answer=answer, mark=mark, shared=shared)
+    return FleetAnswer(answer=answer, mark=mark, shared=shared)

@@ -19,11 +19,11 @@ MOST_ASKED = 8192
 """Characters of the arguments of one question."""
 
 
-MOST_HEARD = 1000
+MOST_FLEET_QUERIES = 1000
 """Questions about the fleet of one compile."""
 
 
-class Heard(NamedTuple):
+class FleetAnswer(NamedTuple):
     """What the controller knows, as a compile hears it."""
 
     answer: FactAnswer
@@ -42,13 +42,13 @@ class MinionFacts:
         self,
         known: Mapping[FactQuery, FactAnswer],
         allowed: Sequence[str],
-        hear: Callable[[FactQuery], Heard] | None = None,
+        ask_fleet: Callable[[FactQuery], FleetAnswer] | None = None,
     ) -> None:
-        """`hear`: what the controller says to a question about the fleet (`OF_THE_FLEET`)."""
+        """`ask_fleet`: what the controller says to a question about the fleet (`OF_THE_FLEET`)."""
         self._known = known
         self._allowed = allowed
-        self._hear = hear
-        self.heard: dict[FactQuery, str] = {}
+        self._ask_fleet = ask_fleet
+        self.fleet_marks: dict[FactQuery, str] = {}
         """What the controller was asked, and the marks of its answers."""
         self.used: dict[FactQuery, None] = {}
         self.unanswered: dict[FactQuery, None] = {}
@@ -56,8 +56,8 @@ class MinionFacts:
     def answer(self, fun: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Fact:
         """See `Facts`."""
         asked = FactQuery(fun=fun, asked=question(args, kwargs))
-        if fun in OF_THE_FLEET and self._hear is not None:
-            return self._of_the_fleet(asked, self._hear)
+        if fun in OF_THE_FLEET and self._ask_fleet is not None:
+            return self._of_the_fleet(asked, self._ask_fleet)
         if not may_ask(fun, self._allowed):
             why = "is not among the functions that may be asked of it (`facts` in saltern.yaml)"
             return Fact(error=why, absent=fun in OF_THE_FLEET)
@@ -70,10 +70,10 @@ class MinionFacts:
         self.used[asked] = None
         return Fact(value=found.value, error=found.error)
 
-    def _of_the_fleet(self, asked: FactQuery, hear: Callable[[FactQuery], Heard]) -> Fact:
-        if len(asked.asked) > MOST_ASKED or len(self.heard) >= MOST_HEARD:
-            return Fact(error=f"is asked with more than {MOST_ASKED} bytes, or more than {MOST_HEARD} times")
-        said = hear(asked)
+    def _of_the_fleet(self, asked: FactQuery, ask_fleet: Callable[[FactQuery], FleetAnswer]) -> Fact:
+        if len(asked.asked) > MOST_ASKED or len(self.fleet_marks) >= MOST_FLEET_QUERIES:
+            return Fact(error=f"is asked with more than {MOST_ASKED} bytes, or more than {MOST_FLEET_QUERIES} times")
+        said = ask_fleet(asked)
         if said.mark:
-            self.heard[asked] = said.mark
+            self.fleet_marks[asked] = said.mark
         return Fact(value=said.answer.value, error=said.answer.error, absent=said.absent)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from controller.adapters.sdb import Profiles
-from controller.compilation.mine import GET, MineStore, heard
-from controller.compilation.recorded_facts import Heard
+from controller.compilation.mine import GET, MineStore, fleet_answer
+from controller.compilation.recorded_facts import FleetAnswer
 from controller.sessions.sessions import Sessions
 from controller.store import Store
 from extmods.compile_modules import runner_call
@@ -48,10 +48,10 @@ class Runners:
     plugins: Callable[[], Plugins | None]
     profiles: Profiles
 
-    def hear(self, asked: FactQuery, minion: Minion) -> Heard:
+    def answer(self, asked: FactQuery, minion: Minion) -> FleetAnswer:
         """The answer to one question of a compile for a minion."""
         if asked.fun == GET:
-            return self.mines.hear(asked, minion)
+            return self.mines.answer(asked, minion)
         try:
             if asked.fun == "sdb.get":
                 return self._secret(asked)
@@ -61,13 +61,13 @@ class Runners:
             return self._own(name, args, kwargs, minion)
         except (RunnerFailed, SecretFailed, SourceFailed) as error:
             absent = isinstance(error, NoRunner)
-            return Heard(answer=FactAnswer(error=f"cannot be answered: {error}"), mark="", absent=absent)
+            return FleetAnswer(answer=FactAnswer(error=f"cannot be answered: {error}"), mark="", absent=absent)
 
-    def _built_in(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Heard:
+    def _built_in(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> FleetAnswer:
         if name == GET:
             # For the master, as in Salt: what is kept from some is kept from it.
-            said = self.mines.hear(FactQuery(fun=GET, asked=question(args, kwargs)), None)
-            return said if not said.answer.error else Heard(answer=said.answer, mark="")
+            said = self.mines.answer(FactQuery(fun=GET, asked=question(args, kwargs)), None)
+            return said if not said.answer.error else FleetAnswer(answer=said.answer, mark="")
         function = {
             "cache.grains": self._grains,
             "cache.mine": self._mine,
@@ -79,12 +79,12 @@ class Runners:
             inspect.signature(function).bind(*args, **kwargs)
         except TypeError as error:
             raise RunnerFailed(f"{name}: {error}") from None
-        return heard(FactAnswer(value=function(*args, **kwargs)), shared=True)
+        return fleet_answer(FactAnswer(value=function(*args, **kwargs)), shared=True)
 
-    def _secret(self, asked: FactQuery) -> Heard:
+    def _secret(self, asked: FactQuery) -> FleetAnswer:
         """`sdb.get`; who changes it is not known, so that it is looked up at each compile."""
         (uri, *_), _ = json.loads(asked.asked)
-        return Heard(answer=FactAnswer(value=plain(self.profiles.get(str(uri)))), mark="")
+        return FleetAnswer(answer=FactAnswer(value=plain(self.profiles.get(str(uri)))), mark="")
 
     def _grains(self, tgt: str = "*", tgt_type: str = "glob") -> dict[str, Any]:
         return {
@@ -121,7 +121,7 @@ class Runners:
         known = (record for record in self.store.minions.all() if record.id in accepted)
         return sorted(each.id for each in known if match_minion(tgt, Minion(id=each.id, grains=each.grains), kind=kind))
 
-    def _own(self, name: str, args: list[Any], kwargs: dict[str, Any], minion: Minion) -> Heard:
+    def _own(self, name: str, args: list[Any], kwargs: dict[str, Any], minion: Minion) -> FleetAnswer:
         plugins = self.plugins()
         module = name.partition(".")[0]
         if plugins is None or module not in plugins.names("runners"):
@@ -131,4 +131,4 @@ class Runners:
             )
         value = plugins.call("runners", name, minion, {}, lambda function: function(*args, **kwargs))
         # What it stands on is not known: it is asked at each compile, and changes compile nobody.
-        return Heard(answer=FactAnswer(value=value), mark="")
+        return FleetAnswer(answer=FactAnswer(value=value), mark="")

@@ -116,7 +116,7 @@ class SourceReconciler:
         if done or abs(self.clock() - self._measured) > MEASURE_SECONDS:
             self._measured = self.clock()
             for remote, size in self.source.disk_bytes().items():
-                self.metrics.weighed(remote, size)
+                self.metrics.mirror_size(remote, size)
             if self.live.trees is not None:
                 for remote, count in left_out_counts(self.live.trees).items():
                     self.metrics.left_out(remote, count)

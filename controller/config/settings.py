@@ -125,7 +125,7 @@ class ControllerSettings:
     compile_check_rate: Fraction = 0.001
     """Part of the compiles that is done once more without the memo, and compared."""
     compile_confinement: Flag = True
-    """Put walls around the processes that render templates, where the kernel can (Landlock)."""
+    """Sandbox the processes that render templates, where the kernel can (Landlock)."""
     compile_grants: Grants = ()
     """What these may do beside reading the trees: `network`, `programs`, and read what lies at absolute paths."""
     preview_py_renderer: Flag = False

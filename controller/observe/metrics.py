@@ -92,7 +92,7 @@ class Metrics:
         if not ok:
             self._compile_errors.inc()
 
-    def spared(self, count: int) -> None:
+    def carried_over(self, count: int) -> None:
         """So many minions were not compiled, since a push did not concern them."""
         self._spared.inc(count)
 
@@ -116,7 +116,7 @@ class Metrics:
         """So many branches and tags of a remote may not go live as they are there now."""
         self._kept_back.labels(remote).set(count)
 
-    def weighed(self, remote: str, size: int) -> None:
+    def mirror_size(self, remote: str, size: int) -> None:
         """The mirror of a remote has so many bytes."""
         self._weight.labels(remote).set(size)
 

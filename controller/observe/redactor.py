@@ -51,7 +51,7 @@ class Redactor:
         for minion, texts in new.items():
             self._known[minion] = hash(texts)
 
-    def lend(self, minion: str, secrets: Iterable[str]) -> None:
+    def add_for_preview(self, minion: str, secrets: Iterable[str]) -> None:
         """A preview for this minion has these."""
         new = frozenset(secrets) - self._lent.get(minion, frozenset())
         if new:

@@ -131,7 +131,7 @@ class Previews:
         heads = await self.compiler.compile(self.requests.request(after, records, more))
         sides = _Sides([record.id for record in records])
         for each in (*bases, *heads):
-            self.redactor.lend(each.minion_id, each.secrets)
+            self.redactor.add_for_preview(each.minion_id, each.secrets)
         for old, new in zip(map(self.redactor.compiled, bases), map(self.redactor.compiled, heads), strict=True):
             if fresh := tuple(str(one) for one in new.warnings if one not in old.warnings):
                 sides.warned[new.minion_id] = fresh
@@ -146,7 +146,7 @@ class Previews:
 
     def _ask(self, after: Trees, sides: _Sides) -> dict[str, tuple[str, asyncio.Future[RunResult] | None]]:
         """Ask the changed minions for a test run of the chunks that change."""
-        self.files.lend(after.files)
+        self.files.add_preview(after.files)
         asked = {}
         for minion, changes in sides.plans.items():
             head = sides.heads[minion]

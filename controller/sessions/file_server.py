@@ -1,4 +1,4 @@
-"""Files of the trees for minions: found by path, sent by content. Called by the inbox; reads snapshots only.
+"""Files of the trees for minions: found by path, sent by content. Called by the message handlers; reads snapshots only.
 
 Any accepted minion may read the states tree, as in Salt; nothing here reaches the pillar tree.
 """
@@ -27,10 +27,10 @@ class FileServer:
     def use(self, snapshot: Snapshot) -> None:
         """This snapshot is the live one from now on."""
         if self._live is not None:
-            self.lend(self._live)
+            self.add_preview(self._live)
         self._live = snapshot
 
-    def lend(self, snapshot: Snapshot) -> None:
+    def add_preview(self, snapshot: Snapshot) -> None:
         """Contents of this snapshot may be asked for too (a preview); paths are still found in the live one."""
         self._others[snapshot.digest] = snapshot
         self._others.move_to_end(snapshot.digest)

@@ -1,6 +1,6 @@
 """Functions and test runs on minions, for somebody who waits: `saltern run`, `saltern sync`, live previews.
 
-Called by the service. Results come through the inbox, which resolves the futures kept here by run id.
+Called by the service. Results come through the message handlers, which resolves the futures kept here by run id.
 """
 
 from __future__ import annotations
@@ -142,11 +142,11 @@ class Jobs:
         news: _News = asyncio.Queue(MOST_NEWS)
 
         def watcher(minion: str) -> Callable[[RunProgress], None]:
-            def hear(said: RunProgress) -> None:
+            def queue_progress(said: RunProgress) -> None:
                 with contextlib.suppress(asyncio.QueueFull):
                     news.put_nowait((minion, said))
 
-            return hear
+            return queue_progress
 
         own = {run_id: watcher(minion) for run_id, minion in minions.items()}
         self.watchers.update(own)

@@ -7,10 +7,9 @@ follows from it is decided by `reconcile`. A minion can make us store its own re
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import assert_never
 
@@ -19,12 +18,13 @@ import structlog
 from controller.compilation.build_reconciler import BuildReconciler
 from controller.compilation.mine import GET, MineRefused, MineStore
 from controller.observe.metrics import Metrics
-from controller.observe.plan_text import count_states, progress_data, run_summary
 from controller.observe.redactor import Redactor
 from controller.reconcile.reconciler import Reconciler
+from controller.sessions.after_commit import AfterCommit
 from controller.sessions.file_server import FileServer
-from controller.sessions.sessions import KeyRegistry, Progress, Session, Sessions
-from controller.store import RunRecord, Store, StoreError, StoreUnavailable
+from controller.sessions.run_results import RunResults, digest_of
+from controller.sessions.sessions import KeyRegistry, Session, Sessions
+from controller.store import Store, StoreError, StoreUnavailable
 from highstate.types import Minion
 from reactors.bus import Bus
 from wire.messages import (
@@ -59,19 +59,8 @@ from wire.server.types import Delivery, Gone, Incoming, Refusal
 
 log = structlog.get_logger("saltern.messages")
 
-_DIGEST = re.compile(r"[0-9a-f]{64}")
-_DRIFT_ID = re.compile(r"drift-[\w.@:-]{1,200}", re.ASCII)
-_SCHEDULED_ID = re.compile(r"scheduled-[\w.@:-]{1,200}", re.ASCII)
-"""Runs that a minion begins by itself: its drift checks, and calls of its `schedule`."""
-
-PROGRESS_SECONDS = 0.2
-"""What a minion says of a run's progress sooner than this after the last is not passed on."""
-
 MIN_EXPIRY_SECONDS = 1.0
 """Between two looks for sessions that have expired."""
-
-MOST_PROGRESS = 16
-"""Runs of a minion of which the progress is known at a time; it runs few at once."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,13 +82,8 @@ class MessageHandlers:
     epoch: str
     alive_interval: float
     auto_accept: bool
-    keep_runs: int
-    waiters: dict[str, asyncio.Future[RunResult]] = field(default_factory=dict)
-    """Run id -> whoever waits for the result of a call or a test."""
-    watchers: dict[str, Callable[[RunProgress], None]] = field(default_factory=dict)
-    """Run id -> whoever wants to know how far it is."""
-    _after_commit: list[Callable[[], None]] = field(default_factory=list)
-    """What follows from the batch at hand once it is stored: replies, and whoever waits."""
+    results: RunResults
+    after_commit: AfterCommit
 
     def deliver(self, batch: Sequence[Delivery]) -> None:
         """Handle one batch, in order. What cannot be handled costs its sender alone, and nobody else's messages.
@@ -119,23 +103,21 @@ class MessageHandlers:
                 while waiting:
                     self._deliver_one(waiting.popleft())
         except StoreUnavailable as error:
-            self._after_commit.clear()
+            self.after_commit.drop()
             log.error(
                 "messages not stored; minions send their results again", count=known - len(waiting), error=str(error)
             )
-        following, self._after_commit = self._after_commit, []
-        for act in following:
-            act()
+        self.after_commit.run()
 
     def _deliver_one(self, delivery: Delivery) -> None:
-        before = len(self._after_commit)
+        before = len(self.after_commit)
         try:
             with self.store.savepoint():
                 self._take(delivery)
         except StoreUnavailable:
             raise
         except Exception as error:
-            del self._after_commit[before:]
+            self.after_commit.drop(before)
             if isinstance(error, StoreError):
                 log.error("message refused by the store", kind=_kind(delivery), error=str(error))
                 return
@@ -171,15 +153,15 @@ class MessageHandlers:
             self._send(incoming.key, HelloAck(epoch=self.epoch, alive_interval=self.alive_interval))
             return
         session.seen = self.clock()
-        self._from_link(session, message)
+        self._handle_of_session(session, message)
 
-    def _from_link(self, session: Session, message: object) -> None:
+    def _handle_of_session(self, session: Session, message: object) -> None:
         match message:
             case KeepAlive(held=held, pending_triggers=pending_triggers):
                 session.pending_triggers = pending_triggers
-                self._holds(session, _digest(held))
+                self._holds(session, digest_of(held))
             case Held(digest=held):
-                self._holds(session, _digest(held))
+                self._holds(session, digest_of(held))
             case Grains(grains=grains):
                 session.grains = grains
                 self.store.minions.seen(session.minion, session.seen, grains=grains)
@@ -188,9 +170,9 @@ class MessageHandlers:
             case ResyncRequired():
                 self._need_whole(session, message)
             case RunStarted(run_id=run_id):
-                self._started(session, run_id)
+                self.results.started(session, run_id)
             case RunProgress():
-                self._progressed(session, message)
+                self.results.progressed(session, message)
             case RunResult():
                 self._result(session, message)
             case FactAnswers():
@@ -198,7 +180,7 @@ class MessageHandlers:
             case Mine(entries=entries):
                 self._mine(session, entries)
             case GetMine(request=request, asked=asked):
-                said = self.mines.hear(
+                said = self.mines.answer(
                     FactQuery(fun=GET, asked=asked), Minion(id=session.minion, grains=session.grains)
                 )
                 self._send(session.key, MineFound(request=request, answer=said.answer))
@@ -241,7 +223,7 @@ class MessageHandlers:
         now = self.clock()
         before = self.sessions.session(minion)
         known = self.store.minions.get(minion)
-        held, session = _digest(message.held), message.session[:64]
+        held, session = digest_of(message.held), message.session[:64]
         self.store.minions.seen(minion, now, grains=message.grains, session=session, held=held)
         self.sessions.connect(
             Session(minion=minion, key=key, session=session, grains=message.grains, seen=now, held=held)
@@ -278,7 +260,7 @@ class MessageHandlers:
 
     def expire(self, since: float) -> None:
         """End sessions of which nothing was heard since a time."""
-        for session in self.sessions.silent(since):
+        for session in self.sessions.inactive(since):
             self._gone(self.sessions.disconnect(session.minion), "silent")
 
     def _holds(self, session: Session, held: str) -> None:
@@ -288,159 +270,28 @@ class MessageHandlers:
             self.reconciler.wake([session.minion])
 
     def _need_whole(self, session: Session, message: ResyncRequired) -> None:
-        session.held, session.offered = _digest(message.held), 0
+        session.held, session.offered = digest_of(message.held), 0
         open_run = next(iter(self.store.runs.open(session.minion)), None)
         if open_run is not None:
             session.sent.discard(open_run.run_id)
             if open_run.generation != message.generation or self._generation(session.minion) != message.generation:
                 # It was cut off in a run of a document that it has lost; a later one stands in its place.
-                self._end(open_run, _lost(open_run))
+                self.results.lost(open_run)
         self.reconciler.wake([session.minion])
 
     def _generation(self, minion: str) -> int:
         desired = self.store.desired.get(minion)
         return desired.generation if desired else 0
 
-    # --- results ---
-
-    def _started(self, session: Session, run_id: str) -> None:
-        run = self.store.runs.get(run_id)
-        if run is not None and run.minion == session.minion:
-            self.store.runs.start(run_id, session.seen)
-            event = {"minion": run.minion, "run": run_id}
-            self.bus.publish(f"saltern/run/{run_id}/started", event, cause=self.reconciler.run_event(run))
-
-    def _progressed(self, session: Session, message: RunProgress) -> None:
-        """Pass on how far a run is: of a minion's own runs, and no more often than a minion has reason to say it."""
-        run_id = message.run_id
-        if run_id in session.progress:
-            if session.seen - session.progress[run_id].at < PROGRESS_SECONDS:
-                return
-        else:
-            run = self.store.runs.get(run_id)
-            if not (
-                _DRIFT_ID.fullmatch(run_id) if run is None else run.minion == session.minion and run.finished is None
-            ):
-                return
-            while len(session.progress) >= MOST_PROGRESS:
-                session.progress.pop(next(iter(session.progress)))
-        message = self.redactor.progress(session.minion, message)
-        session.progress[run_id] = Progress(message, session.seen)
-        if (watcher := self.watchers.get(run_id)) is not None:
-            watcher(message)
-        self.bus.publish(
-            f"salt/job/{run_id}/prog/{session.minion}/{message.done}",
-            progress_data(session.minion, message),
-            cause=self.reconciler.open_run_event(run_id),
-        )
-
     def _result(self, session: Session, result: RunResult) -> None:
-        run = self.store.runs.get(result.run_id)
-        own_id = {"drift": _DRIFT_ID, "call": _SCHEDULED_ID}.get(result.kind)
-        if run is None and own_id is not None and own_id.fullmatch(result.run_id):
-            run = self._own_run(session, result)
-        if run is None or run.minion != session.minion:
-            self.metrics.refused("unknown-run")
-            log.warning("a result of a run that nobody asked for", minion=session.minion, run=result.run_id)
-        else:
-            self._end(run, self.redactor.result(session.minion, result))
+        self.results.ended(session, result)
         self._send(session.key, ResultAck(run_id=result.run_id))
-
-    def _own_run(self, session: Session, result: RunResult) -> RunRecord:
-        applied = self.store.applied.get(session.minion)
-        run = RunRecord(
-            run_id=result.run_id,
-            minion=session.minion,
-            kind=result.kind,
-            created=self.clock(),
-            digest=_digest(result.digest),
-            generation=result.generation,
-            revision=applied.revision if applied else "",
-            test=result.kind == "drift",
-            cause="schedule",
-        )
-        self.store.runs.create(run)
-        self.store.runs.prune(self.keep_runs, session.minion)  # a minion starts these itself, as many as it likes
-        return run
-
-    def _end(self, run: RunRecord, result: RunResult) -> None:
-        """Store a result; all that follows from it happens once, however often it comes."""
-        if (session := self.sessions.session(run.minion)) is not None:
-            session.progress.pop(run.run_id, None)
-        changed, failed = count_states(result.states)
-        with self.store.transaction():  # the result and what it makes of the minion stand or fall together
-            first = self.store.runs.finish(
-                run.run_id,
-                result.outcome,
-                finished=self.clock(),
-                started=result.started or None,
-                seconds=result.seconds,
-                changes=changed,
-                failed=failed,
-                summary=run_summary(result.states, result.error),
-                result={"states": result.states, "value": result.value, "error": result.error},
-            )
-            if first:
-                event = self._publish_result(run, result, changed, failed)
-                if run.kind not in ("call", "preview"):
-                    self.reconciler.ended(run, result.outcome, cause=event)
-        if not first:
-            return
-        waiter = self.waiters.pop(run.run_id, None)
-        if waiter is not None:
-            self._after_commit.append(partial(_give, waiter, result))
-        self.metrics.run_ended(run.kind, result.outcome, result.seconds)
-        self._publish_sent(run, result)
-
-    def _publish_result(self, run: RunRecord, result: RunResult, changed: int, failed: int) -> int:
-        """Tell how a run ended; the id of the event."""
-        data = {
-            "id": run.minion,
-            "jid": run.run_id,
-            "kind": run.kind,
-            "outcome": result.outcome,
-            "changes": changed,
-            "failed": failed,
-            "cause": run.cause,
-            "error": result.error,
-        }
-        cause = self.reconciler.run_event(run)
-        tag = f"salt/job/{run.run_id}/ret/{run.minion}"
-        return self.bus.publish(tag, data, cause=cause, revision=run.revision).id
-
-    def _publish_sent(self, run: RunRecord, result: RunResult) -> None:
-        """Events that states and functions on the minion sent. What the controller says itself, no minion can say."""
-        for tag, data in result.events:
-            own = f"salt/state_result/{run.run_id}/{run.minion}/"
-            if tag.startswith(own) or not tag.startswith(("salt/", "saltern/")):
-                self.bus.publish(tag, {"id": run.minion, "tag": tag, "data": data}, revision=run.revision)
 
     def _send(self, key: str, message: ToMinion) -> None:
         """Send this once the batch is committed."""
         self.metrics.sent(type(message).__name__)
-        self._after_commit.append(partial(self.server.send, key, message))
+        self.after_commit.add(partial(self.server.send, key, message))
 
 
 def _kind(delivery: Delivery) -> str:
     return type(delivery.message if isinstance(delivery, Incoming) else delivery).__name__
-
-
-def _give(waiter: asyncio.Future[RunResult], result: RunResult) -> None:
-    if not waiter.done():
-        waiter.set_result(result)
-
-
-def _digest(text: str) -> str:
-    """What a minion gives as the digest of a document; nothing when it is none."""
-    return text if _DIGEST.fullmatch(text) else ""
-
-
-def _lost(run: RunRecord) -> RunResult:
-    return RunResult(
-        run_id=run.run_id,
-        kind=run.kind,
-        generation=run.generation,
-        digest=run.digest,
-        outcome="error",
-        error="the minion no longer has the document of this run",
-    )

@@ -66,34 +66,34 @@ class Session:
 
 
 class Sessions:
-    """The links, by minion id and by key."""
+    """The sessions, by minion id and by key."""
 
     def __init__(self) -> None:
-        self._links: dict[str, Session] = {}
+        self._sessions: dict[str, Session] = {}
         self.version = 0
         """Another one whenever somebody comes or goes."""
         self._minion_of: dict[str, str] = {}
 
     def __iter__(self) -> Iterator[Session]:
-        return iter(tuple(self._links.values()))
+        return iter(tuple(self._sessions.values()))
 
     def __len__(self) -> int:
-        return len(self._links)
+        return len(self._sessions)
 
     def session(self, minion: str) -> Session | None:
         """The connection of a minion, None when it has none."""
-        return self._links.get(minion)
+        return self._sessions.get(minion)
 
     def connect(self, session: Session) -> None:
         """A minion said Hello: this connection replaces the one before, and what was sent there may be lost."""
         self.disconnect(session.minion)
         self.version += 1
-        self._links[session.minion] = session
+        self._sessions[session.minion] = session
         self._minion_of[session.key] = session.minion
 
     def disconnect(self, minion: str) -> Session | None:
         """Forget a connection; what it was, None when there was none."""
-        session = self._links.pop(minion, None)
+        session = self._sessions.pop(minion, None)
         if session is not None:
             self.version += 1
             self._minion_of.pop(session.key, None)
@@ -104,6 +104,6 @@ class Sessions:
         minion = self._minion_of.get(key)
         return self.disconnect(minion) if minion else None
 
-    def silent(self, since: float) -> list[Session]:
-        """Links of which nothing was heard since a time (seconds since the epoch)."""
-        return [session for session in self._links.values() if session.seen < since]
+    def inactive(self, since: float) -> list[Session]:
+        """Sessions of which nothing was heard since a time (seconds since the epoch)."""
+        return [session for session in self._sessions.values() if session.seen < since]

@@ -41,7 +41,7 @@ async def test_from_a_push_to_applied(make_controller, monkeypatch):
 async def test_parts_share_one_state(make_controller):
     parts = make_controller().parts
     assert parts.reconciler.live is parts.sources.live is parts.builds.live is parts.service.live
-    assert parts.handlers.waiters is parts.service.jobs.waiters
+    assert parts.handlers.results.waiters is parts.service.jobs.waiters
     assert parts.builds.builder.reconciler is parts.reconciler
     assert parts.handlers.builds is parts.service.builds is parts.builds
     assert parts.service.previews.compiler is parts.pool

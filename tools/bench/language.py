@@ -30,7 +30,7 @@ import yaml
 
 from controller.compilation.compile_pool import CompilePool
 from controller.compilation.compile_worker import CompileRequest
-from controller.compilation.dependency_index import Footprints
+from controller.compilation.dependency_index import DependencyIndex
 from controller.compilation.gc_policy import collect_new, collect_seldom
 from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
@@ -142,7 +142,7 @@ class _Fleet:
     def __init__(self, files: MemoryFiles, pillar: MemoryFiles) -> None:
         self.minions = {gentree.minion_id(number): _member(number) for number in range(FLEET)}
         self.request = CompileRequest(files=files, pillar=pillar, minions=())
-        self.footprints = Footprints()
+        self.footprints = DependencyIndex()
         self.digests: dict[str, str] = {}
         self.compiler = CompilePool(workers=os.cpu_count() or 1)
         self.before = time.process_time()

@@ -125,7 +125,7 @@ def runners(tmp_path, options):
 
 
 def ask(runners, *args, **kwargs):
-    return runners.hear(FactQuery(fun="saltutil.runner", asked=question(args, kwargs)), WEB)
+    return runners.answer(FactQuery(fun="saltutil.runner", asked=question(args, kwargs)), WEB)
 
 
 @pytest.mark.parametrize(

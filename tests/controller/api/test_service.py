@@ -47,7 +47,7 @@ async def test_a_request_starts_a_run_at_once_and_the_next_one_joins_it(controll
 
     with controller.service.bus.subscribe("saltern/*") as seen:
         both = [asyncio.create_task(sync()) for _ in range(2)]
-        while len(controller.parts.handlers.waiters) < 1 or len(seen._queue) < 3:
+        while len(controller.parts.handlers.results.waiters) < 1 or len(seen._queue) < 3:
             await asyncio.sleep(0)
         request, run, again = seen.drain()
     assert (request.tag, again.tag) == ("saltern/sync", "saltern/sync")
@@ -57,7 +57,7 @@ async def test_a_request_starts_a_run_at_once_and_the_next_one_joins_it(controll
     assert [type(message).__name__ for message in controller.sent] == ["DesiredUpdate", "Run"]
     result = RunResult(run_id=record.run_id, kind="apply", generation=1, digest=record.digest, outcome="ok")
     await asyncio.sleep(0.01)
-    controller.parts.handlers.waiters[record.run_id].set_result(result)
+    controller.parts.handlers.results.waiters[record.run_id].set_result(result)
     assert [[answer.outcome for answer in await each] for each in both] == [["ok"], ["ok"]]
 
 

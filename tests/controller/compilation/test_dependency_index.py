@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from controller.compilation.compile_pool import CompilePool
 from controller.compilation.compile_worker import CompiledMinion, CompileRequest, Kept, answer
-from controller.compilation.dependency_index import Footprints
+from controller.compilation.dependency_index import DependencyIndex
 from highstate.compile import CompileOptions, compile_minion
 from highstate.desired import desired_of
 from highstate.files import MemoryFiles
@@ -39,8 +39,8 @@ def answers(kept: Kept, states: MemoryFiles, pillar: MemoryFiles) -> list[Compil
 
 
 @pytest.fixture
-def dependency_index() -> Footprints:
-    made = Footprints()
+def dependency_index() -> DependencyIndex:
+    made = DependencyIndex()
     made.note(answers(Kept(), files(STATES), files(PILLAR)), "")
     return made
 
@@ -168,7 +168,7 @@ def edited(pool: dict[str, list[str | None]], chosen: dict[str, int]) -> MemoryF
 @given(edits=EDITS)
 @settings(deadline=None, max_examples=150)
 def test_after_random_edits_documents_are_those_of_a_full_compile(edits):
-    dependency_index, kept, documents = Footprints(), Kept(), {}
+    dependency_index, kept, documents = DependencyIndex(), Kept(), {}
     states, pillars = {}, {}
     for state_edit, pillar_edit in [({}, {}), *edits]:
         states, pillars = {**states, **state_edit}, {**pillars, **pillar_edit}
@@ -187,7 +187,7 @@ def test_who_stands_on_an_external_pillar_is_concerned_by_every_push(tmp_path):
     (tmp_path / "hosts" / "web1" / "own").write_text("1")
     language = CompileOptions(ext_pillar=({"file_tree": {"root_dir": str(tmp_path)}},))
     trees = {"files": files(STATES), "pillar": files(PILLAR)}
-    dependency_index = Footprints()
+    dependency_index = DependencyIndex()
     dependency_index.note(
         answer(CompileRequest(**trees, minions=tuple(MINIONS.values()), language=language), Kept()), ""
     )

@@ -37,7 +37,7 @@ def asked(*args, **kwargs):
 
 
 def get(mines, *args, asker="db1", **kwargs):
-    answer = mines.hear(asked(*args, **kwargs), Minion(id=asker, grains=GRAINS.get(asker, {}))).answer
+    answer = mines.answer(asked(*args, **kwargs), Minion(id=asker, grains=GRAINS.get(asker, {}))).answer
     assert not answer.error, answer.error
     return answer.value
 
@@ -75,7 +75,7 @@ def test_who_may_have_it_is_said_by_whose_it_is(mines):
     mines.put("web1", {"addr": MineEntry(value=1, allow="role:web", allow_type="grain")})
     assert sorted(get(mines, "*", "addr", asker="web2")) == ["db1", "web1", "web2"]
     assert sorted(get(mines, "*", "addr", asker="db1")) == ["db1", "web2"]
-    assert "web1" not in mines.hear(asked("*", "addr"), None).answer.value
+    assert "web1" not in mines.answer(asked("*", "addr"), None).answer.value
 
 
 def test_a_key_that_is_not_accepted_any_more_counts_for_nothing(mines, store):
@@ -106,25 +106,25 @@ def test_what_is_too_much_leaves_what_was_there(mines, entries):
 
 @pytest.mark.parametrize("arguments", [(), ("*",), ("*", "f", "nope"), ("*", "f", "glob", True, 5)])
 def test_arguments_that_cannot_be_are_an_error(mines, arguments):
-    assert "mine.get" in mines.hear(asked(*arguments), None).answer.error
+    assert "mine.get" in mines.answer(asked(*arguments), None).answer.error
 
 
 def test_only_those_are_told_for_whom_an_answer_changed(mines, store):
     for minion, target in (("db1", "web*"), ("web1", "db*")):
-        said = mines.hear(asked(target, "addr"), Minion(id=minion))
-        mines.stands_on(minion, {asked(target, "addr"): said.mark}, 1.0)
-    assert mines.settle() == []
+        said = mines.answer(asked(target, "addr"), Minion(id=minion))
+        mines.record_marks(minion, {asked(target, "addr"): said.mark}, 1.0)
+    assert mines.changed_minions() == []
     mines.put("web2", {"addr": MineEntry(value="new")})
-    assert mines.settle() == ["db1"]
+    assert mines.changed_minions() == ["db1"]
     mines.put("web2", {"addr": MineEntry(value="new"), "more": MineEntry()})
-    assert mines.settle() == ["db1"], "until it is compiled"
-    said = mines.hear(asked("web*", "addr"), Minion(id="db1"))
-    mines.stands_on("db1", {asked("web*", "addr"): said.mark}, 1.0)
-    assert mines.settle() == []
+    assert mines.changed_minions() == ["db1"], "until it is compiled"
+    said = mines.answer(asked("web*", "addr"), Minion(id="db1"))
+    mines.record_marks("db1", {asked("web*", "addr"): said.mark}, 1.0)
+    assert mines.changed_minions() == []
     assert store.facts.by_minion(["db1"])["db1"][0].answer == FactAnswer(value=said.mark)
     store.minions.seen("web3", 1.0, grains={"role": "web"})
     mines.changed()
-    assert mines.settle() == []
+    assert mines.changed_minions() == []
 
 
 def test_a_forgotten_minion_takes_its_mine_with_it(mines, store):

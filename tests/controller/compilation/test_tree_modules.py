@@ -10,7 +10,7 @@ import pytest
 
 from controller.compilation.compile_pool import CompilePool
 from controller.compilation.compile_worker import CompileRequest
-from controller.compilation.recorded_facts import Heard
+from controller.compilation.recorded_facts import FleetAnswer
 from controller.compilation.sandbox import SandboxPolicy
 from controller.offline.cases import parse_case
 from controller.offline.linting import LintJob, lint
@@ -70,8 +70,8 @@ async def test_each_kind_works_and_is_loaded_anew_when_a_push_changes_it(compile
 
 async def test_runners_of_the_controller_win_over_those_of_a_tree():
     said = [
-        Heard(answer=FactAnswer(value="theirs"), mark=""),
-        Heard(answer=FactAnswer(error="no such runner"), mark="", absent=True),
+        FleetAnswer(answer=FactAnswer(value="theirs"), mark=""),
+        FleetAnswer(answer=FactAnswer(error="no such runner"), mark="", absent=True),
     ]
     pool = CompilePool(sandbox_policy=SandboxPolicy(), timeout=30.0, fleet=lambda asked, minion: said[0])
     with closing(pool) as compiler:

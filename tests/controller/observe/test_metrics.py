@@ -36,7 +36,7 @@ def test_things_that_happen_are_counted(metrics):
     metrics.compiled(0.2, ok=False)
     metrics.fetched("states", 0.1, ok=True)
     metrics.kept_back("states", 2)
-    metrics.weighed("states", 4096)
+    metrics.mirror_size("states", 4096)
     metrics.left_out("states", 3)
     metrics.sent("Run")
     metrics.received("RunResult", 2)

@@ -35,8 +35,8 @@ def test_secrets_of_earlier_documents_are_remembered(store):
 
 def test_those_of_a_preview_leave_nothing_in_the_store(store):
     redactor = Redactor(store, "key")
-    redactor.lend("web1", [NEW])
-    redactor.lend("web1", [OLD])
+    redactor.add_for_preview("web1", [NEW])
+    redactor.add_for_preview("web1", [OLD])
     shown = redactor.of("web1").text(f"{OLD} {NEW}")
     assert OLD not in shown
     assert NEW not in shown

@@ -16,8 +16,10 @@ from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
 from controller.reconcile.live import LiveRevision
 from controller.reconcile.policy import Policy
+from controller.sessions.after_commit import AfterCommit
 from controller.sessions.file_server import FileServer
 from controller.sessions.message_handlers import MessageHandlers
+from controller.sessions.run_results import RunResults
 from controller.sessions.sessions import KeyRegistry, Sessions
 from controller.store import DesiredRecord, RunRecord, Store, database
 from minion.agent.fact_queries import MOST_QUESTIONS
@@ -118,23 +120,36 @@ def rig(tmp_path, monkeypatch):
             live=LiveRevision(policy=Policy(facts=("cmd.run",))),
         )
         builds = Builds(facts)
+        bus, redactor, after_commit = Bus(lambda: 1.0), Redactor(store, "key"), AfterCommit()
+        results = RunResults(
+            store=store,
+            sessions=sessions,
+            reconciler=runs,
+            bus=bus,
+            metrics=metrics,
+            redactor=redactor,
+            clock=lambda: 1.0,
+            keep_runs=5,
+            after_commit=after_commit,
+        )
         handlers = MessageHandlers(
             store=store,
             sessions=sessions,
             keyring=KeyRegistry(),
             server=server,
             reconciler=runs,
-            bus=Bus(lambda: 1.0),
+            bus=bus,
             metrics=metrics,
             files=FileServer(),
             builds=builds,
             mines=MineStore(store=store, pillar_of=lambda minion: {}),
-            redactor=Redactor(store, "key"),
+            redactor=redactor,
             clock=lambda: 1.0,
             epoch="epoch",
             alive_interval=15.0,
             auto_accept=False,
-            keep_runs=5,
+            results=results,
+            after_commit=after_commit,
         )
         yield SimpleNamespace(
             handlers=handlers,
@@ -244,7 +259,7 @@ def test_a_waiter_gets_the_result(rig):
     async def wait():
         with_run(rig)
         say(rig, Hello(id="web1", grains={}))
-        future = rig.handlers.waiters["1"] = asyncio.get_running_loop().create_future()
+        future = rig.handlers.results.waiters["1"] = asyncio.get_running_loop().create_future()
         say(rig, result())
         return await future
 
@@ -448,7 +463,7 @@ def test_progress_is_passed_on_of_own_runs_alone(rig):
     with_run(rig, minion="db1", run_id="2")
     say(rig, Hello(id="web1", grains={}))
     heard = []
-    rig.handlers.watchers["1"] = heard.append
+    rig.handlers.results.watchers["1"] = heard.append
     with rig.handlers.bus.subscribe("salt/job/*/prog/*") as seen:
         said = RunProgress(run_id="1", done=12, total=40, key="pkg_|-nginx_|-nginx_|-installed", seconds=3.5)
         say(rig, said)
