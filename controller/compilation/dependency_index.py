@@ -15,7 +15,7 @@ from typing import TypeAlias
 import msgspec
 
 from controller.compilation.compile_worker import CompiledMinion, FileRead
-from highstate.memo.tracked import digest_value
+from highstate.memo.sources import digest_value
 from highstate.types import Files
 
 _DECODER = msgspec.msgpack.Decoder(list[FileRead])

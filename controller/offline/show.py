@@ -20,7 +20,8 @@ from gitfs.tree.snapshot import GitLayer
 from highstate.compile.compiler import Compilation
 from highstate.compile.verify import verify
 from highstate.memo.memo import Memo
-from highstate.memo.tracked import Read, Recorder
+from highstate.memo.sources import Read
+from highstate.memo.tracked import Recorder
 from highstate.ports import NO_PORTS, CompilePorts, RecordedFacts
 from highstate.targeting.top import TopResult
 from highstate.types import Minion, Pos, Problem, Stage, Value

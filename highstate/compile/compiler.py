@@ -19,7 +19,8 @@ from highstate.compile_options import CompileOptions
 from highstate.data_limits import unbounded
 from highstate.files import parts_of
 from highstate.memo.memo import Memo
-from highstate.memo.tracked import Read, ReadFiles, ReadSources, Recorder, digest_value
+from highstate.memo.sources import Read, ReadSources, digest_value
+from highstate.memo.tracked import ReadFiles, Recorder
 from highstate.pillar.external import Decryption, External
 from highstate.pillar.pillar import PillarResult, compile_pillar
 from highstate.ports import NO_PORTS, CompilePorts, DecryptFailed, SecretFailed

@@ -14,7 +14,7 @@ from typing import Any
 
 from cachetools import FIFOCache
 
-from highstate.memo.tracked import digest_value
+from highstate.memo.sources import digest_value
 from highstate.types import Value
 
 _WHOLE = frozenset(("include", "extend", "exclude"))

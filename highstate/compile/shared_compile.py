@@ -22,7 +22,8 @@ from highstate.compile.high import High
 from highstate.compile.shapes import Placeholder, shape_of, with_placeholders
 from highstate.data_limits import unbounded
 from highstate.memo.memo import Memo
-from highstate.memo.tracked import Read, ReadFiles, Recorder
+from highstate.memo.sources import Read
+from highstate.memo.tracked import ReadFiles, Recorder
 from highstate.render import RenderContext, RenderFailed, render_sls
 from highstate.types import Chunk, Compiled, Content, Problem, Value
 

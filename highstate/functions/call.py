@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from highstate.functions.live import OF_THE_FLEET
-from highstate.memo.tracked import Recorder, fresh, plain
+from highstate.memo.sources import fresh
+from highstate.memo.tracked import Recorder, plain
 from highstate.ports import Fact
 from highstate.types import Value
 

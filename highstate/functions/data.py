@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from highstate.functions.call import FunctionCall, FunctionFailed
-from highstate.memo.tracked import fresh, plain
+from highstate.memo.sources import fresh
+from highstate.memo.tracked import plain
 from highstate.traverse import MISSING, join_lists, merge, traverse, update
 from highstate.types import Value
 

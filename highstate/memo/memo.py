@@ -14,7 +14,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from highstate.memo.tracked import Read
+from highstate.memo.sources import Read
 
 
 class Answers(Protocol):

@@ -1,136 +1,23 @@
 """Recorded reads: what a template, top file or pillar looked at, so that its result can be taken again.
 
-`ReadSources` are one minion's inputs; a `Recorder` notes each read of them with a digest of what was seen;
-a `TrackedMapping` is the mapping handed to templates in place of grains, pillar and opts. A view is no dict on purpose:
-C code that takes a dict's insides (json, dict()) would read past the record. Used by render, pillar and top;
-nothing here decides what to do with the record: that is `memo`.
+A `Recorder` notes each read of a minion's inputs (`sources`) with a digest of what was seen; a `TrackedMapping` is the
+mapping handed to templates in place of grains, pillar and opts. It is no dict on purpose: C code that takes a dict's
+insides (json, dict()) would read past the record. Used by render, pillar and top; `memo` decides what to do with the
+record.
 """
 
 from __future__ import annotations
 
 import copy
-import hashlib
-import itertools
-import json
 import marshal
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
-from highstate.ports import NO_PORTS, CompilePorts, DecryptFailed, Fact, SecretFailed, question
-from highstate.targeting.match import id_matches
-from highstate.types import Files, Minion, Value
+from highstate.memo.sources import ABSENT, Read, ReadSources, fresh
+from highstate.ports import Fact, question
+from highstate.types import Value
 
-Read: TypeAlias = tuple[Any, ...]
-"""What was read: ("value", root, path) whole; ("peek", root, path), whole unless it is a mapping;
-("keys", root, path); ("has", root, path, key); ("id", matcher, pattern); ("file", saltenv, path);
-("mode", saltenv, path); ("list", saltenv, prefix); ("fact", function, question); ("secret", path) or ("secrets", path);
-("plain", ciphertext).
-Which kind a read is must never follow from its own answer."""
-
-_MISSING = object()
-_A_MAPPING = b"\0mapping"
-_unique = itertools.count()
 _SCALARS = frozenset((str, int, float, bool, type(None)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadSources:
-    """All that a compile for one minion may read. The values must not change while this is in use."""
-
-    minion_id: str
-    roots: Mapping[str, Mapping[str, Value]]
-    """"grains", "pillar" and "opts"."""
-    files: Files
-    ports: CompilePorts = NO_PORTS
-    shaping: list[bytes] = field(default_factory=list, repr=False, compare=False)
-    """Digest of the options that shape every render, once it is known."""
-    _digests: dict[Read, bytes] = field(default_factory=dict, repr=False, compare=False)
-    _facts: dict[tuple[str, str], Fact | None] = field(default_factory=dict, repr=False, compare=False)
-
-    def digest(self, read: Read) -> bytes:
-        """What `read` gives here. Equal digests mean that a template cannot tell the difference."""
-        found = self._digests.get(read)
-        if found is None:
-            found = self._digests[read] = self._look(read)
-        return found
-
-    def at(self, root: str, path: Sequence[Value]) -> Value:
-        """The value at a path through mappings, or the private mark of a missing one."""
-        value: Value = self.roots[root]
-        for key in path:
-            if not isinstance(value, (dict, Mapping)) or key not in value:
-                return _MISSING
-            value = value[key]
-        return value
-
-    def fact(self, fun: str, asked: str) -> Fact | None:
-        """What the live machine answers to a `question`, asked once; None when there is no answer."""
-        if (fun, asked) not in self._facts:
-            args, kwargs = json.loads(asked)
-            port = self.ports.facts
-            self._facts[fun, asked] = None if port is None else port.answer(fun, args, kwargs)
-        return self._facts[fun, asked]
-
-    def secret(self, path: str) -> Mapping[str, Value]:
-        """A secret of the vault; SecretFailed when there is none, or no vault."""
-        if self.ports.secrets is None:
-            raise SecretFailed("no vault is set up (option vault)")
-        return self.ports.secrets.read_secret(path, Minion(id=self.minion_id, grains=self.roots["grains"]))
-
-    def listed_secrets(self, path: str) -> Sequence[str]:
-        """Names below a path of the vault; SecretFailed as `secret`."""
-        if self.ports.secrets is None:
-            raise SecretFailed("no vault is set up (option vault)")
-        return self.ports.secrets.list_secrets(path, Minion(id=self.minion_id, grains=self.roots["grains"]))
-
-    def plain(self, ciphertext: str) -> str:
-        """What a message says that was encrypted for the controller; DecryptFailed without keys, or the right one."""
-        if self.ports.decrypt is None:
-            raise DecryptFailed("no keys are set up to decrypt with (option gpg_keydir)")
-        return self.ports.decrypt.decrypt(ciphertext)
-
-    def _look(self, read: Read) -> bytes:
-        match read:
-            case ("value", root, path):
-                return digest_value(self.at(root, path))
-            case ("peek", root, path):
-                value = self.at(root, path)
-                return _A_MAPPING if isinstance(value, (dict, Mapping)) else digest_value(value)
-            case ("keys", root, path):
-                value = self.at(root, path)
-                return digest_value(list(value)) if isinstance(value, (dict, Mapping)) else b"-"
-            case ("has", root, path, key):
-                value = self.at(root, path)
-                return b"1" if isinstance(value, (dict, Mapping)) and key in value else b"0"
-            case ("id", matcher, pattern):
-                return b"1" if id_matches(matcher, pattern, self.minion_id) else b"0"
-            case ("file", saltenv, path):
-                return (self.files.oid(path, saltenv) or "").encode()
-            case ("mode", saltenv, path):
-                return str(self.files.mode(path, saltenv)).encode()
-            case ("list", saltenv, prefix):
-                return digest_value(list(self.files.list(prefix, saltenv)))
-            case ("fact", fun, asked):
-                fact = self.fact(fun, asked)
-                return b"" if fact is None else digest_value([fact.value, fact.error])
-            case ("secret", path):
-                try:
-                    return digest_value(dict(self.secret(path)))
-                except SecretFailed as failed:
-                    return digest_value(str(failed))
-            case ("secrets", path):
-                try:
-                    return digest_value(list(self.listed_secrets(path)))
-                except SecretFailed as failed:
-                    return digest_value(str(failed))
-            case ("plain", ciphertext):
-                try:
-                    return digest_value(self.plain(ciphertext))
-                except DecryptFailed as failed:
-                    return digest_value([str(failed)])
-            case _:
-                raise ValueError(f"no such read: {read!r}")
 
 
 class Recorder:
@@ -283,8 +170,8 @@ class TrackedMapping(MutableMapping[Any, Any]):
             return self.__children[key]
         path = (*self.__path, key)
         self.__recorder.record(("peek", self.__root, path))
-        value = self.__data.get(key, _MISSING)
-        if value is _MISSING:
+        value = self.__data.get(key, ABSENT)
+        if value is ABSENT:
             raise KeyError(key)
         child: Any
         if isinstance(value, (dict, Mapping)):
@@ -395,26 +282,3 @@ def _unfolded(value: Value) -> Value:
         return marshal.loads(marshal.dumps(value, 2))  # noqa: S302  (bytes made in this very line)
     except ValueError:
         return plain(copy.deepcopy(value))
-
-
-def fresh(value: Value) -> Value:
-    """A deep copy of plain data; aliases inside stay aliases."""
-    if value is None or isinstance(value, str | int | float):
-        return value
-    try:
-        return marshal.loads(marshal.dumps(value))  # noqa: S302  (bytes made in this very line)
-    except ValueError:  # something that only Python's own copy understands
-        return copy.deepcopy(value)
-
-
-def digest_value(value: Value) -> bytes:
-    """A digest that tells types (1, True, 1.0) and the order of keys apart."""
-    if value is _MISSING:
-        return b""
-    try:
-        # Version 2 has no back references: equal values give equal bytes whatever they share.
-        packed = marshal.dumps(value, 2)
-    except ValueError:
-        # Not plain data: equal to nothing, so that a memo never takes it.
-        return b"?%d" % next(_unique)
-    return packed if len(packed) <= 24 else hashlib.blake2b(packed, digest_size=16).digest()

@@ -14,7 +14,8 @@ from typing import Any
 
 from highstate.aggregation import Joinable, unmarked
 from highstate.data_limits import unbounded
-from highstate.memo.tracked import Recorder, digest_value
+from highstate.memo.sources import digest_value
+from highstate.memo.tracked import Recorder
 from highstate.render import SHAPING, RenderContext, RenderFailed, excerpt, near, render_sls
 from highstate.render.lines import LineMap
 from highstate.targeting.match import Nodegroups

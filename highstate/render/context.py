@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from highstate.memo.memo import Memo
-from highstate.memo.tracked import ReadSources, Recorder
+from highstate.memo.sources import ReadSources
+from highstate.memo.tracked import Recorder
 from highstate.ports import NO_PORTS, CompilePorts
 from highstate.render.lines import LineMap
 from highstate.types import Files, Minion, Problem, Value

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from highstate.aggregation import Joinable, unmarked
-from highstate.memo.tracked import Recorder, digest_value
+from highstate.memo.sources import digest_value
+from highstate.memo.tracked import Recorder
 from highstate.render import jinja
 from highstate.render.context import RenderContext, Rendered, RenderedText, RenderFailed
 from highstate.render.job import RenderJob, place_variables

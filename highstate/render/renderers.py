@@ -12,7 +12,8 @@ from typing import Any
 import yaml
 
 from highstate.functions import FunctionCall, TemplateFunctions
-from highstate.memo.tracked import Recorder, digest_value, plain
+from highstate.memo.sources import digest_value
+from highstate.memo.tracked import Recorder, plain
 from highstate.ports import DecryptFailed, SourceFailed
 from highstate.render import diagnostics, jinja, stateconf
 from highstate.render.ciphertext import decrypted

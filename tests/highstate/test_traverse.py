@@ -10,7 +10,8 @@ import pytest
 
 from highstate.files import MemoryFiles
 from highstate.functions import BUILT_IN, FunctionCall
-from highstate.memo.tracked import ReadSources, Recorder, plain
+from highstate.memo.sources import ReadSources
+from highstate.memo.tracked import Recorder, plain
 from highstate.render.filters.text import FILTERS
 from highstate.salt_yaml import read_word
 from highstate.traverse import traverse

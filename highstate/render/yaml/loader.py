@@ -5,7 +5,7 @@ Called by the renderers, and by whoever reads YAML that people wrote for Salt. N
 
 from __future__ import annotations
 
-from highstate.memo.tracked import fresh
+from highstate.memo.sources import fresh
 from highstate.render.yaml.blocks import Blocks, read_blocks
 from highstate.salt_yaml import SaltLoader, load_whole, refuse_depth
 from highstate.types import Value

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from highstate.files import MemoryFiles
 from highstate.memo.memo import Memo
-from highstate.memo.tracked import ReadSources
+from highstate.memo.sources import ReadSources
 from highstate.pillar.pillar import compile_pillar
 from highstate.render import RenderContext, RenderFailed, render_sls, render_template
 from highstate.types import Minion

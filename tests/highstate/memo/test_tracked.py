@@ -6,7 +6,8 @@ import json
 import pytest
 
 from highstate.files import MemoryFiles
-from highstate.memo.tracked import ReadSources, Recorder, TrackedMapping, digest_value, fresh, place_of, plain
+from highstate.memo.sources import ReadSources, digest_value, fresh
+from highstate.memo.tracked import Recorder, TrackedMapping, place_of, plain
 
 PILLAR = {"web": {"port": 80, "names": ["a", "b"], "tls": {"on": True}}, "n": None, 1: "one"}
 
