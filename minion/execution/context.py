@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from highstate.files import MemoryFiles
 from minion.execution.loader import Modules
 from minion.machine.durable_files import write_durably
 from minion.spool.grains_request import request_collection
@@ -154,8 +155,6 @@ class Context:
         """The tree of `salt://`."""
         if self.make_files is not None:
             return self.make_files()
-        from highstate.files import MemoryFiles
-
         return MemoryFiles({})
 
     @cached_property

@@ -1,21 +1,13 @@
-"""Execution functions that the language has already: they look at grains, pillar, options and the tree only.
+"""Execution functions of the language: they read grains, pillar, options and the tree only.
 
-Called by the loader, for functions that a module of this package does not have itself. The code is that of
-`highstate.functions`, which templates call: nothing is said twice, and both answer the same.
+Called by the loader for functions that no module of `minion.modules` has. The code is that of `highstate.functions`,
+which templates call, so that both give the same answers.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, cast
-
-from minion.execution.errors import CallFailed
-
-if TYPE_CHECKING:
-    from highstate.functions import FunctionCall
-    from highstate.types import Files
+from typing import Any
 
 _TABLE = """
 config.dot_vals: Options of the minion whose name begins with this word and a dot.
@@ -86,88 +78,15 @@ DOCS: Mapping[str, str] = {
 }
 
 
-class LanguageContext(Protocol):
-    """What functions of the language see of a `Context`."""
-
-    minion_id: str
-    opts: Mapping[str, Any]
-
-    @property
-    def grains(self) -> Mapping[str, Any]:
-        """The minion's grains."""
-
-    @property
-    def pillar(self) -> Mapping[str, Any]:
-        """The minion's pillar."""
-
-    @property
-    def files(self) -> Files:
-        """The tree of `salt://`."""
-
-    @property
-    def functions(self) -> Mapping[str, Callable[..., Any]]:
-        """The execution functions by full name."""
-
-
 def names_of(module: str) -> list[str]:
     """Names, without the module's, of the functions that the language has for a module."""
     return [name.partition(".")[2] for name in DOCS if name.startswith(f"{module}.")]
 
 
-@functools.cache
 def find(fun: str) -> Callable[..., Any] | None:
     """The function, taking a `Context` first; None when the language has none."""
     if fun not in DOCS:
         return None
-    from highstate.functions import BUILT_IN
+    from minion.execution import language_functions  # Jinja and YAML: 90 ms of a call that needs neither
 
-    inner = BUILT_IN[fun]
-
-    def function(context: LanguageContext, *args: Any, **kwargs: Any) -> Any:
-        from highstate.functions import FunctionFailed
-        from highstate.memo.tracked import plain
-
-        try:
-            return plain(inner(_call(context), *args, **kwargs))
-        except FunctionFailed as error:
-            raise CallFailed(str(error)) from error
-
-    function.__doc__ = DOCS[fun]
-    taken = [one.replace(annotation=inspect.Parameter.empty) for one in inspect.signature(inner).parameters.values()]
-    function.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
-    return function
-
-
-def _call(context: LanguageContext) -> FunctionCall:
-    from highstate.functions import FunctionCall
-    from highstate.memo.tracked import Recorder
-    from highstate.render import RenderContext
-    from highstate.render.renderers import render_string
-    from highstate.types import Minion
-
-    around = RenderContext(
-        minion=Minion(id=context.minion_id, grains=_Late(lambda: context.grains)),
-        files=context.files,
-        pillar=_Late(lambda: context.pillar),
-        opts=context.opts,
-        functions=context.functions,
-    )
-    recorder = Recorder(around.sources)
-    render = lambda text, pipeline, variables: render_string(text, pipeline, variables, around, recorder)  # noqa: E731
-    return FunctionCall(recorder=recorder, saltenv="base", render=cast(Any, render))
-
-
-class _Late(Mapping[str, Any]):
-    """A mapping that is made when it is first looked at: a digest of text costs no collection of grains."""
-
-    def __init__(self, make: Callable[[], Mapping[str, Any]]) -> None:
-        self._make = make
-
-    def __getitem__(self, key: str) -> Any:
-        return self._make()[key]
-
-    def __iter__(self) -> Any:
-        return iter(self._make())
-
-    def __len__(self) -> int:
-        return len(self._make())
+    return language_functions.function_of(fun, DOCS[fun])
