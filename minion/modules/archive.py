@@ -25,8 +25,8 @@ def list_(
     data = of_source(context.machine, url, saltenv, Template(variables={}), source_hash)
     found = [(one.path, one.kind) for one in read_members(data, archive_format)]
     if strip_components:
-        cut = [(path.split("/", int(strip_components)), kind) for path, kind in found]
-        found = [(parts[-1], kind) for parts, kind in cut if len(parts) > int(strip_components)]
+        cut = [(path.split("/", strip_components), kind) for path, kind in found]
+        found = [(parts[-1], kind) for parts, kind in cut if len(parts) > strip_components]
     above = {path.rsplit("/", n)[0] for path, _ in found for n in range(1, path.count("/") + 1)}
     kinds = dict(found) | dict.fromkeys(above, "directory")
     names = {"directory": "dirs", "file": "files", "symlink": "links"}

@@ -41,7 +41,7 @@ def gen_password(
     words = {"sha512": "-6", "sha256": "-5", "md5": "-1"}
     if algorithm not in words:
         raise CallFailed(f"algorithm can be {', '.join(words)}, not {algorithm!r}")
-    salt = ["-salt", str(crypt_salt)] if crypt_salt else []
+    salt = ["-salt", crypt_salt] if crypt_salt else []
     done = context.machine.run(["openssl", "passwd", words[algorithm], *salt, "-stdin"], stdin=f"{password}\n")
     if done.returncode != 0:
         raise CallFailed(f"openssl cannot make a hash: {done.stderr.strip() or 'is the package openssl installed?'}")

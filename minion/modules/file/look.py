@@ -187,7 +187,7 @@ def search(
 
 def contains(context: Context, path: str, text: str) -> bool:
     """Whether a line of a file holds a text."""
-    return _any_line(path, lambda line: str(text).strip() in line)
+    return _any_line(path, lambda line: text.strip() in line)
 
 
 def contains_regex(context: Context, path: str, regex: str, lchar: str = "") -> bool:

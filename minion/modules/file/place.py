@@ -20,7 +20,7 @@ def touch(context: Context, name: str, atime: float | None = None, mtime: float 
     place = _absolute(name)
     if not place.exists():
         context.machine.write(str(place), b"")
-    context.machine.utime(str(place), None if atime is None else float(atime), None if mtime is None else float(mtime))
+    context.machine.utime(str(place), atime, mtime)
     return place.exists()
 
 

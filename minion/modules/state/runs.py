@@ -139,7 +139,7 @@ def without(chunks: tuple[Chunk, ...], exclude: Any) -> tuple[Chunk, ...]:
 
 
 @contextmanager
-def turn(context: Context, queue: Any, concurrent: Any) -> Iterator[None]:
+def turn(context: Context, queue: Any, concurrent: bool) -> Iterator[None]:
     """The turn to run states. OthersRun when it is another's, and `queue` (or the option `state_queue`) is not set."""
     from minion.spool.state_queue import Conflict
 
@@ -150,7 +150,7 @@ def turn(context: Context, queue: Any, concurrent: Any) -> Iterator[None]:
     may_wait = queue if isinstance(queue, bool | int) else False  # as Salt reads whatever else there is
     with ExitStack() as held:
         try:
-            held.enter_context(context.state_queue.taken(may_wait, bool(concurrent)))
+            held.enter_context(context.state_queue.taken(may_wait, concurrent))
         except Conflict as error:
             raise OthersRun(str(error)) from error
         yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from minion.arguments.types import CommaList
 from minion.execution.apply_state import act
 from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
@@ -41,7 +42,7 @@ def mount(
     device: str | None = None,
     mkmnt: bool = False,
     fstype: str = "",
-    opts: Any = "defaults",
+    opts: CommaList = ("defaults",),
     user: str | None = None,
     util: str = "mount",
 ) -> Any:
@@ -50,7 +51,7 @@ def mount(
         raise CallFailed("util and user are not supported")
     if mkmnt and context.machine.stat(name) is None:
         context.machine.mkdir(name, parents=True)
-    options = ",".join(map(str, opts)) if isinstance(opts, list) else str(opts)
+    options = ",".join(opts)
     kind = ["-t", fstype] if fstype else []
     where = [str(device), name] if device else [name]
     return _said(context, "mount", "-o", options, *kind, "--", *where)
@@ -76,13 +77,13 @@ def remount(
     device: str | None = None,
     mkmnt: bool = False,
     fstype: str = "",
-    opts: Any = "defaults",
+    opts: CommaList = ("defaults",),
     user: NotSupported = None,
 ) -> Any:
     """Mount what is at a path with other options; true, or what mount(8) says."""
     if not is_mounted(context, name):
         return mount(context, name, device, mkmnt, fstype, opts)
-    listed = [str(one) for one in opts] if isinstance(opts, list) else str(opts).split(",")
+    listed = list(opts)
     options = ",".join(listed if "remount" in listed else [*listed, "remount"])
     return _said(context, "mount", "-o", options, "--", name)
 
@@ -101,7 +102,7 @@ def fstab(context: Context, config: str = FSTAB) -> dict[str, dict[str, Any]]:
 
 
 def set_fstab(
-    context: Context, name: str, device: str, fstype: str, opts: Any = "defaults", dump: int = 0, pass_num: int = 0,
+    context: Context, name: str, device: str, fstype: str, opts: CommaList = ("defaults",), dump: int = 0, pass_num: int = 0,
     config: str = FSTAB, test: bool = False, match_on: Any = "auto", not_change: bool = False,
 ) -> str:  # fmt: skip
     """Have fstab hold this line: `new`, `change` or `present`."""
@@ -110,7 +111,7 @@ def set_fstab(
     from minion.execution.apply_state import plan
 
     made = (plan if test else act)(
-        context, "mount.fstab_present", device, fs_file=name, fs_vfstype=fstype, fs_mntops=opts, fs_freq=dump,
+        context, "mount.fstab_present", device, fs_file=name, fs_vfstype=fstype, fs_mntops=list(opts), fs_freq=dump,
         fs_passno=pass_num, config=config, match_on=match_on, not_change=not_change, mount=False,
     )  # fmt: skip
     return str(made.changes[0].shown) if made.changes else "present"

@@ -15,7 +15,7 @@ from minion.states.sysctl import DEFAULT_CONFIG
 def show(context: Context, config_file: str | None = None) -> dict[str, str]:
     """All parameters, or those that a file sets."""
     if config_file:
-        text = context.machine.read(str(config_file)).decode("utf-8", "replace")
+        text = context.machine.read(config_file).decode("utf-8", "replace")
         lines = (line for line in text.splitlines() if line.strip() and line.lstrip()[0] not in "#;")
     else:
         lines = (line for line in _sysctl(context, "-a").stdout.splitlines())
