@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from minion.arguments.types import Ignored, Refused
 
 NotSupported = Annotated[Any, Refused("leave it out, or use cmd.run")]
+OtherRoot = Annotated[Any, Refused("accounts are those of this system")]
 
 AlwaysDone = Annotated[Any, Ignored("it is what is done in any case")]
 Announced = Annotated[Any, Ignored("a run always reports to the controller")]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from minion.arguments.types import CommaList
+from minion.arguments.types import CommaList, Refused
 from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
@@ -109,7 +109,7 @@ def zip_(
     sources: CommaList,
     template: NotSupported = None,
     cwd: str | None = None,
-    runas: str | None = None,
+    runas: Annotated[Any, Refused("see archive.cmd_zip")] = None,
     zip64: NotSupported = False,
 ) -> list[str]:
     """Pack files and directories into a zip archive; what was packed."""
@@ -117,8 +117,6 @@ def zip_(
     import zipfile
     from pathlib import Path
 
-    if runas is not None:
-        raise CallFailed("runas is not supported by archive.zip: see archive.cmd_zip")
     buffer, names = io.BytesIO(), []
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for one in sources:

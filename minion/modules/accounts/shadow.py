@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from minion.execution.arguments import AlwaysDone
+from minion.execution.arguments import AlwaysDone, OtherRoot
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.providers import accounts
@@ -13,9 +13,8 @@ from minion.providers import accounts
 _FIELDS = ("lstchg", "min", "max", "warn", "inact", "expire")
 
 
-def info(context: Context, name: str, root: str | None = None) -> dict[str, Any]:
+def info(context: Context, name: str, root: OtherRoot = None) -> dict[str, Any]:
     """The shadow entry of a user; empty fields when there is none. The hash goes to whoever calls this."""
-    _no_root(root)
     row = _entries(context).get(name)
     if row is None:
         return {"name": "", "passwd": "", **dict.fromkeys(_FIELDS, "")}
@@ -23,9 +22,8 @@ def info(context: Context, name: str, root: str | None = None) -> dict[str, Any]
     return {"name": name, "passwd": row[1], **dict(zip(_FIELDS, numbers, strict=True))}
 
 
-def list_users(context: Context, root: str | None = None) -> list[str]:
+def list_users(context: Context, root: OtherRoot = None) -> list[str]:
     """Names of all users that have a shadow entry."""
-    _no_root(root)
     return sorted(_entries(context))
 
 
@@ -53,86 +51,80 @@ def set_password(
     name: str,
     password: str,
     use_usermod: AlwaysDone = False,
-    root: str | None = None,
+    root: OtherRoot = None,
 ) -> bool:
     """Put a hash, not a password, into the shadow entry of a user."""
-    _there(context, name, root)
+    _there(context, name)
     if any(sign in password for sign in ":\n"):
         raise CallFailed("a hash holds neither a colon nor a newline")
     accounts.set_password(context.machine, name, password)
     return True
 
 
-def del_password(context: Context, name: str, root: str | None = None) -> bool:
+def del_password(context: Context, name: str, root: OtherRoot = None) -> bool:
     """Take the password away: the user can log in without one, where that is allowed."""
-    _there(context, name, root)
+    _there(context, name)
     accounts.change(context.machine, ["passwd", "--delete", name], f"The password of {name} could not be removed")
     return not info(context, name)["passwd"]
 
 
-def lock_password(context: Context, name: str, root: str | None = None) -> bool:
+def lock_password(context: Context, name: str, root: OtherRoot = None) -> bool:
     """Lock the password."""
-    _there(context, name, root)
+    _there(context, name)
     accounts.change(context.machine, ["passwd", "--lock", name], f"The password of {name} could not be locked")
     return bool(info(context, name)["passwd"].startswith("!"))
 
 
-def unlock_password(context: Context, name: str, root: str | None = None) -> bool:
+def unlock_password(context: Context, name: str, root: OtherRoot = None) -> bool:
     """Unlock the password."""
-    _there(context, name, root)
+    _there(context, name)
     accounts.change(context.machine, ["passwd", "--unlock", name], f"The password of {name} could not be unlocked")
     return not info(context, name)["passwd"].startswith("!")
 
 
-def set_date(context: Context, name: str, date: int | str, root: str | None = None) -> bool:
+def set_date(context: Context, name: str, date: int | str, root: OtherRoot = None) -> bool:
     """Set the day of the last change of the password."""
-    return _age(context, name, "lstchg", "-d", date, root, "The day of the last change of the password")
+    return _age(context, name, "lstchg", "-d", date, "The day of the last change of the password")
 
 
-def set_expire(context: Context, name: str, expire: int | str, root: str | None = None) -> bool:
+def set_expire(context: Context, name: str, expire: int | str, root: OtherRoot = None) -> bool:
     """Set the day on which the account ends."""
-    return _age(context, name, "expire", "-E", expire, root, "The day on which the account ends")
+    return _age(context, name, "expire", "-E", expire, "The day on which the account ends")
 
 
-def set_inactdays(context: Context, name: str, inactdays: int | str, root: str | None = None) -> bool:
+def set_inactdays(context: Context, name: str, inactdays: int | str, root: OtherRoot = None) -> bool:
     """Set the days for which a password that is too old still works."""
     what = "The days for which a password that is too old still works"
-    return _age(context, name, "inact", "-I", inactdays, root, what)
+    return _age(context, name, "inact", "-I", inactdays, what)
 
 
-def set_maxdays(context: Context, name: str, maxdays: int | str, root: str | None = None) -> bool:
+def set_maxdays(context: Context, name: str, maxdays: int | str, root: OtherRoot = None) -> bool:
     """Set the days after which a password must be changed."""
-    return _age(context, name, "max", "-M", maxdays, root, "The days after which a password must be changed")
+    return _age(context, name, "max", "-M", maxdays, "The days after which a password must be changed")
 
 
-def set_mindays(context: Context, name: str, mindays: int | str, root: str | None = None) -> bool:
+def set_mindays(context: Context, name: str, mindays: int | str, root: OtherRoot = None) -> bool:
     """Set the days before which a password cannot be changed."""
-    return _age(context, name, "min", "-m", mindays, root, "The days before which a password cannot be changed")
+    return _age(context, name, "min", "-m", mindays, "The days before which a password cannot be changed")
 
 
-def set_warndays(context: Context, name: str, warndays: int | str, root: str | None = None) -> bool:
+def set_warndays(context: Context, name: str, warndays: int | str, root: OtherRoot = None) -> bool:
     """Set the days before its end from which a user is warned."""
-    return _age(context, name, "warn", "-W", warndays, root, "The days before its end from which a user is warned")
+    return _age(context, name, "warn", "-W", warndays, "The days before its end from which a user is warned")
 
 
-def _age(context: Context, name: str, field: str, option: str, value: int | str, root: str | None, what: str) -> bool:
-    _there(context, name, root)
+def _age(context: Context, name: str, field: str, option: str, value: int | str, what: str) -> bool:
+    _there(context, name)
     if info(context, name)[field] == value:
         return True
     accounts.change(context.machine, ["chage", option, str(value), name], f"{what} of {name} could not be set")
     return True
 
 
-def _there(context: Context, name: str, root: str | None) -> None:
-    _no_root(root)
+def _there(context: Context, name: str) -> None:
     accounts.check_name("user", name)
     if name not in _entries(context):
         raise CallFailed(f"User {name} has no shadow entry")
-
-
-def _no_root(root: str | None) -> None:
-    if root is not None:
-        raise CallFailed("root is not supported: accounts are those of this system")
 
 
 def _entries(context: Context) -> dict[str, list[str]]:

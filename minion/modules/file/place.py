@@ -6,9 +6,9 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from minion.arguments.types import Mode, Owner
+from minion.arguments.types import Mode, Owner, Refused
 from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
@@ -58,12 +58,10 @@ def rmdir(
     path: str,
     recurse: bool = False,
     verbose: NotSupported = False,
-    older_than: Any = None,
+    older_than: Annotated[Any, Refused("see file.find with mtime and delete")] = None,
 ) -> Any:
     """Remove an empty directory, or with `recurse` empty ones below it too."""
     place = _absolute(path)
-    if older_than is not None:
-        raise CallFailed("older_than is not supported: see file.find with mtime and delete")
     if not place.is_dir():
         raise CallFailed(f"A valid directory was not specified: {path}")
     below = sorted((one for one in place.rglob("*") if one.is_dir()), reverse=True) if recurse else []

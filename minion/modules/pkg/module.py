@@ -84,15 +84,13 @@ def refresh_db(
 
 
 def install(
-    context: Context, name: str | None = None, refresh: IsTrue = False, fromrepo: str = "", skip_verify: bool = False,
-    debconf: NotSupported = None, pkgs: str | list[Any] | None = None, sources: list[Any] | None = None,
-    reinstall: bool = False, downloadonly: bool = False, ignore_epoch: NotSupported = None,
-    normalize: NotSupported = None, version: str | None = None, install_recommends: bool = True,
-    hold: bool | None = None, only_upgrade: bool = False, **options: Any,
+    context: Context, name: str | None = None, refresh: IsTrue = False, fromrepo: str = "",
+    skip_verify: NotSupported = False, debconf: NotSupported = None, pkgs: str | list[Any] | None = None,
+    sources: list[Any] | None = None, reinstall: NotSupported = False, downloadonly: bool = False,
+    ignore_epoch: NotSupported = None, normalize: NotSupported = None, version: str | None = None,
+    install_recommends: bool = True, hold: bool | None = None, only_upgrade: bool = False, **options: Any,
 ) -> Changes:  # fmt: skip
     """Install packages; what changed, by package."""
-    if reinstall or skip_verify:
-        raise CallFailed("reinstall and skip_verify are not supported")
     manager, machine = manager_of(context), context.machine
     _refresh(context, refresh)
     if downloadonly:

@@ -43,12 +43,10 @@ def mount(
     mkmnt: bool = False,
     fstype: str = "",
     opts: CommaList = ("defaults",),
-    user: str | None = None,
-    util: str = "mount",
+    user: NotSupported = None,
+    util: NotSupported = "mount",
 ) -> Any:
     """Mount a device at a path; true, or what mount(8) says."""
-    if util != "mount" or user is not None:
-        raise CallFailed("util and user are not supported")
     if mkmnt and context.machine.stat(name) is None:
         context.machine.mkdir(name, parents=True)
     options = ",".join(opts)
@@ -102,8 +100,8 @@ def fstab(context: Context, config: str = FSTAB) -> dict[str, dict[str, Any]]:
 
 
 def set_fstab(
-    context: Context, name: str, device: str, fstype: str, opts: CommaList = ("defaults",), dump: int = 0, pass_num: int = 0,
-    config: str = FSTAB, test: bool = False, match_on: Any = "auto", not_change: bool = False,
+    context: Context, name: str, device: str, fstype: str, opts: CommaList = ("defaults",), dump: int = 0,
+    pass_num: int = 0, config: str = FSTAB, test: bool = False, match_on: Any = "auto", not_change: bool = False,
 ) -> str:  # fmt: skip
     """Have fstab hold this line: `new`, `change` or `present`."""
     if context.machine.stat(config) is None:
