@@ -2,7 +2,7 @@
 
 An SLS is mostly a mapping whose entries stand at the left edge. Cut there, the entries are documents of their own, and
 most renders of a template (other minions, a later revision) come to the same ones. What cannot be cut safely is
-refused with None and read whole by `yaml_loader`, which calls this; errors are found there too. The values that come
+refused with None and read whole by `loader`, which calls this; errors are found there too. The values that come
 out are shared: nobody may change them. No Jinja in here.
 """
 
@@ -189,7 +189,7 @@ def _read_by_nodes(text: str) -> tuple[dict[Value, Value], str] | None:
             return None
         return _mapping(node, 1), node.value[0][0].value
     except (yaml.YAMLError, ValueError, TypeError, IndexError, RecursionError):
-        return None  # `yaml_loader` says what is wrong
+        return None  # `loader` says what is wrong
 
 
 def _composed(text: str) -> Any:

@@ -1,6 +1,6 @@
 """YAML as most of it is written, read line by line: keys, items and scalars of one line, indented by spaces.
 
-`yaml_blocks` asks this first, because PyYAML makes a node and two marks of every word, which takes three times as long
+`blocks` asks this first, because PyYAML makes a node and two marks of every word, which takes three times as long
 as libyaml itself. What is not plain beyond doubt is answered with None, and libyaml reads it: escapes, tags, anchors,
 mappings in braces, scalars of several lines other than `|`, anything but ASCII, and whatever is wrong. Law
 (property-tested): what is read here is what libyaml reads. Source: YAML 1.1, chapters 8 and 9.
