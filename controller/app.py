@@ -100,6 +100,7 @@ async def controller(settings: ControllerSettings, fork_server: ForkServer | Non
         parts.metrics.watch_minions(parts.service.state.samples)
         await stack.enter_async_context(serve(parts.service, settings, parts.metrics))
         await stack.enter_async_context(changes)
+        stack.push_async_callback(parts.event_log.flush)  # what the others say while they end is kept, too
         tasks = _start_tasks(parts)
         stack.push_async_callback(_cancel, tasks)
         failed: list[str] = []

@@ -204,13 +204,14 @@ class SourceReconciler:
 
 
 def _moved(before: Revision | None, after: Revision) -> list[dict[str, str]]:
-    """The remotes that stand elsewhere than before, each with its commit."""
+    """The commits at which remotes stand that stood elsewhere before, each with the first remote that has it."""
     known = before.remotes if before else {}
-    return [
-        {"remote": name, "commit": place.commit, "author": place.author, "subject": place.subject}
-        for name, place in after.remotes.items()
-        if name not in known or known[name].commit != place.commit
-    ]
+    moved: dict[str, dict[str, str]] = {}
+    for name, place in after.remotes.items():
+        if name not in known or known[name].commit != place.commit:
+            data = {"remote": name, "commit": place.commit, "author": place.author, "subject": place.subject}
+            moved.setdefault(place.commit, data)
+    return list(moved.values())
 
 
 def _revision_record(revision: Revision, now: float) -> RevisionRecord:

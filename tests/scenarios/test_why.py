@@ -49,3 +49,15 @@ def test_the_chain_of_each_kind_of_run(make_rig):
     assert asked[0]["text"] == "a person: saltern sync web1 --whole"
     assert asked[1]["text"].startswith("apply of the whole highstate")
     assert rig.saltern("why", "nobody", check=False).returncode == 5
+
+
+def test_the_chain_outlives_a_restart(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    rig.wait_applied(rig.push("first"))
+    before = rig.wait("the result", lambda: (s := why(rig))[-1]["step"] == "applied" and s)
+    rig.stop("controller")
+    rig.start_controller()
+    rig.wait("it to be back", lambda: rig.status()["web1"]["connected"])
+    after = rig.wait("the compile of the restart", lambda: (s := why(rig))[-1]["id"] != before[-1]["id"] and s)
+    assert min(int(step["id"]) for step in after) > int(before[-1]["id"]), "ids go on"
+    assert [step["step"] for step in after] == ["revision", "compile"]
