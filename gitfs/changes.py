@@ -24,13 +24,13 @@ from watchfiles import awatch
 from gitfs.config.settings import ROOTS, RemoteSettings
 from gitfs.config.urls import canonical, local_path
 
-STEP_MS = 10
-"""How long a burst of file events has to pause before it is told: a push is one burst."""
-LONGEST_BURST_MS = 50
-FIRST_WORD_MS = 500
-"""How soon a new watch says that it stands."""
-LOOK_INTERVAL = 1.0
-"""Seconds between two looks at whether the watched folders are still the same ones."""
+BURST_PAUSE_MS = 10
+"""How long a burst of file events has to pause before it becomes a notice: a push is one burst."""
+MAX_BURST_MS = 50
+WATCH_READY_MS = 500
+"""How soon a new watch says that it is set up."""
+IDENTITY_CHECK_SECONDS = 1.0
+"""Seconds between two checks whether the watched folders are still the same ones."""
 FIRST_RETRY = 1.0
 LONGEST_RETRY = 300.0
 """Seconds until a remote that failed is tried again: doubled each time, up to the longest (or its interval)."""
@@ -58,10 +58,12 @@ class Changes:
         for name, settings in self._remotes.items():
             self._schedule(name, settings.update_interval)
         self._tasks = [
-            asyncio.create_task(self._keep_watching(self._deep(), recursive=True), name="gitfs-watch-trees"),
-            asyncio.create_task(self._keep_watching(self._shallow(), recursive=False), name="gitfs-watch-repositories"),
+            asyncio.create_task(self._keep_watching(self._trees(), recursive=True), name="gitfs-watch-trees"),
+            asyncio.create_task(
+                self._keep_watching(self._repository_folders(), recursive=False), name="gitfs-watch-repositories"
+            ),
         ]
-        self._tell([*self._remotes, *([ROOTS] if self._roots else [])])
+        self._notify([*self._remotes, *([ROOTS] if self._roots else [])])
         return self
 
     async def __aexit__(
@@ -97,7 +99,7 @@ class Changes:
         names = frozenset(
             name for name, settings in self._remotes.items() if remote == name or canonical(settings.url) == wanted
         )
-        self._tell(names)
+        self._notify(names)
         return names
 
     def fetched(self, remote: str) -> None:
@@ -117,19 +119,19 @@ class Changes:
         self._scheduler.add_job(self._poll, trigger, args=[name], id=name, replace_existing=True)
 
     async def _poll(self, name: str) -> None:
-        self._tell([name])
+        self._notify([name])
 
-    def _tell(self, names: Iterable[str]) -> None:
+    def _notify(self, names: Iterable[str]) -> None:
         self._pending.update(names)
         if self._pending:
             self._notice.set()
 
-    def _deep(self) -> dict[Path, str]:
-        """Folders that are watched with all below them -> whom they tell of."""
+    def _trees(self) -> dict[Path, str]:
+        """Folders that are watched with all below them -> the remote (or `roots`) that a change there is news of."""
         found = {repository / "refs": name for name, repository in self._repositories().items()}
         return {**found, **dict.fromkeys(self._roots, ROOTS)}
 
-    def _shallow(self) -> dict[Path, str]:
+    def _repository_folders(self) -> dict[Path, str]:
         """Repositories themselves, for `packed-refs` and `HEAD`; not below: their objects are no news."""
         return {repository: name for name, repository in self._repositories().items()}
 
@@ -145,12 +147,12 @@ class Changes:
             watch = asyncio.create_task(self._watch(folders, identities, stop, recursive=recursive))
             try:
                 while not watch.done() and _identities(folders) == identities:
-                    await asyncio.wait([watch], timeout=LOOK_INTERVAL)
+                    await asyncio.wait([watch], timeout=IDENTITY_CHECK_SECONDS)
             finally:
                 stop.set()
                 watch.cancel()
                 await asyncio.gather(watch, return_exceptions=True)
-            self._tell(folders.values())
+            self._notify(folders.values())
 
     async def _watch(
         self, folders: Mapping[Path, str], identities: Mapping[Path, _Identity], stop: asyncio.Event, *, recursive: bool
@@ -159,26 +161,25 @@ class Changes:
         if not present:
             await stop.wait()
             return
-        stands = False
+        is_ready = False
         with suppress(OSError, RuntimeError):  # a folder that went between the look and the watch: look again
             async for events in awatch(
                 *present,
                 watch_filter=None,
-                step=STEP_MS,
-                debounce=LONGEST_BURST_MS,
+                step=BURST_PAUSE_MS,
+                debounce=MAX_BURST_MS,
                 stop_event=stop,
-                rust_timeout=FIRST_WORD_MS,
+                rust_timeout=WATCH_READY_MS,
                 yield_on_timeout=True,
                 recursive=recursive,
                 force_polling=False,
                 ignore_permission_denied=True,
             ):
-                # Its first word says that the watch stands: what was pushed before that has told nobody.
-                self._tell(
-                    {name for _, path in events for name in _told(path, folders)} if stands else folders.values()
-                )
-                stands = True
-        await asyncio.sleep(LOOK_INTERVAL)
+                # The first batch says that the watch is set up: nobody was notified of what was pushed before that.
+                named = {name for _, path in events for name in _remotes_of(path, folders)}
+                self._notify(named if is_ready else folders.values())
+                is_ready = True
+        await asyncio.sleep(IDENTITY_CHECK_SECONDS)
 
 
 def retry_after(failures: int, interval: float) -> float:
@@ -187,7 +188,7 @@ def retry_after(failures: int, interval: float) -> float:
     return float(min(FIRST_RETRY * 2 ** min(failures - 1, 30), longest))
 
 
-def _told(path: str, folders: Mapping[Path, str]) -> Iterable[str]:
+def _remotes_of(path: str, folders: Mapping[Path, str]) -> Iterable[str]:
     where = Path(path)
     return [
         name

@@ -1,4 +1,4 @@
-"""What people ask about one remote: what it shows, whether it answers, whether its mirror is sound, what it weighs.
+"""What people ask about one remote: what it shows, whether it answers, whether its mirror is whole, how large it is.
 
 Called by the command line, and by the controller for its metrics. Changes nothing but the mark by which the next fetch
 rebuilds a mirror that is damaged.
@@ -20,7 +20,7 @@ from gitfs.mirror.maintenance import disk_bytes
 from gitfs.mirror.mirror import Mirror
 from gitfs.source import Trees
 from gitfs.transport.callbacks import Callbacks, failures
-from gitfs.transport.https_proxy import way_to
+from gitfs.transport.https_proxy import endpoint_of
 from gitfs.tree import objects
 from gitfs.tree.saltenvs import SaltenvSource, environments, own_saltenvs
 from gitfs.tree.snapshot import GitLayer, Snapshot
@@ -49,7 +49,7 @@ class Overview:
 
 
 def overview(mirror: Mirror, settings: RemoteSettings) -> Overview:
-    """What is live of a remote. Needs no network; of a mirror that cannot be read, only what it weighs."""
+    """What is live of a remote. Needs no network; of a mirror that cannot be read, only its size."""
     folder = Path(mirror.path).parent
     damaged = (folder / objects.DAMAGED).exists()
     try:
@@ -66,7 +66,7 @@ def overview(mirror: Mirror, settings: RemoteSettings) -> Overview:
         settings=settings,
         heads=refs.heads,
         tags=refs.tags,
-        saltenvs={saltenv: place.ref for saltenv, place in shown.items()},
+        saltenvs={saltenv: source.ref for saltenv, source in shown.items()},
         disk_bytes=disk_bytes(folder),
         packs=len(list(Path(mirror.path, "objects", "pack").glob("*.pack"))),
         damaged=damaged,
@@ -83,8 +83,8 @@ def last_fetch(mirror: Mirror) -> float | None:
         return None
 
 
-def _left_out(mirror: Mirror, settings: RemoteSettings, place: SaltenvSource) -> dict[str, str]:
-    layer = GitLayer.of(mirror.path, settings.name, place.commit, place.root, place.mountpoint)
+def _left_out(mirror: Mirror, settings: RemoteSettings, source: SaltenvSource) -> dict[str, str]:
+    layer = GitLayer.of(mirror.path, settings.name, source.commit, source.root, source.mountpoint)
     return dict(Snapshot(environments={"base": (layer,)}).left_out())
 
 
@@ -110,9 +110,13 @@ def left_out_counts(trees: Trees) -> dict[str, int]:
 
 def ask(settings: RemoteSettings) -> tuple[str, ...]:
     """The refs that a remote has now; FetchFailed when it does not answer. Fetches nothing."""
-    with tempfile.TemporaryDirectory(prefix="saltern-ask-") as folder, failures(settings), way_to(settings) as way:
-        remote = pygit2.init_repository(folder, bare=True).remotes.create_anonymous(way.url)
-        heads = remote.list_heads(callbacks=Callbacks(settings, way.url), proxy=way.proxy or None)
+    with (
+        tempfile.TemporaryDirectory(prefix="saltern-ask-") as folder,
+        failures(settings),
+        endpoint_of(settings) as endpoint,
+    ):
+        remote = pygit2.init_repository(folder, bare=True).remotes.create_anonymous(endpoint.url)
+        heads = remote.list_heads(callbacks=Callbacks(settings, endpoint.url), proxy=endpoint.proxy or None)
         return tuple(head.name for head in heads if head.name)
 
 

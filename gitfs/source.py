@@ -27,7 +27,7 @@ from gitfs.fetching.fetcher import Fetcher
 from gitfs.fetching.fork_server import ForkServer
 from gitfs.fetching.worker import MirrorSpec
 from gitfs.mirror.completed_mirror import open_mirror, submodules_of
-from gitfs.mirror.maintenance import Upkeep
+from gitfs.mirror.maintenance import MirrorMaintenance
 from gitfs.mirror.mirror import Fetched, Mirror
 from gitfs.mirror.submodules import Submodules
 from gitfs.tree import objects
@@ -136,13 +136,13 @@ class Source:
             self._submodules[key] = submodules_of(settings, cache_directory)
             self._mirrors[key] = open_mirror(settings, cache_directory / key, bases=bases)
             self._commit_ids[key] = {name for settings in group for name in commit_ids(settings)}
-        self._upkeep = Upkeep(cache_directory, self._mirrors, self._submodules, self._in_use)
+        self._maintenance = MirrorMaintenance(cache_directory, self._mirrors, self._submodules, self._in_use)
         self._fetcher = Fetcher(self._mirrors, specs, fork_server)
         self._unheard: dict[str, Future[Fetched]] = {}
         """Key -> a fetch that was late, and that nobody has heard of since."""
-        self._lent: list[weakref.ref[Snapshot]] = []
-        """Snapshots that somebody may still read."""
-        self._lending = threading.Lock()
+        self._snapshots_in_use: list[weakref.ref[Snapshot]] = []
+        """Snapshots that somebody may still read: garbage collection keeps their commits."""
+        self._tracking_lock = threading.Lock()
 
     @property
     def remotes(self) -> tuple[RemoteSettings, ...]:
@@ -203,15 +203,15 @@ class Source:
 
         Takes seconds for a large mirror. Readers go on meanwhile; a fetch of the same mirror waits.
         """
-        return self._upkeep.gc()
+        return self._maintenance.gc()
 
     def disk_bytes(self) -> Mapping[str, int]:
         """Remote -> bytes of its mirror, `submodules` for those of all; looks at every file."""
-        return self._upkeep.disk_bytes()
+        return self._maintenance.disk_bytes()
 
     def _in_use(self, mirror: str) -> set[str]:
         """Commits of a mirror that are shown by snapshots somewhere in this process."""
-        snapshots = [found for each in self._lent if (found := each()) is not None]
+        snapshots = [found for each in self._snapshots_in_use if (found := each()) is not None]
         return {
             layer.commit
             for snapshot in snapshots
@@ -220,11 +220,11 @@ class Source:
             if isinstance(layer, GitLayer) and layer.mirror == mirror
         }
 
-    def _lend(self, snapshot: Snapshot) -> None:
-        with self._lending:
-            self._lent = [each for each in self._lent if each() is not None]
-            if all(each() is not snapshot for each in self._lent):
-                self._lent.append(weakref.ref(snapshot))
+    def _track(self, snapshot: Snapshot) -> None:
+        with self._tracking_lock:
+            self._snapshots_in_use = [each for each in self._snapshots_in_use if each() is not None]
+            if all(each() is not snapshot for each in self._snapshots_in_use):
+                self._snapshots_in_use.append(weakref.ref(snapshot))
 
     def live(self) -> Trees:
         """What is accepted of every remote, and the local folders as they are now.
@@ -265,42 +265,42 @@ class Source:
         asked = {} if ref is None else self._asked(ref)
         if ref is not None and not asked:
             raise UnknownRef(ref, difflib.get_close_matches(ref, self.names(), n=3))
-        places: dict[str, RemoteRevision] = {}
-        files = self._shown(self._files, refs, ref, asked, places)
-        first = next(iter(places.values()), None)
-        pillar = self._shown(self._pillar, refs, ref, asked, places)
+        bases: dict[str, RemoteRevision] = {}
+        files = self._resolve(self._files, refs, ref, asked, bases)
+        first = next(iter(bases.values()), None)
+        pillar = self._resolve(self._pillar, refs, ref, asked, bases)
         for each in (files, pillar):
-            self._lend(each.snapshot)
+            self._track(each.snapshot)
         whole = hashlib.sha256(f"{files.snapshot.digest}\0{pillar.snapshot.digest}".encode())
-        for name, place in places.items():
-            whole.update(f"\0{name}\0{place.commit}".encode())
+        for name, base in bases.items():
+            whole.update(f"\0{name}\0{base.commit}".encode())
         digest = whole.hexdigest()
-        revision = Revision(id=first.short if first else digest[:8], digest=digest, remotes=places)
+        revision = Revision(id=first.short if first else digest[:8], digest=digest, remotes=bases)
         missing = (*files.missing(self._files.settings), *pillar.missing(self._pillar.settings))
         return Trees(
             files=files.snapshot, pillar=pillar.snapshot, revision=revision, missing=tuple(dict.fromkeys(missing))
         )
 
-    def _shown(
+    def _resolve(
         self,
         overlays: Overlays,
         refs: Mapping[str, Refs],
         ref: str | None,
         asked: Mapping[str, str],
-        places: dict[str, RemoteRevision],
+        bases: dict[str, RemoteRevision],
     ) -> ResolvedOverlay:
-        """What a tree shows; adds where the base of each of its remotes stands to `places`."""
+        """What a tree shows; adds where the base of each of its remotes stands to `bases`."""
         keys = [_repository_key(settings) for settings in overlays.settings]
         own = [refs[key] for key in keys]
         if ref is None:
-            shown = overlays.live(own)
+            resolved = overlays.live(own)
         else:
-            shown = overlays.at(own, {number: (ref, asked[key]) for number, key in enumerate(keys) if key in asked})
-        for settings, key, each in zip(overlays.settings, keys, shown.places, strict=True):
+            resolved = overlays.at(own, {number: (ref, asked[key]) for number, key in enumerate(keys) if key in asked})
+        for settings, key, each in zip(overlays.settings, keys, resolved.sources, strict=True):
             if base := each.get("base"):
                 mirror = self._mirrors[key].path
-                places.setdefault(settings.name, _place(mirror, settings.name, base.ref, base.commit))
-        return shown
+                bases.setdefault(settings.name, _remote_revision(mirror, settings.name, base.ref, base.commit))
+        return resolved
 
     def _asked(self, ref: str) -> dict[str, str]:
         """Repository's key -> commit, for the repositories that have the ref."""
@@ -314,14 +314,14 @@ class Source:
                     raise
         return found
 
-    def _layers(self, settings: RemoteSettings, place: SaltenvSource) -> list[Layer]:
+    def _layers(self, settings: RemoteSettings, source: SaltenvSource) -> list[Layer]:
         key = _repository_key(settings)
         mirror = self._mirrors[key].path
-        own = GitLayer.of(mirror, settings.name, place.commit, place.root, place.mountpoint, lfs=settings.lfs)
-        return [own, *(self._submodules[key].layers(mirror, place) if settings.submodules else ())]
+        own = GitLayer.of(mirror, settings.name, source.commit, source.root, source.mountpoint, lfs=settings.lfs)
+        return [own, *(self._submodules[key].layers(mirror, source) if settings.submodules else ())]
 
 
-def _place(mirror: str, remote: str, branch: str, commit: str) -> RemoteRevision:
+def _remote_revision(mirror: str, remote: str, branch: str, commit: str) -> RemoteRevision:
     found = objects.commit_object(mirror, commit)
     # Taken as bytes: an author may declare an encoding that does not exist.
     lines = found.raw_message.decode(errors="replace").strip().splitlines()

@@ -29,7 +29,7 @@ class Refspec:
 
     source: str
     target: str
-    """Below the holding namespace: `heads/…`, `tags/…` or `pulls/…`."""
+    """Below `refs/saltern/fetched/` of the mirror: `heads/…`, `tags/…` or `pulls/…`."""
 
     def name_of(self, ref: str) -> str | None:
         """What a ref of the remote is called here; None when this refspec is not about it."""

@@ -26,11 +26,11 @@ _ORDINARY = ("HEAD", "objects", "refs")
 _UNUSUAL = ("shallow", "commondir", "reftable")
 
 
-class Unusual(Exception):
+class TooManyObjects(Exception):
     """More has to come than is looked for one by one."""
 
 
-class Nearby:
+class LocalRemote:
     """The repository of a local remote."""
 
     def __init__(self, path: Path) -> None:
@@ -62,7 +62,7 @@ class Nearby:
                 # One pack, there or not there, whenever we are killed. Not single files: libgit2 never comes back from
                 # reading one that a power cut has shortened.
                 write_pack(source, missing, Path(into.path) / "objects" / "pack")
-        except (Unusual, pack_copy.Unsuitable, pygit2.GitError, KeyError, ValueError, OSError):
+        except (TooManyObjects, pack_copy.Unsuitable, pygit2.GitError, KeyError, ValueError, OSError):
             return False
         finally:
             if source is not None:
@@ -81,7 +81,7 @@ def _missing(source: pygit2.Repository, into: pygit2.Repository, wanted: Iterabl
             kind, length = source.odb.read_header(oid)[:2]
             size += length
             if len(waiting) > MOST_LOOKED_AT * 4 or len(found) > MOST_LOOKED_AT:
-                raise Unusual
+                raise TooManyObjects
             found[oid] = None
             waiting.extend(_inside(source, oid, kind))
     return list(found), size

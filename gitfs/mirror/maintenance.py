@@ -1,4 +1,4 @@
-"""Keeps the mirrors of all remotes and of their submodules from growing without bound, and says what they weigh.
+"""Keeps the mirrors of all remotes and of their submodules from growing without bound, and says how large they are.
 
 Called by `gitfs.source` after fetches, in one thread at a time. What a fetch or a reader may still need stays: see
 `gitfs.mirror.gc` for objects; here it is decided which commits of submodules and which whole mirrors nobody needs.
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gitfs.errors import FetchFailed
 from gitfs.mirror.mirror import Mirror
-from gitfs.mirror.mirror_store import Generations
+from gitfs.mirror.mirror_store import MirrorStore
 from gitfs.mirror.submodules import Submodules
 
 PIN_SECONDS = 3600.0
@@ -27,7 +27,7 @@ InUse = Callable[[str], Collection[str]]
 """Path of a mirror -> commits that snapshots in use show of it."""
 
 
-class Upkeep:
+class MirrorMaintenance:
     """The mirrors in one folder.
 
     Args:
@@ -47,10 +47,10 @@ class Upkeep:
 
     def gc(self) -> list[str]:
         """Drop what nobody needs, where that is worth it; names of the remotes that were tidied."""
-        done = [mirror.settings.name for mirror in self._mirrors.values() if self._tidied(mirror)]
+        done = [mirror.settings.name for mirror in self._mirrors.values() if self._collect(mirror)]
         below = self._folder / "submodules"
-        if any(Generations(folder).is_untidy() for folder in _folders(below)):
-            done += self._tidy_submodules()
+        if any(MirrorStore(folder).needs_gc() for folder in _folders(below)):
+            done += self._gc_submodules()
         _forget_unused(self._folder, {*self._mirrors, below.name})
         return done
 
@@ -61,12 +61,12 @@ class Upkeep:
             found["submodules"] = disk_bytes(self._folder / "submodules")
         return found
 
-    def _tidied(self, mirror: Mirror) -> bool:
+    def _collect(self, mirror: Mirror) -> bool:
         with suppress(FetchFailed):  # the next fetch says what is wrong with it
             return mirror.gc(lambda: self._in_use(mirror.path))
         return False
 
-    def _tidy_submodules(self) -> list[str]:
+    def _gc_submodules(self) -> list[str]:
         before = time.time() - PIN_SECONDS
         needed: dict[str, tuple[Mirror, set[str]]] = {}
         for key, submodules in self._submodules.items():
@@ -76,7 +76,7 @@ class Upkeep:
         for path, (mirror, commits) in needed.items():
             with suppress(FetchFailed):
                 mirror.unpin({*commits, *self._in_use(path)}, before)
-                if self._tidied(mirror):
+                if self._collect(mirror):
                     done.append(mirror.settings.name)
         for mirror in self._mirrors.values():
             with suppress(FetchFailed):

@@ -1,4 +1,4 @@
-"""One remote, mirrored: fetch into a holding namespace, then accept what the policy allows.
+"""One remote, mirrored: fetch into refs of its own, then accept what the policy allows.
 
     refs/saltern/fetched/{heads,tags,pulls}/*   what the remote has now; previews read this
     refs/saltern/live/{heads,tags}/*            what was accepted; snapshots are made of this
@@ -24,14 +24,14 @@ from pygit2.enums import FileMode
 from gitfs.config.settings import RemoteSettings
 from gitfs.errors import DamagedMirror, FetchFailed, UnknownRef
 from gitfs.mirror.gc import expire
-from gitfs.mirror.mirror_store import Busy, Generations
+from gitfs.mirror.mirror_store import Busy, MirrorStore
 from gitfs.mirror.ref_updates import (
     FETCHED,
     LIVE,
     UNREADABLE,
-    Acceptance,
     Completion,
     RefRefused,
+    RefUpdater,
     commit_at,
     refs_below,
 )
@@ -90,17 +90,17 @@ class Mirror:
     ) -> None:
         self.settings = settings
         self._transfers = Transfers(settings)
-        self._generations = Generations(directory)
+        self._store = MirrorStore(directory)
         pinned = tuple(bases) or (settings.branch or settings.base,)
-        self._acceptance = Acceptance(settings.policy, pinned, directory / "seen", clock, completions)
+        self._ref_updater = RefUpdater(settings.policy, pinned, directory / "seen", clock, completions)
         self._looked_over = False
-        self._dropped = self._generations.last_dropped()
+        self._dropped = self._store.last_dropped()
         self._peeled: dict[str, str] = {}
 
     @property
     def path(self) -> str:
         """The repository that is in use, for readers; stays the same when the mirror is rebuilt."""
-        return str(self._generations.current)
+        return str(self._store.current)
 
     def fetch(self) -> Fetched:
         """Bring the mirror up to date; FetchFailed, with nothing changed, when the remote gives nothing usable."""
@@ -113,27 +113,27 @@ class Mirror:
         Args:
             in_use: asked when it is to be done, for the commits that snapshots in use show. What refs reach stays.
         """
-        if not self.is_untidy():
+        if not self.needs_gc():
             return False
         with self._writing():
-            repository = self._generations.open()
+            repository = self._store.open()
             if repository is None:
                 return False
-            (refs,) = self._generations.refs_of(repository).below("")
+            (refs,) = self._store.refs_of(repository).below("")
             expire(repository, set(refs.values()), in_use())
-            self._generations.tidied()
-            self._generations.mark_dropped()
+            self._store.record_gc()
+            self._store.mark_dropped()
         return True
 
-    def is_untidy(self) -> bool:
+    def needs_gc(self) -> bool:
         """Whether `gc` has something to do, as far as that can be told without work."""
-        return self._generations.is_untidy()
+        return self._store.needs_gc()
 
     def unpin(self, needed: Collection[str], before: float) -> None:
         """Let go of commits that were brought before that time (seconds since the epoch) and are not needed."""
         with self._writing():
-            repository = self._generations.open()
-            (pins,) = self._generations.refs_of(repository).below(PINNED) if repository else ({},)
+            repository = self._store.open()
+            (pins,) = self._store.refs_of(repository).below(PINNED) if repository else ({},)
             for commit in pins.keys() - set(needed):
                 file = Path(repository.path, PINNED, commit) if repository else Path()
                 if repository and (not file.exists() or file.stat().st_mtime < before):
@@ -142,26 +142,26 @@ class Mirror:
     def forget(self) -> None:
         """Have all processes look anew at what commits need beside their own objects: some of it may be gone."""
         with self._writing():
-            self._generations.mark_dropped()
+            self._store.mark_dropped()
 
     def fetch_commit(self, commit: str) -> None:
         """Have this commit with all that it needs, live or not; FetchFailed when the remote does not give it."""
         with self._writing():
-            repository = self._generations.open()
+            repository = self._store.open()
             if repository is None:
-                repository = self._generations.create()
+                repository = self._store.create()
                 self._transfer(repository)
-                self._generations.use(repository)
+                self._store.use(repository)
             elif commit not in repository:
                 self._transfer(repository)
             if commit not in repository:
                 self._transfers.one(repository, commit)
             with failures(self.settings):
                 repository.references.create(PINNED + commit, commit, force=True)
-                self._acceptance.inspector.inspect(repository, commit_at(repository, commit))
-            why = self._acceptance.missing_here(repository, commit)
+                self._ref_updater.inspector.inspect(repository, commit_at(repository, commit))
+            why = self._ref_updater.missing_here(repository, commit)
         # Not with the lock in hand: a repository may be a submodule of its own submodules.
-        why = why or self._acceptance.missing_elsewhere(repository, commit)
+        why = why or self._ref_updater.missing_elsewhere(repository, commit)
         if why:
             raise FetchFailed(self.settings.name, why, retryable=True)
 
@@ -171,12 +171,12 @@ class Mirror:
         UnknownRef, which says why, when that is not possible.
         """
         self._notice_drops()
-        if self._acceptance.is_complete(commit):
+        if self._ref_updater.is_complete(commit):
             return
         try:
             with self._writing():
-                repository = self._generations.open()
-                why = "the mirror is gone" if repository is None else self._acceptance.missing(repository, commit)
+                repository = self._store.open()
+                why = "the mirror is gone" if repository is None else self._ref_updater.missing(repository, commit)
         except FetchFailed as error:
             why = error.reason
         if why:
@@ -186,7 +186,7 @@ class Mirror:
     def _writing(self) -> Iterator[None]:
         """The right to write; whatever goes wrong becomes FetchFailed."""
         try:
-            with self._generations.writing():
+            with self._store.writing():
                 self._notice_drops()
                 yield
         except Busy:
@@ -201,21 +201,21 @@ class Mirror:
 
     def _notice_drops(self) -> None:
         """Forget what was known to be complete, when any process has dropped objects since."""
-        if (dropped := self._generations.last_dropped()) != self._dropped:
+        if (dropped := self._store.last_dropped()) != self._dropped:
             self._dropped = dropped
-            self._acceptance.forget()
+            self._ref_updater.forget()
 
     def has(self, commit: str) -> bool:
         """Whether a commit is there, live or not."""
-        repository = self._generations.open()
+        repository = self._store.open()
         return repository is not None and commit in repository
 
     def held(self) -> set[str]:
         """All commits that the remote has or that are live."""
-        repository = self._generations.open()
+        repository = self._store.open()
         if repository is None:
             return set()
-        fetched, live = self._generations.refs_of(repository).below(FETCHED, LIVE)
+        fetched, live = self._store.refs_of(repository).below(FETCHED, LIVE)
         found = set()
         for oid in {*fetched.values(), *live.values()}:
             with suppress(*UNREADABLE):
@@ -228,12 +228,12 @@ class Mirror:
 
     def refs(self, commits: Collection[str] = ()) -> Refs:
         """All that is live, and those of `commits` (ids, whole or shortened) that were fetched; as `branches`."""
-        repository = self._generations.open()
-        if repository is None and not self._generations.current.is_symlink():
+        repository = self._store.open()
+        if repository is None and not self._store.current.is_symlink():
             return Refs()
         try:
             if repository is not None:
-                heads, tags = self._generations.refs_of(repository).below(LIVE + "heads/", LIVE + "tags/")
+                heads, tags = self._store.refs_of(repository).below(LIVE + "heads/", LIVE + "tags/")
                 return Refs(
                     heads=heads,
                     tags={name: self._peel(repository, oid) for name, oid in tags.items()},
@@ -245,7 +245,7 @@ class Mirror:
 
     def commit_of(self, ref: str) -> str:
         """The commit of a branch, tag or pull request as last fetched, or of an id, whole or shortened; UnknownRef."""
-        repository = self._generations.open()
+        repository = self._store.open()
         if repository is None:
             raise UnknownRef(ref)
         for name in (*(f"{kind}/" + ref.removeprefix(f"refs/{kind}/") for kind in _KINDS), _pull_request(ref)):
@@ -269,17 +269,17 @@ class Mirror:
 
     def names(self) -> list[str]:
         """Branches and tags, as last fetched, sorted."""
-        repository = self._generations.open()
+        repository = self._store.open()
         if repository is None:
             return []
         fetched = refs_below(repository, FETCHED)
         return sorted({name.partition("/")[2] for name in fetched if not name.startswith("pulls/")})
 
     def _fetch(self) -> Fetched:
-        repository = self._generations.open()
+        repository = self._store.open()
         if repository is None:
-            return self._build(rebuilt=self._generations.current.is_symlink())
-        if (not self._looked_over or self._generations.damaged) and not self._is_whole(repository):
+            return self._build(rebuilt=self._store.current.is_symlink())
+        if (not self._looked_over or self._store.damaged) and not self._is_whole(repository):
             return self._build(rebuilt=True)
         try:
             there = self._transfer(repository)
@@ -292,35 +292,35 @@ class Mirror:
 
     def _build(self, *, rebuilt: bool) -> Fetched:
         """Make the mirror beside the one in use, and swap. The policy goes on from what was live before."""
-        self._acceptance.forget()
-        before = self._generations.stored_refs(LIVE)
-        new = self._generations.create()
+        self._ref_updater.forget()
+        before = self._store.stored_refs(LIVE)
+        new = self._store.create()
         try:
             there = self._transfer(new)
-            kept = {name: oid for name, oid in before.items() if oid in new and self._acceptance.inspects(new, oid)}
+            kept = {name: oid for name, oid in before.items() if oid in new and self._ref_updater.inspects(new, oid)}
             for name, oid in kept.items():
                 new.references.create(LIVE + name, oid, force=True)
             accepted = self._accept(new, there, kept)
-            self._generations.use(new)
+            self._store.use(new)
         except BaseException:
-            self._generations.drop(new)
+            self._store.drop(new)
             raise
-        self._generations.tidied()
+        self._store.record_gc()
         self._looked_over = True
         return replace(accepted, changed=accepted.live != before, rebuilt=rebuilt)
 
     def _transfer(self, repository: pygit2.Repository) -> dict[str, str]:
-        """Fetch into the holding namespace; `heads/...`, `tags/...`, `pulls/...` -> id, as the remote has them."""
+        """Fetch into the `fetched` refs; `heads/...`, `tags/...`, `pulls/...` -> id, as the remote has them."""
         with failures(self.settings):
-            (held,) = self._generations.refs_of(repository).below(FETCHED)
+            (held,) = self._store.refs_of(repository).below(FETCHED)
         return self._transfers.all(repository, held)
 
     def _accept(self, repository: pygit2.Repository, there: Mapping[str, str], before: Mapping[str, str]) -> Fetched:
-        after, refused = self._acceptance.accept(repository, there, before)
+        after, refused = self._ref_updater.accept(repository, there, before)
         if not after:
             reason = f"no branch can be used: {refused[0]}" if refused else "no branch"
             raise FetchFailed(self.settings.name, reason, retryable=True)
-        self._generations.pack_refs(repository)
+        self._store.pack_refs(repository)
         return Fetched(
             remote=self.settings.name,
             changed=after != before,
@@ -330,22 +330,22 @@ class Mirror:
 
     def _is_whole(self, repository: pygit2.Repository) -> bool:
         """Whether all that is live can be read."""
-        self._acceptance.forget()
+        self._ref_updater.forget()
         try:
             live = self._live(repository)
-            whole = all(self._acceptance.inspects(repository, oid) for oid in live.values())
-            if self._generations.damaged:
+            whole = all(self._ref_updater.inspects(repository, oid) for oid in live.values())
+            if self._store.damaged:
                 whole = whole and all(_blobs_read(repository, oid) for oid in live.values())
         except UNREADABLE:
             return False
         if whole:
             self._looked_over = True
-            self._generations.clear_damaged()
+            self._store.clear_damaged()
         return whole
 
     def _live(self, repository: pygit2.Repository) -> dict[str, str]:
         """The live refs; OSError when one is there and cannot be read, as an environment would be gone in silence."""
-        (live,) = self._generations.refs_of(repository).below(LIVE)
+        (live,) = self._store.refs_of(repository).below(LIVE)
         return live
 
     def _peel(self, repository: pygit2.Repository, oid: str) -> str:

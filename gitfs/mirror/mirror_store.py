@@ -44,7 +44,7 @@ class Busy(Exception):
     """Another process has been writing for longer than `LOCK_PATIENCE`."""
 
 
-class Generations:
+class MirrorStore:
     """The folder of one mirror."""
 
     def __init__(self, directory: Path) -> None:
@@ -155,7 +155,7 @@ class Generations:
         """Remove one that is not to be used after all."""
         shutil.rmtree(repository.path, ignore_errors=True)
 
-    def is_untidy(self) -> bool:
+    def needs_gc(self) -> bool:
         """Whether there are many packs, or more bytes than twice what was needed at the last tidying."""
         sizes = _pack_sizes(self.current)
         if len(sizes) >= MOST_PACKS:
@@ -166,7 +166,7 @@ class Generations:
             needed = 0
         return sum(sizes) > 2 * needed + SPARE_BYTES
 
-    def tidied(self) -> None:
+    def record_gc(self) -> None:
         """What there is now is needed."""
         fresh = self._directory / "tidied.new"
         fresh.write_text(str(sum(_pack_sizes(self.current))), encoding="ascii")

@@ -21,7 +21,7 @@ from gitfs.errors import BadTree
 from gitfs.mirror.refdb import move_ref
 from gitfs.mirror.signatures import signer_of
 from gitfs.tree.saltenvs import base_branch
-from gitfs.tree.tree_check import Inspector
+from gitfs.tree.tree_check import TreeChecker
 
 FETCHED = "refs/saltern/fetched/"
 LIVE = "refs/saltern/live/"
@@ -51,7 +51,7 @@ class RefRefused:
         return f"{self.branch}: {self.reason}"
 
 
-class Acceptance:
+class RefUpdater:
     """The gate between what is fetched and what is live, for one mirror."""
 
     def __init__(
@@ -67,7 +67,7 @@ class Acceptance:
         self._seen_file = seen_file
         self._clock = clock
         self._completions = tuple(completions)
-        self.inspector = Inspector()
+        self.inspector = TreeChecker()
         self._complete: set[str] = set()
 
     def accept(
@@ -110,7 +110,7 @@ class Acceptance:
 
     def forget(self) -> None:
         """Look at everything anew."""
-        self.inspector = Inspector()
+        self.inspector = TreeChecker()
         self._complete.clear()
 
     def _is_pinned(self, name: str, before: Mapping[str, str]) -> bool:

@@ -81,17 +81,17 @@ class Submodules:
                     if own.has(link.commit):
                         deeper.needed(own.path, [link.commit], found)
 
-    def layers(self, mirror: str, place: SaltenvSource) -> list[GitLayer]:
-        """What the submodules add to a place, nested ones too."""
-        return [layer for link in self._links_of(mirror, place.commit) for layer in self._layers_of(link, place)]
+    def layers(self, mirror: str, source: SaltenvSource) -> list[GitLayer]:
+        """What the submodules add to a source, nested ones too."""
+        return [layer for link in self._links_of(mirror, source.commit) for layer in self._layers_of(link, source)]
 
     def _links_of(self, mirror: str, commit: str) -> tuple[Gitlink, ...]:
         if commit not in self._links:
             self._links[commit] = objects.reading(mirror, lambda repository: gitlinks(repository, commit, self._parent))
         return self._links[commit]
 
-    def _layers_of(self, link: Gitlink, place: SaltenvSource) -> list[GitLayer]:
-        shown = _seen_from(link.path, place)
+    def _layers_of(self, link: Gitlink, source: SaltenvSource) -> list[GitLayer]:
+        shown = _seen_from(link.path, source)
         if shown is None or self._depth >= MOST_DEPTH:
             return []
         inner = replace(shown, commit=link.commit)
@@ -110,12 +110,12 @@ class Submodules:
         return self._mirrors[settings.url]
 
 
-def _seen_from(path: str, place: SaltenvSource) -> SaltenvSource | None:
-    """The place with root and mountpoint as they are for a submodule at `path`; None when it is not seen there."""
-    root = place.root
+def _seen_from(path: str, source: SaltenvSource) -> SaltenvSource | None:
+    """The source with root and mountpoint as they are for a submodule at `path`; None when it is not seen there."""
+    root = source.root
     if root == path or root.startswith(path + "/"):
-        return replace(place, root=root[len(path) + 1 :])
+        return replace(source, root=root[len(path) + 1 :])
     if root and not path.startswith(root + "/"):
         return None
     inner = path[len(root) + 1 :] if root else path
-    return replace(place, root="", mountpoint="/".join(filter(None, (place.mountpoint, inner))))
+    return replace(source, root="", mountpoint="/".join(filter(None, (source.mountpoint, inner))))

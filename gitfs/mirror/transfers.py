@@ -1,4 +1,4 @@
-"""One transfer from a remote into its mirror's holding namespace: from its files where it is near, by git's protocol.
+"""One transfer from a remote into a mirror's `fetched` refs: by its files on this machine, by git's protocol elsewhere.
 
 Called by `gitfs.mirror.mirror` with the right to write. Decides nothing about what goes live.
 """
@@ -13,11 +13,11 @@ from pygit2.enums import FetchPrune
 from gitfs.config import refspecs
 from gitfs.config.settings import RemoteSettings
 from gitfs.config.urls import local_path
-from gitfs.mirror.local_remote import Nearby
+from gitfs.mirror.local_remote import LocalRemote
 from gitfs.mirror.ref_updates import FETCHED
 from gitfs.mirror.refdb import move_ref
 from gitfs.transport.callbacks import Callbacks, ConnectionRefused, failures
-from gitfs.transport.https_proxy import Way, way_to
+from gitfs.transport.https_proxy import Endpoint, endpoint_of
 from gitfs.transport.tcp_nodelay import tcp_nodelay
 
 PINNED = "refs/saltern/pinned/"
@@ -37,8 +37,8 @@ class Transfers:
         """Ref of the remote -> what it is called here."""
         self._last_named: tuple[Mapping[str, str], dict[str, str]] = ({}, {})
         """Refs of the remote, and names here -> ids."""
-        near = local_path(settings.url)
-        self._nearby = None if near is None else Nearby(near)
+        path = local_path(settings.url)
+        self._local_remote = None if path is None else LocalRemote(path)
 
     def all(self, repository: pygit2.Repository, held: Mapping[str, str]) -> dict[str, str]:
         """Bring what the remote has now: `heads/...`, `tags/...`, `pulls/...` -> id. FetchFailed.
@@ -53,18 +53,18 @@ class Transfers:
 
     def one(self, repository: pygit2.Repository, commit: str) -> None:
         """Bring a commit that may be on no branch any more; FetchFailed."""
-        with failures(self._settings), way_to(self._settings) as way:
-            remote = repository.remotes.create_anonymous(way.url)
-            self._download(remote, way, Callbacks(self._settings, way.url), [f"+{commit}:{PINNED}{commit}"])
+        with failures(self._settings), endpoint_of(self._settings) as endpoint:
+            remote = repository.remotes.create_anonymous(endpoint.url)
+            self._download(remote, endpoint, Callbacks(self._settings, endpoint.url), [f"+{commit}:{PINNED}{commit}"])
 
     def _copied(self, repository: pygit2.Repository, held: Mapping[str, str]) -> dict[str, str] | None:
         """`all` from a remote of this machine; None where git's own protocol has to do it."""
-        refs = self._nearby.refs() if self._nearby else None
+        refs = self._local_remote.refs() if self._local_remote else None
         there = None if refs is None else self._named(refs)
-        if self._nearby is None or not there:
+        if self._local_remote is None or not there:
             return None
         news = dict(there.items() - held.items())
-        if not self._nearby.copy(repository, news.values()) or len(news) > _MOST_WANTED:
+        if not self._local_remote.copy(repository, news.values()) or len(news) > _MOST_WANTED:
             return None  # with all objects there, git's own protocol brings the refs alone
         _drop(repository, held.keys() - there.keys())
         for name, oid in news.items():
@@ -76,11 +76,11 @@ class Transfers:
 
     def _asked_for(self, repository: pygit2.Repository, held: Mapping[str, str]) -> dict[str, str]:
         """`all` by git's own protocol."""
-        with way_to(self._settings) as way:
-            remote = repository.remotes.create_anonymous(way.url)
-            callbacks = Callbacks(self._settings, way.url)
+        with endpoint_of(self._settings) as endpoint:
+            remote = repository.remotes.create_anonymous(endpoint.url)
+            callbacks = Callbacks(self._settings, endpoint.url)
             with tcp_nodelay():
-                remote.connect(callbacks=callbacks, proxy=way.proxy or None)
+                remote.connect(callbacks=callbacks, proxy=endpoint.proxy or None)
             refs = {head.name: str(head.oid) for head in remote.list_heads(connect=False) if head.name}
             there = self._named(refs)
             if not any(name.startswith(("heads/", "tags/")) for name in there):
@@ -90,14 +90,14 @@ class Transfers:
             if news:
                 wanted = {name for name, _ in news}
                 specs = [f"+{ref}:{FETCHED}{name}" for ref in refs for name in self._names_of(ref) if name in wanted]
-                self._download(remote, way, callbacks, specs)
+                self._download(remote, endpoint, callbacks, specs)
         # Without a look back: what did not come after all is found out when it is to go live.
         return there
 
-    def _download(self, remote: pygit2.Remote, way: Way, callbacks: Callbacks, wanted: Sequence[str]) -> None:
+    def _download(self, remote: pygit2.Remote, endpoint: Endpoint, callbacks: Callbacks, wanted: Sequence[str]) -> None:
         """Fetch by these refspecs, or by those of the settings when these are many."""
         specs = list(wanted) if len(wanted) <= _MOST_WANTED else [each.under(FETCHED) for each in self._refspecs]
-        remote.fetch(specs, callbacks=callbacks, prune=FetchPrune.NO_PRUNE, proxy=way.proxy or None)
+        remote.fetch(specs, callbacks=callbacks, prune=FetchPrune.NO_PRUNE, proxy=endpoint.proxy or None)
 
     def _named(self, refs: Mapping[str, str]) -> dict[str, str]:
         """Name here -> id, for these refs of the remote; costs what moved since the last time."""

@@ -34,7 +34,7 @@ _BROKEN = (OSError, ValueError, http.client.HTTPException)
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Endpoint:
     """How libgit2 gets to a remote."""
 
     url: str
@@ -42,7 +42,7 @@ class Way:
     """As pygit2 takes it: a URL, True for what the configuration says, False for none."""
 
 
-def needs_relay(settings: RemoteSettings) -> bool:
+def needs_proxy(settings: RemoteSettings) -> bool:
     """Whether libgit2 alone cannot do what these settings ask for."""
     if settings.url.startswith("https:"):
         return bool(isinstance(settings.ssl_verify, str) or settings.ssl_cert or settings.token)
@@ -50,30 +50,30 @@ def needs_relay(settings: RemoteSettings) -> bool:
 
 
 @contextmanager
-def way_to(settings: RemoteSettings) -> Iterator[Way]:
-    """The way to a remote, as long as the block lasts; Refusal says what went wrong on it."""
-    if not needs_relay(settings):
-        yield Way(settings.url, settings.proxy or True)
+def endpoint_of(settings: RemoteSettings) -> Iterator[Endpoint]:
+    """Where libgit2 connects to for a remote, as long as the block lasts; ConnectionRefused says what went wrong."""
+    if not needs_proxy(settings):
+        yield Endpoint(settings.url, settings.proxy or True)
         return
     try:
-        relay = _Relay(settings)
+        proxy = _ProxyServer(settings)
     except (OSError, LookupError) as error:
         raise ConnectionRefused(str(error.args[0] if error.args else error)) from None
-    thread = threading.Thread(target=relay.serve_forever, kwargs={"poll_interval": 0.01}, name="gitfs-relay")
+    thread = threading.Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.01}, name="gitfs-https-proxy")
     thread.start()
     try:
-        yield Way(f"http://127.0.0.1:{relay.server_address[1]}{relay.path}", False)
+        yield Endpoint(f"http://127.0.0.1:{proxy.server_address[1]}{proxy.path}", False)
     except Exception:
-        if relay.fault is not None:
-            raise relay.fault from None
+        if proxy.fault is not None:
+            raise proxy.fault from None
         raise
     finally:
-        relay.shutdown()
+        proxy.shutdown()
         thread.join()
-        relay.server_close()
+        proxy.server_close()
 
 
-class _Relay(ThreadingHTTPServer):
+class _ProxyServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, settings: RemoteSettings) -> None:
@@ -102,7 +102,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    server: _Relay
+    server: _ProxyServer
 
     def do_GET(self) -> None:
         self._carry(None)

@@ -1,7 +1,7 @@
 """The layers of all saltenvs, kept from look to look: a branch that moves costs what its own environments cost.
 
 Called by `gitfs.source`, once for the states and once for the pillar. Touches no mirror itself: refs come in, and what
-a place looks like is asked of `layers_of`.
+a source looks like is asked of `layers_of`.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class ResolvedOverlay:
     """What a set of remotes and folders shows at one moment."""
 
     snapshot: Snapshot
-    places: tuple[Mapping[str, SaltenvSource], ...]
+    sources: tuple[Mapping[str, SaltenvSource], ...]
     """For each of the settings: saltenv -> what is shown there."""
     refs: tuple[Refs, ...]
     local: _Local = field(default_factory=dict)
 
     def missing(self, all_settings: Sequence[RemoteSettings]) -> list[str]:
         """Names of the remotes that have nothing to show."""
-        return [each.name for each, places in zip(all_settings, self.places, strict=True) if not places]
+        return [each.name for each, sources in zip(all_settings, self.sources, strict=True) if not sources]
 
 
 class Overlays:
@@ -42,7 +42,7 @@ class Overlays:
         roots: saltenv -> folders.
         git_first: whether remotes lie over folders.
         ignored: files that are in no tree.
-        layers_of: the layers of a place of a remote.
+        layers_of: the layers of a source of a remote.
         apart: whether each remote is compiled by itself (pillar), and the folders too.
         includes: whether a remote that is sees the files of the others.
         asked: environments that somebody is known to ask for, which `fallback` fills where no ref has their name.
@@ -93,58 +93,58 @@ class Overlays:
         known = {*self._roots, *self._asked}
         for settings, own in zip(self.settings, refs, strict=True):
             known |= own_saltenvs(settings, own)
-        places = [environments(settings, own, known) for settings, own in zip(self.settings, refs, strict=True)]
+        sources = [environments(settings, own, known) for settings, own in zip(self.settings, refs, strict=True)]
         for number, (ref, commit) in base.items():
-            if "base" in places[number]:
-                places[number]["base"] = replace(places[number]["base"], ref=ref, commit=commit)
-        saltenvs = sorted({*local, *(env for each in places for env in each)})
-        layers, owners = self._stacks(saltenvs, places, local)
+            if "base" in sources[number]:
+                sources[number]["base"] = replace(sources[number]["base"], ref=ref, commit=commit)
+        saltenvs = sorted({*local, *(env for each in sources for env in each)})
+        layers, owners = self._stacks(saltenvs, sources, local)
         snapshot = Snapshot(environments=layers, ignored=self._ignored, owners=owners, includes=self._includes)
-        return ResolvedOverlay(snapshot=snapshot, places=tuple(places), refs=tuple(refs), local=local)
+        return ResolvedOverlay(snapshot=snapshot, sources=tuple(sources), refs=tuple(refs), local=local)
 
     def _advanced(
         self, last: ResolvedOverlay, refs: Sequence[Refs], local: _Local, moved: Sequence[set[str]]
     ) -> ResolvedOverlay:
         """The same environments as before, some of them with other layers."""
         changed = {env for env, layers in local.items() if layers != last.local[env]}
-        places = list(last.places)
+        sources = list(last.sources)
         for number, names in enumerate(moved):
             if names:
                 settings, own = self.settings[number], refs[number]
-                fresh = {env: place for env, place in places[number].items() if place.ref in names}
-                fresh = {env: _replaced(place, settings, own) for env, place in fresh.items()}
-                places[number] = {**places[number], **fresh}
+                fresh = {env: source for env, source in sources[number].items() if source.ref in names}
+                fresh = {env: _replaced(source, settings, own) for env, source in fresh.items()}
+                sources[number] = {**sources[number], **fresh}
                 changed |= fresh.keys()
-        layers, owners = self._stacks(changed, places, local)
+        layers, owners = self._stacks(changed, sources, local)
         return ResolvedOverlay(
-            snapshot=last.snapshot.with_layers(layers, owners), places=tuple(places), refs=tuple(refs), local=local
+            snapshot=last.snapshot.with_layers(layers, owners), sources=tuple(sources), refs=tuple(refs), local=local
         )
 
     def _stacks(
-        self, saltenvs: Iterable[str], places: Sequence[Mapping[str, SaltenvSource]], local: _Local
+        self, saltenvs: Iterable[str], sources: Sequence[Mapping[str, SaltenvSource]], local: _Local
     ) -> tuple[dict[str, tuple[Layer, ...]], dict[str, tuple[int, ...]]]:
         """The layers of each environment, and whose they are where trees are kept apart."""
         layers, owners = {}, {}
         for env in saltenvs:
-            stack = self._stack(env, places, local)
+            stack = self._stack(env, sources, local)
             layers[env] = tuple(layer for _, layer in stack)
             if self._apart:
                 owners[env] = tuple(number for number, _ in stack)
         return layers, owners
 
     def _stack(
-        self, saltenv: str, places: Iterable[Mapping[str, SaltenvSource]], local: _Local
+        self, saltenv: str, sources: Iterable[Mapping[str, SaltenvSource]], local: _Local
     ) -> tuple[tuple[int, Layer], ...]:
         remote: list[tuple[int, Layer]] = []
-        for number, (settings, shown) in enumerate(zip(self.settings, places, strict=True)):
+        for number, (settings, shown) in enumerate(zip(self.settings, sources, strict=True)):
             if saltenv in shown:
                 remote.extend((number, layer) for layer in self._layers_of(settings, shown[saltenv]))
         folders = [(FOLDERS, layer) for layer in local.get(saltenv, ())]
         return (*remote, *folders) if self._git_first else (*folders, *remote)
 
 
-def _replaced(place: SaltenvSource, settings: RemoteSettings, refs: Refs) -> SaltenvSource:
-    return replace(place, commit=commit_of(settings, refs, place.ref) or place.commit)
+def _replaced(source: SaltenvSource, settings: RemoteSettings, refs: Refs) -> SaltenvSource:
+    return replace(source, commit=commit_of(settings, refs, source.ref) or source.commit)
 
 
 def _moved(before: Sequence[Refs], now: Sequence[Refs]) -> list[set[str]] | None:

@@ -93,8 +93,8 @@ def environments(settings: RemoteSettings, refs: Refs, known: Iterable[str]) -> 
     """
     if settings.branch is not None or settings.only_base:
         return _of_one_branch(settings, refs)
-    found = {env: _place(settings, refs, env) for env in sorted(known)}
-    return {env: place for env, place in found.items() if place is not None}
+    found = {env: _source_of(settings, refs, env) for env in sorted(known)}
+    return {env: source for env, source in found.items() if source is not None}
 
 
 def is_exposed(saltenv: str, whitelist: Sequence[str], blacklist: Sequence[str]) -> bool:
@@ -126,7 +126,7 @@ def _of_one_branch(settings: RemoteSettings, refs: Refs) -> dict[str, SaltenvSou
     return {}
 
 
-def _place(settings: RemoteSettings, refs: Refs, saltenv: str) -> SaltenvSource | None:
+def _source_of(settings: RemoteSettings, refs: Refs, saltenv: str) -> SaltenvSource | None:
     if not is_exposed(saltenv, settings.saltenv_whitelist, settings.saltenv_blacklist):
         return None
     own = next((each for each in settings.saltenvs if each.saltenv == saltenv), None)

@@ -21,7 +21,7 @@ _NO_NAMES = (b"", b".", b"..", None)
 """git writes no such names into a tree; somebody else may."""
 
 
-class Inspector:
+class TreeChecker:
     """Remembers the trees that it found complete, by id."""
 
     def __init__(self) -> None:

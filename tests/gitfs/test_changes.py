@@ -13,8 +13,8 @@ DEADLINE = 30.0
 
 @pytest.fixture(autouse=True)
 def quick_looks(monkeypatch):
-    monkeypatch.setattr("gitfs.changes.FIRST_WORD_MS", 50)
-    monkeypatch.setattr("gitfs.changes.LOOK_INTERVAL", 0.1)
+    monkeypatch.setattr("gitfs.changes.WATCH_READY_MS", 50)
+    monkeypatch.setattr("gitfs.changes.IDENTITY_CHECK_SECONDS", 0.1)
 
 
 async def told(changes, *names):

@@ -13,7 +13,7 @@ import pytest
 from gitfs.config.live_policy import LivePolicy
 from gitfs.errors import FetchFailed
 from gitfs.mirror import pack_copy
-from gitfs.mirror.local_remote import Nearby
+from gitfs.mirror.local_remote import LocalRemote
 from gitfs.mirror.mirror import Mirror
 from gitfs.remote_report import verify
 
@@ -93,7 +93,7 @@ def test_packs_are_copied_and_what_is_in_none_is_packed(packed, tmp_path):
     theirs, ours = packs_of(packed.bare), packs_of(mirror.path)
     assert set(theirs.values()) < set(ours.values())
     assert len(ours) == 3
-    assert not mirror.is_untidy()
+    assert not mirror.needs_gc()
     assert str(packed.bare) not in Path("/proc/self/maps").read_text()  # whoever writes over its files may
 
 
@@ -192,7 +192,7 @@ def test_objects_that_are_elsewhere_are_left_to_git(packed, make_remote, tmp_pat
     head = bare(packed, "rev-parse", "main")
     bare(borrower, "update-ref", "refs/heads/main", head)
     into = pygit2.init_repository(str(tmp_path / "into"), bare=True)
-    assert not Nearby(borrower.bare).copy(into, [head])
+    assert not LocalRemote(borrower.bare).copy(into, [head])
     assert list(into) == []
     mirror = Mirror(borrower.settings(), tmp_path / "mirror")
     assert mirror.fetch().refs == {"main": head}

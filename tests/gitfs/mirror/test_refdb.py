@@ -5,7 +5,7 @@ import os
 import pygit2
 import pytest
 
-from gitfs.mirror.local_remote import Nearby
+from gitfs.mirror.local_remote import LocalRemote
 from gitfs.mirror.refdb import RefFiles, move_ref
 from gitfs.mirror.refwatch import RefWatch
 
@@ -45,7 +45,7 @@ def test_a_ref_that_cannot_be_read_is_an_error(remote, name):
 def test_what_is_missing_is_copied_and_no_more(remote, tmp_path):
     remote.commit({f"d{number}/f": str(number) for number in range(20)})
     into = pygit2.init_repository(str(tmp_path / "mirror"), bare=True)
-    near = Nearby(remote.bare)
+    near = LocalRemote(remote.bare)
     assert near.copy(into, near.refs().values())
     before = set(into)
     second = remote.commit({"d1/f": "other"})
@@ -57,15 +57,15 @@ def test_what_is_missing_is_copied_and_no_more(remote, tmp_path):
 def test_what_is_out_of_the_ordinary_is_left_to_git(remote, tmp_path):
     remote.commit({"top.sls": "one"})
     into = pygit2.init_repository(str(tmp_path / "mirror"), bare=True)
-    assert Nearby(tmp_path / "nothing").refs() is None
-    assert not Nearby(remote.bare).copy(into, ["a" * 40])
+    assert LocalRemote(tmp_path / "nothing").refs() is None
+    assert not LocalRemote(remote.bare).copy(into, ["a" * 40])
     remote.run("tag", "-a", "v1", "-m", "one")
     remote.run("push", "-q", "origin", "v1")
     tag = remote.run("rev-parse", "v1")
-    assert Nearby(remote.bare).copy(into, [tag])
+    assert LocalRemote(remote.bare).copy(into, [tag])
     assert into[tag].peel(pygit2.Tree)["top.sls"].data == b"one"
     remote.run("--git-dir", str(remote.bare), "symbolic-ref", "refs/heads/other", "refs/heads/main")
-    assert Nearby(remote.bare).refs() is None
+    assert LocalRemote(remote.bare).refs() is None
 
 
 def test_a_watched_folder_is_read_as_git_sees_it_whatever_happens_in_it(remote):
@@ -158,5 +158,5 @@ def test_a_pack_is_made_without_a_look_at_the_refs_of_the_remote(remote, tmp_pat
     (remote.bare / "refs" / "heads" / "unreadable").mkdir()
     (remote.bare / "refs" / "heads" / "unreadable" / "ref").write_text("garbage\n")
     into = pygit2.init_repository(str(tmp_path / "mirror"), bare=True)
-    assert Nearby(remote.bare).copy(into, [head])
+    assert LocalRemote(remote.bare).copy(into, [head])
     assert into[head].peel(pygit2.Tree)["top.sls"].data == b"one"

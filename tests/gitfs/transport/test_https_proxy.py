@@ -18,7 +18,7 @@ from gitfs.config.settings import RemoteSettings
 from gitfs.errors import BadRemoteSettings, FetchFailed
 from gitfs.mirror.mirror import Mirror
 from gitfs.remote_report import ask
-from gitfs.transport.https_proxy import way_to
+from gitfs.transport.https_proxy import endpoint_of
 
 TOKEN = "t0ken-of-ours"
 
@@ -137,13 +137,13 @@ def test_nobody_else_is_carried(remote, authority, tmp_path):
     remote.commit({"top.sls": "one"})
     with serving(remote.bare.parent, server_context(authority)) as port:
         url = f"https://localhost:{port}/remote.git"
-        with way_to(RemoteSettings(name="far", url=url, ssl_verify=str(tmp_path / "ca.pem"))) as way:
-            base, _, inner = way.url.removeprefix("http://").partition("/")
+        with endpoint_of(RemoteSettings(name="far", url=url, ssl_verify=str(tmp_path / "ca.pem"))) as endpoint:
+            base, _, inner = endpoint.url.removeprefix("http://").partition("/")
             for guess in ("", "remote.git/info/refs?service=git-upload-pack", f"x{inner}/info/refs"):
                 with pytest.raises(urllib.error.HTTPError, match="404"):
                     urllib.request.urlopen(f"http://{base}/{guess}")
         with pytest.raises(urllib.error.URLError):
-            urllib.request.urlopen(way.url + "/info/refs")
+            urllib.request.urlopen(endpoint.url + "/info/refs")
 
 
 def test_a_redirect_is_not_followed(remote, authority, tmp_path):
@@ -207,7 +207,7 @@ def test_a_secret_is_in_no_process_while_a_fetch_is_under_way(remote, authority,
     assert TOKEN not in caplog.text + out.out + out.err
     kept = [path for path in (tmp_path / "m").rglob("*") if path.is_file() and TOKEN.encode() in path.read_bytes()]
     assert kept == []
-    assert not [each for each in threading.enumerate() if each.name == "gitfs-relay"]
+    assert not [each for each in threading.enumerate() if each.name == "gitfs-https-proxy"]
 
 
 @pytest.mark.parametrize(
