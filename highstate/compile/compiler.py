@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -13,18 +12,18 @@ from highstate.compile.content import contents_of
 from highstate.compile.extend import apply_exclude, apply_extends
 from highstate.compile.high import High
 from highstate.compile.order import ordered
+from highstate.compile.reads import with_reads
 from highstate.compile.requisites import requisites_in
 from highstate.compile.verify import verify
 from highstate.compile_options import CompileOptions
 from highstate.data_limits import unbounded
 from highstate.files import parts_of
 from highstate.memo.memo import Memo
-from highstate.memo.sources import Read, ReadSources, digest_value
+from highstate.memo.sources import digest_value
 from highstate.memo.tracked import ReadFiles, Recorder
 from highstate.pillar.external import Decryption, External
 from highstate.pillar.pillar import PillarResult, compile_pillar
-from highstate.ports import NO_PORTS, CompilePorts, DecryptFailed, SecretFailed
-from highstate.redaction import secret_texts
+from highstate.ports import NO_PORTS, CompilePorts
 from highstate.render import RenderContext, shaping
 from highstate.targeting.external_tops import with_sources
 from highstate.targeting.top import TopResult, top_matches
@@ -46,12 +45,14 @@ def compile_minion(
     )
     pillar = compilation.pillar()
     if pillar.errors:
-        return _with_reads(Compiled(minion_id=minion.id, errors=pillar.errors), compilation)
+        return with_reads(
+            Compiled(minion_id=minion.id, errors=pillar.errors), compilation.recorders, compilation.decrypted
+        )
     top = compilation.top(pillar.pillar)
     if top.errors:
         failed = Compiled(minion_id=minion.id, pillar=pillar.pillar, matches=top.matches, errors=top.errors)
-        return _with_reads(failed, compilation)
-    return _with_reads(compilation.compile(top, pillar.pillar), compilation)
+        return with_reads(failed, compilation.recorders, compilation.decrypted)
+    return with_reads(compilation.compile(top, pillar.pillar), compilation.recorders, compilation.decrypted)
 
 
 def compile_sls(
@@ -74,66 +75,7 @@ def compile_sls(
         return Compiled(minion_id=minion.id, errors=pillar.errors)
     location = Pos(file="state.apply", saltenv=saltenv, stage=Stage.TOP)
     given = TopResult(matches={saltenv: tuple(sls)}, locations={(saltenv, name): location for name in sls})
-    return _with_reads(compilation.compile(given, pillar.pillar), compilation)
-
-
-def _with_reads(compiled: Compiled, compilation: Compilation) -> Compiled:
-    """Named: what its pillar, its top file and its states stand on."""
-    names = dict.fromkeys(name for recorder in compilation.recorders.values() for name in recorder.volatile)
-    kept: list[tuple[Recorder, Read]] = []
-    parts = [_file_reads(stage, recorder, kept) for stage, recorder in compilation.recorders.items()]
-    files = None if names or None in parts else tuple(part for part in parts if part is not None)
-    return replace(compiled, volatile=tuple(names), files=files, secrets=_secrets(compilation, kept))
-
-
-def _secrets(compilation: Compilation, kept: Sequence[tuple[Recorder, Read]]) -> frozenset[str]:
-    """All that came of a vault or of an encrypted message."""
-    found = set(compilation.decrypted)
-    for recorder, read in kept:
-        with contextlib.suppress(SecretFailed, DecryptFailed):
-            found |= _secrets_of(recorder.sources, read)
-    return frozenset(found)
-
-
-def _secrets_of(sources: ReadSources, read: Read) -> frozenset[str]:
-    match read:
-        case ("plain", ciphertext):
-            return secret_texts(sources.plain(ciphertext))
-        case ("secret", path):
-            return secret_texts(dict(sources.secret(path)))
-        case ("fact", "sdb.get", asked):
-            fact = sources.fact("sdb.get", asked)
-            return secret_texts(fact.value) if fact else frozenset()
-    return frozenset()
-
-
-def _file_reads(
-    stage: str, recorder: Recorder, secret: list[tuple[Recorder, Read]]
-) -> frozenset[tuple[str, str, str, str, str]] | None:
-    """What a stage looked at in its tree; None where it looked at more than can be asked of a tree.
-
-    Reads that may be of secrets are added to `secret`.
-    """
-    tree, more = "pillar" if stage == "pillar" else "files", bool(recorder.live)
-    found = []
-    for read, digest in recorder.reads.items():
-        match read[0]:
-            case "file":
-                found.append((tree, "file", read[1], read[2], digest.decode()))
-            case "mode":
-                found.append((tree, "mode", read[1], read[2], digest.decode()))
-            case "list":
-                found.append((tree, "list", read[1], read[2], digest.hex()))
-            case "value" | "peek" | "keys" | "has" | "id":
-                pass
-            case "plain":
-                secret.append((recorder, read))
-            case "secret" | "fact":
-                secret.append((recorder, read))
-                more = True
-            case _:
-                more = True
-    return None if more else frozenset(found)
+    return with_reads(compilation.compile(given, pillar.pillar), compilation.recorders, compilation.decrypted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
