@@ -43,6 +43,8 @@ class Parameter:
     default: Any = inspect.Parameter.empty
     convert: Converter | None = None
     """None: the value is taken as it is."""
+    plain: type | None = None
+    """The type whose values need no conversion."""
     ignored: str = ""
     """Why Salt's argument does nothing here."""
     refused: str = ""
@@ -70,6 +72,8 @@ class ArgumentSpec:
     """Those that the function gets, by name."""
     converters: Mapping[str, Converter | None] = field(default_factory=dict)
     """Of the same."""
+    plain: Mapping[str, type | None] = field(default_factory=dict)
+    """Of the same: the type whose values need no conversion."""
     required: tuple[str, ...] = ()
     """Parameters without a default."""
     ignored: Mapping[str, str] = field(default_factory=dict)
@@ -87,18 +91,18 @@ class ArgumentSpec:
 
     def convert(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Those of the given arguments that the function gets, as its types. Raises BadArguments."""
-        converters, taken, bad = self.converters, {}, []
+        converters, plain, taken, bad = self.converters, self.plain, {}, []
         for key, value in given.items():
             if key not in converters:
                 continue
             convert = converters[key]
-            if convert is not None:
-                try:
-                    taken[key] = convert(value)
-                except Unfit as unfit:
-                    bad.append(_complaint(key, unfit, value))
-            else:
+            if convert is None or type(value) is plain[key]:
                 taken[key] = value
+                continue
+            try:
+                taken[key] = convert(value)
+            except Unfit as unfit:
+                bad.append(_complaint(key, unfit, value))
         if bad:
             raise BadArguments("\n".join(bad))
         return taken
@@ -129,7 +133,10 @@ class ArgumentSpec:
         taken = self.convert(given)
         keywords = taken | {key: given[key] for key in given if key not in taken and not self.knows(key)}
         if rest and self.rest is not None:
-            several = ArgumentSpec(converters=dict.fromkeys(map(str, range(len(rest))), self.rest.convert))
+            numbers = [str(number) for number in range(len(rest))]
+            several = ArgumentSpec(
+                converters=dict.fromkeys(numbers, self.rest.convert), plain=dict.fromkeys(numbers, self.rest.plain)
+            )
             positional = [keywords.pop(name) for name in self.order]
             return [*positional, *several.convert({str(n): one for n, one in enumerate(rest)}).values()], keywords
         return [], keywords
@@ -169,6 +176,7 @@ def spec_of(call: Callable[..., Any], own: int) -> ArgumentSpec:
         all=every,
         parameters=taken,
         converters={one.name: one.convert for one in singles},
+        plain={one.name: one.plain for one in singles},
         required=tuple(one.name for one in singles if one.default is inspect.Parameter.empty and not one.supplied),
         ignored={one.name: one.ignored for one in every if one.ignored},
         refused={one.name: one.refused for one in every if one.refused},
@@ -205,6 +213,7 @@ def _parameter(name: str, kind: Any, default: Any, declared: Any) -> Parameter:
         kind=kind,
         default=default,
         convert=None if ignored or refused else converter_of(declared, default),
+        plain=_plain(declared),
         ignored=ignored.why if ignored else "",
         refused=refused.instead if refused else "",
         supplied=type(SUPPLIED) in marks,
@@ -229,6 +238,12 @@ def converter_of(declared: Any, default: Any = inspect.Parameter.empty) -> Conve
         return convert
     given = convert
     return lambda value: default if value is None else given(value)
+
+
+def _plain(declared: Any) -> type | None:
+    """The type whose values stay as they are: that of a builtin, or of the first builtin of a union."""
+    members = get_args(declared) if get_origin(declared) in (Union, types.UnionType) else (declared,)
+    return next((one for one in members if one in (str, bool, int)), None)
 
 
 @functools.cache

@@ -193,8 +193,13 @@ def as_owner(value: Any) -> str | None:
     return str(value)
 
 
+_FOUR_DIGITS = re.compile("[0-7]{4}").fullmatch
+
+
 def as_mode(value: Any) -> str | None:
     """Four octal digits of a mode as YAML gives it (`0644`, `'0644'`, `644`, `'0o644'`); None for `keep`."""
+    if type(value) is str and _FOUR_DIGITS(value):
+        return value
     if value == "keep":
         return None
     text = str(value).strip()

@@ -1,7 +1,7 @@
-"""What was fetched from the web before: asked for again only with `If-None-Match` and `If-Modified-Since`.
+"""A cache of files fetched from the web, revalidated with `If-None-Match` and `If-Modified-Since` on each use.
 
-Called by `minion.machine.fetch`. It lies in the minion's cache, for root alone. A plan that fetches writes here, and
-nowhere else on the machine; what is kept changes no plan, since the server says each time whether it is the same.
+Called by `minion.machine.fetch`. It is a folder of the minion's cache that only root can read. A plan that fetches
+writes here and nowhere else on the machine. The cache changes no plan: the server decides whether an entry is current.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LARGEST = 256 * 1024 * 1024
-"""Bytes of a file that are kept."""
+"""Largest file that is cached, in bytes."""
 
 MOST = 64
-"""Files that are kept; the ones that were not asked for longest go."""
+"""Number of files in the cache; the least recently used are removed."""
 
 _ASKED_BY = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 
 
 @dataclass(frozen=True, slots=True)
 class WebCache:
-    """A folder with what URLs gave."""
+    """A folder with the content of URLs."""
 
     folder: Path
 
     def body(self, url: str) -> bytes | None:
-        """What the URL gave, None when it is not kept or not as it was."""
+        """The cached content of a URL; None when there is none, or its digest does not match."""
         try:
             data = self._place(url).read_bytes()
         except OSError:
@@ -42,12 +42,12 @@ class WebCache:
         return data
 
     def conditions(self, url: str) -> dict[str, str]:
-        """The headers of a request that is answered only when there is something new."""
+        """The headers of a conditional request."""
         noted = self._noted(url)
         return {header: noted[key] for key, header in _ASKED_BY.items() if key in noted}
 
     def keep(self, url: str, data: bytes, headers: Mapping[str, str]) -> None:
-        """Keep what the URL gave; a cache that cannot be written is none."""
+        """Cache the content of a URL. An error of the file system is ignored."""
         if len(data) > LARGEST:
             return
         noted = {key: value for key in _ASKED_BY if (value := headers.get(key))}

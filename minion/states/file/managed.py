@@ -22,6 +22,7 @@ from minion.states.unused_arguments import HeldAsItIs, NoSourceCache, Signatures
 _PENDING = (
     "The file {name} is set to be changed\nNote: No changes made, actual changes may\nbe different due to other states."
 )
+_UNCHECKED = SourceCheck()
 _NOT_KEPT = "mode: keep follows sources of the tree and local ones; the mode stays as it is"
 
 
@@ -84,7 +85,7 @@ def managed(
     text = of_contents(machine, contents, contents_pillar, contents_grains, newline=contents_newline,
                        delimiter=contents_delimiter, codec=(encoding or "utf-8", encoding_errors))  # fmt: skip
     check = SourceCheck(source_hash=source_hash, source_hash_name=source_hash_name or "", skip=skip_verify,
-                        target=path, use_etag=use_etag, verify_ssl=verify_ssl)  # fmt: skip
+                        target=path, use_etag=use_etag, verify_ssl=verify_ssl) if source else _UNCHECKED  # fmt: skip
     content = _Content(text=text, source=source, check=check, template=_accumulating(machine, name, rendered),
                        saltenv=saltenv, newline=contents_newline, allow_empty=allow_empty)  # fmt: skip
     wanted = WantedFile(path=path, data=content.data(machine, keep=found is not None and not replace),
