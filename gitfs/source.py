@@ -6,7 +6,6 @@ Called by the controller's loop, by preview and by masterless minions. Decides n
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 import threading
@@ -30,6 +29,7 @@ from gitfs.mirror.completed_mirror import open_mirror, submodules_of
 from gitfs.mirror.maintenance import MirrorMaintenance
 from gitfs.mirror.mirror import Fetched, Mirror
 from gitfs.mirror.submodules import Submodules
+from gitfs.near_names import near
 from gitfs.tree import objects
 from gitfs.tree.overlays import Overlays, ResolvedOverlay
 from gitfs.tree.saltenvs import Refs, SaltenvSource, commit_ids, pinned_refs
@@ -264,7 +264,7 @@ class Source:
         refs = {key: mirror.refs(self._commit_ids[key]) for key, mirror in self._mirrors.items()}
         asked = {} if ref is None else self._asked(ref)
         if ref is not None and not asked:
-            raise UnknownRef(ref, difflib.get_close_matches(ref, self.names(), n=3))
+            raise UnknownRef(ref, near(ref, self.names(), most=3))
         bases: dict[str, RemoteRevision] = {}
         files = self._resolve(self._files, refs, ref, asked, bases)
         first = next(iter(bases.values()), None)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable
 
 
-def near(name: str, known: Collection[str], *, most: int = 1, cutoff: float = 0.6) -> tuple[str, ...]:
+def near(name: str, known: Iterable[str], *, most: int = 1, cutoff: float = 0.6) -> tuple[str, ...]:
     """The known names that are most like this one, the nearest first.
 
     Args:
@@ -14,13 +14,13 @@ def near(name: str, known: Collection[str], *, most: int = 1, cutoff: float = 0.
         most: names to give.
         cutoff: likeness that is needed, 0 to 1.
     """
-    # An agent that is idle does not load difflib.
+    # For errors alone: an agent that is idle and a call start without difflib.
     from difflib import get_close_matches
 
-    return tuple(get_close_matches(name, sorted(known), n=most, cutoff=cutoff))
+    return tuple(get_close_matches(name, list(known), n=most, cutoff=cutoff))
 
 
-def did_you_mean(name: str, known: Collection[str], *, most: int = 1, cutoff: float = 0.6) -> str:
-    """`did you mean NAME?` (or `did you mean A, B?`); empty when nothing is near."""
-    found = near(name, known, most=most, cutoff=cutoff)
-    return f"did you mean {', '.join(found)}?" if found else ""
+def did_you_mean(name: str, known: Iterable[str], *, most: int = 1, cutoff: float = 0.6, quote: str = "") -> str:
+    """`did you mean A or B?`, each between quotes; empty when nothing is near."""
+    found = [f"{quote}{one}{quote}" for one in near(name, known, most=most, cutoff=cutoff)]
+    return f"did you mean {' or '.join(found)}?" if found else ""

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import click
 
 from controller.cli.failure import FAILED, INTERRUPTED, OK, USAGE, Failure
+from highstate.near_names import did_you_mean
 
 VERBS: dict[str, tuple[str, str]] = {
     "status": ("status", "Sync and health of all minions."),
@@ -131,7 +132,4 @@ def _mute_stdout() -> None:
 
 
 def _near(verb: str) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(verb, VERBS, n=2)
-    return f"; did you mean {' or '.join(close)}?" if close else "; `saltern --help` lists them"
+    return "; " + (did_you_mean(verb, VERBS, most=2) or "`saltern --help` lists them")

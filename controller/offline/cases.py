@@ -6,7 +6,6 @@ command; it compiles nothing.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Literal
@@ -14,6 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from highstate.compile import CompileOptions
+from highstate.near_names import did_you_mean
 from highstate.types import Value
 
 Show = Literal["lowstate", "highstate", "pillar", "top", "sls", "reads"]
@@ -119,8 +119,8 @@ def id_of(line: str | bytes) -> Value:
 
 
 def _unknown(key: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(key, known, n=1)
-    return f"the key {key!r} means nothing" + (f"; did you mean {near[0]!r}?" if near else "")
+    meant = did_you_mean(key, known, quote="'")
+    return f"the key {key!r} means nothing" + (f"; {meant}" if meant else "")
 
 
 def _readable(error: str, data: Mapping[str, Value]) -> str:

@@ -15,13 +15,13 @@ a typing error must not turn `manual` into `auto`.
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import Any, Literal
 
 import msgspec
 import yaml
 
+from highstate.near_names import did_you_mean
 from highstate.types import Files, Pos, Problem, Stage
 from reactors.schedule import parse_schedule
 
@@ -124,6 +124,5 @@ def _near(data: Any) -> str:
     for key, struct in pairs:
         known = struct.__struct_fields__
         if key not in known:
-            close = difflib.get_close_matches(str(key), known, 1)
-            return f"did you mean `{close[0]}`?" if close else "known keys: " + ", ".join(known)
+            return did_you_mean(str(key), known, quote="`") or "known keys: " + ", ".join(known)
     return ""

@@ -7,7 +7,6 @@ it stands: a setting that is silently dropped could let the wrong tree go live.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
@@ -18,6 +17,7 @@ from gitfs.config.live_policy import LivePolicy
 from gitfs.config.settings import GIT, ROOTS, Ignored, PerSaltenv, RemoteSettings, check_ref
 from gitfs.config.urls import RemoteUrl, canonical, parse_url, redact
 from gitfs.errors import BadRemoteSettings
+from gitfs.near_names import near
 
 _POLICY: dict[str, read.ValueReader] = {
     "allow_rewind": read.flag,
@@ -234,8 +234,8 @@ def _parsed(where: str, parse: read.ValueReader, value: Any) -> Any:
 def _unknown(key: str, known: Sequence[str], option: str) -> str:
     if option in _ONE_REMOTE:
         return f"{key!r} is an option of one remote, as in Salt; set it below that remote's URL"
-    near = difflib.get_close_matches(key, known, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(sorted(known))}"
+    meant = near(key, known)
+    hint = f"; did you mean {meant[0]!r}?" if meant else f"; known are {', '.join(sorted(known))}"
     return f"there is no option {key!r}{hint}"
 
 

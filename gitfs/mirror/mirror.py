@@ -10,7 +10,6 @@ nothing live.
 
 from __future__ import annotations
 
-import difflib
 import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -36,6 +35,7 @@ from gitfs.mirror.ref_updates import (
     refs_below,
 )
 from gitfs.mirror.transfers import PINNED, Transfers
+from gitfs.near_names import near
 from gitfs.transport.callbacks import failures
 from gitfs.tree.objects import report_damage
 from gitfs.tree.saltenvs import Refs
@@ -265,7 +265,7 @@ class Mirror:
                 raise UnknownRef(ref, why=f"{ref!r} begins more than one id; write more of it") from None
             except (pygit2.GitError, KeyError):
                 pass
-        raise UnknownRef(ref, difflib.get_close_matches(ref, self.names(), n=3))
+        raise UnknownRef(ref, near(ref, self.names(), most=3))
 
     def names(self) -> list[str]:
         """Branches and tags, as last fetched, sorted."""

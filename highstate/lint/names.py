@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
+
+from highstate.near_names import did_you_mean
 
 _MOVED = """
     acme alternatives apache_conf aptpkg artifactory augeas azurearm_compute azurearm_network bigip boto3_route53
@@ -73,10 +74,8 @@ class KnownStates:
 
     def near(self, state: str, function: str) -> str:
         """What may have been meant, as a hint; empty when nothing comes near."""
-        everything = sorted({*self.ours, *self.salts})
-        close = difflib.get_close_matches(f"{state}.{function}", everything, n=2, cutoff=0.75)
-        if close:
-            return "did you mean " + " or ".join(close) + "?"
+        if hint := did_you_mean(f"{state}.{function}", {*self.ours, *self.salts}, most=2, cutoff=0.75):
+            return hint
         of_module = sorted(name.partition(".")[2] for name in self.ours if name.startswith(f"{state}."))
         return f"{state} has {', '.join(of_module)}" if of_module else ""
 

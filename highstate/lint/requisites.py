@@ -6,7 +6,6 @@ grains. A requisite that another SLS of the minion satisfies works, as long as t
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from highstate.compile.high import High, first_key
 from highstate.lint.findings import Finding
 from highstate.lint.recovery import MARK
+from highstate.near_names import did_you_mean
 from highstate.types import Value
 
 _KINDS = frozenset(
@@ -100,5 +100,4 @@ def targets_of(items: Value) -> Iterator[tuple[str, str]]:
 
 
 def _near(name: str, known: set[str]) -> str:
-    close = difflib.get_close_matches(name, sorted(known), n=2)
-    return "did you mean " + " or ".join(repr(one) for one in close) + "?" if close else ""
+    return did_you_mean(name, known, most=2, quote="'")

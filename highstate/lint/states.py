@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 
 from highstate.compile.high import High
 from highstate.compile.positions import SourceLocation
 from highstate.lint.findings import Finding
 from highstate.lint.names import FOR_ALL, KnownStates, Signature
+from highstate.near_names import did_you_mean
 from highstate.types import Value
 
 
@@ -57,8 +57,7 @@ def _check_arguments(
             message = f"{argument!r} is an argument of Salt's {name} that Saltern does not have"
             yield Finding.of(location.problem(message, state, argument), "not-implemented")
             continue
-        close = difflib.get_close_matches(argument, sorted(first.arguments | FOR_ALL), n=2)
-        hint = "did you mean " + " or ".join(close) + "?" if close else ""
+        hint = did_you_mean(argument, first.arguments | FOR_ALL, most=2)
         message = f"{name} takes no argument {argument!r}"
         yield Finding.of(location.problem(message, state, argument, hint=hint), "unknown-argument")
     if ours is not None and not ours.takes_anything and "use" not in given:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
+
+from highstate.near_names import did_you_mean
 
 
 def excerpt(text: str, line: int, column: int = 0, *, around: int = 2, of: int = 0) -> str:
@@ -29,7 +30,4 @@ def excerpt(text: str, line: int, column: int = 0, *, around: int = 2, of: int =
 
 def near(name: str, known: Iterable[object]) -> str:
     """A hint that names what is close to `name`, or an empty string."""
-    close = difflib.get_close_matches(name, [str(one) for one in known], n=3)
-    if not close:
-        return ""
-    return "did you mean " + " or ".join(repr(one) for one in close) + "?"
+    return did_you_mean(name, (str(one) for one in known), most=3, quote="'")

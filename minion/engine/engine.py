@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
+from highstate.near_names import did_you_mean
 from highstate.run.ports import Prepared
 from highstate.types import Chunk, StateResult, Value
 from minion.arguments import BadArguments
@@ -298,10 +299,8 @@ def _arguments(
 
 
 def _strange(chunk: Chunk, key: str, function: Function) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(key, [*function.spec.parameters, *_GLOBAL], n=1)
-    hint = f"; did you mean '{near[0]}'?" if near else ""
+    meant = did_you_mean(key, (*function.spec.parameters, *_GLOBAL), quote="'")
+    hint = f"; {meant}" if meant else ""
     return f"'{key}' is an invalid keyword argument for '{chunk.state}.{chunk.fun}' and is ignored{hint}"
 
 

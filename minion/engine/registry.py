@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
 
+from highstate.near_names import near
 from minion.arguments import ArgumentSpec, spec_of
 from minion.engine.unsupported import UNSUPPORTED
 from minion.machine.plan import Plan, Reader, StateFunction, Value
@@ -120,15 +121,11 @@ def _function(call: StateFunction) -> Function:
 
 
 def _near(full: str, state: str, known: list[str]) -> str:
-    import difflib
-
     if state in MODULES:  # the part that all have in common says nothing
         bare = [name.partition(".")[2] for name in known]
-        near = [f"{state}.{name}" for name in difflib.get_close_matches(full.partition(".")[2], bare, n=1, cutoff=0.6)]
-        if near:
-            return f" Did you mean {near[0]}?"
+        if meant := near(full.partition(".")[2], bare):
+            return f" Did you mean {state}.{meant[0]}?"
         return f" {state} has: {', '.join(sorted(bare))}."
-    near = difflib.get_close_matches(full, known, n=2, cutoff=0.7) or difflib.get_close_matches(state, known, n=1)
-    if near:
-        return " Did you mean " + " or ".join(near) + "?"
+    if meant := near(full, known, most=2, cutoff=0.7) or near(state, known):
+        return f" Did you mean {' or '.join(meant)}?"
     return f" There are: {', '.join(MODULES)}."

@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from highstate.near_names import near
 from minion import arguments
 from minion.arguments import spec_of
 from minion.execution import language
@@ -220,15 +221,13 @@ def _check(fun: str, function: Function, args: Sequence[Any], kwargs: Mapping[st
 
 
 def _near(fun: str, module: str) -> str:
-    import difflib  # for errors alone: a call starts sooner without it
-
     if fun in NOT_BUILT:
         return f" It is not built: {NOT_BUILT[fun]}."
     if module not in MODULES:
-        near = difflib.get_close_matches(module, MODULES, n=1)
-        hint = f" Did you mean {near[0]}?" if near else ""
+        meant = near(module, MODULES)
+        hint = f" Did you mean {meant[0]}?" if meant else ""
         return f" There is no module '{module}'.{hint} sys.list_functions names all."
     known = sorted((*functions_of(module), *_added(module)))
-    near = difflib.get_close_matches(fun.partition(".")[2], known, n=3, cutoff=0.5) or known
-    listed = [f"{module}.{name}" for name in near]
-    return f" There are: {', '.join(listed)}." if near is known else f" Did you mean {' or '.join(listed)}?"
+    meant = near(fun.partition(".")[2], known, most=3, cutoff=0.5)
+    listed = [f"{module}.{name}" for name in meant or known]
+    return f" Did you mean {' or '.join(listed)}?" if meant else f" There are: {', '.join(listed)}."
