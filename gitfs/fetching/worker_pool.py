@@ -36,6 +36,8 @@ HANGING_SECONDS = 5.0
 """After so long, a job whose worker has not used the processor since may be ended for another one."""
 DEADLINE = 3600.0
 """Seconds until a worker is killed, whatever it does."""
+LOOK_SECONDS = 1.0
+"""Between two looks at workers that are busy."""
 EXIT_SECONDS = 1.0
 """How long a worker that has closed its socket may take to end."""
 MOST_IDLE = 2
@@ -265,10 +267,11 @@ class WorkerPool:
         """Until somebody has to be looked at who says nothing; None: not before somebody says something."""
         now = time.monotonic()
         with self._lock:
-            delays = (DEADLINE, HANGING_SECONDS, *([PROMPT_SECONDS] if self._waiting else ()))
-            moments = [job.started + delay for _, job in self._busy() for delay in delays]
+            moments = [job.started + delay for _, job in self._busy() for delay in (DEADLINE, HANGING_SECONDS)]
             moments += [worker.gone + EXIT_SECONDS for worker in self._workers if worker.gone is not None]
-        return min((moment - now for moment in moments if moment > now), default=None)
+            # A moment that passes between the last look and this one is made up for soon.
+            longest = PROMPT_SECONDS if self._waiting else LOOK_SECONDS
+        return min([longest, *(moment - now for moment in moments if moment > now)]) if moments else None
 
     def _hear_worker(self, worker: _Worker) -> None:
         """Take what a worker sends."""
