@@ -386,4 +386,4 @@ class BuildReconciler:
         """The event that a compile which begins now follows from."""
         if known.compiled is not None and known.compiled.revision == self.live.digest:
             return known.cause
-        return max(self._revision_cause, known.cause)
+        return self._revision_cause or known.cause
