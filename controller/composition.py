@@ -87,7 +87,7 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wire:
+class WireParts:
     """The sockets, and what takes from them."""
 
     server: Server
@@ -95,7 +95,7 @@ class Wire:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compilation:
+class CompilationParts:
     """From trees to documents."""
 
     pool: CompilePool
@@ -171,15 +171,15 @@ def _shared(resources: Resources) -> Shared:
     )
 
 
-def _wire(shared: Shared) -> Wire:
+def _wire(shared: Shared) -> WireParts:
     settings = shared.resources.settings
     backpressure = Backpressure(asyncio.get_running_loop())
     bind = Bind(host=settings.interface, publish_port=settings.publish_port, request_port=settings.ret_port)
     server = Server(bind, shared.keypair, shared.keyring, backpressure.put)
-    return Wire(server=server, backpressure=backpressure)
+    return WireParts(server=server, backpressure=backpressure)
 
 
-def _reconciler(shared: Shared, wire: Wire) -> Reconciler:
+def _reconciler(shared: Shared, wire: WireParts) -> Reconciler:
     return Reconciler(
         store=shared.resources.store,
         sessions=shared.sessions,
@@ -194,7 +194,7 @@ def _reconciler(shared: Shared, wire: Wire) -> Reconciler:
     )
 
 
-def _compilation(shared: Shared, wire: Wire, reconciler: Reconciler) -> Compilation:
+def _compilation(shared: Shared, wire: WireParts, reconciler: Reconciler) -> CompilationParts:
     settings, store = shared.resources.settings, shared.resources.store
     mines = MineStore(
         store=store,
@@ -239,11 +239,11 @@ def _compilation(shared: Shared, wire: Wire, reconciler: Reconciler) -> Compilat
         runners,
     )
     sources = _sources(shared, builds, reconciler)
-    return Compilation(pool=pool, requests=requests, mines=mines, builds=builds, sources=sources)
+    return CompilationParts(pool=pool, requests=requests, mines=mines, builds=builds, sources=sources)
 
 
 def _builds(
-    shared: Shared, wire: Wire, requests: CompileRequests, builder: Builder, runners: Runners
+    shared: Shared, wire: WireParts, requests: CompileRequests, builder: Builder, runners: Runners
 ) -> BuildReconciler:
     facts = FactQueries(
         store=shared.resources.store,
@@ -281,7 +281,9 @@ def _sources(shared: Shared, builds: BuildReconciler, reconciler: Reconciler) ->
     )
 
 
-def _handlers(shared: Shared, wire: Wire, reconciler: Reconciler, compilation: Compilation) -> MessageHandlers:
+def _handlers(
+    shared: Shared, wire: WireParts, reconciler: Reconciler, compilation: CompilationParts
+) -> MessageHandlers:
     settings, after_commit = shared.resources.settings, AfterCommit()
     return MessageHandlers(
         store=shared.resources.store,
@@ -319,7 +321,7 @@ def _results(shared: Shared, reconciler: Reconciler, after_commit: AfterCommit) 
 
 
 def _service(
-    shared: Shared, wire: Wire, reconciler: Reconciler, compilation: Compilation, handlers: MessageHandlers
+    shared: Shared, wire: WireParts, reconciler: Reconciler, compilation: CompilationParts, handlers: MessageHandlers
 ) -> ControllerService:
     resources = shared.resources
     jobs = Jobs(
@@ -364,7 +366,7 @@ def _status(shared: Shared, reconciler: Reconciler) -> Status:
     )
 
 
-def _previews(shared: Shared, compilation: Compilation, jobs: Jobs) -> Previews:
+def _previews(shared: Shared, compilation: CompilationParts, jobs: Jobs) -> Previews:
     return Previews(
         source=shared.resources.source,
         compiler=compilation.pool,

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 
 from gitfs.config.live_policy import LivePolicy
-from gitfs.config.settings import GIT, ROOTS, Ignored, RemoteSettings, check_ref
+from gitfs.config.settings import GIT, ROOTS, IgnoredFiles, RemoteSettings, check_ref
 from gitfs.config.urls import canonical
 from gitfs.errors import BadRemoteSettings, FetchFailed, UnknownRef
 from gitfs.fetching.fetcher import Fetcher
@@ -98,7 +98,7 @@ class Source:
         pillar_roots: Roots | None = None,
         *,
         backends: Sequence[str] = (ROOTS, GIT),
-        ignored: Ignored | None = None,
+        ignored: IgnoredFiles | None = None,
         asked: Collection[str] = (),
         asked_of_pillar: Collection[str] = (),
         pillar_includes: bool = True,
@@ -108,7 +108,7 @@ class Source:
         self._pillar_settings = tuple(pillar_settings)
         self._file_roots = dict(file_roots or {}) if ROOTS in backends else {}
         self._pillar_roots = dict(pillar_roots or {})
-        ignored = ignored or Ignored()
+        ignored = ignored or IgnoredFiles()
         first = tuple(backends)[:1] == (GIT,)
         self._files = Overlays(
             self._file_settings, self._file_roots, git_first=first, ignored=ignored, layers_of=self._layers, asked=asked

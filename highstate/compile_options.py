@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from highstate.options.kinds import Flag, Items, Names, Prepared, Text, TextMapping
+from highstate.options.kinds import Flag, Items, Names, OptionText, Prepare, TextMapping
 from highstate.types import Value
 
 
@@ -33,19 +33,19 @@ class CompileOptions:
     """Names and defaults are Salt's (https://docs.saltproject.io/en/latest/ref/configuration/minion.html)."""
 
     top_file_merging_strategy: Literal["merge", "same", "merge_all"] = "merge"
-    default_top: Text = "base"
+    default_top: OptionText = "base"
     env_order: Names = ()
-    state_top: Text = "top.sls"
-    state_top_saltenv: Text | None = None
+    state_top: OptionText = "top.sls"
+    state_top_saltenv: OptionText | None = None
     """The only environment whose top file is read."""
-    saltenv: Text | None = None
+    saltenv: OptionText | None = None
     """The only environment that a highstate takes SLS from."""
-    pillarenv: Text | None = None
+    pillarenv: OptionText | None = None
     """The only environment of the pillar tree that is used."""
     state_auto_order: Flag = True
     disabled_requisites: Names = ()
     pillar_source_merging_strategy: Annotated[
-        Literal["smart", "recurse", "aggregate", "overwrite", "list", "none"], Prepared(_none_as_word)
+        Literal["smart", "recurse", "aggregate", "overwrite", "list", "none"], Prepare(_none_as_word)
     ] = "smart"
     pillar_merge_lists: Flag = False
     pillar_includes_override_sls: Flag = False
@@ -60,9 +60,9 @@ class CompileOptions:
     decrypt_pillar: Annotated[
         tuple[Any, ...],
         Meta(description="a list of pillar keys, like [- 'secrets:vpn', - 'secrets:web': gpg]"),
-        Prepared(_pillar_keys),
+        Prepare(_pillar_keys),
     ] = ()
-    decrypt_pillar_delimiter: Text = ":"
+    decrypt_pillar_delimiter: OptionText = ":"
     nodegroups: TextMapping = field(default_factory=dict)
     jinja_env: TextMapping = field(default_factory=dict)
     jinja_sls_env: TextMapping = field(default_factory=dict)

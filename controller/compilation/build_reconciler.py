@@ -18,6 +18,7 @@ from controller.compilation.compile_requests import CompileRequests
 from controller.compilation.compile_worker import CompiledMinion
 from controller.compilation.decision import (
     QUERY_SECONDS,
+    BuildInstruction,
     BuildPolicy,
     BuildState,
     CarryOver,
@@ -25,12 +26,11 @@ from controller.compilation.decision import (
     Compile,
     FleetAnswers,
     Inputs,
-    Instruction,
     MinionBuild,
     OpenQuery,
     QueryFacts,
     Questions,
-    RequeueAfter,
+    RequeueBuildAfter,
     StoreErrors,
     TimeOutQuery,
     Unfinished,
@@ -250,7 +250,7 @@ class BuildReconciler:
     # --- what is done ---
 
     async def _carry_out(
-        self, instruction: Instruction, trees: Trees | None, records: Mapping[str, MinionRecord] | None
+        self, instruction: BuildInstruction, trees: Trees | None, records: Mapping[str, MinionRecord] | None
     ) -> None:
         match instruction:
             case QueryFacts(minion=minion, questions=questions, for_compile=for_compile):
@@ -259,7 +259,7 @@ class BuildReconciler:
                 self._answers_recorded(minion, changed=self.facts.time_out(minion))
             case CompareFleetAnswers():
                 self._compare_fleet_answers()
-            case RequeueAfter(minion=minion, time=time):
+            case RequeueBuildAfter(minion=minion, time=time):
                 self._queue.add_at(minion, time)
             case StoreErrors(minion=minion) if trees is not None:
                 self._store_errors(minion, trees)

@@ -26,7 +26,7 @@ from reactors.bus import Bus
 log = structlog.get_logger("saltern.builder")
 
 
-class WorkQueue(Protocol):
+class MinionQueue(Protocol):
     """The reconciler's queue."""
 
     def wake(self, minions: Iterable[str], cause: int = 0) -> None:
@@ -51,7 +51,7 @@ class Builder:
     bus: Bus
     metrics: Metrics
     clock: Callable[[], float]
-    reconciler: WorkQueue
+    reconciler: MinionQueue
     mines: MineStore
     redactor: Redactor
     dependency_index: DependencyIndex = field(default_factory=DependencyIndex)

@@ -174,15 +174,15 @@ class CompareFleetAnswers:
 
 
 @dataclass(frozen=True, slots=True)
-class RequeueAfter:
+class RequeueBuildAfter:
     """Look at this minion (empty: at the answers about the fleet) again at this time, in seconds since the epoch."""
 
     minion: str
     time: float
 
 
-Instruction: TypeAlias = (
-    QueryFacts | TimeOutQuery | Compile | CarryOver | StoreErrors | CompareFleetAnswers | RequeueAfter
+BuildInstruction: TypeAlias = (
+    QueryFacts | TimeOutQuery | Compile | CarryOver | StoreErrors | CompareFleetAnswers | RequeueBuildAfter
 )
 
 
@@ -198,7 +198,7 @@ class Staleness(enum.Enum):
     """Trees, grains or external data are new, or it is back after a failure: answers may be new, too."""
 
 
-def decide(state: BuildState, policy: BuildPolicy, now: float) -> list[Instruction]:
+def decide(state: BuildState, policy: BuildPolicy, now: float) -> list[BuildInstruction]:
     """What to do now, in this order: time-outs and questions, then one compile, then what it spares, then timers."""
     found = _compare(state.fleet, now)
     if not state.revision:
@@ -226,7 +226,7 @@ def staleness(minion: MinionBuild, policy: BuildPolicy, now: float) -> Staleness
     return Staleness.UNAFFECTED if moved else Staleness.CURRENT
 
 
-def _decide_minion(minion: MinionBuild, *, compiling: bool, policy: BuildPolicy, now: float) -> list[Instruction]:
+def _decide_minion(minion: MinionBuild, *, compiling: bool, policy: BuildPolicy, now: float) -> list[BuildInstruction]:
     if minion.query is not None and (minion.query.connection == minion.inputs.connection or not minion.connected):
         return _await_answers(minion.minion, minion.query, now)
     if minion.unfinished is not None and _same_sources(minion.unfinished.inputs, minion.inputs):
@@ -246,11 +246,11 @@ def _decide_minion(minion: MinionBuild, *, compiling: bool, policy: BuildPolicy,
             return _timers(minion, policy)
 
 
-def _await_answers(minion: str, query: OpenQuery, now: float) -> list[Instruction]:
-    return [TimeOutQuery(minion)] if now >= query.deadline else [RequeueAfter(minion, query.deadline)]
+def _await_answers(minion: str, query: OpenQuery, now: float) -> list[BuildInstruction]:
+    return [TimeOutQuery(minion)] if now >= query.deadline else [RequeueBuildAfter(minion, query.deadline)]
 
 
-def _finish(minion: MinionBuild, unfinished: Unfinished) -> list[Instruction]:
+def _finish(minion: MinionBuild, unfinished: Unfinished) -> list[BuildInstruction]:
     if minion.connected and not unfinished.too_many and unfinished.rounds < MOST_ROUNDS:
         return [QueryFacts(minion.minion, Questions.UNANSWERED, for_compile=True)]
     return [StoreErrors(minion.minion)]
@@ -272,11 +272,11 @@ def _same_sources(one: Inputs, other: Inputs) -> bool:
     return (one.revision, one.grains) == (other.revision, other.grains)
 
 
-def _timers(minion: MinionBuild, policy: BuildPolicy) -> list[Instruction]:
+def _timers(minion: MinionBuild, policy: BuildPolicy) -> list[BuildInstruction]:
     time = _expires_at(minion, policy)
     if minion.connected and minion.questions:
         time = min(time, _ask_again_at(minion, policy))
-    return [] if time == float("inf") else [RequeueAfter(minion.minion, time)]
+    return [] if time == float("inf") else [RequeueBuildAfter(minion.minion, time)]
 
 
 def _expires_at(minion: MinionBuild, policy: BuildPolicy) -> float:
@@ -292,17 +292,17 @@ def _ask_again_at(minion: MinionBuild, policy: BuildPolicy) -> float:
     return minion.answered_at + policy.facts_interval
 
 
-def _compare(fleet: FleetAnswers | None, now: float) -> list[Instruction]:
+def _compare(fleet: FleetAnswers | None, now: float) -> list[BuildInstruction]:
     if fleet is None or not fleet.changed:
         return []
     again = fleet.compared_at + COMPARE_SECONDS
-    return [RequeueAfter("", again)] if now < again else [CompareFleetAnswers()]
+    return [RequeueBuildAfter("", again)] if now < again else [CompareFleetAnswers()]
 
 
-def _grouped(instructions: Iterable[Instruction]) -> list[Instruction]:
+def _grouped(instructions: Iterable[BuildInstruction]) -> list[BuildInstruction]:
     """One compile and one carrying over for all."""
-    first: list[Instruction] = []
-    timers: list[Instruction] = []
+    first: list[BuildInstruction] = []
+    timers: list[BuildInstruction] = []
     compiled: list[str] = []
     spared: list[str] = []
     for instruction in instructions:
@@ -311,10 +311,10 @@ def _grouped(instructions: Iterable[Instruction]) -> list[Instruction]:
                 compiled += minions
             case CarryOver(minions=minions):
                 spared += minions
-            case RequeueAfter():
+            case RequeueBuildAfter():
                 timers.append(instruction)
             case _:
                 first.append(instruction)
-    both: list[Instruction] = [Compile(tuple(compiled))] if compiled else []
+    both: list[BuildInstruction] = [Compile(tuple(compiled))] if compiled else []
     both += [CarryOver(tuple(spared))] if spared else []
     return [*first, *both, *timers]

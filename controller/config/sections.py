@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from msgspec import Meta
 
 from controller.config.vault import BadVault, VaultSettings
-from highstate.options.kinds import Flag, Folder, Items, Names, Prepared, TextMapping
+from highstate.options.kinds import Flag, Folder, Items, Names, Prepare, TextMapping
 
 if TYPE_CHECKING:
-    from gitfs.config.settings import Ignored, RemoteSettings
+    from gitfs.config.settings import IgnoredFiles, RemoteSettings
 
 
 def _vault(value: Any) -> Any:
@@ -46,10 +46,10 @@ def _folders(value: Any) -> Any:
     return value
 
 
-Roots: TypeAlias = Annotated[
+FileRoots: TypeAlias = Annotated[
     Mapping[str, tuple[str, ...]],
     Meta(description="a mapping of saltenvs to lists of absolute folders, like `base: [/srv/salt]`"),
-    Prepared(_roots),
+    Prepare(_roots),
 ]
 
 
@@ -59,9 +59,9 @@ class PortOptions:
 
     gpg_keydir: Folder = ""
     """Empty: nothing is decrypted."""
-    vault: Annotated[VaultSettings | None, Prepared(_vault)] = field(default=None, repr=False)
+    vault: Annotated[VaultSettings | None, Prepare(_vault)] = field(default=None, repr=False)
     extension_modules: Folder = ""
-    module_dirs: Annotated[tuple[str, ...], Prepared(_folders)] = ()
+    module_dirs: Annotated[tuple[str, ...], Prepare(_folders)] = ()
     nodegroups: TextMapping = field(default_factory=dict)
     configuration: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """All options as written, which the administrator's modules see as `__opts__`; empty without such modules."""
@@ -115,31 +115,31 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GitOptions:
+class GitfsOptions:
     """The options of gitfs, read by gitfs."""
 
     file_remotes: tuple[RemoteSettings, ...]
     pillar_remotes: tuple[RemoteSettings, ...]
     pillar_includes: bool
     backends: tuple[str, ...]
-    ignored: Ignored
+    ignored: IgnoredFiles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeOptions:
     """Where trees come from: folders, and remotes as they are written, which gitfs reads when it is needed."""
 
-    file_roots: Roots = field(default_factory=dict)
-    pillar_roots: Roots = field(default_factory=dict)
+    file_roots: FileRoots = field(default_factory=dict)
+    pillar_roots: FileRoots = field(default_factory=dict)
     remotes: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """`gitfs_*`, `git_pillar_*`, `ext_pillar` and what says how trees lie over each other."""
 
-    def git(self) -> GitOptions:
+    def git(self) -> GitfsOptions:
         """What gitfs makes of `remotes`. Raises BadRemoteSettings."""
         # gitfs is loaded by the verbs that need it alone, as most of the command line does not.
         from gitfs.config.remotes import backends, file_remotes, ignored_files, pillar_includes, pillar_remotes
 
-        return GitOptions(
+        return GitfsOptions(
             file_remotes=file_remotes(self.remotes),
             pillar_remotes=pillar_remotes(self.remotes),
             pillar_includes=pillar_includes(self.remotes),

@@ -34,11 +34,11 @@ from highstate.options.kinds import (
     Flag,
     Fraction,
     OptionalText,
-    Port,
-    Prepared,
+    OptionText,
+    PortNumber,
+    Prepare,
     Seconds,
     SecondsOrNever,
-    Text,
     absolute,
     one_as_list,
 )
@@ -77,11 +77,11 @@ def _grants(value: Any) -> Any:
     return found
 
 
-LogLevel: TypeAlias = Annotated[str, Meta(description="one of " + ", ".join(LOG_LEVELS)), Prepared(_log_level)]
-AbsolutePath: TypeAlias = Annotated[Path, Meta(description="an absolute path"), Prepared(absolute)]
-Address: TypeAlias = Annotated[str, Prepared(_address)]
+ControllerLogLevel: TypeAlias = Annotated[str, Meta(description="one of " + ", ".join(LOG_LEVELS)), Prepare(_log_level)]
+ControllerPath: TypeAlias = Annotated[Path, Meta(description="an absolute path"), Prepare(absolute)]
+HttpAddress: TypeAlias = Annotated[str, Prepare(_address)]
 Grants: TypeAlias = Annotated[
-    tuple[str, ...], Meta(description="a list of `network`, `programs` and absolute paths"), Prepared(_grants)
+    tuple[str, ...], Meta(description="a list of `network`, `programs` and absolute paths"), Prepare(_grants)
 ]
 
 
@@ -98,22 +98,22 @@ class ControllerSettings:
     """How this controller is set up. Paths are absolute, `root_dir` already in them; times are seconds."""
 
     config_dir: Path = DEFAULT_CONFIG_DIR
-    interface: Address = "0.0.0.0"  # noqa: S104 - Salt's default: minions come from anywhere, and show their keys
-    publish_port: Port = 4505
-    ret_port: Port = 4506
-    http_host: Address = "127.0.0.1"
-    http_port: Port = 8765
+    interface: HttpAddress = "0.0.0.0"  # noqa: S104 - Salt's default: minions come from anywhere, and show their keys
+    publish_port: PortNumber = 4505
+    ret_port: PortNumber = 4506
+    http_host: HttpAddress = "127.0.0.1"
+    http_port: PortNumber = 8765
     """Of the hook, the metrics and the health check; 0: none of them is served."""
-    root_dir: AbsolutePath = Path("/")
-    pki_dir: AbsolutePath = Path("/etc/saltern/pki/controller")
-    cachedir: AbsolutePath = Path("/var/cache/saltern/controller")
-    sock_dir: AbsolutePath = Path("/run/saltern")
-    store_url: Text = "sqlite:////var/lib/saltern/controller.sqlite"
+    root_dir: ControllerPath = Path("/")
+    pki_dir: ControllerPath = Path("/etc/saltern/pki/controller")
+    cachedir: ControllerPath = Path("/var/cache/saltern/controller")
+    sock_dir: ControllerPath = Path("/run/saltern")
+    store_url: OptionText = "sqlite:////var/lib/saltern/controller.sqlite"
     auto_accept: Flag = False
     """Accept every key that asks for a free id. For closed test networks only."""
-    hook_secret: Text = field(default="", repr=False)
+    hook_secret: OptionText = field(default="", repr=False)
     """Shared with the forge; empty: the hook answers this machine alone."""
-    log_level: LogLevel = "info"
+    log_level: ControllerLogLevel = "info"
     alive_interval: Seconds = 15.0
     minion_timeout: Seconds = 45.0
     """Without a word for so long, a minion counts as unreachable."""

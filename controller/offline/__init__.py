@@ -10,12 +10,12 @@ from __future__ import annotations
 from controller.offline.batch import run_batch
 from controller.offline.cases import BadCase, Case, parse_case
 from controller.offline.isolation import Isolated, Lost
-from controller.offline.show import Answer, answer_case, plain_problem
+from controller.offline.show import CaseResult, answer_case, plain_problem
 
 __all__ = [
-    "Answer",
     "BadCase",
     "Case",
+    "CaseResult",
     "Isolated",
     "Lost",
     "answer_case",

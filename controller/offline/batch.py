@@ -17,7 +17,7 @@ import msgspec
 from controller.offline.cases import BadCase, id_of, parse_case
 from controller.offline.isolation import Isolated, Lost, Work
 from controller.offline.results import as_line
-from controller.offline.show import Answer, Memos, answer_case, case_problem, plain_problem
+from controller.offline.show import CaseResult, Memos, answer_case, case_problem, plain_problem
 from highstate.types import Value
 
 LONGEST_CASE = 64 * 2**20
@@ -107,7 +107,7 @@ def _fitting(defaults: Mapping[str, Value], data: Mapping[str, Value]) -> dict[s
     return {key: value for key, value in defaults.items() if not (chosen and key in ("sls", "highstate"))}
 
 
-def _line(case_id: Value, answer: Answer, remarks: list[str], started: float) -> bytes:
+def _line(case_id: Value, answer: CaseResult, remarks: list[str], started: float) -> bytes:
     if answer.errors:
         errors = [plain_problem(problem) for problem in answer.errors]
         return _packed({"id": case_id, "ok": False, "errors": errors, "ms": _ms(started)}, case_id, started)

@@ -33,7 +33,7 @@ GitLayers = Sequence[tuple[str, GitLayer]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class CaseResult:
     """What came of a case: a result, or errors."""
 
     result: Value = None
@@ -62,7 +62,7 @@ class Memos:
 
 def answer_case(
     case: Case, memo: Memo | None = None, *, git_files: GitLayers = (), git_pillar: GitLayers = ()
-) -> Answer:
+) -> CaseResult:
     """Compile a case. Raises BadCase for options that cannot be, and nothing for whatever a tree holds."""
     settings = case.settings()
     roots, pillar_roots = case.roots("file"), case.roots("pillar")
@@ -80,7 +80,7 @@ def answer_case(
         )
         return _shown(compilation, case, tuple(f"{folder} is no folder; it counts as empty" for folder in missing))
     except (GitfsError, OSError) as error:
-        return Answer(errors=(_unreadable(f"the tree cannot be read: {error}"),))
+        return CaseResult(errors=(_unreadable(f"the tree cannot be read: {error}"),))
 
 
 def _ports(case: Case) -> CompilePorts:
@@ -98,22 +98,22 @@ def _ports(case: Case) -> CompilePorts:
     return replace(ports, facts=RecordedFacts(facts)) if facts else ports
 
 
-def _shown(compilation: Compilation, case: Case, remarks: tuple[str, ...]) -> Answer:
+def _shown(compilation: Compilation, case: Case, remarks: tuple[str, ...]) -> CaseResult:
     pillar = compilation.pillar(case.pillar)
     if pillar.errors:
-        return Answer(errors=pillar.errors, remarks=remarks)
+        return CaseResult(errors=pillar.errors, remarks=remarks)
     if case.show == "pillar":
-        return Answer(result=pillar.pillar, remarks=remarks)
+        return CaseResult(result=pillar.pillar, remarks=remarks)
     top = _named(case, compilation) if case.names else compilation.top(pillar.pillar)
     if top.errors:
-        return Answer(errors=top.errors, remarks=remarks)
+        return CaseResult(errors=top.errors, remarks=remarks)
     if case.show == "top":
-        return Answer(result={env: list(names) for env, names in top.matches.items()}, remarks=remarks)
+        return CaseResult(result={env: list(names) for env, names in top.matches.items()}, remarks=remarks)
     high = compilation.high(top, pillar.pillar)
     if case.show == "highstate" and not case.check_files:
         if case.names:  # only here does Salt look at the form of what it shows
             verify(high)
-        return Answer(
+        return CaseResult(
             result=high.as_salt(), errors=tuple(high.problems), warnings=tuple(high.warnings), remarks=remarks
         )
     shown = high.as_salt()
@@ -123,7 +123,7 @@ def _shown(compilation: Compilation, case: Case, remarks: tuple[str, ...]) -> An
         errors = compilation.compile(top, pillar.pillar).errors
     low = [chunk.as_salt() for chunk in chunks]
     result = None if errors else _result(case.show, low, shown, compilation)
-    return Answer(result=result, errors=errors, warnings=tuple(high.warnings), remarks=remarks)
+    return CaseResult(result=result, errors=errors, warnings=tuple(high.warnings), remarks=remarks)
 
 
 def _result(show: Show, low: list[dict[str, Value]], high: Mapping[str, Value], compilation: Compilation) -> Value:

@@ -22,7 +22,7 @@ _REMARKS = msgspec.json.Decoder(tuple[tuple[Problem, ...], tuple[str, ...]])
 
 
 @dataclass(frozen=True, slots=True)
-class Desired:
+class DesiredTable:
     """The table of compiles; the documents themselves are in `DocumentBlobs`."""
 
     database: Database

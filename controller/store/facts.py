@@ -18,7 +18,7 @@ _DECODER = msgspec.msgpack.Decoder(FactAnswer)
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class FactsTable:
     """The table of recorded answers."""
 
     database: Database

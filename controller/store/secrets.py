@@ -18,7 +18,7 @@ MOST = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Secrets:
+class SecretsTable:
     """The table of plain texts."""
 
     database: Database

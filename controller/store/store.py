@@ -11,16 +11,16 @@ from types import TracebackType
 
 from controller.store.applied import Applied
 from controller.store.database import Database
-from controller.store.desired import Desired
+from controller.store.desired import DesiredTable
 from controller.store.documents import DocumentBlobs
 from controller.store.events import Events
-from controller.store.facts import Facts
+from controller.store.facts import FactsTable
 from controller.store.keys import Keys
 from controller.store.mines import Mines
 from controller.store.minions import Minions
 from controller.store.revisions import Revisions
 from controller.store.runs import Runs
-from controller.store.secrets import Secrets
+from controller.store.secrets import SecretsTable
 
 
 class Store:
@@ -38,11 +38,11 @@ class Store:
         self.minions = Minions(database)
         self.revisions = Revisions(database)
         self.documents = DocumentBlobs(database)
-        self.desired = Desired(database)
+        self.desired = DesiredTable(database)
         self.applied = Applied(database)
-        self.facts = Facts(database)
+        self.facts = FactsTable(database)
         self.mines = Mines(database)
-        self.secrets = Secrets(database)
+        self.secrets = SecretsTable(database)
         self.runs = Runs(database)
         self.events = Events(database)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from gitfs.config import option_values as read
 from gitfs.config.live_policy import LivePolicy
-from gitfs.config.settings import GIT, ROOTS, Ignored, PerSaltenv, RemoteSettings, check_ref
+from gitfs.config.settings import GIT, ROOTS, IgnoredFiles, PerSaltenv, RemoteSettings, check_ref
 from gitfs.config.urls import RemoteUrl, canonical, parse_url, redact
 from gitfs.errors import BadRemoteSettings
 from gitfs.near_names import near
@@ -119,7 +119,7 @@ def backends(config: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(known[name] for name in names))
 
 
-def ignored_files(config: Mapping[str, Any]) -> Ignored:
+def ignored_files(config: Mapping[str, Any]) -> IgnoredFiles:
     """`file_ignore_glob` and `file_ignore_regex`: one text or a list."""
     found = {}
     for option in ("file_ignore_glob", "file_ignore_regex"):
@@ -130,7 +130,7 @@ def ignored_files(config: Mapping[str, Any]) -> Ignored:
             re.compile(regex)
         except re.error as error:
             raise BadRemoteSettings(f"file_ignore_regex: {regex!r} is no regular expression: {error}") from None
-    return Ignored(globs=found["file_ignore_glob"], regexes=found["file_ignore_regex"])
+    return IgnoredFiles(globs=found["file_ignore_glob"], regexes=found["file_ignore_regex"])
 
 
 def _pillar_remote(text: str, where: str, options: dict[str, Any]) -> RemoteSettings:

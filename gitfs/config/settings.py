@@ -127,7 +127,7 @@ class RemoteSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ignored:
+class IgnoredFiles:
     """Salt's `file_ignore_glob` and `file_ignore_regex`: files that are in no tree."""
 
     globs: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from gitfs.config.settings import Ignored, RemoteSettings
+from gitfs.config.settings import IgnoredFiles, RemoteSettings
 from gitfs.tree.directory import scan
 from gitfs.tree.saltenvs import Refs, SaltenvSource, commit_of, environments, own_saltenvs
 from gitfs.tree.snapshot import FOLDERS, Layer, Snapshot
@@ -54,7 +54,7 @@ class Overlays:
         roots: Mapping[str, Sequence[str | Path]],
         *,
         git_first: bool,
-        ignored: Ignored,
+        ignored: IgnoredFiles,
         layers_of: LayersOf,
         asked: Collection[str] = (),
         apart: bool = False,

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from gitfs.config.settings import Ignored
+from gitfs.config.settings import IgnoredFiles
 from gitfs.tree import blob_cache, objects
 from gitfs.tree.directory import DirectoryLayer, scan
 
@@ -72,7 +72,7 @@ class Snapshot:
     """Ordered layers for each saltenv; the first layer that has a path wins."""
 
     environments: Mapping[str, tuple[Layer, ...]]
-    ignored: Ignored = field(default_factory=Ignored)
+    ignored: IgnoredFiles = field(default_factory=IgnoredFiles)
     owners: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Saltenv -> whose each layer is, by number: trees that are compiled each by itself. Empty: one tree."""
     includes: bool = True
@@ -109,7 +109,7 @@ class Snapshot:
     @cached_property
     def digest(self) -> str:
         """Names the content: equal digests mean equal files in every saltenv."""
-        whole = hashlib.sha256(repr(self.ignored).encode() if self.ignored != Ignored() else b"")
+        whole = hashlib.sha256(repr(self.ignored).encode() if self.ignored != IgnoredFiles() else b"")
         whole.update("".join(self._lines.values()).encode())
         if self.owners:
             whole.update(repr((self.owners, self.includes)).encode())
@@ -244,7 +244,7 @@ class _Layers:
 
 
 @lru_cache(maxsize=64)
-def _overlay(keys: str, ignored: Ignored, layers: _Layers) -> _Overlay:
+def _overlay(keys: str, ignored: IgnoredFiles, layers: _Layers) -> _Overlay:
     found: dict[str, tuple[int, str, str]] = {}
     refused: dict[str, str] = {}
     modes = []
@@ -256,7 +256,7 @@ def _overlay(keys: str, ignored: Ignored, layers: _Layers) -> _Overlay:
         modes.append(files.modes)
         for path, why in files.refused.items():
             refused.setdefault(prefix + path, why)
-    if ignored != Ignored():
+    if ignored != IgnoredFiles():
         found = {path: place for path, place in found.items() if not ignored.matches(path)}
     by_oid = {oid: (number, path) for number, path, oid in found.values()}
     return _Overlay(tuple(modes), tuple(sorted(found)), found, by_oid, refused)

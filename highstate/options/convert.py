@@ -2,7 +2,7 @@
 
 A field's type is its rule: `Annotated[int, Meta(ge=1, description="a whole number from 1")]` is checked by msgspec, and
 the description is what the fault says is wanted. What YAML writes differently from the type (one word for a list of
-one) is brought to it by `Prepared` first. Every fault is collected; nothing is raised.
+one) is brought to it by `Prepare` first. Every fault is collected; nothing is raised.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 
 from highstate.options.document import Fault, Option
-from highstate.options.kinds import Prepared
+from highstate.options.kinds import Prepare
 
 _INSIDE = re.compile(r" - at `\$(?P<path>.*)`$")
 _STEP = re.compile(r"\[(\d+)\]|\.([^.\[]+)")
@@ -101,7 +101,7 @@ def _rule(kind: Any) -> _Rule:
         for each in metadata:
             if isinstance(each, msgspec.Meta) and each.description:
                 wanted = each.description
-            elif isinstance(each, Prepared):
+            elif isinstance(each, Prepare):
                 prepare.append(each.prepare)
     return _Rule(_without_preparation(kind), wanted, tuple(prepare))
 

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepare:
     """Metadata of a type: `prepare` makes of what YAML gives what the type takes.
 
     It raises ValueError with what is wanted, or with nothing where the type's description says it.
@@ -48,15 +48,15 @@ def seconds(value: Any) -> Any:
     return value
 
 
-Text: TypeAlias = Annotated[str, Meta(min_length=1, description="text"), Prepared(number_as_text)]
-OptionalText: TypeAlias = Annotated[str, Meta(description="text, or empty"), Prepared(null_as_empty)]
+OptionText: TypeAlias = Annotated[str, Meta(min_length=1, description="text"), Prepare(number_as_text)]
+OptionalText: TypeAlias = Annotated[str, Meta(description="text, or empty"), Prepare(null_as_empty)]
 Flag: TypeAlias = Annotated[bool, Meta(description="True or False")]
-Port: TypeAlias = Annotated[int, Meta(ge=0, le=65535, description="a port, 0 to 65535")]
+PortNumber: TypeAlias = Annotated[int, Meta(ge=0, le=65535, description="a port, 0 to 65535")]
 Count: TypeAlias = Annotated[int, Meta(ge=1, description="a whole number from 1")]
-Seconds: TypeAlias = Annotated[float, Meta(gt=0, description="a number of seconds above 0"), Prepared(seconds)]
-SecondsOrNever: TypeAlias = Annotated[float, Meta(description="a number of seconds above 0, or 0"), Prepared(seconds)]
+Seconds: TypeAlias = Annotated[float, Meta(gt=0, description="a number of seconds above 0"), Prepare(seconds)]
+SecondsOrNever: TypeAlias = Annotated[float, Meta(description="a number of seconds above 0, or 0"), Prepare(seconds)]
 Fraction: TypeAlias = Annotated[float, Meta(ge=0, le=1, description="a number from 0 to 1")]
-Folder: TypeAlias = Annotated[str, Meta(description="an absolute path"), Prepared(absolute)]
-Names: TypeAlias = Annotated[tuple[str, ...], Meta(description="a list of names"), Prepared(one_as_list)]
+Folder: TypeAlias = Annotated[str, Meta(description="an absolute path"), Prepare(absolute)]
+Names: TypeAlias = Annotated[tuple[str, ...], Meta(description="a list of names"), Prepare(one_as_list)]
 Items: TypeAlias = Annotated[tuple[Any, ...], Meta(description="a list")]
 TextMapping: TypeAlias = Annotated[Mapping[str, Any], Meta(description="a mapping")]

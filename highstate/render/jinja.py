@@ -25,7 +25,7 @@ from highstate.memo.tracked import Recorder
 from highstate.render.filters.text import FILTERS, GLOBALS, TESTS
 from highstate.render.sandbox import Environment, EnvironmentOptions
 from highstate.render.serial import Printable
-from highstate.render.source_map import CodeLines, Text, collect
+from highstate.render.source_map import CodeLines, TemplateText, collect
 from highstate.render.tags import SerializerTags
 from highstate.render.template_limits import BOUNDED_FILTERS
 from highstate.render.undefined import CAREFUL_FILTERS, CAREFUL_TESTS, Missing
@@ -127,16 +127,16 @@ def compile_template(base: Environment, oid: str, path: str, source: str) -> Com
     return made
 
 
-def without_jinja(source: str, options: EnvironmentOptions) -> Text | None:
+def without_jinja(source: str, options: EnvironmentOptions) -> TemplateText | None:
     """What a template without a single tag writes: itself. None when it may have one."""
     if options or "{{" in source or "{%" in source or "{#" in source or "\r" in source:
         return None
     body = source.removesuffix("\n")
     count = body.count("\n") + (not body.endswith("\n")) if body else 0
-    return Text(source, range(1, count + 1))
+    return TemplateText(source, range(1, count + 1))
 
 
-def run(compiled: CompiledTemplate, fork: Environment, variables: Mapping[str, Value]) -> Text:
+def run(compiled: CompiledTemplate, fork: Environment, variables: Mapping[str, Value]) -> TemplateText:
     """Render compiled code in a fork of its environment."""
     template = fork.template_class.from_code(fork, compiled.code, fork.globals, None)
     context = new_context(fork, template.name, template.blocks, dict(variables), False, fork.globals)

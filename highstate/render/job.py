@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from highstate.memo.tracked import Recorder
 from highstate.render.context import RenderContext
 from highstate.render.lines import LineMap
-from highstate.render.source_map import Text
+from highstate.render.source_map import TemplateText
 from highstate.render.yaml.blocks import Blocks
 from highstate.types import Value
 
@@ -32,7 +32,7 @@ class RenderJob:
 class Flow:
     """Text on its way through a pipeline; with `loaded`, the data that was read from it."""
 
-    text: Text
+    text: TemplateText
     data: Value = None
     loaded: bool = False
     blocks: Blocks | None = None
@@ -44,9 +44,9 @@ class Flow:
         return LineMap(self.text.text, self.text.lines, self.blocks)
 
 
-def plain_text(text: str) -> Text:
+def plain_text(text: str) -> TemplateText:
     """Text whose lines are those of the template."""
-    return Text(text, range(1, text.count("\n") + 2))
+    return TemplateText(text, range(1, text.count("\n") + 2))
 
 
 def place_variables(path: str) -> dict[str, Value]:

@@ -22,7 +22,7 @@ from highstate.render.job import Flow, RenderJob, place_variables, plain_text
 from highstate.render.mako_template import run_mako
 from highstate.render.problems import excerpt
 from highstate.render.python_sls import PythonFailed, run_python
-from highstate.render.source_map import Text
+from highstate.render.source_map import TemplateText
 from highstate.render.steps import RENDERERS, PipelineStep, steps_named, without_shebang
 from highstate.render.yaml.blocks import Blocks
 from highstate.render.yaml.loader import load_shared, load_yaml
@@ -70,7 +70,7 @@ def render_string(
     return flow.data if flow.loaded else flow.text.text
 
 
-def run_jinja(job: RenderJob, text: str, variables: Variables) -> Text:
+def run_jinja(job: RenderJob, text: str, variables: Variables) -> TemplateText:
     """The text as a Jinja template."""
     context, recorder = job.context, job.recorder
     chosen = _jinja_settings(context.opts, "jinja_sls_env" if job.sls else "jinja_env")
@@ -129,7 +129,7 @@ def _mako(job: RenderJob, flow: Flow, argument: str, variables: Variables) -> Fl
         text = run_mako(source, job.path, everything, job.recorder, job.context.saltenv)
     except PythonFailed as error:
         raise _failed(job, str(error), error.line, live=error.live) from error
-    return replace(flow, text=Text(text, ()))
+    return replace(flow, text=TemplateText(text, ()))
 
 
 def _py(job: RenderJob, flow: Flow, argument: str, variables: Variables) -> Flow:
@@ -140,7 +140,7 @@ def _py(job: RenderJob, flow: Flow, argument: str, variables: Variables) -> Flow
     except PythonFailed as error:
         raise _failed(job, str(error), error.line, live=error.live) from error
     if isinstance(data, str):
-        return replace(flow, text=Text(data, ()))
+        return replace(flow, text=TemplateText(data, ()))
     return replace(flow, data=data, loaded=True)
 
 
@@ -167,7 +167,7 @@ def _own(job: RenderJob, flow: Flow, step: PipelineStep, variables: Variables) -
         live = getattr(error.__cause__, "live", "")
         raise _failed(job, f"the renderer {step.name}: {error}", 1, live=live) from error
     if isinstance(data, str):
-        return Flow(text=flow.text if data == flow.text.text else Text(data, ()))
+        return Flow(text=flow.text if data == flow.text.text else TemplateText(data, ()))
     return replace(flow, data=data, loaded=True, blocks=None)
 
 

@@ -22,7 +22,7 @@ MAX_OUTPUT = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TemplateText:
     """What a template wrote, with the template's line for each line of it."""
 
     text: str
@@ -65,7 +65,7 @@ class CodeLines:
 
 def collect(
     template: jinja2.Template, context: jinja2.runtime.Context, code_lines: CodeLines, *, newline: bool
-) -> Text:
+) -> TemplateText:
     """Run a template. `newline`: put one behind the output, because Jinja took it from the source."""
     if not code_lines.known:
         code_lines.learn(template.root_render_func.__code__, template.debug_info)
@@ -96,4 +96,4 @@ def collect(
             lines.pop()
     if newline:
         parts.append("\n")
-    return Text("".join(parts), lines)
+    return TemplateText("".join(parts), lines)

@@ -28,7 +28,7 @@ from minion.agent.fact_queries import FactAnswerer
 from minion.agent.file_requests import FileRelay
 from minion.agent.grains import Collector, GrainsKeeper
 from minion.agent.mine import MineKeeper, mine_minutes
-from minion.agent.runs import Jobs, RunPorts
+from minion.agent.runs import RunJobs, RunPorts
 from minion.agent.schedule import ScheduleTimer
 from minion.agent.session import AgentSession, SessionPorts
 from minion.agent.settings_reader import settings_from_child
@@ -76,7 +76,7 @@ SEND_QUEUE_FULL = 0.2
 """Seconds until results are sent again after the send queue was full."""
 
 
-class Wire(Protocol):
+class AgentWire(Protocol):
     """The connection as the agent uses it (`wire.client.Connection`)."""
 
     def send(self, message: ToController) -> bool:
@@ -95,7 +95,7 @@ class Agent:
     """The parts of one agent, and its loop."""
 
     def __init__(
-        self, settings: MinionSettings, connection: Wire, *, fingerprint: str, collect: Collector, umask: int
+        self, settings: MinionSettings, connection: AgentWire, *, fingerprint: str, collect: Collector, umask: int
     ) -> None:
         self._settings = settings
         self._connection = connection
@@ -108,7 +108,7 @@ class Agent:
         )
         self._triggers = TriggerFile(cachedir)
         self._files = FileRelay(connection.send)
-        self._jobs = Jobs(
+        self._jobs = RunJobs(
             cachedir,
             self._desired,
             RunPorts(send=self._send, fork=tasks.worker, ended=self._files.forget),

@@ -69,7 +69,7 @@ class RunPorts:
     ended: Callable[[Child], None]
 
 
-class Jobs:
+class RunJobs:
     """All unfinished runs."""
 
     def __init__(

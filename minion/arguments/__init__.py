@@ -4,17 +4,17 @@ A function's signature is the only description of what it takes. Called by the e
 (execution functions); documentation, lint and `sys.argspec` read the same signatures.
 """
 
-from minion.arguments.spec import ArgumentSpec, BadArguments, Parameter, spec_of
-from minion.arguments.types import SUPPLIED, Ignored, Reads, Refused, Unfit
+from minion.arguments.spec import ArgumentSpec, BadValues, Parameter, spec_of
+from minion.arguments.types import SUPPLIED, Ignored, Reads, Unfit, Unsupported
 
 __all__ = [
     "SUPPLIED",
     "ArgumentSpec",
-    "BadArguments",
+    "BadValues",
     "Ignored",
     "Parameter",
     "Reads",
-    "Refused",
     "Unfit",
+    "Unsupported",
     "spec_of",
 ]

@@ -19,8 +19,8 @@ from minion.arguments.types import (
     Converter,
     Ignored,
     Reads,
-    Refused,
     Unfit,
+    Unsupported,
     as_bool,
     as_integer,
     as_list,
@@ -30,7 +30,7 @@ from minion.arguments.types import (
 )
 
 
-class BadArguments(Exception):
+class BadValues(Exception):
     """Values that an argument does not take, or arguments that are not supported; one line each."""
 
 
@@ -104,7 +104,7 @@ class ArgumentSpec:
             except Unfit as unfit:
                 bad.append(_complaint(key, unfit, value))
         if bad:
-            raise BadArguments("\n".join(bad))
+            raise BadValues("\n".join(bad))
         return taken
 
     def check_refused(self, fun: str, given: Mapping[str, Any]) -> None:
@@ -115,7 +115,7 @@ class ArgumentSpec:
                 and value
                 and not any(one.name == name and one.default == value for one in self.all)
             ):
-                raise BadArguments(f"{name} is not supported by {fun}: {self.refused[name]}")
+                raise BadValues(f"{name} is not supported by {fun}: {self.refused[name]}")
 
     def bind(self, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """The converted arguments of a call that has some by position. Raises BadArguments; what the function does
@@ -124,10 +124,10 @@ class ArgumentSpec:
         rest = args[len(self.order) :]
         twice = sorted(named.keys() & kwargs.keys())
         if twice:
-            raise BadArguments(f"Passed invalid arguments to {fun}: {' and '.join(twice)} given twice")
+            raise BadValues(f"Passed invalid arguments to {fun}: {' and '.join(twice)} given twice")
         if rest and self.rest is None:
             most = len(self.order)
-            raise BadArguments(f"Passed invalid arguments to {fun}: {len(args)} given by position, {most} taken")
+            raise BadValues(f"Passed invalid arguments to {fun}: {len(args)} given by position, {most} taken")
         given = {**named, **kwargs}
         self.check_refused(fun, given)
         taken = self.convert(given)
@@ -207,7 +207,7 @@ def _evaluated(annotation: Any, names: dict[str, Any]) -> Any:
 
 def _parameter(name: str, kind: Any, default: Any, declared: Any) -> Parameter:
     marks = {type(one): one for one in get_args(declared)[1:]} if get_origin(declared) is Annotated else {}
-    ignored, refused = marks.get(Ignored), marks.get(Refused)
+    ignored, refused = marks.get(Ignored), marks.get(Unsupported)
     return Parameter(
         name=name,
         kind=kind,

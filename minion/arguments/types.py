@@ -48,7 +48,7 @@ class Ignored:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Unsupported:
     """In `Annotated`: an argument of Salt's that is not supported. A value that is false is accepted."""
 
     instead: str

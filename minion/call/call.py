@@ -17,7 +17,8 @@ from minion.call.arguments import BadArgument, parse
 from minion.call.local_minion import LocalMinion
 from minion.call.options import OUTPUTTERS, CallOptions
 from minion.config.files import BadMinionSettings
-from minion.config.settings import LOG_LEVELS, MinionSettings, load_settings
+from minion.config.names import LOG_LEVELS
+from minion.config.settings import MinionSettings, load_settings
 from minion.execution import CallFailed, CompileFailed, Context, Modules, OthersRun
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta
 
-from highstate.options.kinds import Flag, Prepared, number_as_text, one_as_list
-from minion.config.settings import LOG_LEVELS, is_minion_id
+from highstate.options.kinds import Flag, Prepare, number_as_text, one_as_list
+from minion.config.names import LOG_LEVELS, is_minion_id
 
 
 def _text(value: Any) -> Any:
@@ -71,31 +71,31 @@ def _level(value: Any) -> Any:
     return value
 
 
-Text: TypeAlias = Annotated[str, Meta(description="text"), Prepared(_text)]
+MinionText: TypeAlias = Annotated[str, Meta(description="text"), Prepare(_text)]
 MinionId: TypeAlias = Annotated[
-    str, Meta(description="a minion id (letters, digits, dots, dashes; no slashes, no spaces)"), Prepared(_id)
+    str, Meta(description="a minion id (letters, digits, dots, dashes; no slashes, no spaces)"), Prepare(_id)
 ]
 Hosts: TypeAlias = Annotated[
-    tuple[str, ...], Meta(description="the name of a host, or a list of them"), Prepared(_hosts)
+    tuple[str, ...], Meta(description="the name of a host, or a list of them"), Prepare(_hosts)
 ]
-Port: TypeAlias = Annotated[int, Meta(ge=1, le=65535, description="a port number from 1 to 65535"), Prepared(_port)]
-AbsolutePath: TypeAlias = Annotated[Path, Meta(description="an absolute path"), Prepared(_path)]
+Port: TypeAlias = Annotated[int, Meta(ge=1, le=65535, description="a port number from 1 to 65535"), Prepare(_port)]
+AbsolutePath: TypeAlias = Annotated[Path, Meta(description="an absolute path"), Prepare(_path)]
 OptionalPath: TypeAlias = Annotated[
-    Path | None, Meta(description="an absolute path, or empty"), Prepared(_optional_path)
+    Path | None, Meta(description="an absolute path, or empty"), Prepare(_optional_path)
 ]
-AnyMapping: TypeAlias = Annotated[Mapping[Any, Any], Meta(description="a mapping"), Prepared(_mapping)]
+AnyMapping: TypeAlias = Annotated[Mapping[Any, Any], Meta(description="a mapping"), Prepare(_mapping)]
 Roots: TypeAlias = Annotated[
-    Mapping[str, tuple[str, ...]], Meta(description="a mapping of saltenvs to lists of folders"), Prepared(_roots)
+    Mapping[str, tuple[str, ...]], Meta(description="a mapping of saltenvs to lists of folders"), Prepare(_roots)
 ]
 Amount: TypeAlias = Annotated[float, Meta(ge=0, description="a number that is not negative")]
-LogLevel: TypeAlias = Annotated[str, Meta(description="one of " + ", ".join(LOG_LEVELS)), Prepared(_level)]
+LogLevel: TypeAlias = Annotated[str, Meta(description="one of " + ", ".join(LOG_LEVELS)), Prepare(_level)]
 
 RULES: Mapping[str, Any] = {
     "id": MinionId,
     "master": Hosts,
     "master_port": Port,
     "publish_port": Port,
-    "controller_key": Text,
+    "controller_key": MinionText,
     "root_dir": AbsolutePath,
     "pki_dir": AbsolutePath,
     "cachedir": AbsolutePath,
@@ -109,9 +109,9 @@ RULES: Mapping[str, Any] = {
     "grains_refresh_every": Amount,
     "grains_cache": Flag,
     "grains_cache_expiration": Amount,
-    "state_output": Text,
+    "state_output": MinionText,
     "failhard": Flag,
-    "backup_mode": Text,
+    "backup_mode": MinionText,
     "state_events": Flag,
     "stop_grace": Amount,
 }

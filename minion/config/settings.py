@@ -15,14 +15,12 @@ from typing import Any
 from highstate.near_names import did_you_mean
 from highstate.options.document import Fault, Option
 from minion.config.files import BadMinionSettings, parse_file, read_files
+from minion.config.names import is_minion_id
 
 COMMAND_LINE = "command line"
 """Where an option comes from that is in no file."""
 
 DEFAULT_CONFIG_DIR = Path("/etc/saltern")
-
-LOG_LEVELS = ("all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet")
-"""Salt's names."""
 
 PASSED_ON = (
     "pillarenv",
@@ -193,15 +191,6 @@ def _default_id(config_dir: Path, faults: list[Fault]) -> str:
         return name
     faults.append(Fault(str(kept), f"{name!r} is no minion id: write one as `id` into the configuration"))
     return ""
-
-
-def is_minion_id(text: str) -> bool:
-    """Whether a minion may have this id: it becomes part of paths and of tags of events."""
-    return (
-        0 < len(text) <= 255
-        and text not in (".", "..")
-        and not any(char in "/\\" or char.isspace() or ord(char) < 32 for char in text)
-    )
 
 
 def _under(root: Path, path: Path) -> Path:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 from highstate.near_names import did_you_mean
 from highstate.run.ports import Prepared
 from highstate.types import Chunk, StateResult, Value
-from minion.arguments import BadArguments
+from minion.arguments import BadValues
 from minion.engine import slots
 from minion.engine.conditions import ConditionUnknown, checked, condition
 from minion.engine.registry import Function, UnknownState, find, mod_watch
@@ -132,7 +132,7 @@ class StateEngine:
         except ConditionUnknown as unknown:
             result = StateResult(name=chunk.name, result=None, comment=f"What it would do is not known: {unknown}")
             return Prepared(chunk=chunk, predicted=result)
-        except (UnknownState, StateFailed, BadArguments) as error:
+        except (UnknownState, StateFailed, BadValues) as error:
             return Prepared(chunk=chunk, predicted=_failed(chunk, str(error)))
         except OSError as error:
             return Prepared(chunk=chunk, predicted=_failed(chunk, _system(error)))
@@ -278,7 +278,7 @@ def _arguments(
         own = spec.convert(given)
         if not watched and spec.refused:
             spec.check_refused(f"{chunk.state}.{chunk.fun}", given)
-    except BadArguments as bad:
+    except BadValues as bad:
         raise StateFailed(f"{bad}{'' if chunk.pos is None else f' ({chunk.pos})'}") from None
     if spec.takes_anything and given:
         own |= {

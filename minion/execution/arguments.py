@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from minion.arguments.types import Ignored, Refused
+from minion.arguments.types import Ignored, Unsupported
 
-NotSupported = Annotated[Any, Refused("leave it out, or use cmd.run")]
-OtherRoot = Annotated[Any, Refused("accounts are those of this system")]
+NotSupported = Annotated[Any, Unsupported("leave it out, or use cmd.run")]
+OtherRoot = Annotated[Any, Unsupported("accounts are those of this system")]
 
 AlwaysDone = Annotated[Any, Ignored("it is what is done in any case")]
 Announced = Annotated[Any, Ignored("a run always reports to the controller")]

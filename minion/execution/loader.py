@@ -200,11 +200,11 @@ def _bound(
         positional, keywords = spec.bind(fun, args, kwargs)
         missing = [name for name in spec.required[len(positional) :] if name not in keywords]
         if missing:
-            raise arguments.BadArguments(f"missing {' and '.join(missing)}")
+            raise arguments.BadValues(f"missing {' and '.join(missing)}")
         unknown = [] if spec.takes_anything else [name for name in keywords if name not in spec.parameters]
         if unknown:
-            raise arguments.BadArguments(f"there is no argument {' or '.join(unknown)}")
-    except arguments.BadArguments as error:
+            raise arguments.BadValues(f"there is no argument {' or '.join(unknown)}")
+    except arguments.BadValues as error:
         text = str(error)
         said = text if text.startswith("Passed invalid arguments") else f"Passed invalid arguments to {fun}: {text}"
         raise BadArguments(f"{said}\n\nUsage: {usage(fun, function)}") from None

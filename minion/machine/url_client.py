@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class UrlResponse:
     """What the server said."""
 
     status: int
@@ -29,7 +29,7 @@ class Answer:
     """Empty where it failed."""
 
 
-def get(url: str, headers: Mapping[str, str], *, verify: bool, timeout: float, limit: int) -> Answer:
+def get(url: str, headers: Mapping[str, str], *, verify: bool, timeout: float, limit: int) -> UrlResponse:
     """The answer, with at most `limit` bytes of its body. OSError or ValueError when there is none.
 
     A user and password of the URL are sent; without `verify` anybody may answer for an https server. `timeout`:
@@ -42,11 +42,11 @@ def get(url: str, headers: Mapping[str, str], *, verify: bool, timeout: float, l
         # The caller has checked the scheme.
         with urllib.request.urlopen(_request(url, headers), timeout=timeout, context=context) as answer:  # noqa: S310
             names = {key.lower(): value for key, value in answer.headers.items()}
-            return Answer(status=answer.status or 0, headers=names, body=answer.read(limit))
+            return UrlResponse(status=answer.status or 0, headers=names, body=answer.read(limit))
     except urllib.error.HTTPError as error:
         with error:
             names = {key.lower(): value for key, value in error.headers.items()}
-            return Answer(status=error.code, failed=True, reason=str(error.reason), headers=names)
+            return UrlResponse(status=error.code, failed=True, reason=str(error.reason), headers=names)
 
 
 def _request(url: str, headers: Mapping[str, str]) -> urllib.request.Request:

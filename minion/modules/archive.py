@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from minion.arguments.types import CommaList, Refused
+from minion.arguments.types import CommaList, Unsupported
 from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
@@ -109,7 +109,7 @@ def zip_(
     sources: CommaList,
     template: NotSupported = None,
     cwd: str | None = None,
-    runas: Annotated[Any, Refused("see archive.cmd_zip")] = None,
+    runas: Annotated[Any, Unsupported("see archive.cmd_zip")] = None,
     zip64: NotSupported = False,
 ) -> list[str]:
     """Pack files and directories into a zip archive; what was packed."""

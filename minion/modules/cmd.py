@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Mapping
 from typing import Annotated, Any, TypedDict, Unpack
 
-from minion.arguments.types import Mode, Refused, Seconds, Texts
+from minion.arguments.types import Mode, Seconds, Texts, Unsupported
 from minion.execution.arguments import (
     AlwaysDone,
     NoCommandLog,
@@ -35,7 +35,7 @@ Command = str | list[Any]
 
 
 class _MoreOptions(TypedDict, total=False):
-    clean_env: Annotated[Any, Refused("see env")]
+    clean_env: Annotated[Any, Unsupported("see env")]
     ignore_retcode: bool
     prepend_path: str | None
     raise_err: bool
@@ -44,9 +44,9 @@ class _MoreOptions(TypedDict, total=False):
 
 
 class _CodeOptions(_MoreOptions, total=False):
-    bg: Annotated[Any, Refused("use cmd.run_bg")]
+    bg: Annotated[Any, Unsupported("use cmd.run_bg")]
     env: Any
-    group: Annotated[Any, Refused("see runas")]
+    group: Annotated[Any, Unsupported("see runas")]
     hide_output: bool
     log_callback: NotSupported
     output_encoding: Utf8Output
@@ -67,39 +67,39 @@ class _CodeOptions(_MoreOptions, total=False):
     use_vt: NoTerminal
 
 
-class CommandOptions(_CodeOptions, total=False):
+class RunOptions(_CodeOptions, total=False):
     """What functions that run a command take besides, as keywords."""
 
     cwd: str | None
 
 
-def run(context: Context, cmd: Command, **options: Unpack[CommandOptions]) -> str:
+def run(context: Context, cmd: Command, **options: Unpack[RunOptions]) -> str:
     """Output of a command, stderr after stdout. Options: cwd, env, runas, timeout, stdin, shell, python_shell."""
     return _both(_run(context, cmd, **options))
 
 
-def shell(context: Context, cmd: str, **options: Unpack[CommandOptions]) -> str:
+def shell(context: Context, cmd: str, **options: Unpack[RunOptions]) -> str:
     """Output of a command that goes through a shell in any case."""
     options["python_shell"] = True
     return _both(_run(context, cmd, **options))
 
 
-def run_stdout(context: Context, cmd: Command, **options: Unpack[CommandOptions]) -> str:
+def run_stdout(context: Context, cmd: Command, **options: Unpack[RunOptions]) -> str:
     """Standard output of a command."""
     return _run(context, cmd, **options).stdout.rstrip("\n")
 
 
-def run_stderr(context: Context, cmd: Command, **options: Unpack[CommandOptions]) -> str:
+def run_stderr(context: Context, cmd: Command, **options: Unpack[RunOptions]) -> str:
     """Standard error of a command."""
     return _run(context, cmd, **options).stderr.rstrip("\n")
 
 
-def run_all(context: Context, cmd: Command, **options: Unpack[CommandOptions]) -> dict[str, Any]:
+def run_all(context: Context, cmd: Command, **options: Unpack[RunOptions]) -> dict[str, Any]:
     """Process id, exit code, stdout and stderr of a command."""
     return as_salt(_run(context, cmd, **options), redirect=options.get("redirect_stderr", False))
 
 
-def retcode(context: Context, cmd: Command, **options: Unpack[CommandOptions]) -> int:
+def retcode(context: Context, cmd: Command, **options: Unpack[RunOptions]) -> int:
     """Exit code of a command."""
     return _run(context, cmd, **options).returncode
 
@@ -262,7 +262,7 @@ def _both(done: Completed) -> str:
     return "\n".join(text for text in (done.stdout.rstrip("\n"), done.stderr.rstrip("\n")) if text)
 
 
-def _code(context: Context, lang: str, code: Command, args: Command | None, options: CommandOptions) -> Completed:
+def _code(context: Context, lang: str, code: Command, args: Command | None, options: RunOptions) -> Completed:
     import tempfile
 
     text = "\n".join(str(one) for one in code) if isinstance(code, list) else code
@@ -279,7 +279,7 @@ def _environ() -> dict[str, str]:
     return dict(os.environ)
 
 
-def _run(context: Context, cmd: Command, **options: Unpack[CommandOptions]) -> Completed:
+def _run(context: Context, cmd: Command, **options: Unpack[RunOptions]) -> Completed:
     from minion.machine.environment import environment
     from minion.machine.process import run as run_process
 
@@ -305,7 +305,7 @@ def _run(context: Context, cmd: Command, **options: Unpack[CommandOptions]) -> C
     return done
 
 
-def _command(context: Context, cmd: Command, options: CommandOptions) -> str | list[str]:
+def _command(context: Context, cmd: Command, options: RunOptions) -> str | list[str]:
     """What is run: words, or a line for the shell."""
     if isinstance(cmd, list):
         return [str(one) for one in cmd]
@@ -317,7 +317,7 @@ def _command(context: Context, cmd: Command, options: CommandOptions) -> str | l
     return line if umask is None else f"umask {umask}; {line}"
 
 
-def _judged(done: Completed, options: CommandOptions) -> Completed:
+def _judged(done: Completed, options: RunOptions) -> Completed:
     """With exit code 0 where the caller counts this code or this output as success."""
     good = (
         str(done.returncode) in options.get("success_retcodes", ())

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Unpack
 
-from minion.arguments.types import Ignored, Owner, Refused
+from minion.arguments.types import Ignored, Owner, Unsupported
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.file.paths import behind, checked, make_parents
 from minion.states.file.perms import Perms, differing, put
@@ -49,7 +49,7 @@ class _ExtractedUnused(Signatures, total=False):
     list_options: Annotated[Value, Ignored("the archive's members are read without tar")]
     use_cmd_unzip: Annotated[Value, Ignored("unzip is not used")]
     keep_source: NoSourceCache
-    enforce_ownership_on: Annotated[Value, Refused("set owners with file.directory and recurse")]
+    enforce_ownership_on: Annotated[Value, Unsupported("set owners with file.directory and recurse")]
 
 
 def extracted(

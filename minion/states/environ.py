@@ -9,14 +9,14 @@ import os
 from collections.abc import Mapping
 from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import Refused
+from minion.arguments.types import Unsupported
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 
 
 class _SetenvUnused(TypedDict, total=False):
     """Arguments of Salt's environ.setenv that are ignored or refused."""
 
-    update_minion: Annotated[Value, Refused("the agent's environment is its unit's: put the variable there")]
+    update_minion: Annotated[Value, Unsupported("the agent's environment is its unit's: put the variable there")]
 
 
 def setenv(

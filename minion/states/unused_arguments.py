@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import Annotated, TypedDict
 
-from minion.arguments.types import Ignored, Refused, Value, WindowsOnly
+from minion.arguments.types import Ignored, Unsupported, Value, WindowsOnly
 
 SignatureOption = Annotated[Value, Ignored("it is an option of a signature check, which is refused")]
 NoOutput = Annotated[Value, Ignored("the output of a command stands in the result, and nowhere else")]
 NoSourceCache = Annotated[Value, Ignored("sources are not kept after the run")]
 OldOption = Annotated[Value, Ignored("the program has no such option any more")]
-UseTheFile = Annotated[Value, Refused("write it into the requirements file or pip's own configuration")]
-LocalOnly = Annotated[Value, Refused("useradd and groupadd know the local files alone")]
-HeldAsItIs = Annotated[Value, Refused("a managed file holds what its source holds")]
-MountAsRoot = Annotated[Value, Refused("mount as root")]
-AbsentKey = Annotated[Value, Refused("take the file of the key away with file.absent")]
+UseTheFile = Annotated[Value, Unsupported("write it into the requirements file or pip's own configuration")]
+LocalOnly = Annotated[Value, Unsupported("useradd and groupadd know the local files alone")]
+HeldAsItIs = Annotated[Value, Unsupported("a managed file holds what its source holds")]
+MountAsRoot = Annotated[Value, Unsupported("mount as root")]
+AbsentKey = Annotated[Value, Unsupported("take the file of the key away with file.absent")]
 PackageHold = Annotated[Value, Ignored("the hold is on the package, whatever its version")]
 WholeKey = Annotated[Value, Ignored("keys are compared as a whole, not by fingerprints")]
 
@@ -30,8 +30,8 @@ class Signatures(TypedDict, total=False):
     keyring: SignatureOption
     gnupghome: SignatureOption
     sig_backend: SignatureOption
-    signature: Annotated[Value, Refused("give the source a source_hash")]
-    source_hash_sig: Annotated[Value, Refused("keep the digest in the tree, which is signed by its commits")]
+    signature: Annotated[Value, Unsupported("give the source a source_hash")]
+    source_hash_sig: Annotated[Value, Unsupported("keep the digest in the tree, which is signed by its commits")]
 
 
 class WindowsOwner(TypedDict, total=False):
@@ -48,7 +48,7 @@ class GitOptions(TypedDict, total=False):
     """What all states of git have."""
 
     output_encoding: Annotated[Value, Ignored("the output of git is read as UTF-8")]
-    password: Annotated[Value, Refused("keep the credentials in the URL's store, or use identity")]
+    password: Annotated[Value, Unsupported("keep the credentials in the URL's store, or use identity")]
 
 
 class CommandOptions(TypedDict, total=False):

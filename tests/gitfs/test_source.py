@@ -10,7 +10,7 @@ import pytest
 
 from gitfs.config.live_policy import LivePolicy
 from gitfs.config.remotes import file_remotes, pillar_remotes
-from gitfs.config.settings import Ignored, RemoteSettings
+from gitfs.config.settings import IgnoredFiles, RemoteSettings
 from gitfs.errors import BadRemoteSettings, FetchFailed, UnknownRef
 from gitfs.mirror.mirror import Mirror
 from gitfs.source import Source
@@ -309,7 +309,7 @@ def test_the_order_of_backends(remote, tmp_path):
 
 def test_ignored_files_are_in_no_tree(remote, tmp_path):
     remote.commit({"top.sls": "one", "top.sls~": "old", "a/.svn/x": "x"})
-    ignored = Ignored(globs=("*~",), regexes=(r"/\.svn($|/)",))
+    ignored = IgnoredFiles(globs=("*~",), regexes=(r"/\.svn($|/)",))
     with Source([remote.settings()], (), tmp_path / "cache", ignored=ignored) as source:
         source.fetch()
         files = source.live().files

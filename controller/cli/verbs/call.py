@@ -11,7 +11,7 @@ import click
 from controller.cli import options
 from minion.call.call import main
 from minion.call.options import OUTPUTTERS, STATE_OUTPUTS, CallOptions
-from minion.config.settings import LOG_LEVELS
+from minion.config.names import LOG_LEVELS
 
 _BOOLS = frozenset(("true", "false", "yes", "no", "on", "off", "1", "0"))
 _FOLDERS = click.Path(file_okay=False)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from minion.arguments.types import Mode, Owner, Refused
+from minion.arguments.types import Mode, Owner, Unsupported
 from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
@@ -58,7 +58,7 @@ def rmdir(
     path: str,
     recurse: bool = False,
     verbose: NotSupported = False,
-    older_than: Annotated[Any, Refused("see file.find with mtime and delete")] = None,
+    older_than: Annotated[Any, Unsupported("see file.find with mtime and delete")] = None,
 ) -> Any:
     """Remove an empty directory, or with `recurse` empty ones below it too."""
     place = _absolute(path)

@@ -14,7 +14,7 @@ from minion.modules.state.runs import (
     OfAnyRun,
     OfHighstate,
     Pillar,
-    RunOptions,
+    StateRunOptions,
     compiler_of,
     env_of,
     good,
@@ -39,7 +39,7 @@ def apply(
     saltenv: str | None = None,
     pillarenv: str | None = None,
     concurrent: bool = False,
-    **ignored: Unpack[RunOptions],
+    **ignored: Unpack[StateRunOptions],
 ) -> dict[str, Any]:
     """`state.highstate` without arguments, `state.sls` with them."""
     given = {"test": test, "queue": queue, "exclude": exclude, "pillar": pillar, "saltenv": saltenv}
@@ -123,7 +123,7 @@ def predict(
     saltenv: str | None = None,
     pillarenv: str | None = None,
     concurrent: bool = False,
-    **ignored: Unpack[RunOptions],
+    **ignored: Unpack[StateRunOptions],
 ) -> dict[str, Any]:
     """What `state.apply` would do."""
     given = {"queue": queue, "exclude": exclude, "pillar": pillar, "saltenv": saltenv}
@@ -137,7 +137,7 @@ def low(
     *,
     test: bool | None = None,
     concurrent: bool = False,
-    **ignored: Unpack[RunOptions],
+    **ignored: Unpack[StateRunOptions],
 ) -> dict[str, Any]:
     """Run one low chunk: `{state: file, fun: absent, name: /tmp/x}`."""
     if not all(data.get(key) for key in ("state", "fun", "name")):

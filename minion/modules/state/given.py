@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from minion.arguments.types import Map
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
-from minion.modules.state.runs import Pillar, RunOptions, compiler_of, good, run_chunks, testing, turn
+from minion.modules.state.runs import Pillar, StateRunOptions, compiler_of, good, run_chunks, testing, turn
 
 if TYPE_CHECKING:
     from highstate.types import Files
@@ -30,7 +30,7 @@ def high(
     *,
     pillar: Pillar = None,
     concurrent: bool = False,
-    **ignored: Unpack[RunOptions],
+    **ignored: Unpack[StateRunOptions],
 ) -> dict[str, Any]:
     """Run high data: `{id: {file.absent: [{name: /tmp/x}]}}`."""
     import yaml
@@ -47,7 +47,7 @@ def template_str(
     test: bool | None = None,
     pillar: Pillar = None,
     concurrent: bool = False,
-    **ignored: Unpack[RunOptions],
+    **ignored: Unpack[StateRunOptions],
 ) -> dict[str, Any]:
     """Run the text of an SLS."""
     with turn(context, queue, concurrent):
@@ -62,7 +62,7 @@ def template(
     test: bool | None = None,
     pillar: Pillar = None,
     concurrent: bool = False,
-    **ignored: Unpack[RunOptions],
+    **ignored: Unpack[StateRunOptions],
 ) -> dict[str, Any]:
     """Run an SLS file of this machine."""
     place = Path(tem if tem.endswith(".sls") else f"{tem}.sls")
@@ -82,7 +82,7 @@ def top(
     saltenv: str | None = None,
     pillarenv: str | None = None,
     concurrent: bool = False,
-    **ignored: Unpack[RunOptions],
+    **ignored: Unpack[StateRunOptions],
 ) -> dict[str, Any]:
     """Run what another top file of the tree gives this minion."""
     compiler = _roots(context, saltenv, pillarenv)

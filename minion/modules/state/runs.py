@@ -32,7 +32,7 @@ class OfHighstate(OfAnyRun, total=False):
     sync_mods: NoSync
 
 
-class RunOptions(OfHighstate, total=False):
+class StateRunOptions(OfHighstate, total=False):
     """The same of functions with none of these among those with a position."""
 
     state_events: Announced
@@ -51,7 +51,7 @@ Pillar = Annotated[Mapping[str, Any] | None, Reads(as_pillar, null=True)]
 """The `pillar=` of a call: what is put over the pillar of the minion."""
 
 
-class TreeOptions(TypedDict, total=False):
+class SlsOptions(TypedDict, total=False):
     """From which trees a lowstate is compiled, and with what pillar."""
 
     pillar: Pillar
@@ -59,7 +59,7 @@ class TreeOptions(TypedDict, total=False):
     saltenv: str | None
 
 
-class ShowOptions(TreeOptions, total=False):
+class ShowOptions(SlsOptions, total=False):
     """What functions that show states take as keywords."""
 
     concurrent: NoRun
@@ -84,13 +84,13 @@ def compiler_of(context: Context, saltenv: str | None = None, pillarenv: str | N
     return replace(compiler, opts={**compiler.opts, **given})
 
 
-def compiled_highstate(context: Context, options: TreeOptions) -> Compiled:
+def compiled_highstate(context: Context, options: SlsOptions) -> Compiled:
     """What the top file gives this minion."""
     compiler = compiler_of(context, options.get("saltenv"), options.get("pillarenv"))
     return compiler.highstate(options.get("pillar"))
 
 
-def compiled_sls(context: Context, mods: Sequence[str], options: TreeOptions) -> Compiled:
+def compiled_sls(context: Context, mods: Sequence[str], options: SlsOptions) -> Compiled:
     """Some SLS, compiled."""
     compiler = compiler_of(context, pillarenv=options.get("pillarenv"))
     return compiler.sls(mods, env_of(context, options.get("saltenv")), options.get("pillar"))

@@ -12,7 +12,7 @@ from dataclasses import replace as replaced
 from typing import Annotated, Unpack
 
 from highstate.salt_urls import split_salt_url
-from minion.arguments.types import BackupDir, Context, Ignored, Mode, ModeOrKeep, Owner, Refused, Requirers, Texts
+from minion.arguments.types import BackupDir, Context, Ignored, Mode, ModeOrKeep, Owner, Requirers, Texts, Unsupported
 from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed, Value
 from minion.states.file.links import aside
 from minion.states.file.paths import behind, below, checked, is_part, make_parents, missing_parents
@@ -82,9 +82,9 @@ class _RecurseUnused(WindowsOwner, total=False):
     keep_source: NoSourceCache
     include_empty: Annotated[Value, Ignored("git has no empty directories")]
     force_symlinks: Annotated[Value, Ignored("links of the tree come as the files that they lead to")]
-    sym_mode: Annotated[Value, Refused("symlinks have no mode on Linux")]
-    merge: Annotated[Value, Refused("manage the files one by one")]
-    keep_symlinks: Annotated[Value, Refused("make the links with file.symlink: those of the tree come as files")]
+    sym_mode: Annotated[Value, Unsupported("symlinks have no mode on Linux")]
+    merge: Annotated[Value, Unsupported("manage the files one by one")]
+    keep_symlinks: Annotated[Value, Unsupported("make the links with file.symlink: those of the tree come as files")]
 
 
 def recurse(

@@ -9,7 +9,7 @@ import posixpath
 from collections.abc import Callable
 from typing import Annotated, Unpack
 
-from minion.arguments.types import Ignored, Mode, Owner, Path, Refused
+from minion.arguments.types import Ignored, Mode, Owner, Path, Unsupported
 from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed, Value
 from minion.states.file.paths import checked, make_parents, missing_parents
 from minion.states.file.perms import Perms, differing, put
@@ -37,8 +37,8 @@ class _SymlinkUnused(WindowsOwner, total=False):
 
     atomic: Annotated[Value, Ignored("a link is always replaced atomically")]
     disallow_copy_and_unlink: Annotated[Value, Ignored("a link is never replaced by a copy")]
-    inherit_user_and_group: Annotated[Value, Refused("name user and group")]
-    follow_symlinks: Annotated[Value, Refused("name the place where the link is to be")]
+    inherit_user_and_group: Annotated[Value, Unsupported("name user and group")]
+    follow_symlinks: Annotated[Value, Unsupported("name the place where the link is to be")]
 
 
 def symlink(

@@ -10,7 +10,7 @@ from dataclasses import replace as replaced
 from typing import Annotated, Unpack
 
 from highstate.records import dataclass
-from minion.arguments.types import BackupDir, Context, Mode, ModeOrKeep, Owner, Refused, TextOrFalse
+from minion.arguments.types import BackupDir, Context, Mode, ModeOrKeep, Owner, TextOrFalse, Unsupported
 from minion.machine.plan import Change, FileStat, Plan, Reader, StateFailed, Value
 from minion.states.file.paths import behind, checked
 from minion.states.file.perms import Perms
@@ -33,7 +33,7 @@ class _ManagedUnused(Signatures, WindowsOwner, total=False):
     ignore_ordering: HeldAsItIs
     ignore_whitespace: HeldAsItIs
     ignore_comment_characters: HeldAsItIs
-    selinux: Annotated[Value, Refused("let a cmd.run that watches the file call restorecon")]
+    selinux: Annotated[Value, Unsupported("let a cmd.run that watches the file call restorecon")]
 
 
 def managed(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Literal, Unpack
 
-from minion.arguments.types import Refused, Texts
+from minion.arguments.types import Texts, Unsupported
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.file.paths import behind, checked
 from minion.states.git.config import config_set, config_unset
@@ -128,7 +128,7 @@ def cloned(
 class _DetachedUnused(GitOptions, total=False):
     """Arguments of Salt's git.detached that are ignored or refused."""
 
-    hard_reset: Annotated[Value, Refused("use git.latest with force_reset")]
+    hard_reset: Annotated[Value, Unsupported("use git.latest with force_reset")]
 
 
 def detached(

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import CommaList, Ignored, Map, Refused, Texts, WatchedFun
+from minion.arguments.types import CommaList, Ignored, Map, Texts, Unsupported, WatchedFun
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.file.paths import checked
 from minion.states.mount.fstab import (
@@ -33,7 +33,7 @@ class _MountedUnused(TypedDict, total=False):
     """Arguments of Salt's mount.mounted that are ignored or refused."""
 
     bind_mount_copy_active_opts: Annotated[Value, Ignored("a bind mount gets the options that are given")]
-    match_on: Annotated[Value, Refused("a line of fstab is found by its mount point")]
+    match_on: Annotated[Value, Unsupported("a line of fstab is found by its mount point")]
     user: MountAsRoot
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import Ignored, List, Refused
+from minion.arguments.types import Ignored, List, Unsupported
 from minion.machine.plan import Change, Plan, Reader, StateFailed, Value
 from minion.providers.pkg.detection import package_manager
 from minion.providers.pkg.packages import InstallOptions, Package, PackageManager
@@ -31,7 +31,7 @@ class _InstalledUnused(TypedDict, total=False):
     """Arguments of Salt's pkg.installed that are ignored or refused."""
 
     skip_suggestions: Annotated[Value, Ignored("no suggestions are looked up")]
-    pkg_verify: Annotated[Value, Refused("manage the files with file.managed")]
+    pkg_verify: Annotated[Value, Unsupported("manage the files with file.managed")]
 
 
 def installed(

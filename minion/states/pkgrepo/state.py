@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import CommaList, Ignored, Refused, Texts, Word
+from minion.arguments.types import CommaList, Ignored, Texts, Unsupported, Word
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
 from minion.providers.pkg import apt_sources
 from minion.providers.pkg.apt_sources import AptSource
@@ -54,8 +54,8 @@ def managed(
     allow_insecure_key: bool = True,
     saltenv: str = "base",
     aptkey: Annotated[Value, Ignored("apt-key is not used: keys are files")] = None,
-    copr: Annotated[Value, Refused("write the baseurl and the gpgkey of the repository")] = None,
-    ppa: Annotated[Value, Refused("write the archive's line and its key_url")] = None,
+    copr: Annotated[Value, Unsupported("write the baseurl and the gpgkey of the repository")] = None,
+    ppa: Annotated[Value, Unsupported("write the archive's line and its key_url")] = None,
     **options: Value,
 ) -> Plan:
     """The repository of the line `name` is there, with this key; its lists are fetched when it changes.
@@ -91,7 +91,7 @@ def managed(
 class _AbsentUnused(TypedDict, total=False):
     """Arguments of Salt's pkgrepo.absent that are ignored or refused."""
 
-    ppa: Annotated[Value, Refused("write the archive's line")]
+    ppa: Annotated[Value, Unsupported("write the archive's line")]
     keyid: AbsentKey
     keyid_ppa: AbsentKey
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import Ignored, List, Pairs, Refused, Seconds, Texts
+from minion.arguments.types import Ignored, List, Pairs, Seconds, Texts, Unsupported
 from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.unused_arguments import OldOption, UseTheFile
 
@@ -151,7 +151,7 @@ class _RemovedUnused(TypedDict, total=False):
     use_vt: Annotated[Value, Ignored("removing a package reads no network and prints nothing")]
     timeout: Annotated[Value, Ignored("removing a package reads no network and prints nothing")]
     proxy: Annotated[Value, Ignored("removing a package reads no network and prints nothing")]
-    requirements: Annotated[Value, Refused("name the packages")]
+    requirements: Annotated[Value, Unsupported("name the packages")]
 
 
 def removed(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import Refused, Texts
+from minion.arguments.types import Texts, Unsupported
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
 from minion.states.file.perms import Perms
 from minion.states.file.sources import Template, of_source
@@ -113,7 +113,7 @@ def absent(
 class _ManageUnused(_Unused, total=False):
     """Arguments of Salt's ssh_auth.manage that are ignored or refused."""
 
-    source: Annotated[Value, Refused("list the keys in ssh_keys")]
+    source: Annotated[Value, Unsupported("list the keys in ssh_keys")]
 
 
 def manage(

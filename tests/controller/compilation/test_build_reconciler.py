@@ -26,7 +26,7 @@ from controller.observe.redactor import Redactor
 from controller.reconcile.live import LiveRevision
 from controller.sessions.sessions import Sessions
 from controller.store import Store, StoreUnavailable
-from controller.store.desired import Desired
+from controller.store.desired import DesiredTable
 from gitfs.source import Revision, Trees
 from highstate.compile import CompileOptions
 from highstate.files import MemoryFiles
@@ -198,14 +198,14 @@ async def test_a_newer_revision_in_the_middle_of_a_compile_is_compiled_after_it(
 async def test_a_store_that_cannot_be_written_loses_nothing(rig, monkeypatch):
     monkeypatch.setattr(build_reconciler, "RETRY_SECONDS", 0.1)
     await rig.push("r1")
-    keep, refused = Desired.put, []
+    keep, refused = DesiredTable.put, []
 
     def full(table, records) -> None:
         refused.append(records)
-        monkeypatch.setattr(Desired, "put", keep)
+        monkeypatch.setattr(DesiredTable, "put", keep)
         raise StoreUnavailable("the disk is full")
 
-    monkeypatch.setattr(Desired, "put", full)
+    monkeypatch.setattr(DesiredTable, "put", full)
     assert await rig.push("r2", **{"db.sls": "db2: {test.nop: []}\n"}) == ["db1"]
     assert len(refused) == 1
     assert rig.store.desired.get("db1").generation == 2

@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from controller.compilation.decision import (
     QUERY_SECONDS,
+    BuildInstruction,
     BuildPolicy,
     BuildState,
     CarryOver,
@@ -23,12 +24,11 @@ from controller.compilation.decision import (
     Compile,
     FleetAnswers,
     Inputs,
-    Instruction,
     MinionBuild,
     OpenQuery,
     QueryFacts,
     Questions,
-    RequeueAfter,
+    RequeueBuildAfter,
     StoreErrors,
     TimeOutQuery,
     Unfinished,
@@ -122,7 +122,7 @@ class Fleet:
 
     # --- carrying out ---
 
-    def step(self) -> list[Instruction]:
+    def step(self) -> list[BuildInstruction]:
         """Decide once for everyone, and do it."""
         decided = decide(self.state(), POLICY, self.now)
         for instruction in decided:
@@ -143,7 +143,7 @@ class Fleet:
             revision=self.revision, compiling=bool(self.compiling), minions=tuple(minions), fleet=self.fleet
         )
 
-    def _carry_out(self, instruction: Instruction) -> None:
+    def _carry_out(self, instruction: BuildInstruction) -> None:
         match instruction:
             case QueryFacts(minion=name, for_compile=for_compile):
                 minion = self.minions[name]
@@ -173,7 +173,7 @@ class Fleet:
                 for name, minion in self.minions.items():
                     if minion.compiled is not None:
                         self._set(name, inputs=replace(minion.inputs, answers=minion.inputs.answers + 1))
-            case RequeueAfter(minion=name, time=time):
+            case RequeueBuildAfter(minion=name, time=time):
                 self.timers[name] = time
 
     def _recorded(self, name: str, *, new: bool) -> None:
@@ -200,7 +200,7 @@ class Fleet:
         self.minions[name] = replace(self.minions[name], **changed)
 
 
-def text_of(instruction: Instruction) -> str:
+def text_of(instruction: BuildInstruction) -> str:
     match instruction:
         case QueryFacts(minion=name, questions=Questions.RECORDED, for_compile=for_compile):
             return f"ask {name} again{'' if for_compile else ', compile if an answer is new'}"
@@ -216,7 +216,7 @@ def text_of(instruction: Instruction) -> str:
             return f"store the errors of {name}"
         case CompareFleetAnswers():
             return "compare answers about the fleet"
-        case RequeueAfter(minion=name, time=time):
+        case RequeueBuildAfter(minion=name, time=time):
             return f"look at {name or 'the fleet'} at {time:g}"
 
 
@@ -540,7 +540,7 @@ def test_questions_that_follow_from_answers_come_to_an_end() -> None:
     inputs = Inputs(revision="r1")
     minion = MinionBuild(minion="web1", connected=True, inputs=inputs, compiled=None, affected=True)
 
-    def decided(**more) -> list[Instruction]:
+    def decided(**more) -> list[BuildInstruction]:
         left = replace(minion, unfinished=Unfinished(inputs=inputs, **more))
         return decide(BuildState(revision="r1", compiling=False, minions=(left,)), POLICY, 0.0)
 
@@ -624,7 +624,7 @@ class AnyOrder(RuleBasedStateMachine):
     def teardown(self):
         fleet = self.fleet
         for _ in range(100):
-            done = [each for each in fleet.step() if not isinstance(each, RequeueAfter)]
+            done = [each for each in fleet.step() if not isinstance(each, RequeueBuildAfter)]
             if fleet.compiling:
                 fleet.end()
             elif not done:

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitfs.config.settings import Ignored, PerSaltenv, RemoteSettings
+from gitfs.config.settings import IgnoredFiles, PerSaltenv, RemoteSettings
 from gitfs.tree.overlays import Overlays
 from gitfs.tree.saltenvs import Refs, SaltenvSource
 from gitfs.tree.snapshot import GitLayer, Layer
@@ -39,7 +39,7 @@ def test_what_moved_gives_what_a_whole_look_gives(looks, git_first):
         roots = {"base": [Path(folder)], "local": [Path(folder)]}
 
         def fresh() -> Overlays:
-            return Overlays(REMOTES, roots, git_first=git_first, ignored=Ignored(), layers_of=layers_of)
+            return Overlays(REMOTES, roots, git_first=git_first, ignored=IgnoredFiles(), layers_of=layers_of)
 
         kept = fresh()
         for number, (one, two, touched) in enumerate(looks):

@@ -15,10 +15,10 @@ from highstate.options.document import UnreadableDocument, merge_options, parse_
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    port: kinds.Port = 1
+    port: kinds.PortNumber = 1
     names: kinds.Names = ()
     how: Literal["a", "b"] = "a"
-    token: kinds.Text = ""
+    token: kinds.OptionText = ""
 
 
 @pytest.mark.parametrize(
@@ -29,8 +29,8 @@ class Example:
         ("/a", kinds.Folder, "/a"),
         ("/a", Path, Path("/a")),
         ("one", kinds.Names, ("one",)),
-        (7, kinds.Text, "7"),
-        (None, kinds.Text | None, None),
+        (7, kinds.OptionText, "7"),
+        (None, kinds.OptionText | None, None),
         (None, kinds.OptionalText, ""),
         (1, kinds.Fraction, 1.0),
         ({"a": [1]}, kinds.TextMapping, {"a": [1]}),
@@ -43,13 +43,13 @@ def test_what_yaml_gives_becomes_the_type(value, kind, found):
 @pytest.mark.parametrize(
     ("value", "kind", "wanted"),
     [
-        (True, kinds.Port, "a port"),
-        ("5", kinds.Port, "a port"),
+        (True, kinds.PortNumber, "a port"),
+        ("5", kinds.PortNumber, "a port"),
         (0, kinds.Seconds, "above 0"),
         (True, kinds.Seconds, "above 0"),
         ("a", kinds.Folder, "absolute path"),
         ("/a\0", kinds.Folder, "absolute path"),
-        (True, kinds.Text, "text"),
+        (True, kinds.OptionText, "text"),
         (1, kinds.Flag, "True or False"),
         ({1: 2}, kinds.TextMapping, "a mapping"),
         ("c", Literal["a", "b"], "one of a, b"),

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from highstate.files import MemoryFiles
 from highstate.memo.tracked import Recorder
 from highstate.render import RenderContext, jinja
-from highstate.render.source_map import Text
+from highstate.render.source_map import TemplateText
 from highstate.types import Minion
 
 PIECES = st.sampled_from(["a", "{", "}", "%", "#", "# c", " ", "\n", "\n\n", "\t", "$", "\u2028", "{ %"])
 
 
-def run(source: str) -> Text:
+def run(source: str) -> TemplateText:
     recorder = Recorder(RenderContext(minion=Minion(id="m"), files=MemoryFiles({})).sources)
     fork = jinja.environment(()).fork(jinja.TreeLoader(recorder, "base"), {})
     return jinja.run(jinja.compile_template(fork, source, "t", source), fork, {})

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypedDict, Unpack
 
 import pytest
 
-from minion.arguments import SUPPLIED, BadArguments, Ignored, Refused, spec_of
+from minion.arguments import SUPPLIED, BadValues, Ignored, Unsupported, spec_of
 from minion.arguments.types import (
     CommaList,
     IsTrue,
@@ -26,7 +26,7 @@ from minion.arguments.types import (
 
 class _Elsewhere(TypedDict, total=False):
     win_owner: Annotated[Value, Ignored("it is for Windows")]
-    selinux: Annotated[Value, Refused("call restorecon")]
+    selinux: Annotated[Value, Unsupported("call restorecon")]
 
 
 def state(
@@ -49,7 +49,7 @@ def function(
     cwd: Path,
     output: Annotated[Value, Ignored("text is text")] = None,
     depth: int = 1,
-    util: Annotated[Value, Refused("use cmd.run")] = "mount",
+    util: Annotated[Value, Unsupported("use cmd.run")] = "mount",
 ) -> None:
     """An execution function."""
 
@@ -80,7 +80,7 @@ def test_values_become_types():
 
 
 def test_all_bad_values_are_named():
-    with pytest.raises(BadArguments) as bad:
+    with pytest.raises(BadValues) as bad:
         spec_of(state, 2).convert({"text": ["a"], "mode": "0999", "makedirs": {"a": 1}})
     assert str(bad.value) == (
         "text must be text, not a list\n"
@@ -92,10 +92,10 @@ def test_all_bad_values_are_named():
 def test_refused_arguments_are_refused_unless_they_say_nothing():
     spec = spec_of(state, 2)
     spec.check_refused("file.managed", {"selinux": {}})
-    with pytest.raises(BadArguments, match=r"selinux is not supported by file\.managed: call restorecon"):
+    with pytest.raises(BadValues, match=r"selinux is not supported by file\.managed: call restorecon"):
         spec.check_refused("file.managed", {"selinux": {"serole": "x"}})
     spec_of(function, 1).check_refused("mount.x", {"util": "mount"})
-    with pytest.raises(BadArguments, match=r"use cmd\.run"):
+    with pytest.raises(BadValues, match=r"use cmd\.run"):
         spec_of(function, 1).check_refused("mount.x", {"util": "other"})
 
 
@@ -110,7 +110,7 @@ def test_arguments_by_position():
         (("/a", 1, 2, "other"), {}, "use cmd.run"),
         (("", 1, "x"), {}, "cwd must be a path, not ''\ndepth must be a number, not 'x'"),
     ):
-        with pytest.raises(BadArguments, match=wrong):
+        with pytest.raises(BadValues, match=wrong):
             spec.bind("git.x", args, kwargs)
     assert spec_of(variadic, 1).bind("x", ("f", "1", 2), {"a": "b"}) == (["f", 1, 2], {"a": "b"})
     assert spec_of(variadic, 1).bind("x", (), {"fun": "f", "a": "b"}) == ([], {"fun": "f", "a": "b"})
@@ -148,5 +148,5 @@ def test_types(declared, good, bad):
     for value, wanted in good:
         assert spec.convert({"x": value}) == {"x": wanted}
     for value in bad:
-        with pytest.raises(BadArguments, match="x must be"):
+        with pytest.raises(BadValues, match="x must be"):
             spec.convert({"x": value})
