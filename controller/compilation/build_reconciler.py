@@ -168,7 +168,7 @@ class BuildReconciler:
                 try:
                     await self._step(due)
                 except StoreError as error:
-                    log.error("the store cannot be used; trying again", error=str(error))
+                    log.error("store cannot be used; retrying", error=str(error))
                     self._reviewed = ""
                     await asyncio.sleep(RETRY_SECONDS)
                     self._wake(due)
@@ -327,10 +327,10 @@ class BuildReconciler:
         try:
             await self._compile_all(minions, trees, records)
         except StoreError as error:
-            log.error("the store cannot be written; trying again", error=str(error))
+            log.error("store cannot be written; retrying", error=str(error))
             await asyncio.sleep(RETRY_SECONDS)
         except Exception:
-            log.exception("compile failed; trying again")
+            log.exception("compile failed; retrying")
             await asyncio.sleep(RETRY_SECONDS)
         finally:
             self._compiling = None

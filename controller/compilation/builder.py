@@ -138,7 +138,9 @@ class Builder:
             data = {"id": record.minion, "generation": record.generation, "seconds": answer.seconds}
             return self.bus.publish(f"saltern/compile/{record.minion}/ok", data, cause=cause, revision=label).id
         errors = [str(problem) for problem in answer.errors]
-        log.error("does not compile; the last good state stays", minion=record.minion, revision=label, error=errors[0])
+        log.error(
+            "compile error; minion keeps its last good state", minion=record.minion, revision=label, error=errors[0]
+        )
         failed = {"id": record.minion, "errors": errors}
         return self.bus.publish(f"saltern/compile/{record.minion}/error", failed, cause=cause, revision=label).id
 

@@ -77,7 +77,7 @@ class RpcServer:
             return PortAnswer(error="the compile process asks for what it may not have")
         except Exception as error:  # one question must not end the compile of the others
             kind = type(error).__name__  # its text may hold what a source was given: a password, an address
-            _log.error("port call of a compile failed", port=call.port, minion=call.minion_id, error=kind)
+            _log.error("request of a compile worker failed", port=call.port, minion=call.minion_id, error=kind)
             return PortAnswer(error=f"the controller could not find out: {kind}")
 
     def _asked(self, call: PortCall) -> Any:

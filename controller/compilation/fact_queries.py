@@ -111,7 +111,9 @@ class FactQueries:
         if sent is None:
             return False
         known = self.recorded([minion]).get(minion, {})
-        log.warning("no answer", minion=minion, functions=sorted({each.fun for each in sent.questions}))
+        log.warning(
+            "minion did not answer a fact query", minion=minion, functions=sorted({each.fun for each in sent.questions})
+        )
         silent = FactAnswer(error=f"did not answer within {ANSWER_SECONDS:g} s")
         return self._record(sent, {question: known.get(question, silent) for question in sent.questions})
 

@@ -129,7 +129,7 @@ class SourceReconciler:
                 await self.go_live()
                 return
             except StoreError as error:
-                log.error("the store cannot be written; trying again", error=str(error))
+                log.error("store cannot be written; retrying", error=str(error))
                 await asyncio.sleep(RETRY_SECONDS)
 
     def _record_fetch(self, outcome: Fetched | FetchFailed) -> None:
@@ -142,12 +142,12 @@ class SourceReconciler:
         else:
             error = outcome.reason
         if error and self.fetch_errors.get(remote) != error:
-            log.error("the last good revision stays", remote=remote, error=error)
+            log.error("remote has an error; last good revision stays live", remote=remote, error=error)
             self.bus.publish(f"saltern/remote/{remote}/error", {"remote": remote, "error": error})
         if error:
             self.fetch_errors[remote] = error
         elif self.fetch_errors.pop(remote, None):
-            log.info("the remote is well again", remote=remote)
+            log.info("remote recovered", remote=remote)
 
     async def go_live(self) -> None:
         """Make the trees live that the remotes have now, and wait until minions are compiled against them."""
@@ -156,7 +156,7 @@ class SourceReconciler:
                 trees = await asyncio.to_thread(self.source.live)
             except GitfsError as error:
                 # The next fetch repairs the mirror and brings us here again.
-                log.error("the live trees cannot be read; the last good revision stays", error=str(error))
+                log.error("live trees cannot be read; last good revision stays live", error=str(error))
                 return
             if trees.missing:
                 return  # a remote has never delivered anything: half a configuration is none
@@ -197,7 +197,7 @@ class SourceReconciler:
     def _refuse(self, record: RevisionRecord, error: str) -> None:
         self.error = error
         self.store.revisions.add(replace(record, error=error))
-        log.error("policy not readable; the last good revision stays", revision=record.label, error=error)
+        log.error("policy cannot be read; last good revision stays live", revision=record.label, error=error)
         self.bus.publish(
             f"saltern/revision/{record.label}/refused", {"error": error}, cause=self._fetch_event, revision=record.label
         )
@@ -231,6 +231,6 @@ def _log_maintenance(task: asyncio.Task[list[str]]) -> None:
     if task.cancelled():
         return
     if task.exception() is not None:
-        log.error("maintenance of the mirrors failed", exc_info=task.exception())
+        log.error("mirror maintenance failed", exc_info=task.exception())
     elif task.result():
-        log.info("garbage of the mirrors collected", remotes=task.result())
+        log.info("mirror garbage collected", remotes=task.result())

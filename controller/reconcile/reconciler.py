@@ -115,7 +115,7 @@ class Reconciler:
         try:
             rows = self.store.minions.status(sorted(minions))
         except StoreError as error:
-            log.error("the store does not answer; trying again", error=str(error))
+            log.error("store does not answer; retrying", error=str(error))
             for minion in minions:
                 self._queue.add_at(minion, now + RETRY_SECONDS)
             return
@@ -123,7 +123,7 @@ class Reconciler:
             try:
                 self._reconcile(row, now)
             except Exception:
-                log.exception("reconcile failed; trying again", minion=row.minion.id)
+                log.exception("reconcile failed; retrying", minion=row.minion.id)
                 self._queue.add_at(row.minion.id, now + RETRY_SECONDS)
 
     def _reconcile(self, row: StatusRow, now: float) -> None:

@@ -119,10 +119,10 @@ class MessageHandlers:
         except Exception as error:
             self.after_commit.drop(before)
             if isinstance(error, StoreError):
-                log.error("message refused by the store", kind=_kind(delivery), error=str(error))
+                log.error("store refused a message", kind=_kind(delivery), error=str(error))
                 return
             self.metrics.refused("internal-error")
-            log.exception("message could not be handled", kind=_kind(delivery))
+            log.exception("message handler failed", kind=_kind(delivery))
 
     def _take(self, delivery: Delivery) -> None:
         match delivery:
@@ -133,7 +133,7 @@ class MessageHandlers:
                 self._gone(self.sessions.lost(key), "connection lost")
             case Refusal():
                 self.metrics.refused(delivery.reason)
-                log.warning("refused", reason=delivery.reason, minion=delivery.id, detail=delivery.detail)
+                log.warning("wire refused a peer", reason=delivery.reason, minion=delivery.id, detail=delivery.detail)
             case _:
                 assert_never(delivery)
 
@@ -189,7 +189,7 @@ class MessageHandlers:
             case Bye():
                 self._gone(self.sessions.disconnect(session.minion), "stopped")
             case _:
-                log.warning("a message of no use here", minion=session.minion, kind=type(message).__name__)
+                log.warning("unexpected message ignored", minion=session.minion, kind=type(message).__name__)
 
     def _mine(self, session: Session, entries: dict[str, MineEntry]) -> None:
         try:
@@ -198,7 +198,7 @@ class MessageHandlers:
                 self.builds.fleet_changed(event.id)
         except MineRefused as error:
             self.metrics.refused("mine")
-            log.warning("a mine that is not kept", minion=session.minion, reason=str(error))
+            log.warning("mine data refused", minion=session.minion, reason=str(error))
 
     # --- keys and connections ---
 
@@ -232,7 +232,7 @@ class MessageHandlers:
         started = 0
         if before is None:
             started = self.bus.publish(f"salt/minion/{minion}/start", {"id": minion, "session": message.session}).id
-            log.info("connected", minion=minion)
+            log.info("minion connected", minion=minion)
         self.builds.connected(minion, started)
         if known is None or dict(known.grains) != message.grains:
             self.mines.changed()
@@ -248,7 +248,7 @@ class MessageHandlers:
             self.store.minions.seen(session.minion, session.seen, held=session.held)
             event = self.bus.publish(f"saltern/minion/{session.minion}/gone", {"id": session.minion, "why": why})
             self.builds.fleet_changed(event.id)
-            log.info("disconnected", minion=session.minion, why=why)
+            log.info("minion disconnected", minion=session.minion, why=why)
 
     async def expire_sessions(self, timeout: float) -> None:
         """End sessions of which nothing was heard for `timeout` seconds, until cancelled."""

@@ -95,7 +95,7 @@ class RunResults:
             run = self._own_run(session, result)
         if run is None or run.minion != session.minion:
             self.metrics.refused("unknown-run")
-            log.warning("a result of a run that nobody asked for", minion=session.minion, run=result.run_id)
+            log.warning("result of an unknown run ignored", minion=session.minion, run=result.run_id)
         else:
             self._end(run, self.redactor.result(session.minion, result))
 
