@@ -19,8 +19,9 @@ from minion.engine import slots
 from minion.engine.conditions import ConditionUnknown, checked, condition
 from minion.engine.registry import Function, UnknownState, find, mod_watch
 from minion.machine.functions import ConditionFunctions, KnownFunctions
-from minion.machine.plan import NULL, Change, Machine, Plan, StateFailed
+from minion.machine.plan import NULL, Change, Machine, Plan, Reader, StateFailed
 from minion.machine.printable import printable, printable_in
+from minion.machine.read_only import ReadOnly
 from minion.machine.umask import MaskedMachine, umask_of
 
 # fmt: off
@@ -96,6 +97,7 @@ class StateEngine:
         self._user_states = user_states
         self._reload = reload
         self._machine = machine
+        self._reader = cast(Reader, ReadOnly(machine))
         self._supplied = {"backup_dir": backup_dir, "functions": KnownFunctions(functions, may_call=not test)}
         self._functions = functions
         self._test = test
@@ -241,7 +243,7 @@ class StateEngine:
             own["reqs"] = arguments.get("__reqs__", [])
         if "required" in function.spec.supplied:
             own["required"] = arguments.get("__required__", ())
-        plan = function.call(self._machine, chunk.name, **own)
+        plan = function.call(self._reader, chunk.name, **own)
         warnings += plan.warnings
         if not plan.changes:
             comment = plan.test_comment if self._test and plan.test_comment else plan.comment
@@ -266,7 +268,7 @@ class StateEngine:
     def _remaining(self, chunk: Chunk, work: _Work) -> list[Change]:
         if not work.plan.converges:
             return []
-        return list(work.function.call(self._machine, chunk.name, **work.arguments).changes)
+        return list(work.function.call(self._reader, chunk.name, **work.arguments).changes)
 
 
 def _arguments(

@@ -217,3 +217,18 @@ def test_a_bad_value_fails_the_state_and_is_named_with_its_place(tmp_path: Path)
     assert result.comment == (
         "force must be true or false, not a list\nfollow_symlinks must be true or false, not a mapping (web.sls:3)"
     )
+
+
+@pytest.mark.parametrize("test", [True, False])
+def test_a_plan_that_writes_fails_and_writes_nothing(
+    test: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def writes(machine: Any, name: str) -> Plan:
+        machine.write(name, b"text")
+        return Plan()
+
+    monkeypatch.setattr("minion.engine.engine.find", lambda *_: registry._function(writes))
+    result = one(chunk("test", "writes", str(tmp_path / "file")), test=test)
+    assert result.result is False
+    assert "may not call write" in result.comment
+    assert not (tmp_path / "file").exists()

@@ -1,0 +1,29 @@
+"""What plans get: a machine without the methods that change it.
+
+Called by the engine, so that a state that plans has nothing to write with, whatever its code does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minion.machine.plan import Machine
+
+WRITING = frozenset(name for name in vars(Machine) if not name.startswith("_"))
+"""Methods of `Machine` that a `Reader` has not."""
+
+
+class WritesInPlan(Exception):
+    """A plan tried to change the machine: a fault of the state function."""
+
+
+class ReadOnly:
+    """A `Reader`: everything of a machine but what changes it."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    def __getattr__(self, name: str) -> Any:
+        if name in WRITING:
+            raise WritesInPlan(f"a plan may not call {name}: return a Change whose act does it")
+        return getattr(self._machine, name)
