@@ -172,7 +172,7 @@ def _run(
     if pillar.errors:
         return pillar.errors, ()
     place = Pos(file="state.apply")
-    given = TopResult(matches={"base": sls}, places={("base", name): place for name in sls})
+    given = TopResult(matches={"base": sls}, locations={("base", name): place for name in sls})
     top = given if sls else compilation.top(pillar.pillar)
     if top.errors:
         return top.errors, ()

@@ -198,6 +198,10 @@ def _answer(case: Case, found: Mapping[str, Any], root: Path) -> Answer:
     return {**ranked, "log": {"lines": [*lines, *(_event(tag, ret, root) for tag, ret in found.get("events", ()))]}}
 
 
+_PLACE = re.compile(r" \(case\.sls:[0-9]+\)\Z")
+"""Where a bad argument stands: what we add to Salt's words."""
+
+
 def _event(tag: str, ret: Any, root: Path) -> str:
     """An event in a line: its tag, and all that it tells of the state but what is told of the state itself."""
     told = _steady(ret, root)
@@ -215,5 +219,6 @@ def _steady(value: Any, root: Path) -> Any:
         head, found, names = value.partition(_FAILED)
         if found:
             value = f"{head}{found}{', '.join(sorted(names.split(', ')))}"
-        return re.sub(r"(?s)Traceback \(most recent call last\):.*", "Traceback", value.replace(str(root), "@ROOT@"))
+        value = _PLACE.sub("", value.replace(str(root), "@ROOT@"))
+        return re.sub(r"(?s)Traceback \(most recent call last\):.*", "Traceback", value)
     return value
