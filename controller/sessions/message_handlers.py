@@ -185,7 +185,7 @@ class MessageHandlers:
                 )
                 self._send(session.key, MineFound(request=request, answer=said.answer))
             case FindFile() | ListFiles() | GetBlob():
-                self._send(session.key, self.files.answer(message))
+                self._send_now(session.key, self.files.answer(message))
             case Bye():
                 self._gone(self.sessions.disconnect(session.minion), "stopped")
             case _:
@@ -291,6 +291,11 @@ class MessageHandlers:
         """Send this once the batch is committed."""
         self.metrics.sent(type(message).__name__)
         self.after_commit.add(partial(self.server.send, key, message))
+
+    def _send_now(self, key: str, message: ToMinion) -> None:
+        """Send what tells of nothing that was stored. A batch can ask for 100 MiB of files: none of it is gathered."""
+        self.metrics.sent(type(message).__name__)
+        self.server.send(key, message)
 
 
 def _kind(delivery: Delivery) -> str:
