@@ -7,9 +7,7 @@ says when each job is due. Without an agent the configuration counts (`minion.mo
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import os
 import secrets
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from minion.machine.durable_files import write_whole
 from minion.spool.schedule import DUE_FILE, SCHEDULE_FILE
 from reactors.scheduled_jobs import jobs_of
 from wire.messages import Call
@@ -153,11 +152,6 @@ class ScheduleTimer:
     def _write(self, path: Path, value: Any) -> None:
         """Replace a file at once; not fsynced, since a start writes it anew."""
         try:
-            new = path.with_suffix(".new")
-            with contextlib.suppress(FileNotFoundError):
-                new.unlink()
-            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(msgspec.json.encode(value, enc_hook=str))
-            new.replace(path)
+            write_whole(path, msgspec.json.encode(value, enc_hook=str))
         except (OSError, TypeError) as error:
             log.error("event=schedule_not_kept path=%s error=%s", path, error)

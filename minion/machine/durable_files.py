@@ -11,18 +11,28 @@ from pathlib import Path
 
 def write_durably(path: Path, data: bytes) -> None:
     """Replace a file so that after a crash there is the old content or the new one. Mode 0600. Raises OSError."""
+    _write(path, data, sync=True)
+    sync_folder(path.parent)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Replace a file at once, for what can be made again: a power loss may empty it. Mode 0600. Raises OSError."""
+    _write(path, data, sync=False)
+
+
+def _write(path: Path, data: bytes, *, sync: bool) -> None:
     fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
     fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         with open(fd, "wb") as file:  # noqa: PTH123  (a descriptor, not a path)
             file.write(data)
             file.flush()
-            os.fsync(fd)
+            if sync:
+                os.fsync(fd)
         fresh.replace(path)
     except BaseException:
         fresh.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
 
 
 def sync_folder(path: Path) -> None:

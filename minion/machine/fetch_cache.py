@@ -10,10 +10,11 @@ import contextlib
 import hashlib
 import json
 import os
-import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from minion.machine.durable_files import write_whole
 
 LARGEST = 256 * 1024 * 1024
 """Largest file that is cached, in bytes."""
@@ -53,8 +54,8 @@ class WebCache:
         noted = {key: value for key in _ASKED_BY if (value := headers.get(key))}
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _replace(self._place(url), data)
-            _replace(self._note(url), json.dumps({**noted, "sha256": hashlib.sha256(data).hexdigest()}).encode())
+            write_whole(self._place(url), data)
+            write_whole(self._note(url), json.dumps({**noted, "sha256": hashlib.sha256(data).hexdigest()}).encode())
             for old in list(self._oldest_first())[:-MOST]:
                 old.unlink(missing_ok=True)
                 old.with_suffix(".json").unlink(missing_ok=True)
@@ -74,11 +75,3 @@ class WebCache:
 
     def _oldest_first(self) -> Iterator[Path]:
         yield from sorted(self.folder.glob("*.body"), key=lambda path: path.stat().st_mtime)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    fresh = path.with_name(f".{secrets.token_hex(8)}")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-    fresh.replace(path)
