@@ -2,15 +2,17 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 READY := .venv/.ready
+# Processes of the tests: one a core, at most four.
+JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); [ $$n -lt 4 ] && echo $$n || echo 4)
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 export PYTHONPATH := tests/rig
 
-.PHONY: structure fuzz states soak help demo test check lint types contracts e2e bench oracle lock clean
+.PHONY: attack salt-tests second-opinion structure fuzz states soak help demo test check lint types contracts e2e bench oracle lock wheel clean
 .DEFAULT_GOAL := help
 
 help: ## show this
-	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /  make \1\t/' | expand -t 20
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 20
 
 $(READY): requirements.lock pyproject.toml
 	@echo "setting up .venv (once)"
@@ -23,8 +25,9 @@ $(READY): requirements.lock pyproject.toml
 demo: $(READY) ## a controller and three minions on this machine, from push to drift healed
 	@$(BIN)/python -m tools.demo
 
-test: $(READY) ## the tests (those that change the machine are skipped; see e2e)
-	@$(BIN)/pytest
+test: $(READY) ## the tests, on up to four cores (those that change the machine are skipped; see e2e); JOBS=1
+	@$(BIN)/pytest -n $(JOBS) --dist loadfile -m "not alone and not e2e"
+	@$(BIN)/pytest -m "alone or e2e"
 
 e2e: $(READY) ## tests that install packages and run services on this machine; as root
 	@SALTERN_E2E=1 $(BIN)/pytest -m e2e -rs
@@ -52,6 +55,12 @@ oracle: $(READY) ## compare the goldens with real Salt, in an environment of its
 	@$(BIN)/python -m tools.oracle.runs.goldens
 	@$(BIN)/python -m tools.oracle.runs.goldens --drawn 200
 
+second-opinion: $(READY) ## public formulas by Saltern and by real Salt on roots to throw away; as root; FORMULAS=DIR ONLY=nginx
+	@$(BIN)/python -m tools.second_opinion $(ONLY)
+
+salt-tests: $(READY) ## Salt's own tests of states and modules by Saltern; as root; SALT=DIR (its source package) ONLY=states/file
+	@$(BIN)/python -m tools.oracle.salts_tests $(SALT) $(ONLY)
+
 states: $(READY) ## docs/states.md from a run of every state on this machine; as root
 	@$(BIN)/python -m tools.docs.states_table
 
@@ -61,10 +70,16 @@ structure: $(READY) ## sizes and dependencies of the code, against their limits
 fuzz: $(READY) ## any bytes through the language; SECS=600 TARGET=yaml
 	@$(BIN)/python -m tools.fuzz --seconds $(or $(SECS),60) $(if $(TARGET),--target $(TARGET))
 
+attack: $(READY) ## attacks on a running controller, and what honest minions see meanwhile; ONLY=strangers
+	@$(BIN)/python -m tools.attack $(if $(ONLY),--only $(ONLY))
+
 lock: ## renew requirements.lock from pyproject.toml (hashes, no index addresses)
 	@$(PYTHON) -m venv .cache/lock && .cache/lock/bin/pip install -q pip-tools
-	@.cache/lock/bin/pip-compile -q --extra dev --generate-hashes --no-header --strip-extras \
+	@.cache/lock/bin/pip-compile -q --extra controller --extra dev --generate-hashes --no-header --strip-extras \
 	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements.lock pyproject.toml
 
+wheel: $(READY) ## build dist/saltern-VERSION-py3-none-any.whl
+	@$(PIP) wheel --no-build-isolation --no-deps -w dist .
+
 clean: ## remove .venv and caches
-	@rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf .venv .cache dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

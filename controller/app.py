@@ -14,16 +14,19 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NoReturn
 
 import structlog
 
 from controller.api.service import ControllerService
 from controller.api.serving import serve
 from controller.compilation.sources import open_source
-from controller.composition import Parts, Resources, compose
+from controller.composition.controller import Parts, compose
+from controller.composition.shared import Resources
 from controller.config.settings import ControllerSettings
+from controller.observe.loop_stalls import StallSelector, StallWatch
+from controller.observe.metrics import Metrics
 from controller.store import Store
+from controller.store.exclusive_use import exclusive_use
 from gitfs.changes import Changes
 from gitfs.fetching.fork_server import ForkServer
 from wire.messages import Heartbeat
@@ -36,15 +39,16 @@ FIRST_HEARTBEATS = 10
 """That come each second: after a restart minions reconnect within about a second."""
 
 
-def main(settings: ControllerSettings, fork_server: ForkServer | None = None) -> NoReturn:
-    """Run a controller until SIGTERM or SIGINT. Ends the process; raises when it could not be started.
+def main(settings: ControllerSettings, fork_server: ForkServer | None = None) -> int:
+    """Run a controller until SIGTERM or SIGINT; the exit code of the process. Raises when it could not be started.
 
     `fork_server` is for fetches, and was started before this module was imported.
     """
     os.umask(0o077)
     _configure_log(settings.log_level)
-    asyncio.run(_run(settings, fork_server))
-    raise AssertionError("a controller leaves by itself")
+    selector = StallSelector()
+    with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selector)) as runner:
+        return runner.run(_run(settings, fork_server, selector))
 
 
 def _configure_log(level: str) -> None:
@@ -60,19 +64,16 @@ def _configure_log(level: str) -> None:
     )
 
 
-async def _run(settings: ControllerSettings, fork_server: ForkServer | None) -> NoReturn:
+async def _run(settings: ControllerSettings, fork_server: ForkServer | None, selector: StallSelector) -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with controller(settings, fork_server) as running:
+    async with controller(settings, fork_server, selector) as running:
         log.info("ready", publish_port=running.ports[0], ret_port=running.ports[1], socket=str(settings.socket))
         await stop.wait()
         log.info("stopping")
-    # All is closed. What may be left are threads, of a compile that asks a server for secrets or pillar and is not
-    # answered: asyncio would wait for them.
-    sys.stderr.flush()
-    os._exit(1 if running.failed else 0)
+    return 1 if running.failed else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,17 +88,27 @@ class Running:
 
 
 @contextlib.asynccontextmanager
-async def controller(settings: ControllerSettings, fork_server: ForkServer | None = None) -> AsyncIterator[Running]:
-    """Start everything; take it down at the end."""
+async def controller(
+    settings: ControllerSettings, fork_server: ForkServer | None = None, selector: StallSelector | None = None
+) -> AsyncIterator[Running]:
+    """Start everything; take it down at the end. `selector` is the loop's, where its stalls are to be measured."""
     async with contextlib.AsyncExitStack() as stack:
+        stack.enter_context(exclusive_use(settings.store_url))
         store = stack.enter_context(Store(settings.store_url))
-        source = stack.enter_context(open_source(settings, fork_server))
+        metrics = Metrics(time.time)
+        source = stack.enter_context(open_source(settings, fork_server, partial(metrics.limit_refused, "git")))
         changes = Changes(source.remotes, roots=source.roots)
-        parts = compose(Resources(settings=settings, store=store, source=source, changes=changes))
-        stack.callback(parts.pool.close)
+        loop = asyncio.get_running_loop()
+        source.on_news = partial(_hint, loop, changes)
+        parts = compose(Resources(settings=settings, store=store, source=source, changes=changes, metrics=metrics))
+        if selector is not None:
+            stack.enter_context(StallWatch(loop, selector, parts.metrics.stalled))
+        for pool in parts.pools:
+            stack.callback(pool.close)
         parts.server.start()
         stack.callback(parts.server.stop)
         parts.metrics.watch_minions(parts.service.state.samples)
+        parts.metrics.watch_strangers(parts.server.stranger_connections, parts.server.stranger_bytes)
         await stack.enter_async_context(serve(parts.service, settings, parts.metrics))
         await stack.enter_async_context(changes)
         stack.push_async_callback(parts.event_log.flush)  # what the others say while they end is kept, too
@@ -110,6 +121,12 @@ async def controller(settings: ControllerSettings, fork_server: ForkServer | Non
         yield Running(service=parts.service, ports=ports, failed=failed)
 
 
+def _hint(loop: asyncio.AbstractEventLoop, changes: Changes, remote: str) -> None:
+    """Have a remote fetched, from another thread; not any more while the loop ends."""
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(changes.pushed, remote)
+
+
 def _start_tasks(parts: Parts) -> list[asyncio.Task[None]]:
     settings = parts.resources.settings
     return [
@@ -118,6 +135,8 @@ def _start_tasks(parts: Parts) -> list[asyncio.Task[None]]:
         asyncio.create_task(parts.sources.follow(parts.resources.changes), name="git"),
         asyncio.create_task(_send_heartbeats(parts, settings.alive_interval), name="heartbeat"),
         asyncio.create_task(parts.handlers.expire_sessions(settings.minion_timeout), name="sessions"),
+        asyncio.create_task(parts.handlers.answers.files.run(), name="files"),
+        asyncio.create_task(parts.handlers.take_waiting_mines(), name="mines"),
         asyncio.create_task(parts.event_log.run(), name="events"),
         asyncio.create_task(_prune(parts), name="prune"),
     ]
@@ -136,7 +155,8 @@ async def _prune(parts: Parts) -> None:
     """Forget old runs and events now and then."""
     while True:
         await asyncio.sleep(PRUNE_SECONDS)
-        await asyncio.to_thread(parts.resources.store.prune, parts.resources.settings.keep_runs)
+        settings = parts.resources.settings
+        await asyncio.to_thread(parts.resources.store.prune, settings.keep_runs, settings.limits.minion.result_bytes)
         await asyncio.to_thread(parts.event_log.prune)
 
 

@@ -15,9 +15,10 @@ from extmods.loader import UserModules
 from extmods.ports import ImportableFunctions
 from extmods.salt_compat.utils import http
 from highstate.files import MemoryFiles
-from highstate.functions import BUILT_IN, FunctionCall, TemplateFunctions
+from highstate.functions.call import FunctionCall
+from highstate.functions.catalog import BUILT_IN, TemplateFunctions
 from highstate.memo.tracked import Recorder, plain
-from highstate.render import RenderContext
+from highstate.render.context import RenderContext
 from highstate.render.renderers import render_string
 from highstate.types import Files, Minion, Value
 

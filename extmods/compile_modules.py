@@ -1,6 +1,6 @@
 """Python of a tree that its compile runs: `_renderers`, `_pillar`, `_tops` and `_runners`, and the `_utils` they call.
 
-It is code of whoever may push, as `#!py` is, and runs where that does: in the sandboxed compile worker, offline tools
+It is code of authors of the tree, like `#!py`, and runs where that does: in the sandboxed compile worker, offline tools
 and `saltern call --local`, under `allow_py_renderer`, and never in the controller's own process. Modules are loaded
 anew for each compile, so that a minion sees nothing that another left behind. The tree is listed, and the loader
 imported, when a module is first needed.
@@ -124,6 +124,18 @@ class CompileModules:
         pillar = dunders["__pillar__"]
         return self._of(saltenv).call("renderers", f"{name}.render", self.minion, pillar, call, dunders)
 
+    def make_importable(self) -> None:
+        """See `Renderers`."""
+        from extmods.salt_compat.finder import install_finder
+
+        install_finder(self._host.imports)
+
+    @property
+    def _host(self) -> ModuleHost:
+        from extmods.compile_functions import CompileHost  # with what loads modules 2 MiB, 18 ms: most trees have none
+
+        return self.host or CompileHost(self.tree.files)
+
     def run(self, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Fact | None:
         """What a runner of the tree gives to `saltutil.runner`; None where there is no such runner."""
         try:
@@ -142,13 +154,11 @@ class CompileModules:
         return bool(self.opts.get("allow_py_renderer", True))
 
     def _of(self, saltenv: str) -> Plugins:
-        from extmods.compile_functions import CompileHost  # with what loads modules 2 MiB, 18 ms: most trees have none
         from extmods.plugins import Plugins
 
         if saltenv not in self._plugins:
-            host = self.host or CompileHost(self.tree.files)
             self._plugins[saltenv] = Plugins(
-                store=self.tree.modules(saltenv), host=host, opts=self.opts, minion=self.minion
+                store=self.tree.modules(saltenv), host=self._host, opts=self.opts, minion=self.minion
             )
         return self._plugins[saltenv]
 

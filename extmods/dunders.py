@@ -1,6 +1,6 @@
 """Salt's dunders, as they stand in the namespace of a module.
 
-Called by whoever loads modules for a minion (`minion.execution.tree_modules`, `extmods.plugins`). `__salt__`,
+Called by loaders of modules for a minion (`minion.execution.tree_modules`, `extmods.plugins`). `__salt__`,
 `__utils__` and `__states__` look a function up when it is asked for, so that modules may name each other.
 """
 

@@ -32,6 +32,8 @@ _NAMES = """
     file.is_chrdev file.is_fifo file.is_link file.lstat file.path_exists_glob file.readlink file.stats
     file.uid_to_user file.user_to_uid
     group.getent group.info
+    jinja_filter.dns_check jinja_filter.is_bin_file jinja_filter.is_empty jinja_filter.is_text_file
+    jinja_filter.list_files
     kmod.available kmod.is_loaded kmod.lsmod
     locale.avail locale.get_locale locale.list_avail
     mount.active mount.is_mounted
@@ -53,6 +55,22 @@ _NAMES = """
 
 LOOKERS = frozenset(_NAMES.split())
 """Functions that look at the machine and change nothing."""
+
+
+_COPIES = (
+    "cache_dir cache_file cache_files cache_local_file cache_master get_dir get_file get_template get_url is_cached"
+)
+_OF_A_RUN = frozenset(f"cp.{name}" for name in (*_COPIES.split(), "push", "stat_file"))
+
+
+def why_never(fun: str) -> str:
+    """Why no minion can answer a function for a compile, whatever policy says; empty for one that can be allowed."""
+    if fun not in _OF_A_RUN:
+        return ""
+    return (
+        "cannot be asked: the minion gets the files of a revision when that is compiled "
+        "(name the file as salt://…, or read it with cp.get_file_str or an import)"
+    )
 
 
 def may_ask(fun: str, allowed: Iterable[str] = ()) -> bool:

@@ -5,19 +5,37 @@ Called by `Store` and by the controller's plugins. Looks and reads; nothing is e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-_PLAIN = {
-    "beacons": "beacons_dirs",
-    "grains": "grains_dirs",
-    "modules": "module_dirs",
-    "returners": "returner_dirs",
-    "states": "states_dirs",
-    "utils": "utils_dirs",
-}
-"""Kind -> option that names folders of this kind alone."""
+
+class ModuleFolders(NamedTuple):
+    """Folders of the machine with modules, by the kind of module that lies in them."""
+
+    modules: tuple[str, ...] = ()
+    """Salt's `module_dirs`: also has folders of each kind in it, named as the kind."""
+    beacons: tuple[str, ...] = ()
+    grains: tuple[str, ...] = ()
+    returners: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+    utils: tuple[str, ...] = ()
+
+    def of(self, kind: str) -> tuple[str, ...]:
+        """Those that have modules of this kind alone."""
+        match kind:
+            case "beacons":
+                return self.beacons
+            case "grains":
+                return self.grains
+            case "returners":
+                return self.returners
+            case "states":
+                return self.states
+            case "utils":
+                return self.utils
+            case _:
+                return self.modules
 
 
 def modules_in(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -28,29 +46,19 @@ def modules_in(folder: Path) -> Iterator[tuple[str, Path]]:
             yield name, path
 
 
-def configured(opts: Mapping[str, Any]) -> bool:
-    """Whether a configuration names any folder of modules."""
-    return any(opts.get(option) for option in _PLAIN.values())
-
-
-def above(opts: Mapping[str, Any], kind: str) -> dict[str, Path]:
+def above(folders: ModuleFolders, kind: str) -> dict[str, Path]:
     """Modules that go before those of the tree: `KIND` or `_KIND` in a folder of `module_dirs`, the last wins."""
     found: dict[str, Path] = {}
-    for folder in _folders(opts, "module_dirs"):
+    for folder in map(Path, folders.modules):
         there = [below for below in (folder / kind, folder / f"_{kind}") if below.is_dir()]
         for below in there[:1]:
             found.update(modules_in(below))
     return found
 
 
-def below(opts: Mapping[str, Any], kind: str) -> dict[str, Path]:
+def below(folders: ModuleFolders, kind: str) -> dict[str, Path]:
     """Modules that give way to those of the tree: the folders of the option of this kind, the first one wins."""
     found: dict[str, Path] = {}
-    for folder in reversed(_folders(opts, _PLAIN[kind])):
-        found.update(modules_in(folder))
+    for folder in reversed(folders.of(kind)):
+        found.update(modules_in(Path(folder)))
     return found
-
-
-def _folders(opts: Mapping[str, Any], option: str) -> list[Path]:
-    given = opts.get(option) or []
-    return [Path(str(one)) for one in ([given] if isinstance(given, str) else given)]

@@ -16,27 +16,38 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
-from extmods import folders
+from extmods.folders import ModuleFolders, above, below
 from extmods.ports import FileWriter
 from highstate.types import Files
 
 KINDS = ("beacons", "grains", "modules", "returners", "states", "utils")
 """Those that a minion loads; folder `_KIND` of a tree."""
 
+SALTENV = "base"
+"""Whose modules minions take."""
+
 Index = dict[str, dict[str, str]]
 
 _FILE = re.compile(r"(\w[\w-]*)(?:\.py|/__init__\.py)", re.ASCII)
 
 
+def modules_of(files: Files) -> dict[str, str]:
+    """Path -> oid of the modules that a tree has for minions, of every kind."""
+    paths = (path for kind in KINDS for path in files.list(f"_{kind}", SALTENV))
+    return {path: files.oid(path, SALTENV) or "" for path in paths if path.endswith(".py")}
+
+
+_NO_FOLDERS = ModuleFolders()
+
+
 class ModuleStore:
     """The modules of the last sync."""
 
-    def __init__(self, cachedir: str, opts: Mapping[str, Any] | None = None, *, write: FileWriter) -> None:
-        """`cachedir`: empty for none. `opts`: the configuration, for the folders of the machine."""
+    def __init__(self, cachedir: str, folders: ModuleFolders = _NO_FOLDERS, *, write: FileWriter) -> None:
+        """`cachedir`: empty for none. `folders`: those of the machine."""
         self._write_file = write
-        self._opts = opts or {}
+        self._folders = folders
         self._whole: Index | None = None
         self._folder = Path(cachedir) / "usermodules" if cachedir else None
         self._index: Index | None = None
@@ -59,13 +70,13 @@ class ModuleStore:
         return self._index
 
     def _with_folders(self, kept: Index) -> Index:
-        if not folders.configured(self._opts):
+        if not any(self._folders):
             return kept
         return {
             kind: {
-                **self._held(folders.below(self._opts, kind)),
+                **self._held(below(self._folders, kind)),
                 **kept.get(kind, {}),
-                **self._held(folders.above(self._opts, kind)),
+                **self._held(above(self._folders, kind)),
             }
             for kind in KINDS
         }
@@ -130,7 +141,8 @@ class ModuleStore:
     def _prepared(self, folder: Path) -> bool:
         """Whether the folder can be written; if not, contents stay in memory from now on."""
         try:
-            folder.mkdir(mode=0o700, parents=False, exist_ok=True)
+            folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)
             return True
         except OSError:
             self._folder = None
@@ -148,7 +160,10 @@ class ModuleStore:
     def _write_index(self, index: Index) -> None:
         if self._folder is None or not self._prepared(self._folder):
             return
-        self._write_file(self._folder / "index.json", json.dumps(index).encode())
+        if any(index.values()):
+            self._write_file(self._folder / "index.json", json.dumps(index).encode())
+        else:  # whether it is there says whether there are modules (`Context.has_user_modules`)
+            (self._folder / "index.json").unlink(missing_ok=True)
         kept = {oid for modules in index.values() for oid in modules.values()}
         for path in self._folder.glob("*.py"):
             if path.stem not in kept:

@@ -93,8 +93,8 @@ class Changes:
         self._pending.clear()
         return names
 
-    def hint(self, remote: str) -> frozenset[str]:
-        """A hook says that this remote (by name, or by any form of its URL) has news; returns whom that means."""
+    def pushed(self, remote: str) -> frozenset[str]:
+        """Fetch a remote soon, given by name or by any form of its URL; returns the names of the remotes that match."""
         wanted = canonical(remote)
         names = frozenset(
             name for name, settings in self._remotes.items() if remote == name or canonical(settings.url) == wanted

@@ -1,7 +1,7 @@
 """What can go wrong between a git remote and a tree of files.
 
 GitfsError
-├── BadRemoteSettings   a remote that cannot be used as it is written; says where and what to write
+├── BadRemoteSettings   remotes that cannot be used as they are written; says where and what to write
 ├── FetchFailed         a remote gave nothing usable, or its fetch was ended; what was accepted before stays
 ├── UnknownRef          no mirror has such a branch, tag or commit, or not all that it needs
 ├── DamagedMirror       an accepted object cannot be read any more; the next fetch rebuilds the mirror (an OSError too)
@@ -9,12 +9,17 @@ GitfsError
 └── StaleSnapshot       a file of a folder changed after its snapshot was taken (an OSError too)
 
 Errors of one module that never leave this room are defined there: `Busy`, `ConnectionRefused`, `LfsFailed`,
-`Unsuitable`, `WorkerLost`. `WorkerFault` is a fault of ours and no GitfsError: nobody handles it.
+`Unsuitable`, `WorkerLost`. `WorkerFault` is a fault of ours: it is logged, and a FetchFailed
+of its remote.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
+
+OptionPath: TypeAlias = tuple[str | int, ...]
+"""The name of an option, and the keys and indexes that lead to a value in it."""
 
 
 class GitfsError(Exception):
@@ -22,7 +27,21 @@ class GitfsError(Exception):
 
 
 class BadRemoteSettings(GitfsError):
-    """A remote in the configuration that cannot be used as it is written."""
+    """Remotes in the configuration that cannot be used as they are written."""
+
+    def __init__(self, message: str, path: OptionPath = (), faults: Sequence[BadRemoteSettings] = ()) -> None:
+        super().__init__(message)
+        self.path = path
+        """Of the value that is wrong, such as ('gitfs_remotes', 2, 'https://…', 0, 'root'); empty when that is unknown.
+
+        Of settings that were not read from options, it begins with the name of a field.
+        """
+        self._faults = tuple(faults)
+
+    @property
+    def faults(self) -> tuple[BadRemoteSettings, ...]:
+        """This one, or all of which it consists."""
+        return self._faults or (self,)
 
 
 class FetchFailed(GitfsError):
@@ -61,7 +80,16 @@ class DamagedMirror(GitfsError, OSError):
 
 
 class BadTree(GitfsError):
-    """A tree that no snapshot is made of."""
+    """A tree that no snapshot is made of.
+
+    Args:
+        reason: why.
+        limit: the limit that it exceeds (`tree-files`), which is then named in the text.
+    """
+
+    def __init__(self, reason: str, limit: str = "") -> None:
+        super().__init__(f"{reason} (limit {limit})" if limit and "(limit " not in reason else reason)
+        self.limit = limit
 
 
 class StaleSnapshot(GitfsError, OSError):

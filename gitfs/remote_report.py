@@ -1,4 +1,4 @@
-"""What people ask about one remote: what it shows, whether it answers, whether its mirror is whole, how large it is.
+"""What people ask about one remote: what it shows, whether its mirror is whole, how large it is.
 
 Called by the command line, and by the controller for its metrics. Changes nothing but the mark by which the next fetch
 rebuilds a mirror that is damaged.
@@ -6,7 +6,6 @@ rebuilds a mirror that is damaged.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,11 +18,10 @@ from gitfs.errors import DamagedMirror
 from gitfs.mirror.maintenance import disk_bytes
 from gitfs.mirror.mirror import Mirror
 from gitfs.source import Trees
-from gitfs.transport.callbacks import Callbacks, failures
-from gitfs.transport.https_proxy import endpoint_of
 from gitfs.tree import objects
+from gitfs.tree.git_layer import GitLayer
 from gitfs.tree.saltenvs import SaltenvSource, environments, own_saltenvs
-from gitfs.tree.snapshot import GitLayer, Snapshot
+from gitfs.tree.snapshot import Snapshot
 
 _MOST_LOOKED_INTO = 20
 """Saltenvs whose files are looked at."""
@@ -106,18 +104,6 @@ def left_out_counts(trees: Trees) -> dict[str, int]:
         for remote, count in seen.items():
             found[remote] = found.get(remote, 0) + count
     return found
-
-
-def ask(settings: RemoteSettings) -> tuple[str, ...]:
-    """The refs that a remote has now; FetchFailed when it does not answer. Fetches nothing."""
-    with (
-        tempfile.TemporaryDirectory(prefix="saltern-ask-") as folder,
-        failures(settings),
-        endpoint_of(settings) as endpoint,
-    ):
-        remote = pygit2.init_repository(folder, bare=True).remotes.create_anonymous(endpoint.url)
-        heads = remote.list_heads(callbacks=Callbacks(settings, endpoint.url), proxy=endpoint.proxy or None)
-        return tuple(head.name for head in heads if head.name)
 
 
 def verify(mirror: Mirror) -> list[str]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
+import time
 import weakref
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, replace
@@ -22,18 +23,23 @@ from gitfs.config.live_policy import LivePolicy
 from gitfs.config.settings import GIT, ROOTS, IgnoredFiles, RemoteSettings, check_ref
 from gitfs.config.urls import canonical
 from gitfs.errors import BadRemoteSettings, FetchFailed, UnknownRef
-from gitfs.fetching.fetcher import Fetcher
+from gitfs.fetching.fetcher import Fetcher, unheard
 from gitfs.fetching.fork_server import ForkServer
 from gitfs.fetching.worker import MirrorSpec
-from gitfs.mirror.completed_mirror import open_mirror, submodules_of
-from gitfs.mirror.maintenance import MirrorMaintenance
-from gitfs.mirror.mirror import Fetched, Mirror
+from gitfs.limits import GitLimits
+from gitfs.mirror.completed_mirror import SUBMODULES, open_mirror, submodules_of
+from gitfs.mirror.fetched import Fetched
+from gitfs.mirror.maintenance import mirror_sizes, needs_gc, remove_unused
+from gitfs.mirror.mirror import Mirror
 from gitfs.mirror.submodules import Submodules
-from gitfs.near_names import near
 from gitfs.tree import objects
+from gitfs.tree.git_layer import GitLayer
+from gitfs.tree.listing import Layer
 from gitfs.tree.overlays import Overlays, ResolvedOverlay
 from gitfs.tree.saltenvs import Refs, SaltenvSource, commit_ids, pinned_refs
-from gitfs.tree.snapshot import GitLayer, Layer, Snapshot
+from gitfs.tree.snapshot import Snapshot
+from options.limits import CountRefusal, uncounted
+from options.near_names import near
 
 Roots = Mapping[str, Sequence[str | Path]]
 
@@ -78,7 +84,7 @@ class Trees:
     revision: Revision
     missing: tuple[str, ...] = ()
     """Remotes of which nothing was ever accepted (or not the branch that is named): these trees lack their files, so
-    whoever puts trees live waits until there are none."""
+    no trees go live until there are none."""
 
 
 class Source:
@@ -87,6 +93,7 @@ class Source:
     Each remote of pillar is a tree of its own; with `pillar_includes` it sees the files of the others, below its own.
     `asked` and `asked_of_pillar` are environments that the configuration asks for by name, in either tree.
     Fetches run in processes of their own, forked by `fork_server`, or by one that is started with the first fetch.
+    What exceeds the limits of what a remote may cost is reported to `on_refusal`, in another thread.
     """
 
     def __init__(
@@ -103,6 +110,8 @@ class Source:
         asked_of_pillar: Collection[str] = (),
         pillar_includes: bool = True,
         fork_server: ForkServer | None = None,
+        limits: GitLimits | None = None,
+        on_refusal: CountRefusal = uncounted,
     ) -> None:
         self._file_settings = tuple(file_settings) if GIT in backends else ()
         self._pillar_settings = tuple(pillar_settings)
@@ -123,21 +132,21 @@ class Source:
             apart=True,
             includes=pillar_includes,
         )
-        self._mirrors: dict[str, Mirror] = {}
+        groups = _by_repository((*self._file_settings, *self._pillar_settings))
+        specs = {key: _spec_of(group, cache_directory / key, limits or GitLimits()) for key, group in groups.items()}
+        self._mirrors = _open_mirrors(specs, limits)
         """Repository's key -> its mirror."""
-        self._submodules: dict[str, Submodules] = {}
-        self._commit_ids: dict[str, set[str]] = {}
-        specs: dict[str, MirrorSpec] = {}
-        for key, group in _by_repository((*self._file_settings, *self._pillar_settings)).items():
-            quickest = min(settings.update_interval for settings in group)
-            settings = replace(group[0], update_interval=quickest)
-            bases = tuple(name for each in group for name in pinned_refs(each))
-            specs[key] = MirrorSpec(settings=settings, directory=cache_directory / key, bases=bases)
-            self._submodules[key] = submodules_of(settings, cache_directory)
-            self._mirrors[key] = open_mirror(settings, cache_directory / key, bases=bases)
-            self._commit_ids[key] = {name for settings in group for name in commit_ids(settings)}
-        self._maintenance = MirrorMaintenance(cache_directory, self._mirrors, self._submodules, self._in_use)
-        self._fetcher = Fetcher(self._mirrors, specs, fork_server)
+        self._submodules: dict[str, Submodules] = {
+            key: submodules_of(spec.settings, cache_directory, limits) for key, spec in specs.items()
+        }
+        self._commit_ids = {key: {name for each in group for name in commit_ids(each)} for key, group in groups.items()}
+        self._folder = cache_directory
+        self.on_news: Callable[[str], None] = unheard
+        """Hears, in another thread, the name of a remote whose next fetch moves something live: what a commit needs
+        elsewhere was brought."""
+        self._fetcher = Fetcher(
+            self._mirrors, specs, fork_server, limits=limits, on_refusal=on_refusal, brought=self._tell_news
+        )
         self._unheard: dict[str, Future[Fetched]] = {}
         """Key -> a fetch that was late, and that nobody has heard of since."""
         self._snapshots_in_use: list[weakref.ref[Snapshot]] = []
@@ -163,16 +172,39 @@ class Source:
     def fetch(self, names: Collection[str] | None = None, *, patience: float = 5.0) -> list[Fetched | FetchFailed]:
         """Fetch these remotes (None: all), in parallel; failures are returned, not raised.
 
+        What commits need elsewhere (submodules, contents of Git LFS) is waited for too.
         One that has not answered after `patience` seconds is returned as failed and goes on alone: what it brings is
         live when it arrives, and the next call reports it. `roots` and unknown names are passed over.
         """
-        running = {key: self._fetcher.fetch(key) for key in self._keys(names)}
-        wait_for(running.values(), timeout=patience)
-        return [self._outcome(key, future, patience) for key, future in running.items()]
+        deadline = time.monotonic() + patience
+        keys = self._keys(names)
+        first = self._outcomes(keys, deadline, patience)
+        settled = [key for key in keys if self._fetcher.settle(key, deadline - time.monotonic())]
+        again = self._outcomes(settled, deadline, patience)
+        return [_both(first[key], again.get(key)) for key in keys]
+
+    def _outcomes(self, keys: Sequence[str], deadline: float, patience: float) -> dict[str, Fetched | FetchFailed]:
+        running = {key: self._fetcher.fetch(key) for key in keys}
+        wait_for(running.values(), timeout=max(0.0, deadline - time.monotonic()))
+        return {key: self._outcome(key, future, patience) for key, future in running.items()}
+
+    def _tell_news(self, key: str) -> None:
+        self.on_news(self._mirrors[key].settings.name)
 
     def start_fetch(self, name: str) -> list[Future[Fetched]]:
-        """Fetch the mirrors of a remote, each after a fetch of it that is under way: a result or FetchFailed each."""
+        """Fetch the mirrors of a remote, each after a fetch of it that is under way: a result or FetchFailed each.
+
+        Waits for nothing that commits need elsewhere; `on_news` tells when that has come.
+        """
         return [self._fetcher.fetch(key) for key in self._keys([name])]
+
+    def ask(self, remotes: Sequence[RemoteSettings], *, patience: float) -> list[int | FetchFailed]:
+        """Ask remotes, in parallel, how many refs they have; failures are returned, not raised. Fetches nothing.
+
+        One that has not answered after `patience` seconds is returned as failed.
+        """
+        asked = [self._fetcher.ask(settings, patience) for settings in remotes]
+        return [_outcome_of(answer) for answer in asked]
 
     def _keys(self, names: Collection[str] | None) -> list[str]:
         """Keys of the repositories with these names or addresses."""
@@ -201,13 +233,15 @@ class Source:
     def gc(self) -> list[str]:
         """Drop what no ref reaches and no snapshot in use shows, where that is worth it; names of those tidied.
 
-        Takes seconds for a large mirror. Readers go on meanwhile; a fetch of the same mirror waits.
+        Runs in a worker, seconds for a large mirror. Readers go on meanwhile; a fetch of the same mirror waits.
+        FetchFailed when the worker was lost.
         """
-        return self._maintenance.gc()
+        remove_unused(self._folder, {*self._mirrors, SUBMODULES})
+        return self._fetcher.gc(self._folder, self._in_use) if needs_gc(self._folder, self._mirrors) else []
 
     def disk_bytes(self) -> Mapping[str, int]:
         """Remote -> bytes of its mirror, `submodules` for those of all; looks at every file."""
-        return self._maintenance.disk_bytes()
+        return mirror_sizes(self._folder, self._mirrors)
 
     def _in_use(self, mirror: str) -> set[str]:
         """Commits of a mirror that are shown by snapshots somewhere in this process."""
@@ -321,6 +355,34 @@ class Source:
         return [own, *(self._submodules[key].layers(mirror, source) if settings.submodules else ())]
 
 
+def _outcome_of(answer: Callable[[], int]) -> int | FetchFailed:
+    try:
+        return answer()
+    except FetchFailed as error:
+        return error
+
+
+def _open_mirrors(specs: Mapping[str, MirrorSpec], limits: GitLimits | None) -> dict[str, Mirror]:
+    return {
+        key: open_mirror(spec.settings, spec.directory, bases=spec.bases, limits=limits) for key, spec in specs.items()
+    }
+
+
+def _spec_of(group: Sequence[RemoteSettings], directory: Path, limits: GitLimits) -> MirrorSpec:
+    """What the mirror is made of that these settings of one repository share."""
+    quickest = min(settings.update_interval for settings in group)
+    bases = tuple(name for each in group for name in pinned_refs(each))
+    settings = replace(group[0], update_interval=quickest)
+    return MirrorSpec(settings=settings, directory=directory, bases=bases, limits=limits)
+
+
+def _both(first: Fetched | FetchFailed, second: Fetched | FetchFailed | None) -> Fetched | FetchFailed:
+    """What two fetches brought together."""
+    if isinstance(first, Fetched) and isinstance(second, Fetched):
+        return replace(second, changed=first.changed or second.changed, rebuilt=first.rebuilt or second.rebuilt)
+    return second or first
+
+
 def _remote_revision(mirror: str, remote: str, branch: str, commit: str) -> RemoteRevision:
     found = objects.commit_object(mirror, commit)
     # Taken as bytes: an author may declare an encoding that does not exist.
@@ -340,7 +402,7 @@ def _repository_key(settings: RemoteSettings) -> str:
     """Folder of a repository's mirror: readable, and different for another address, user or policy."""
     what = "\0".join((settings.url, settings.user, settings.privkey, str(settings.policy.allow_rewind)))
     # What else decides what is fetched and what goes live; nothing is added for the defaults.
-    others = ("policy", "refspecs", "pull_requests", "submodules", "lfs")
+    others = ("policy", "refspecs", "pull_requests", "submodules", "lfs", "submodule_hosts")
     plain = RemoteSettings(name="x", url="/x", policy=LivePolicy(allow_rewind=settings.policy.allow_rewind))
     what += "".join(
         f"\0{name}={value!r}" for name in others if (value := getattr(settings, name)) != getattr(plain, name)

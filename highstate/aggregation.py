@@ -1,4 +1,4 @@
-"""Data that is marked to be joined with data of its own kind, instead of being replaced by it.
+"""Data marked to be merged with data of the same type instead of replaced by it.
 
 `yamlex` marks (`!aggregate`), the pillar strategy `aggregate` joins; the rules are those of Salt's documentation of
 its aggregation. Called by render.yamlex, traverse and pillar.

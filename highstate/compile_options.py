@@ -1,6 +1,6 @@
 """The options that shape a compile: Salt's minion and master options of the same names, parsed once.
 
-The type of a field is also the rule by which `highstate.options` reads the option from a configuration file.
+The type of a field is also the rule by which `options.convert` reads it from a configuration file.
 """
 
 from __future__ import annotations
@@ -9,10 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta
-
-from highstate.options.kinds import Flag, Items, Names, OptionText, Prepare, TextMapping
 from highstate.types import Value
+from options.kinds import Flag, Items, Names, OptionText, Prepare, TextMapping, Wanted
 
 
 def _none_as_word(value: Any) -> Any:
@@ -59,7 +57,7 @@ class CompileOptions:
     """Put the options into the pillar as `master`."""
     decrypt_pillar: Annotated[
         tuple[Any, ...],
-        Meta(description="a list of pillar keys, like [- 'secrets:vpn', - 'secrets:web': gpg]"),
+        Wanted("a list of pillar keys, like [- 'secrets:vpn', - 'secrets:web': gpg]"),
         Prepare(_pillar_keys),
     ] = ()
     decrypt_pillar_delimiter: OptionText = ":"
@@ -68,3 +66,7 @@ class CompileOptions:
     jinja_sls_env: TextMapping = field(default_factory=dict)
     opts: Mapping[str, Value] = field(default_factory=dict)
     """Further minion options that templates may read through `opts` and `config.get`."""
+
+    def __post_init__(self) -> None:
+        """Take the path out of a `state_top` that is an address (`salt://tops/web.sls`)."""
+        object.__setattr__(self, "state_top", self.state_top.removeprefix("salt://").strip("/"))

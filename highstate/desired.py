@@ -20,11 +20,13 @@ class Desired:
     """Key -> chunk in running order. The key is the chunk's tag; a tag that comes again gets `#2`, `#3`, ..."""
     pillar: Mapping[str, Value] = field(default_factory=dict)
     files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """saltenv -> path -> oid of every file that the chunks are known to use."""
+    """saltenv -> path -> oid of every file that the chunks are known to use; `ABSENT` of one that is not there."""
     modes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """saltenv -> path -> permission bits of the files whose mode a chunk keeps."""
     contents: Mapping[str, str] = field(default_factory=dict)
     """Key -> content digest (`Content.digest`) of the chunks that have one."""
+    modules: Mapping[str, str] = field(default_factory=dict)
+    """Path -> oid of the tree's modules for minions (`_modules/x.py`, `_grains/y.py`)."""
     drift: Mapping[str, Value] = field(default_factory=dict)
     """The drift schedule, as policy gives it: `{"interval": seconds, "splay": seconds}`; empty: none."""
 
@@ -36,6 +38,7 @@ class Desired:
             "files": {env: dict(paths) for env, paths in self.files.items()},
             **({"modes": {env: dict(paths) for env, paths in self.modes.items()}} if self.modes else {}),
             "contents": dict(self.contents),
+            **({"modules": dict(self.modules)} if self.modules else {}),
             "drift": dict(self.drift),
         }
 
@@ -48,17 +51,26 @@ class Desired:
             files=document["files"],
             modes=document.get("modes", {}),
             contents=document["contents"],
+            modules=document.get("modules", {}),
             drift=document["drift"],
         )
 
 
-def desired_of(compiled: Compiled, *, drift: Mapping[str, Value] | None = None) -> Desired:
+def desired_of(
+    compiled: Compiled, *, drift: Mapping[str, Value] | None = None, modules: Mapping[str, str] | None = None
+) -> Desired:
     """What `compiled` (which must be ok) asks its minion to hold."""
     chunks = chunk_keys(compiled.lowstate)
     files, contents = used_files(chunks, compiled)
     modes = kept_modes(chunks, compiled)
     return Desired(
-        chunks=chunks, pillar=compiled.pillar, files=files, modes=modes, contents=contents, drift=drift or {}
+        chunks=chunks,
+        pillar=compiled.pillar,
+        files=files,
+        modes=modes,
+        contents=contents,
+        modules=modules or {},
+        drift=drift or {},
     )
 
 

@@ -1,4 +1,4 @@
-"""`Files` held in memory: for tests, for pillar overrides, and wherever a tree comes from no repository."""
+"""`Files` held in memory: for tests, for pillar overrides, and trees that come from no repository."""
 
 from __future__ import annotations
 
@@ -83,3 +83,15 @@ class MemoryFiles:
 def blob_id(data: bytes) -> str:
     """Git's SHA-1 id of a blob with this content (gitformat-object): the content address used everywhere."""
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def is_binary_template(data: bytes) -> bool:
+    """Whether a file that is given as a template is none: no UTF-8, and without anything that Jinja would render.
+
+    Salt takes such a file as it is (salt.utils.templates).
+    """
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return not any(mark in data for mark in (b"{{", b"{%", b"{#"))
+    return False

@@ -1,4 +1,4 @@
-"""Which files of a tree `include_pat` and `exclude_pat` leave: for a compile and for file.recurse on the minion alike.
+"""Which files of a tree `include_pat` and `exclude_pat` select: for a compile and for file.recurse on the minion alike.
 
 A pattern is a glob over the relative path, or a regular expression after `E@`, or a list of both; one that is empty
 leaves all. Source: salt/utils/stringutils.py `check_include_exclude`. It reads nothing.
@@ -6,14 +6,12 @@ leaves all. Source: salt/utils/stringutils.py `check_include_exclude`. It reads 
 
 from __future__ import annotations
 
-import fnmatch
-
-from highstate import bounded_regex
+from highstate.matcher import tree_matcher
 from highstate.types import Value
 
 
 def is_part(path: str, include: Value, exclude: Value) -> bool:
-    """Whether a relative path is left; re.error or SlowPattern for a regular expression that cannot be used."""
+    """Whether a relative path is left; re.error or PatternRefused for a regular expression that cannot be used."""
     return (not include or fits(path, include)) and not fits(path, exclude)
 
 
@@ -25,5 +23,5 @@ def fits(path: str, pattern: Value) -> bool:
 
 def _fits(path: str, pattern: str) -> bool:
     if pattern.startswith("E@"):
-        return bounded_regex.search(pattern[2:], path) is not None
-    return fnmatch.fnmatchcase(path, pattern)
+        return tree_matcher().searches(pattern[2:], path)
+    return tree_matcher().glob(pattern, path)

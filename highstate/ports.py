@@ -75,7 +75,7 @@ class TopSource(Protocol):
 
 
 class Renderers(Protocol):
-    """Renderers of the tree's own (`_renderers`). They are Python of whoever may push there."""
+    """Renderers of the tree's own (`_renderers`). They are Python of people who may push to the tree."""
 
     def has(self, name: str, saltenv: str) -> bool:
         """Whether there is one of this name, be it broken."""
@@ -87,6 +87,9 @@ class Renderers(Protocol):
 
         See https://docs.saltproject.io/en/latest/ref/renderers/#writing-renderers.
         """
+
+    def make_importable(self) -> None:
+        """Let Python of the tree import Salt's common names (`salt.utils.odict`, `salt.exceptions`, ...)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

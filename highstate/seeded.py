@@ -1,4 +1,4 @@
-"""Draws that follow from a seed: the same each time, for a compile draws nothing by chance.
+"""Random draws from a seed: the same each time, since a compile is deterministic.
 
 The one module of this room that imports `random`. Called by the functions `random.*` and by filters; a draw without a
 seed is asked of the live machine (`FunctionCall.ask`) or refused.

@@ -155,6 +155,10 @@ class Chunk:
         )
 
 
+ABSENT = ""
+"""The oid of a file that a chunk looks for and that the tree does not have."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
     """What a chunk writes or reads besides its arguments, as far as the controller can tell.
@@ -165,7 +169,8 @@ class Content:
 
     digest: str
     files: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """(saltenv, path) -> oid of every file of the tree that the chunk uses, imports of its template included."""
+    """(saltenv, path) -> oid of every file of the tree that the chunk uses, imports of its template
+    included; `ABSENT` of one that it looks for and that is not there."""
     modes: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """(saltenv, path) -> permission bits of those whose mode the chunk keeps."""
     volatile: tuple[str, ...] = ()

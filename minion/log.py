@@ -2,7 +2,7 @@
 
 Called by the agent's composition root and by `saltern call`; workers inherit it. Our own records are templates such as
 "event=run_found run_id=%s", whose values are quoted here where they need it; what others log becomes the value of
-`msg`. Secrets are the business of whoever logs: none does.
+`msg`. No record may hold a secret: nothing is redacted here.
 """
 
 from __future__ import annotations

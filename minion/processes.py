@@ -12,10 +12,44 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 log = logging.getLogger(__name__)
+
+PACKAGE_MANAGERS = frozenset(
+    {
+        "Zypp-main",
+        "apk",
+        "apt",
+        "apt-get",
+        "apt-key",
+        "aptitude",
+        "dnf",
+        "dnf5",
+        "dpkg",
+        "dpkg-deb",
+        "dpkg-divert",
+        "dpkg-preconfigure",
+        "dpkg-reconfigure",
+        "microdnf",
+        "packagekitd",
+        "pacman",
+        "pkg",
+        "rpm",
+        "rpmdb",
+        "unattended-upgrade",
+        "yum",
+        "zypper",
+    }
+)
+"""Programs that are not ended in the middle of their work: a package that is half installed has to be repaired by hand.
+
+Their descendants, which are the scripts of packages, are not ended either.
+"""
+
+_SHOWN_NAME = 15
+"""Bytes of a process's name that the kernel keeps."""
 
 WRITE_TIMEOUT = 5.0
 """Seconds that the agent waits for a child to take an answer; a child that asked reads at once."""
@@ -178,9 +212,20 @@ def kill_tree(pid: int) -> None:
 
 
 def end_descendants(number: signal.Signals) -> None:
-    """Send a signal to the commands that this process runs, and to theirs."""
-    for descendant in descendants(os.getpid()):
-        _signal(descendant, number)
+    """Send a signal to the commands that this process runs, and to theirs.
+
+    Package managers, what they run and what waits for them are left alone: they end by themselves.
+    """
+    own, table = os.getpid(), _process_table()
+    spared = _package_work(own, table)
+    for descendant in _below(own, table):
+        if descendant not in spared:
+            _signal(descendant, number)
+
+
+def installs_packages(pid: int) -> bool:
+    """Whether a package manager works among the descendants of a process."""
+    return bool(_package_work(pid, _process_table()))
 
 
 def _signal(pid: int, number: signal.Signals) -> bool:
@@ -193,13 +238,38 @@ def _signal(pid: int, number: signal.Signals) -> bool:
 
 def descendants(pid: int) -> list[int]:
     """Ids of the processes that a process has started, and theirs."""
-    children: dict[int, list[int]] = {}
+    return _below(pid, _process_table())
+
+
+def _process_table() -> dict[int, tuple[int, str]]:
+    """Process id -> (its parent, its name as the kernel has it)."""
+    found: dict[int, tuple[int, str]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             # pid (name, which may hold anything) state parent ...
-            parent = int(path.read_bytes().rpartition(b")")[2].split()[1])
-            children.setdefault(parent, []).append(int(path.parent.name))
+            head, _, tail = path.read_bytes().rpartition(b")")
+            name = head.partition(b"(")[2].decode("utf-8", "replace")
+            found[int(path.parent.name)] = int(tail.split()[1]), name
+    return found
+
+
+def _below(pid: int, table: Mapping[int, tuple[int, str]]) -> list[int]:
+    children: dict[int, list[int]] = {}
+    for one, (parent, _) in table.items():
+        children.setdefault(parent, []).append(one)
     found = list(children.get(pid, ()))
     for one in found:
         found += children.get(one, ())
+    return found
+
+
+def _package_work(pid: int, table: Mapping[int, tuple[int, str]]) -> set[int]:
+    """Descendants of a process that are package managers, that these run, or that wait for these."""
+    names = {name[:_SHOWN_NAME] for name in PACKAGE_MANAGERS}
+    found: set[int] = set()
+    for one in _below(pid, table):
+        if table[one][1] in names:
+            found.update((one, *_below(one, table)))
+            while (one := table[one][0]) != pid:
+                found.add(one)
     return found

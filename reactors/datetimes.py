@@ -1,7 +1,7 @@
 """Times as people write them in a schedule: `5:00pm`, `Monday 1:00pm`, `2026-11-21T15:00:00`, `11/21/2026 3:00pm`.
 
 Called for Salt's `when`, `once`, `range`, `after` and `until`. Pure: now comes in as an argument, in local time. Only
-these forms are known; what a person could have meant otherwise is an error and no guess.
+these forms are known; any other is an error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DATES = ("%Y-%m-%d", "%m/%d/%Y", "%Y/%m/%d", "%d %B %Y", "%d %b %Y", "%B %d, %Y", "%b %d, %Y", "%B %d %Y", "%b %d %Y")
 
 
-def moment(text: object, now: datetime) -> datetime:
+def parse_datetime(text: object, now: datetime) -> datetime:
     """The time that is meant: a time of day is today's, a day of the week the next one or today. ValueError if none."""
     if isinstance(text, datetime):
         return text
@@ -32,11 +32,11 @@ def moment(text: object, now: datetime) -> datetime:
     return _dated(words)
 
 
-def next_moment(text: object, now: datetime) -> datetime | None:
+def next_datetime(text: object, now: datetime) -> datetime | None:
     """The first time from now on that is meant; a date is meant once, the others again and again."""
-    found = moment(text, now)
+    found = parse_datetime(text, now)
     if found < now:
-        found = moment(text, found.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1))
+        found = parse_datetime(text, found.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1))
     return found if found >= now else None
 
 

@@ -15,6 +15,9 @@ from typing import Any
 
 import msgspec
 
+KEY_REQUEST = "salt/auth"
+"""Strangers choose the ids in events with this tag, so that all of them count together where room is shared."""
+
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that happened. Ids rise, also over restarts; `time` is in seconds since the epoch."""

@@ -1,4 +1,4 @@
-"""When something is due again: the schedule type that drift checks (and later Salt's `schedule`) are given in.
+"""When something is due again: the schedule type of drift checks and of Salt's `schedule`.
 
 Called by the minion's agent within its poll loop. Pure: the time and the chance come in as arguments.
 

@@ -21,7 +21,7 @@ _CLOCKS = ("when", "cron", "once")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moments:
+class FixedTimes:
     """At the times that are written."""
 
     texts: tuple[Any, ...]
@@ -35,7 +35,7 @@ class ScheduledJob:
     fun: str
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
-    times: Every | Cron | Moments
+    times: Every | Cron | FixedTimes
     splay: tuple[float, float] = (0.0, 0.0)
     """Least and most seconds that it is late by."""
     enabled: bool = True
@@ -43,7 +43,7 @@ class ScheduledJob:
     """How many of it may run at a time."""
     at_start: bool = False
     returned: bool = True
-    """Whether the controller is told of the result."""
+    """Whether the controller gets the result."""
     within: Mapping[str, Any] = field(default_factory=dict)
     """`range`: start and end, `invert`."""
     never_within: Mapping[str, Any] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class ScheduledJob:
     def due(self, *, previous: float, now: float, chance: float) -> float | None:
         """When it is due next; None when never. `chance`: 0 to 1, the part of the splay to take."""
         late = self.splay[0] + (self.splay[1] - self.splay[0]) * chance
-        if isinstance(self.times, Moments):
+        if isinstance(self.times, FixedTimes):
             found = _next_of(self.times, now)
             return None if found is None else found + late
         due = next_time(self.times, previous=previous, now=now, chance=0.0)
@@ -61,16 +61,16 @@ class ScheduledJob:
 
     def refusal(self, now: float) -> str:
         """Why it may not run at this time; empty when it may."""
-        from reactors.datetimes import moment
+        from reactors.datetimes import parse_datetime
 
         here = datetime.fromtimestamp(now)
         if self.within and not _inside(self.within, here):
             return "not_in_range"
         if self.never_within and _inside(self.never_within, here):
             return "in_skip_range"
-        if self.until is not None and moment(self.until, here) <= here:
+        if self.until is not None and parse_datetime(self.until, here) <= here:
             return "until_passed"
-        if self.after is not None and moment(self.after, here) >= here:
+        if self.after is not None and parse_datetime(self.after, here) >= here:
             return "after_not_passed"
         return ""
 
@@ -112,12 +112,12 @@ def job_of(name: str, item: Any, schedule: Mapping[str, Any]) -> ScheduledJob:
         returned=_yes(item.get("return_job", True)),
         within=_range(item.get("range")),
         never_within=_range(item.get("skip_during_range") or schedule.get("skip_during_range")),
-        after=_moment(item.get("after")),
-        until=_moment(item.get("until")),
+        after=_checked_datetime(item.get("after")),
+        until=_checked_datetime(item.get("until")),
     )
 
 
-def _times(item: Mapping[str, Any]) -> Every | Cron | Moments:
+def _times(item: Mapping[str, Any]) -> Every | Cron | FixedTimes:
     clocks = [key for key in _CLOCKS if key in item]
     units = [key for key in _UNITS if key in item]
     if len(clocks) > 1 or (clocks and units):
@@ -136,22 +136,22 @@ def _times(item: Mapping[str, Any]) -> Every | Cron | Moments:
         return cron
     if clocks == ["once"]:
         form = item.get("once_fmt")
-        return Moments(texts=(_read(value, str(form)) if form else _date(value),))
-    return Moments(texts=tuple(_moment(one) for one in (value if isinstance(value, list) else [value])))
+        return FixedTimes(texts=(_read(value, str(form)) if form else _date(value),))
+    return FixedTimes(texts=tuple(_checked_datetime(one) for one in (value if isinstance(value, list) else [value])))
 
 
-def _next_of(times: Moments, now: float) -> float | None:
-    from reactors.datetimes import next_moment
+def _next_of(times: FixedTimes, now: float) -> float | None:
+    from reactors.datetimes import next_datetime
 
     here = datetime.fromtimestamp(now)
-    found = [at for text in times.texts if (at := next_moment(text, here)) is not None]
+    found = [at for text in times.texts if (at := next_datetime(text, here)) is not None]
     return min(found).timestamp() if found else None
 
 
 def _inside(window: Mapping[str, Any], here: datetime) -> bool:
-    from reactors.datetimes import moment
+    from reactors.datetimes import parse_datetime
 
-    inside = moment(window["start"], here) <= here <= moment(window["end"], here)
+    inside = parse_datetime(window["start"], here) <= here <= parse_datetime(window["end"], here)
     return not inside if window.get("invert") else inside
 
 
@@ -160,21 +160,21 @@ def _range(value: Any) -> Mapping[str, Any]:
         return {}
     if not isinstance(value, Mapping) or not {"start", "end"} <= set(value):
         raise BadSchedule(f"a range has start and end: {value!r}")
-    from reactors.datetimes import moment
+    from reactors.datetimes import parse_datetime
 
     now = datetime(2000, 1, 3)
-    if moment(value["end"], now) <= moment(value["start"], now):
+    if parse_datetime(value["end"], now) <= parse_datetime(value["start"], now):
         raise BadSchedule("the end of a range must be later than its start")
     return value
 
 
-def _moment(text: Any) -> Any:
+def _checked_datetime(text: Any) -> Any:
     """The text, if it says a time."""
-    from reactors.datetimes import moment
+    from reactors.datetimes import parse_datetime
 
     if text is not None:
         try:
-            moment(text, datetime(2000, 1, 1))
+            parse_datetime(text, datetime(2000, 1, 1))
         except ValueError as error:
             raise BadSchedule(str(error)) from error
     return text
@@ -182,10 +182,10 @@ def _moment(text: Any) -> Any:
 
 def _date(text: Any) -> Any:
     """The text, if it says a time of one day; what comes again, such as 5:00pm, is no time for `once`."""
-    from reactors.datetimes import moment
+    from reactors.datetimes import parse_datetime
 
-    _moment(text)
-    if moment(text, datetime(2000, 1, 1)) != moment(text, datetime(2000, 2, 1)):
+    _checked_datetime(text)
+    if parse_datetime(text, datetime(2000, 1, 1)) != parse_datetime(text, datetime(2000, 2, 1)):
         raise BadSchedule(f"once: {text!r} comes again: write a date and a time, as 2026-11-21T17:00:00")
     return text
 

@@ -30,6 +30,10 @@ def test_no_modules_import_each_other():
     assert structure.cycles() == []
 
 
+def test_no_folders_import_each_other():
+    assert structure.folder_cycles() == []
+
+
 def test_one_name_is_one_type():
     assert structure.repeated_names() == {}
 

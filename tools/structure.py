@@ -18,7 +18,7 @@ from pathlib import Path
 import vulture
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("controller", "extmods", "gitfs", "highstate", "minion", "reactors", "wire")
+ROOMS = ("controller", "extmods", "gitfs", "highstate", "minion", "options", "reactors", "wire")
 
 MOST_FILES = 25
 """Python files in one folder."""
@@ -37,9 +37,9 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 CALLED_BY_LIBRARIES = (
     # click: commands are functions under a decorator, and groups override these
     *("*_command", "list_remotes", "list_commands", "format_commands", "default_map"),
-    # uvicorn, http.server and socketserver
+    # uvicorn, http.client, http.server and socketserver
     *("capture_signals", "main_loop", "handle_error", "log_message", "close_connection", "client_address"),
-    *("daemon_threads", "protocol_version", "disable_nagle_algorithm", "do_*"),
+    *("daemon_threads", "protocol_version", "disable_nagle_algorithm", "do_*", "_create_connection"),
     # libgit2's settings and callbacks
     *("certificate_check", "owner_validation", "server_connect_timeout", "server_timeout"),
     # Jinja, Mako and PyYAML
@@ -134,32 +134,60 @@ def _imported(node: ast.AST, modules: Mapping[str, Path]) -> Iterator[str]:
 
 
 def cycles() -> list[list[str]]:
-    """Groups of modules that import each other (Tarjan's strongly connected components of more than one)."""
-    graph = imports()
+    """Groups of modules that import each other."""
+    return _cycles_of(imports())
+
+
+def folder_cycles() -> list[list[str]]:
+    """Groups of entries of one folder, modules and folders, that import each other, at all depths and in tools too.
+
+    A folder imports what any module below it imports. Imports for type checking alone do not count.
+    """
+    modules = files((*ROOMS, "tools"))
+    siblings: dict[str, set[str]] = defaultdict(set)
+    for module, path in modules.items():
+        for node in _runtime_nodes(ast.parse(path.read_text())):
+            for imported in _imported(node, modules):
+                if pair := _siblings(module, imported):
+                    siblings[pair[0]].add(pair[1])
+    return _cycles_of(siblings)
+
+
+def _siblings(module: str, imported: str) -> tuple[str, str] | None:
+    """The entries of the same folder that hold these two; None when one of the two is around the other."""
+    one, other = module.split("."), imported.split(".")
+    for depth, (ours, theirs) in enumerate(zip(one, other, strict=False), 1):
+        if ours != theirs:
+            return ".".join(one[:depth]), ".".join(other[:depth])
+    return None
+
+
+def _cycles_of(graph: Mapping[str, set[str]]) -> list[list[str]]:
+    """Tarjan's strongly connected components of more than one node."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
     found: list[list[str]] = []
 
-    def visit(module: str) -> None:
-        index[module] = low[module] = len(index)
-        stack.append(module)
-        for other in sorted(graph.get(module, ())):
+    def visit(node: str) -> None:
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in sorted(graph.get(node, ())):
             if other not in index:
                 visit(other)
-                low[module] = min(low[module], low[other])
+                low[node] = min(low[node], low[other])
             elif other in stack:
-                low[module] = min(low[module], index[other])
-        if low[module] == index[module]:
-            group = stack[stack.index(module) :]
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            group = stack[stack.index(node) :]
             del stack[-len(group) :]
             if len(group) > 1:
                 found.append(sorted(group))
 
     sys.setrecursionlimit(10_000)
-    for module in sorted(files()):
-        if module not in index:
-            visit(module)
+    for node in sorted(graph):
+        if node not in index:
+            visit(node)
     return found
 
 
@@ -207,6 +235,7 @@ def main() -> int:
         f"functions of complexity above {MOST_COMPLEX} (at most {COMPLEX_FUNCTIONS})": complicated,
         "dead code": dead_code(),
         "import cycles": [" ".join(group) for group in cycles()],
+        "cycles of folders": [" ".join(group) for group in folder_cycles()],
         "names with several types": [f"{name}: {' '.join(modules)}" for name, modules in repeated_names().items()],
     }
     sys.stdout.write(f"{len(all_functions)} functions, median {median:g} lines (at most {MEDIAN_FUNCTION})\n")

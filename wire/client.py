@@ -36,10 +36,10 @@ from wire.messages import (
 
 _BATCH = 256
 _EPOCHS_REMEMBERED = 8
-_HANDSHAKE_FAILED = (
-    zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
-)
+_HANDSHAKE_FAILED = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 _WATCHED = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED | _HANDSHAKE_FAILED
+"""Never EVENT_HANDSHAKE_FAILED_PROTOCOL: libzmq loses the error while it reports it. A connection with a broken message
+is then stalled and not ended, and when the peer closes it, a heartbeat aborts the process (`!_io_error`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +67,9 @@ class Timing:
     """Seconds."""
 
     retry_first: float = 0.1
-    retry_most: float = 10.0
-    """A connection that lasted so long sets the wait back to `retry_first`."""
+    retry_most: float = 1.3
+    """Between two dials, up to half as much more: a minion is back within two seconds of its controller. A connection
+    that lasted so long sets the wait back to `retry_first`."""
     handshake: float = 15.0
     heartbeat: float = 15.0
     silence: float = 30.0
@@ -140,11 +141,12 @@ class Connection:
 
     def close(self) -> None:
         """Ends the connection for good; waits up to a second for what is queued to leave."""
+        if self._dealer is not None:
+            self._dealer.disable_monitor()  # first: libzmq waits for ever with an event for a monitor that is closed
         for opened in (self._subscriber, self._monitor):
             if opened is not None:
                 opened.close(linger=0)
         if self._dealer is not None:
-            self._dealer.disable_monitor()
             self._dealer.close(linger=1000 if self._connected else 0)
         self._dealer = self._monitor = self._subscriber = None
         self._connected = False
@@ -251,10 +253,11 @@ class Connection:
                 self._counts["connections"] += 1
                 found.append(Connected())
             else:
-                over = True
-                if event & _HANDSHAKE_FAILED:
+                # A handshake of something that speaks otherwise ends without a word.
+                if event & _HANDSHAKE_FAILED or (event == zmq.EVENT_DISCONNECTED and not (self._connected or over)):
                     self._counts["handshakes-failed"] += 1
                     found.append(HandshakeFailed(reason=_explain(event, value)))
+                over = True
         found.extend(self._messages())
         if over:
             self._retry()
@@ -325,7 +328,7 @@ def _explain(event: int, value: int) -> str:
     match event:
         case zmq.EVENT_HANDSHAKE_FAILED_AUTH:
             return f"the controller does not let this key in (ZAP status {value})"
-        case zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
+        case zmq.EVENT_DISCONNECTED:
             return "the handshake broke off: what listens there speaks something else, or has another key"
         case _:
             return "the connection was closed in the handshake: check `controller_key`, and what listens on that port"

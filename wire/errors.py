@@ -2,6 +2,7 @@
 
 WireError
 ├── MalformedMessage   a frame that is too large or cannot be read as a message
+│   └── OverLimit      a message that is over a limit
 ├── PatchMismatch      a patch that does not fit the document it is applied to
 ├── BadKey             a key file or key text that is no CURVE key
 ├── CannotBind         the address that the controller should listen on is not to be had
@@ -17,6 +18,19 @@ class WireError(Exception):
 
 class MalformedMessage(WireError):
     """A frame that cannot be read as a message."""
+
+
+class OverLimit(MalformedMessage):
+    """A message that is over a limit.
+
+    Args:
+        limit: field of `wire.limits.MinionLimits`.
+        text: what is over it.
+    """
+
+    def __init__(self, limit: str, text: str) -> None:
+        super().__init__(text)
+        self.limit = limit
 
 
 class PatchMismatch(WireError):

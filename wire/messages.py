@@ -7,11 +7,15 @@ the CURVE key of its connection: no message needs to say who sends it, and where
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import Meta, structs
 
-from wire.errors import MalformedMessage
+from options.limits import CountRefusal, uncounted
+from wire.errors import MalformedMessage, OverLimit
+from wire.limits import MinionLimits
+from wire.values import COUNTED_FROM, check_value, count_values
 
 PROTOCOL = 1
 """Version of the messages; a peer that speaks a lower one is refused."""
@@ -27,6 +31,18 @@ BLOB_CHUNK = 1024 * 1024
 
 RunKind: TypeAlias = Literal["apply", "remediate", "drift", "preview", "call"]
 """apply: a push; remediate: the whole highstate after drift; drift and preview: test=True; call: a function."""
+
+
+Name: TypeAlias = Annotated[str, Meta(max_length=256)]
+"""An id, digest, session or tag of a program."""
+ChunkKey: TypeAlias = Annotated[str, Meta(max_length=64 * 1024)]
+"""A chunk key has the chunk's name in it, which may be a script."""
+PathText: TypeAlias = Annotated[str, Meta(max_length=8192)]
+"""A path or saltenv."""
+Whole: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
+"""A number of a request, generation or offset."""
+MessageSeconds: TypeAlias = Annotated[float, Meta(ge=0.0, le=1e11)]
+"""A time or a duration."""
 
 
 class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="t"):
@@ -48,11 +64,11 @@ class Hello(_Message, tag="hello", frozen=True, kw_only=True):
 
     id: str
     grains: dict[str, Any]
-    held: str = ""
+    held: Name = ""
     """Digest of the desired document that it holds, empty when none."""
-    session: str = ""
+    session: Name = ""
     """Changes with every start of the agent."""
-    agent: str = ""
+    agent: Name = ""
     protocol: int = PROTOCOL
 
 
@@ -65,54 +81,54 @@ class Grains(_Message, tag="grains", frozen=True, kw_only=True):
 class KeepAlive(_Message, tag="alive", frozen=True, kw_only=True):
     """Sent at the interval that `HelloAck` asks for."""
 
-    held: str = ""
-    running: tuple[str, ...] = ()
+    held: Name = ""
+    running: Annotated[tuple[Name, ...], Meta(max_length=10000)] = ()
     """Run ids in progress or waiting."""
-    pending_triggers: tuple[str, ...] = ()
+    pending_triggers: Annotated[tuple[ChunkKey, ...], Meta(max_length=1000)] = ()
     """Keys of the chunks that still have to act on a change that an earlier run made."""
 
 
 class Held(_Message, tag="held", frozen=True, kw_only=True):
     """The desired document with this digest is on disk."""
 
-    generation: int
-    digest: str
+    generation: Whole
+    digest: Name
 
 
 class ResyncRequired(_Message, tag="need-whole", frozen=True, kw_only=True):
     """The patch did not fit what is held (`held`): send the whole document."""
 
-    generation: int
-    held: str
+    generation: Whole
+    held: Name
 
 
 class RunStarted(_Message, tag="run-started", frozen=True, kw_only=True):
     """A run has begun on the minion."""
 
-    run_id: str
+    run_id: Name
 
 
 class RunProgress(_Message, tag="run-progress", frozen=True, kw_only=True):
     """How far a run is: sent now and then while it goes on, never again, and missed by nobody when it is lost."""
 
-    run_id: str
-    done: int
+    run_id: Name
+    done: Whole
     """Chunks that have a result."""
-    total: int
-    key: str
+    total: Whole
+    key: ChunkKey
     """Of the chunk that was begun last."""
-    seconds: float = 0.0
+    seconds: MessageSeconds = 0.0
     """Since the run began."""
 
 
 class RunResult(_Message, tag="run-result", frozen=True, kw_only=True):
     """What came of a run. Sent until a `ResultAck` names it; the minion keeps it on disk till then."""
 
-    run_id: str
+    run_id: Name
     kind: RunKind
-    generation: int
+    generation: Whole
     """Of the desired document that was run; 0 for a call."""
-    digest: str
+    digest: Name
     """Of that document; empty for a call."""
     outcome: Literal["ok", "changed", "pending", "failed", "error"]
     """pending: test=True found changes; error: it did not run to its end (`error` says why)."""
@@ -121,35 +137,35 @@ class RunResult(_Message, tag="run-result", frozen=True, kw_only=True):
     value: Any = None
     """Return value of a call."""
     error: str = ""
-    started: float = 0.0
+    started: MessageSeconds = 0.0
     """Seconds since the epoch, by the minion's clock."""
-    seconds: float = 0.0
-    events: tuple[tuple[str, dict[str, Any]], ...] = ()
+    seconds: MessageSeconds = 0.0
+    events: Annotated[tuple[tuple[PathText, dict[str, Any]], ...], Meta(max_length=10000)] = ()
     """Tag and data of the events that states and functions of this run sent (`event.send`, `fire_event`)."""
 
 
 class FindFile(_Message, tag="find-file", frozen=True, kw_only=True):
     """Asks for a file of the revision that the minion's desired state was compiled from. Answer: `FileFound`."""
 
-    request: int
-    path: str
-    saltenv: str = "base"
+    request: Whole
+    path: PathText
+    saltenv: PathText = "base"
 
 
 class ListFiles(_Message, tag="list-files", frozen=True, kw_only=True):
     """Asks for all files at or below a folder. Answer: `FileList`."""
 
-    request: int
-    prefix: str = ""
-    saltenv: str = "base"
+    request: Whole
+    prefix: PathText = ""
+    saltenv: PathText = "base"
 
 
 class GetBlob(_Message, tag="get-blob", frozen=True, kw_only=True):
     """Asks for up to `BLOB_CHUNK` bytes of a content by its id. Answer: `Blob`."""
 
-    request: int
-    oid: str
-    offset: int = 0
+    request: Whole
+    oid: Name
+    offset: Whole = 0
 
 
 class FactAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,7 +178,7 @@ class FactAnswer(msgspec.Struct, frozen=True, kw_only=True):
 class FactAnswers(_Message, tag="fact-answers", frozen=True, kw_only=True):
     """Answer to `FactRequest`: one for each question, in their order."""
 
-    request: int
+    request: Whole
     answers: tuple[FactAnswer, ...]
 
 
@@ -184,7 +200,7 @@ class Mine(_Message, tag="mine", frozen=True, kw_only=True):
 class GetMine(_Message, tag="get-mine", frozen=True, kw_only=True):
     """Asks what other minions have. Answer: `MineFound`."""
 
-    request: int
+    request: Whole
     asked: str
     """Arguments of `mine.get` as in `FactQuery.asked`."""
 
@@ -262,7 +278,7 @@ class Call(_Message, tag="call", frozen=True, kw_only=True):
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = {}
     timeout: float = 0.0
-    """Seconds until the worker is ended; 0: none."""
+    """Seconds that the function may take on the minion; 0: as long as it takes. Who waits for it has no part in it."""
 
 
 class FactQuery(msgspec.Struct, frozen=True, kw_only=True, order=True):
@@ -288,6 +304,13 @@ class ResultAck(_Message, tag="result-ack", frozen=True, kw_only=True):
     """The result is in the controller's store."""
 
     run_id: str
+
+
+class ResultRefused(_Message, tag="result-refused", frozen=True, kw_only=True):
+    """The result is not in the controller's store and never will be: the minion need not send it again."""
+
+    run_id: str
+    reason: str
 
 
 class FileFound(_Message, tag="file-found", frozen=True, kw_only=True):
@@ -367,6 +390,7 @@ ToMinion: TypeAlias = (
     | Call
     | FactRequest
     | ResultAck
+    | ResultRefused
     | FileFound
     | FileList
     | Blob
@@ -379,8 +403,30 @@ def _no_extension(code: int, _data: memoryview) -> Any:
     raise ValueError(f"an extension type of msgpack ({code})")
 
 
+_Checked = TypeVar("_Checked", bound=msgspec.Struct)
+
+
+class _Tag(msgspec.Struct, frozen=True):
+    """The tag of a message that is not decoded."""
+
+    t: str
+
+
+class _ResultHead(_Message, tag="run-result", frozen=True, kw_only=True):
+    """What is read of a `RunResult` that is over a limit."""
+
+    run_id: Name
+    kind: RunKind
+    generation: Whole
+    digest: Name
+    started: MessageSeconds = 0.0
+    seconds: MessageSeconds = 0.0
+
+
 _ENCODER = msgspec.msgpack.Encoder()
 _TO_CONTROLLER = msgspec.msgpack.Decoder(ToController, ext_hook=_no_extension)
+_TAG = msgspec.msgpack.Decoder(_Tag)
+_RESULT_HEAD = msgspec.msgpack.Decoder(_ResultHead)
 _TO_MINION = msgspec.msgpack.Decoder(ToMinion, ext_hook=_no_extension)
 
 
@@ -389,10 +435,68 @@ def encode(message: ToController | ToMinion) -> bytes:
     return _ENCODER.encode(message)
 
 
-def decode_to_controller(frame: bytes | memoryview) -> ToController:
-    """What a minion sent; MalformedMessage when it is too large, no msgpack, or of no known shape."""
+def decode_to_controller(
+    frame: bytes | memoryview, limits: MinionLimits | None = None, on_refusal: CountRefusal = uncounted
+) -> ToController:
+    """What a minion sent; MalformedMessage when it is too large, no msgpack, of no known shape or over a limit.
+
+    A result that is over a limit is read as one that says so: its run has an end, and it is acknowledged. Only then
+    `on_refusal` hears of the limit.
+    """
+    try:
+        return _decode_within(frame, limits or MinionLimits())
+    except OverLimit as error:
+        try:
+            head = _RESULT_HEAD.decode(frame)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError):
+            raise error from None
+        on_refusal(error.limit)
+        return RunResult(**structs.asdict(head), outcome="error", error=f"the result was refused: {error}")
+
+
+def _decode_within(frame: bytes | memoryview, limits: MinionLimits) -> ToController:
+    """The message; OverLimit when it is over a limit."""
+    size, most = len(frame), limits.result_message_bytes
+    if most < size <= MAX_TO_CONTROLLER and _is_result(frame):
+        raise OverLimit("result-message-bytes", f"a message of {size} bytes, and {most} is the most for a result")
+    if size > COUNTED_FROM:
+        count_values(frame, limits)
     message: ToController = _decode(_TO_CONTROLLER, frame, MAX_TO_CONTROLLER)
-    return message
+    return _checked(message, limits)
+
+
+def _is_result(frame: bytes | memoryview) -> bool:
+    """Whether a frame is a result by its tag; nothing else of it is decoded."""
+    try:
+        return _TAG.decode(frame).t == RunResult.__struct_config__.tag
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError):
+        return False
+
+
+def _checked(message: ToController, limits: MinionLimits) -> ToController:
+    """The message with values as they may be; see `wire.values`."""
+    match message:
+        case Hello() | Grains():
+            return _with(message, grains=check_value(message.grains, limits))
+        case RunResult():
+            states, value = check_value(message.states, limits), check_value(message.value, limits)
+            return _with(message, states=states, value=value, events=check_value(message.events, limits))
+        case FactAnswers():
+            values = check_value([answer.value for answer in message.answers], limits)
+            pairs = zip(message.answers, values, strict=True)
+            return _with(message, answers=tuple(_with(answer, value=value) for answer, value in pairs))
+        case Mine():
+            values = check_value({name: entry.value for name, entry in message.entries.items()}, limits)
+            entries = {name: _with(entry, value=values[name]) for name, entry in message.entries.items()}
+            return _with(message, entries=entries)
+        case _:
+            return message
+
+
+def _with(message: _Checked, **values: Any) -> _Checked:
+    """A copy with other values, if there are any."""
+    changed = {name: value for name, value in values.items() if getattr(message, name) is not value}
+    return structs.replace(message, **changed) if changed else message
 
 
 def decode_to_minion(frame: bytes | memoryview) -> ToMinion:

@@ -72,7 +72,7 @@ class Profiles:
 
 def _variable(key: str, profile: SdbProfile) -> str | None:
     if not any(fnmatch.fnmatchcase(key, one) for one in profile.keys):
-        # Whoever writes templates would else read every password in the environment of the controller.
+        # Otherwise authors of templates could read every password in the environment of the controller.
         raise SecretFailed(f"the profile does not list {key!r} in `keys`")
     return os.environ.get(key)
 

@@ -11,11 +11,15 @@ from typing import Any, TypeAlias, TypeVar, cast
 import msgspec
 from litestar import Litestar, Request, Response, get, post
 from litestar.datastructures import State
-from litestar.exceptions import HTTPException
 from litestar.response import Stream
 
 from controller.api import encoding
-from controller.api.requests import (
+from controller.config.limits import ApiLimits
+from controller.schema.controller_api import ControllerApi
+from controller.schema.errors import ServiceError
+from controller.schema.minions import StatusView
+from controller.schema.remotes import FetchView
+from controller.schema.requests import (
     CallQuestion,
     CompileQuery,
     DiffQuery,
@@ -29,15 +33,14 @@ from controller.api.requests import (
     TargetQuestion,
     WhyQuery,
 )
-from controller.api.schema import ControllerApi, FetchView, ServiceError, StatusView, TargetExpression
+from controller.schema.targets import TargetExpression
+from options.limits import CountRefusal
 
 AdminRequest: TypeAlias = Request[Any, Any, State]
 _Query = TypeVar("_Query", bound=msgspec.Struct)
 
-_LARGEST = 16 * 1024 * 1024
 
-
-def admin_app(service: ControllerApi) -> Litestar:
+def admin_app(service: ControllerApi, limits: ApiLimits, on_refusal: CountRefusal) -> Litestar:
     """The application for the socket."""
     return Litestar(
         route_handlers=[
@@ -47,6 +50,7 @@ def admin_app(service: ControllerApi) -> Litestar:
             fetch_remotes,
             keys,
             controller_key,
+            key_refusals,
             accept,
             reject,
             delete,
@@ -63,16 +67,16 @@ def admin_app(service: ControllerApi) -> Litestar:
             events,
         ],
         state=State({"service": service}, deep_copy=False),
-        exception_handlers={HTTPException: encoding.on_http_error, Exception: encoding.on_service_error},
+        exception_handlers=encoding.exception_handlers(on_refusal),
         openapi_config=None,
         logging_config=None,
-        request_max_body_size=_LARGEST,
+        request_max_body_size=limits.body_bytes,
     )
 
 
 @get("/healthz")
 async def health() -> str:
-    """That there is somebody."""
+    """Answers when the controller does."""
     return "ok\n"
 
 
@@ -97,7 +101,7 @@ async def fetch_remotes(request: AdminRequest) -> Response[bytes]:
     data, service = await _body(request, RemotesQuestion), _service(request)
     count = 0
     for name in data.names or (None,):
-        found = await service.hook(name)
+        found = await service.hook(name, user=_user(request))
         if name is not None and not found:
             raise ServiceError("not-found", f"no remote {name!r}", hint="`saltern remote list` shows all remotes")
         count += found
@@ -107,7 +111,13 @@ async def fetch_remotes(request: AdminRequest) -> Response[bytes]:
 @get("/keys")
 async def keys(request: AdminRequest) -> Response[bytes]:
     """`saltern key list`."""
-    return encoding.answer(_service(request).keys())
+    return encoding.answer(await _service(request).keys())
+
+
+@get("/keys/refused")
+async def key_refusals(request: AdminRequest) -> Response[bytes]:
+    """Why a key may be missing in `saltern key list`."""
+    return encoding.answer(_service(request).key_refusals())
 
 
 @get("/keys/controller")
@@ -120,21 +130,21 @@ async def controller_key(request: AdminRequest) -> Response[bytes]:
 async def accept(request: AdminRequest) -> Response[bytes]:
     """`saltern key accept`."""
     data = await _body(request, KeysQuestion)
-    return encoding.answer(_service(request).accept(data.names))
+    return encoding.answer(await _service(request).accept(data.names, user=_user(request)))
 
 
 @post("/keys/reject", status_code=200)
 async def reject(request: AdminRequest) -> Response[bytes]:
     """`saltern key reject`."""
     data = await _body(request, KeysQuestion)
-    return encoding.answer(_service(request).reject(data.names))
+    return encoding.answer(await _service(request).reject(data.names, user=_user(request)))
 
 
 @post("/keys/delete", status_code=200)
 async def delete(request: AdminRequest) -> Response[bytes]:
     """`saltern key delete`."""
     data = await _body(request, KeysQuestion)
-    return encoding.answer(_service(request).delete(data.names))
+    return encoding.answer(await _service(request).delete(data.names, user=_user(request)))
 
 
 @get("/diff")
@@ -173,38 +183,48 @@ async def call(request: AdminRequest) -> Stream:
     """`saltern run`."""
     data = await _body(request, CallQuestion)
     returns = _service(request).call(
-        data.target, data.fun, data.args, data.kwargs, data.timeout, progress=data.progress
+        data.target,
+        data.fun,
+        data.args,
+        data.kwargs,
+        data.timeout,
+        limit=data.limit,
+        progress=data.progress,
+        user=_user(request),
     )
-    return await encoding.stream(returns)
+    return await encoding.stream(request, returns)
 
 
 @post("/sync", status_code=200)
 async def sync(request: AdminRequest) -> Stream:
     """`saltern sync`."""
     data = await _body(request, SyncQuestion)
-    returns = _service(request).sync(data.target, whole=data.whole, test=data.test, progress=data.progress)
-    return await encoding.stream(returns)
+    returns = _service(request).sync(
+        data.target, whole=data.whole, test=data.test, progress=data.progress, user=_user(request)
+    )
+    return await encoding.stream(request, returns)
 
 
 @post("/pause", status_code=200)
 async def pause(request: AdminRequest) -> Response[bytes]:
     """`saltern pause`."""
     data = await _body(request, TargetQuestion)
-    return encoding.answer(await _service(request).pause(data.target))
+    return encoding.answer(await _service(request).pause(data.target, user=_user(request)))
 
 
 @post("/resume", status_code=200)
 async def resume(request: AdminRequest) -> Response[bytes]:
     """`saltern resume`."""
     data = await _body(request, TargetQuestion)
-    return encoding.answer(await _service(request).resume(data.target))
+    return encoding.answer(await _service(request).resume(data.target, user=_user(request)))
 
 
 @post("/preview", status_code=200)
 async def preview(request: AdminRequest) -> Stream:
     """`saltern preview`."""
     data = await _body(request, PreviewQuestion)
-    return await encoding.stream(_service(request).preview(data.base, data.head, data.target, live=data.live))
+    events = _service(request).preview(data.base, data.head, data.target, live=data.live, user=_user(request))
+    return await encoding.stream(request, events)
 
 
 @get("/events")
@@ -215,6 +235,11 @@ async def events(request: AdminRequest) -> Stream:
 
 def _service(request: AdminRequest) -> ControllerApi:
     return cast(ControllerApi, request.app.state.service)
+
+
+def _user(request: AdminRequest) -> str:
+    """The name of the user who asks; see `controller.api.peer_user`."""
+    return str(request.scope["state"].get("user", ""))
 
 
 def _query(request: AdminRequest, of: type[_Query]) -> _Query:

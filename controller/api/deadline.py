@@ -1,7 +1,7 @@
-"""HTTP as uvicorn speaks it, for those who get to the point: who sends a request by drops, or holds many, is cut off.
+"""Uvicorn's HTTP with a deadline for requests and a limit of connections; beyond them a connection is closed.
 
-Used by `controller.api.serving` for both sockets. Half a request costs its sender little and us a descriptor, of which
-minions need one each.
+Used by `controller.api.serving` for both sockets. Half a request costs its sender little, and the controller a
+descriptor, of which minions need one each.
 """
 
 from __future__ import annotations
@@ -12,20 +12,25 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-REQUEST_SECONDS = 10.0
-"""Until a request has to be there whole, counted from the connection or from the answer before."""
-MOST_CONNECTIONS = 512
+from controller.api.peer_user import peer_user
+from options.limits import CountRefusal
 
 
 class DeadlineProtocol(H11Protocol):
-    """One connection."""
+    """One connection; `deadline_protocol` makes the class for a server."""
 
+    max_connections: int
+    request_seconds: float
+    """Until a request must have arrived completely, counted from the connection or from the answer before."""
+    on_refusal: CountRefusal
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take it, unless there are too many."""
+        """Take it, unless there are too many. Requests find the name of the peer's user as `user` in their state."""
         super().connection_made(transport)
-        if len(self.connections) > MOST_CONNECTIONS:
+        self.app_state = {**self.app_state, "user": peer_user(transport.get_extra_info("socket"))}
+        if len(self.connections) > self.max_connections:
+            self.on_refusal("connections")
             transport.abort()
         else:
             self._set_deadline()
@@ -42,7 +47,7 @@ class DeadlineProtocol(H11Protocol):
 
     def _set_deadline(self) -> None:
         self._drop_deadline()
-        self._deadline = self.loop.call_later(REQUEST_SECONDS, self._look)
+        self._deadline = self.loop.call_later(self.request_seconds, self._look)
 
     def _drop_deadline(self) -> None:
         if self._deadline is not None:
@@ -50,7 +55,25 @@ class DeadlineProtocol(H11Protocol):
             self._deadline = None
 
     def _look(self) -> None:
-        """Cut off who has not said all; an answer that takes us long is not the sender's fault."""
+        """Close the connection when its request is incomplete; a slow answer of the controller does not count."""
         state: Any = self.conn.their_state
+        if state is h11.SEND_BODY or (state is h11.IDLE and self.conn.trailing_data[0]):
+            self.on_refusal("request-seconds")
         if state in (h11.IDLE, h11.SEND_BODY):
             self.transport.abort()
+
+
+def deadline_protocol(max_connections: int, request_seconds: float, on_refusal: CountRefusal) -> type[DeadlineProtocol]:
+    """The protocol for one server.
+
+    Args:
+        max_connections: at the same time.
+        request_seconds: until a request must have arrived completely.
+        on_refusal: takes `connections` or `request-seconds`.
+    """
+    limits = {
+        "max_connections": max_connections,
+        "request_seconds": request_seconds,
+        "on_refusal": staticmethod(on_refusal),
+    }
+    return type("LimitedProtocol", (DeadlineProtocol,), limits)

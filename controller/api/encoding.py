@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import contextlib
 import logging
 from collections.abc import AsyncIterator
 from typing import Any
@@ -11,13 +13,18 @@ import msgspec
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
 from litestar.response import Stream
+from litestar.status_codes import HTTP_413_REQUEST_ENTITY_TOO_LARGE
+from litestar.types import ExceptionHandler
 
-from controller.api.schema import ErrorKind, ErrorView, ServiceError
+from controller.schema.errors import ErrorKind, ErrorView, ServiceError
 from controller.store import StoreError
+from options.limits import CountRefusal
 
 LINES = "application/jsonl"
 
 _ENCODER = msgspec.json.Encoder()
+_NONE = object()
+"""In place of the first item when there is none."""
 _LOG = logging.getLogger(__name__)
 _STATUS: dict[ErrorKind, int] = {
     "bad-request": 400,
@@ -50,7 +57,7 @@ def refusal(error: Exception) -> Response[bytes]:
 
 
 def error_view(error: Exception) -> ErrorView:
-    """What people are told of an error; one that nobody foresaw goes to the log whole."""
+    """The error as people see it; an unexpected one goes to the log with its traceback."""
     match error:
         case ServiceError():
             return ErrorView(error=error.kind, message=error.message, hint=error.hint, problems=error.problems)
@@ -61,13 +68,36 @@ def error_view(error: Exception) -> ErrorView:
             return ErrorView(error="internal", message=f"{type(error).__name__}: {error}", hint="see the log")
 
 
-async def stream(items: AsyncIterator[Any]) -> Stream:
-    """Items as JSON lines. What fails before the first one is raised, so that it gets a status of its own."""
+async def stream(request: Request[Any, Any, Any], items: AsyncIterator[Any]) -> Stream:
+    """Items as JSON lines. What fails before the first one is raised, so that it gets a status of its own.
+
+    When the asker goes away, `items` is closed at once, also while the first item is being made.
+    """
+    first: asyncio.Task[Any] = asyncio.ensure_future(_first(items))
+    gone = asyncio.ensure_future(_disconnected(request))
     try:
-        first = await anext(items)
-    except StopAsyncIteration:
-        return Stream(iter(()), media_type=LINES)
-    return Stream(_lines(first, items), media_type=LINES)
+        await asyncio.wait((first, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not first.done():
+            return Stream(iter(()), media_type=LINES)
+        item = first.result()
+    finally:
+        for task in (first, gone):
+            task.cancel()
+        if first.cancelling():
+            with contextlib.suppress(asyncio.CancelledError):
+                await first
+            await _close(items)
+    return Stream(iter(()) if item is _NONE else _lines(item, items), media_type=LINES)
+
+
+async def _first(items: AsyncIterator[Any]) -> Any:
+    return await anext(items, _NONE)
+
+
+async def _disconnected(request: Request[Any, Any, Any]) -> None:
+    """Return when the asker has closed its connection; its body has been read before."""
+    while (await request.receive())["type"] != "http.disconnect":
+        continue
 
 
 async def open_stream(items: AsyncIterator[Any]) -> Stream:
@@ -83,10 +113,25 @@ async def _lines(first: Any, items: AsyncIterator[Any]) -> AsyncIterator[bytes]:
     except Exception as error:
         yield encode(error_view(error)) + b"\n"
     finally:
-        # The asker is gone or all is said: the service learns of it now, not when memory is collected.
-        close = getattr(items, "aclose", None)
-        if close is not None:
-            await close()
+        await _close(items)
+
+
+async def _close(items: AsyncIterator[Any]) -> None:
+    """The asker is gone or all is said: the service learns of it now, not when memory is collected."""
+    close = getattr(items, "aclose", None)
+    if close is not None:
+        await close()
+
+
+def exception_handlers(on_refusal: CountRefusal) -> dict[int | type[Exception], ExceptionHandler[Any]]:
+    """The handlers of an application. `on_refusal` takes `body-bytes` when a body is too large."""
+
+    def on_http_error_counted(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+        if error.status_code == HTTP_413_REQUEST_ENTITY_TOO_LARGE:
+            on_refusal("body-bytes")
+        return on_http_error(request, error)
+
+    return {HTTPException: on_http_error_counted, Exception: on_service_error}
 
 
 def on_service_error(_: Request[Any, Any, Any], error: Exception) -> Response[bytes]:

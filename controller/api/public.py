@@ -6,25 +6,33 @@ are configured.
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+import math
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 from litestar import Litestar, Request, Response, get, post
 from litestar.datastructures import State
-from litestar.exceptions import HTTPException
 
 from controller.api import encoding
-from controller.api.schema import ControllerApi, ServiceError
+from controller.config.limits import WebhookLimits
 from controller.forges import webhooks
 from controller.observe.metrics import CONTENT_TYPE, Metrics
+from controller.schema.controller_api import ControllerApi
+from controller.schema.errors import ServiceError
 
 PublicRequest: TypeAlias = Request[Any, Any, State]
 
-LARGEST_HOOK = 1024 * 1024
-"""Bytes; forges cut theirs long before."""
+
+EXPOSITION_SECONDS = 1.0
+"""Age at which the metrics are read again."""
 
 
-def public_app(service: ControllerApi, metrics: Metrics, hook_secret: str) -> Litestar:
+def public_app(service: ControllerApi, metrics: Metrics, hook_secret: str, limits: WebhookLimits) -> Litestar:
     """The application for http_host:http_port."""
     return Litestar(
         route_handlers=[health, exposition, hook],
@@ -34,14 +42,38 @@ def public_app(service: ControllerApi, metrics: Metrics, hook_secret: str) -> Li
                 "metrics": metrics,
                 "secret": hook_secret.encode(),
                 "deliveries": webhooks.Deliveries(),
+                "exposition": CachedExposition(metrics, time.monotonic),
+                "hashing": ThreadPoolExecutor(max_workers=1, thread_name_prefix="webhook"),
             },
             deep_copy=False,
         ),
-        exception_handlers={HTTPException: encoding.on_http_error, Exception: encoding.on_service_error},
+        exception_handlers=encoding.exception_handlers(partial(metrics.limit_refused, "webhook")),
         openapi_config=None,
         logging_config=None,
-        request_max_body_size=LARGEST_HOOK,
+        request_max_body_size=limits.body_bytes,
     )
+
+
+class CachedExposition:
+    """The metrics as text, made once a second at most: everybody who reaches the port may ask.
+
+    Args:
+        metrics: of the controller.
+        clock: seconds.
+    """
+
+    def __init__(self, metrics: Metrics, clock: Callable[[], float]) -> None:
+        self._metrics = metrics
+        self._clock = clock
+        self._made = -math.inf
+        self._text = b""
+
+    def text(self) -> bytes:
+        """What Prometheus reads."""
+        now = self._clock()
+        if now - self._made >= EXPOSITION_SECONDS:
+            self._text, self._made = self._metrics.exposition(), now
+        return self._text
 
 
 @get("/healthz")
@@ -53,7 +85,7 @@ async def health() -> str:
 @get("/metrics")
 async def exposition(request: PublicRequest) -> Response[bytes]:
     """For Prometheus."""
-    return Response(_metrics(request).exposition(), media_type=CONTENT_TYPE)
+    return Response(cast(CachedExposition, request.app.state.exposition).text(), media_type=CONTENT_TYPE)
 
 
 @post("/hook", status_code=202)
@@ -61,7 +93,7 @@ async def hook(request: PublicRequest) -> Response[bytes]:
     """Somebody pushed. Answers how many remotes are fetched for it."""
     body = await request.body()
     try:
-        _admit(request.app.state.secret, request, body)
+        await _authenticate(request.app.state, request, body)
     except ServiceError:
         _metrics(request).hooked("refused")
         raise
@@ -78,22 +110,28 @@ async def hook(request: PublicRequest) -> Response[bytes]:
 
 
 async def _fetch(service: ControllerApi, named: object, payload: object) -> int:
-    """Have the remote fetched that the best hint means, and all of them when no hint means any."""
-    for hint in (*([str(named)] if named else []), *webhooks.hints(payload)):
-        if count := await service.hook(hint):
+    """Fetch the remote of the first repository that is configured, and all remotes when none is."""
+    for repository in (*([str(named)] if named else []), *webhooks.repositories(payload)):
+        if count := await service.hook(repository):
             return count
     return await service.hook(None)
 
 
-def _admit(secret: bytes, request: PublicRequest, body: bytes) -> None:
-    """ServiceError unless the caller knows the secret, or none is set and it calls from this machine."""
+async def _authenticate(state: State, request: PublicRequest, body: bytes) -> None:
+    """ServiceError unless the caller knows the secret, or none is set and it calls from this machine.
+
+    Signatures are computed in a thread: how much there is to hash is up to the caller.
+    """
+    secret: bytes = state.secret
     if not secret:
         if not _is_local(request):
             raise ServiceError(
                 "forbidden", "without hook_secret the hook answers this machine alone", hint="set hook_secret"
             )
         return
-    if not webhooks.admits(secret, request.headers, body):
+    headers = dict(request.headers)
+    verified = asyncio.get_running_loop().run_in_executor(state.hashing, webhooks.verify, secret, headers, body)
+    if not await verified:
         raise ServiceError(
             "forbidden",
             "no signature (X-Hub-Signature-256 and others), token or password of the request fits hook_secret",

@@ -1,4 +1,4 @@
-"""What people may ask of a controller: the implementation of `schema.ControllerApi`, served by `controller.api`.
+"""What people may ask of a controller: the implementation of `ControllerApi`, served by `controller.api`.
 
 Every method runs on the controller's loop. It looks things up and hands over to the module that knows; the decisions
 about minions stay with `reconcile`.
@@ -6,170 +6,174 @@ about minions stay with `reconcile`.
 
 from __future__ import annotations
 
-import fnmatch
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from controller.api import schema
-from controller.api.schema import ServiceError, TargetExpression
-from controller.compilation.build_reconciler import BuildReconciler
+from controller.api.key_changes import KeyChanges
 from controller.compilation.source_reconciler import SourceReconciler
+from controller.jobs.jobs import Jobs, progress_view
+from controller.jobs.targets import Targets
 from controller.observe.causes import steps_of
 from controller.observe.event_log import EventLog
-from controller.observe.plan_text import count_states, run_summary
+from controller.observe.metrics import Metrics
+from controller.observe.run_text import count_states, run_summary
 from controller.preview.preview import Previews
-from controller.reconcile.decision import Declined, Request
+from controller.reconcile.decision import AfterRun, Declined, Request
 from controller.reconcile.live import LiveRevision
 from controller.reconcile.reconciler import Reconciler
 from controller.reconcile.status import Status
-from controller.sessions.jobs import Jobs, progress_view
-from controller.sessions.sessions import KeyRegistry, Sessions
-from controller.sessions.targets import Targets
-from controller.store import KeyConflict, KeyRecord, KeyStatus, Store
+from controller.schema.events import EventView, WhyView
+from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
+from controller.schema.minions import CompileView, MinionStatus
+from controller.schema.plans import MinionDiff
+from controller.schema.previews import PreviewEvent
+from controller.schema.remotes import RemoteStatus
+from controller.schema.runs import CallProgress, CallReturn, HistoryEntry, RunView, SyncReturn
+from controller.schema.targets import TargetExpression
+from controller.store import Store
 from gitfs.changes import Changes
 from gitfs.config.urls import redact
 from gitfs.source import Source
 from reactors.bus import Bus
 from wire.keys import KeyPair, fingerprint
+from wire.limits import KEY_REQUEST_LIMITS
 from wire.messages import RunProgress, RunResult
-from wire.server.server import Server
 
 SYNC_SECONDS = 3600.0
 """How long `saltern sync` waits for a run."""
 
 
-@dataclass(slots=True, kw_only=True)
-class ControllerService:
-    """The controller, as far as people may ask it (`schema.ControllerApi` says what each method does)."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitSources:
+    """The remotes, and what of them is live."""
 
-    store: Store
-    sessions: Sessions
-    keyring: KeyRegistry
-    server: Server
-    keypair: KeyPair
     source: Source
     changes: Changes
     live: LiveRevision
-    sources: SourceReconciler
-    builds: BuildReconciler
-    reconciler: Reconciler
-    state: Status
+    reconciler: SourceReconciler
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MinionActions:
+    """What people have minions do."""
+
     targets: Targets
+    reconciler: Reconciler
     jobs: Jobs
     previews: Previews
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telemetry:
+    """What happened and happens."""
+
     bus: Bus
     event_log: EventLog
-    clock: Callable[[], float]
+    metrics: Metrics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedKeys:
+    """Keys of minions, and the controller's own."""
+
+    changes: KeyChanges
+    own: KeyPair
+
+
+@dataclass(slots=True, kw_only=True)
+class ControllerService:
+    """The controller, as far as people may ask it (`ControllerApi` says what each method does)."""
+
+    store: Store
+    state: Status
+    key_pairs: ServedKeys
+    git: GitSources
+    minions: MinionActions
+    telemetry: Telemetry
 
     # --- status ---
 
-    def status(self, target: TargetExpression | None) -> Sequence[schema.MinionStatus]:
-        """See `schema.ControllerApi`."""
-        return self.state.minions(None if target is None else self.targets.select(target))
+    def status(self, target: TargetExpression | None) -> Sequence[MinionStatus]:
+        """See `ControllerApi`."""
+        return self.state.minions(None if target is None else self.minions.targets.select(target))
 
-    def remotes(self) -> Sequence[schema.RemoteStatus]:
-        """See `schema.ControllerApi`."""
-        places = dict(self.live.trees.revision.remotes) if self.live.trees else {}
-        errors = self.sources.fetch_errors
+    def remotes(self) -> Sequence[RemoteStatus]:
+        """See `ControllerApi`."""
+        places = dict(self.git.live.trees.revision.remotes) if self.git.live.trees else {}
+        errors = self.git.reconciler.fetch_errors
         found = []
-        for remote in self.source.remotes:
+        for remote in self.git.source.remotes:
             place = places.get(remote.name)
             found.append(
-                schema.RemoteStatus(
+                RemoteStatus(
                     name=remote.name,
                     url=redact(remote.url),
                     commit=place.short if place else "",
                     branch=place.branch if place else "",
                     subject=place.subject if place else "",
-                    last_fetch=self.sources.fetched_at.get(remote.name),
-                    error=errors.get(remote.name, "") or self.sources.error,
+                    last_fetch=self.git.reconciler.fetched_at.get(remote.name),
+                    error=errors.get(remote.name, "") or self._policy_error(remote.name),
                 )
             )
         return found
 
-    def diff(self, minion: str | None) -> Sequence[schema.MinionDiff]:
-        """See `schema.ControllerApi`."""
-        if minion is not None and self.store.minions.get(minion) is None:
-            raise ServiceError("not-found", f"no minion {minion!r}", hint="`saltern status` lists the minions")
+    def _policy_error(self, remote: str) -> str:
+        """Why what this remote brought last is not live, when its policy cannot be read."""
+        return self.git.reconciler.error if remote in self.git.reconciler.refused_remotes else ""
+
+    def diff(self, minion: str | None) -> Sequence[MinionDiff]:
+        """See `ControllerApi`."""
+        if minion is not None:
+            self.state.known(minion)
         ids = [minion] if minion is not None else [record.id for record in self.store.minions.all()]
         found = self.state.diff(ids)
         return found if minion is not None else [each for each in found if _to_tell(each)]
 
-    def history(self, minion: str | None, limit: int) -> Sequence[schema.HistoryEntry]:
-        """See `schema.ControllerApi`."""
+    def history(self, minion: str | None, limit: int) -> Sequence[HistoryEntry]:
+        """See `ControllerApi`."""
         return self.state.history(minion, limit)
 
-    def compile_detail(self, minion: str) -> schema.CompileView:
-        """See `schema.ControllerApi`."""
+    def compile_detail(self, minion: str) -> CompileView:
+        """See `ControllerApi`."""
         return self.state.compile(minion)
 
-    async def why(self, minion: str) -> schema.WhyView:
-        """See `schema.ControllerApi`."""
-        if self.store.minions.get(minion) is None:
-            raise ServiceError("no-target", f"no minion {minion!r}", hint="`saltern status` lists the minions")
-        await self.event_log.flush()
-        return schema.WhyView(id=minion, steps=tuple(steps_of(self.store, minion)))
+    async def why(self, minion: str) -> WhyView:
+        """See `ControllerApi`."""
+        self.state.known(minion)
+        await self.telemetry.event_log.flush()
+        return WhyView(minion=minion, steps=tuple(steps_of(self.store, minion)))
 
-    def run_detail(self, run_id: str) -> schema.RunView:
-        """See `schema.ControllerApi`."""
+    def run_detail(self, run_id: str) -> RunView:
+        """See `ControllerApi`."""
         return self.state.run(run_id)
 
     # --- keys ---
 
-    def keys(self) -> Sequence[schema.KeyView]:
-        """See `schema.ControllerApi`."""
-        return sorted((_key_view(record) for record in self.store.keys.all()), key=lambda key: (key.state, key.id))
+    async def keys(self) -> Sequence[KeyView]:
+        """See `ControllerApi`."""
+        return await self.key_pairs.changes.all()
 
-    def controller_key(self) -> schema.ControllerKey:
-        """See `schema.ControllerApi`."""
-        return schema.ControllerKey(public=self.keypair.public, fingerprint=fingerprint(self.keypair.public))
+    def key_refusals(self) -> KeyRefusals:
+        """See `ControllerApi`."""
+        refused = self.telemetry.metrics.limit_refusals("stranger")
+        return KeyRefusals(limits={limit: refused[limit] for limit in KEY_REQUEST_LIMITS if refused.get(limit)})
 
-    def accept(self, names: Sequence[str]) -> Sequence[schema.KeyView]:
-        """See `schema.ControllerApi`."""
-        return [self._set_key(record, "accepted") for record in self._named(names, "rejected", "pending")]
+    def controller_key(self) -> ControllerKey:
+        """See `ControllerApi`."""
+        return ControllerKey(public=self.key_pairs.own.public, fingerprint=fingerprint(self.key_pairs.own.public))
 
-    def reject(self, names: Sequence[str]) -> Sequence[schema.KeyView]:
-        """See `schema.ControllerApi`."""
-        return [self._set_key(record, "rejected") for record in self._named(names, "accepted", "pending")]
+    async def accept(self, names: Sequence[str], *, user: str = "") -> Sequence[KeyView]:
+        """See `ControllerApi`."""
+        return await self.key_pairs.changes.set_state(names, ("rejected", "pending"), "accepted", user)
 
-    def delete(self, names: Sequence[str]) -> Sequence[schema.KeyView]:
-        """See `schema.ControllerApi`."""
-        found = self._named(names, "accepted", "pending", "rejected")
-        for record in found:
-            self.store.keys.delete(record.fingerprint)
-            if record.state == "accepted":
-                self.store.minions.delete(record.id)
-        self._keys_changed(found, "delete")
-        return [_key_view(record) for record in found]
+    async def reject(self, names: Sequence[str], *, user: str = "") -> Sequence[KeyView]:
+        """See `ControllerApi`."""
+        return await self.key_pairs.changes.set_state(names, ("accepted", "pending"), "rejected", user)
 
-    def _named(self, names: Sequence[str], *states: KeyStatus) -> list[KeyRecord]:
-        """Keys in these states by id, glob or fingerprint; ServiceError for a name that means none."""
-        records = self.store.keys.all()
-        found: dict[str, KeyRecord] = {}
-        for name in names:
-            hits = [each for each in records if name == each.fingerprint or fnmatch.fnmatchcase(each.id, name)]
-            if not hits:
-                raise ServiceError("not-found", f"no key matches {name!r}", hint="`saltern key list` shows all keys")
-            found |= {each.public_key: each for each in hits if each.state in states}
-        return list(found.values())
-
-    def _set_key(self, record: KeyRecord, state: KeyStatus) -> schema.KeyView:
-        try:
-            changed = self.store.keys.set_state(record.fingerprint, state, self.clock())
-        except KeyConflict as error:
-            raise ServiceError("conflict", str(error)) from error
-        self._keys_changed([record], state)
-        return _key_view(changed)
-
-    def _keys_changed(self, records: Sequence[KeyRecord], act: str) -> None:
-        self.keyring.replace(self.store.keys.all())
-        for record in records:
-            if act != "accepted":
-                self.sessions.lost(record.public_key)
-                self.server.disconnect(record.public_key)
-            data = {"id": record.id, "act": act, "fingerprint": record.fingerprint}
-            self.builds.fleet_changed(self.bus.publish("salt/key", data).id)
+    async def delete(self, names: Sequence[str], *, user: str = "") -> Sequence[KeyView]:
+        """See `ControllerApi`."""
+        return await self.key_pairs.changes.delete(names, user)
 
     # --- functions and runs ---
 
@@ -181,62 +185,80 @@ class ControllerService:
         kwargs: Mapping[str, Any],
         timeout: float,
         *,
+        limit: float,
         progress: bool,
-    ) -> AsyncIterator[schema.CallReturn | schema.CallProgress]:
-        """See `schema.ControllerApi`."""
-        minions = self.targets.select(target)
-        async for item in self.jobs.call(minions, fun, args, kwargs, timeout, progress=progress):
+        user: str = "",
+    ) -> AsyncIterator[CallReturn | CallProgress]:
+        """See `ControllerApi`."""
+        minions = self.minions.targets.select(target)
+        async for item in self.minions.jobs.call(
+            minions, fun, args, kwargs, timeout, limit=limit, progress=progress, user=user
+        ):
             yield item
 
     async def sync(
-        self, target: TargetExpression, *, whole: bool, test: bool, progress: bool
-    ) -> AsyncIterator[schema.SyncReturn | schema.CallProgress]:
-        """See `schema.ControllerApi`."""
-        minions = self.targets.select(target)
-        data = {"target": target.expression, "whole": whole, "test": test}
-        event = self.bus.publish("saltern/sync", data)
-        asked = {}
-        answers = self.reconciler.request(minions, Request(whole=whole, test=test), event.id)
-        for minion, answer in answers.items():
-            if isinstance(answer, Declined):
-                yield _declined(minion, answer)
-            else:
-                asked[minion] = (answer, self.jobs.wait(answer))
-        async for minion, run_id, news in self.jobs.gather(asked, SYNC_SECONDS, progress=progress):
-            if isinstance(news, RunProgress):
-                yield progress_view(minion, news)
-            else:
-                yield _sync_return(minion, run_id, news)
+        self, target: TargetExpression, *, whole: bool, test: bool, progress: bool, user: str = ""
+    ) -> AsyncIterator[SyncReturn | CallProgress]:
+        """See `ControllerApi`."""
+        minions = self.minions.targets.select(target)
+        data = {"target": target.expression, "whole": whole, "test": test, "user": user}
+        event = self.telemetry.bus.publish("saltern/sync", data)
+        while minions:
+            asked, busy = {}, {}
+            answers = self.minions.reconciler.request(minions, Request(whole=whole, test=test, user=user), event.id)
+            idle = [minion for minion, answer in answers.items() if answer is Declined.NOTHING_PENDING]
+            drifted = {each.minion: each.drifted for each in self.state.minions(idle)} if idle else {}
+            for minion, answer in answers.items():
+                match answer:
+                    case Declined():
+                        yield _declined(minion, answer, drifted.get(minion, 0))
+                    case AfterRun(run_id=run_id):
+                        busy[minion] = (run_id, self.minions.jobs.wait(run_id))
+                    case _:
+                        asked[minion] = (answer, self.minions.jobs.wait(answer))
+            async for minion, run_id, news in self.minions.jobs.gather(asked, SYNC_SECONDS, progress=progress):
+                if isinstance(news, RunProgress):
+                    yield progress_view(minion, news)
+                else:
+                    yield _sync_return(minion, run_id, news)
+            minions = []
+            async for minion, run_id, news in self.minions.jobs.gather(busy, SYNC_SECONDS):
+                if news is None:
+                    yield _sync_return(minion, run_id, news)
+                else:
+                    minions.append(minion)
 
-    async def pause(self, target: TargetExpression) -> Sequence[str]:
-        """See `schema.ControllerApi`."""
-        return self._set_paused(target, paused=True)
+    async def pause(self, target: TargetExpression, *, user: str = "") -> Sequence[str]:
+        """See `ControllerApi`."""
+        return self._set_paused(target, user, paused=True)
 
-    async def resume(self, target: TargetExpression) -> Sequence[str]:
-        """See `schema.ControllerApi`."""
-        return self._set_paused(target, paused=False)
+    async def resume(self, target: TargetExpression, *, user: str = "") -> Sequence[str]:
+        """See `ControllerApi`."""
+        return self._set_paused(target, user, paused=False)
 
-    def _set_paused(self, target: TargetExpression, *, paused: bool) -> list[str]:
-        minions = self.targets.select(target)
+    def _set_paused(self, target: TargetExpression, user: str, *, paused: bool) -> list[str]:
+        minions = self.minions.targets.select(target)
         self.store.minions.set_paused(minions, paused)
         for minion in minions:
             tag = f"saltern/minion/{minion}/{'paused' if paused else 'resumed'}"
-            self.reconciler.wake([minion], cause=self.bus.publish(tag, {"id": minion}).id)
+            self.minions.reconciler.wake(
+                [minion], cause=self.telemetry.bus.publish(tag, {"id": minion, "user": user}).id
+            )
         return minions
 
     async def preview(
-        self, base: str, head: str, target: TargetExpression | None, *, live: bool
-    ) -> AsyncIterator[schema.PreviewEvent]:
-        """See `schema.ControllerApi`."""
-        minions = self.targets.select(target or TargetExpression())
-        async for event in self.previews.preview(base, head, minions, live=live):
+        self, base: str, head: str, target: TargetExpression | None, *, live: bool, user: str = ""
+    ) -> AsyncIterator[PreviewEvent]:
+        """See `ControllerApi`."""
+        minions = self.minions.targets.select(target or TargetExpression())
+        async for event in self.minions.previews.preview(base, head, minions, live=live, user=user):
             yield event
 
-    async def events(self) -> AsyncIterator[schema.EventView]:
-        """See `schema.ControllerApi`."""
-        with self.bus.subscribe() as subscription:
+    async def events(self) -> AsyncIterator[EventView]:
+        """See `ControllerApi`."""
+        with self.telemetry.bus.subscribe() as subscription:
             async for event in subscription:
-                yield schema.EventView(
+                yield EventView(
                     id=str(event.id),
                     tag=event.tag,
                     time=event.time,
@@ -246,42 +268,33 @@ class ControllerService:
                     data=dict(event.data),
                 )
 
-    async def hook(self, remote_hint: str | None) -> int:
-        """See `schema.ControllerApi`."""
-        hints = [remote_hint] if remote_hint else [remote.name for remote in self.source.remotes]
-        names = [name for hint in hints for name in self.changes.hint(hint)]
+    async def hook(self, remote: str | None, *, user: str = "") -> int:
+        """See `ControllerApi`."""
+        wanted = [remote] if remote else [each.name for each in self.git.source.remotes]
+        names = [name for each in wanted for name in self.git.changes.pushed(each)]
         if names:
-            event = self.bus.publish("saltern/hook", {"remote": redact(remote_hint or "")})
-            self.sources.noticed(names, event.id)
+            event = self.telemetry.bus.publish("saltern/hook", {"remote": redact(remote or ""), "user": user})
+            self.git.reconciler.noticed(names, event.id)
         return len(names)
 
 
-def _key_view(record: KeyRecord) -> schema.KeyView:
-    return schema.KeyView(
-        id=record.id,
-        state=record.state,
-        fingerprint=record.fingerprint,
-        first_seen=record.first_seen,
-        changed=record.changed,
-        conflict=record.conflict,
-    )
-
-
-def _declined(minion: str, why: Declined) -> schema.SyncReturn:
+def _declined(minion: str, why: Declined, drifted: int) -> SyncReturn:
     match why:
         case Declined.UNREACHABLE:
-            return schema.SyncReturn(minion=minion, outcome="unreachable", summary="not connected")
+            return SyncReturn(minion=minion, outcome="unreachable", summary="not connected")
         case Declined.PAUSED:
-            return schema.SyncReturn(minion=minion, outcome="paused", summary="`saltern resume` first")
+            return SyncReturn(minion=minion, outcome="paused", summary="`saltern resume` first")
         case Declined.NOTHING_PENDING:
-            return schema.SyncReturn(minion=minion, outcome="ok", summary="nothing is pending")
+            states = f"{drifted} state{'' if drifted == 1 else 's'}"
+            drift = f", but {states} drifted; --whole heals {'it' if drifted == 1 else 'them'}" if drifted else ""
+            return SyncReturn(minion=minion, outcome="ok", summary=f"nothing is pending{drift}")
 
 
-def _sync_return(minion: str, run_id: str, result: RunResult | None) -> schema.SyncReturn:
+def _sync_return(minion: str, run_id: str, result: RunResult | None) -> SyncReturn:
     if result is None:
-        return schema.SyncReturn(minion=minion, outcome="error", run_id=run_id, summary="no result in time")
+        return SyncReturn(minion=minion, outcome="error", run_id=run_id, summary="no result in time")
     changes, failed = count_states(result.states)
-    return schema.SyncReturn(
+    return SyncReturn(
         minion=minion,
         outcome=result.outcome,
         run_id=run_id,
@@ -293,5 +306,5 @@ def _sync_return(minion: str, run_id: str, result: RunResult | None) -> schema.S
     )
 
 
-def _to_tell(found: schema.MinionDiff) -> bool:
+def _to_tell(found: MinionDiff) -> bool:
     return bool(found.changes or found.drift or found.errors or found.warnings)

@@ -9,17 +9,18 @@ import socket
 import stat
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import uvicorn
 from litestar import Litestar
 
 from controller.api.admin import admin_app
-from controller.api.deadline import DeadlineProtocol
+from controller.api.deadline import DeadlineProtocol, deadline_protocol
 from controller.api.public import public_app
-from controller.api.schema import ControllerApi
 from controller.config.settings import ControllerSettings
 from controller.observe.metrics import Metrics
+from controller.schema.controller_api import ControllerApi
 
 _BACKLOG = 128
 _GRACE = 1  # seconds that open streams get when the controller stops
@@ -43,12 +44,19 @@ async def serve(service: ControllerApi, settings: ControllerSettings, metrics: M
     """Serve both APIs while the body runs. CannotListen when a socket is taken or not permitted."""
     async with contextlib.AsyncExitStack() as stack:
         admin = stack.enter_context(_unix_socket(settings.socket))
-        await stack.enter_async_context(_serving(admin_app(service), admin))
+        limits, refused = settings.limits.api, partial(metrics.limit_refused, "api")
+        protocol = deadline_protocol(limits.connections, limits.request_seconds, refused)
+        await stack.enter_async_context(_serving(admin_app(service, limits, refused), admin, protocol))
         http = None
         if settings.http_port:
             public = stack.enter_context(_tcp_socket(settings.http_host, settings.http_port))
             http = public.getsockname()[:2]
-            await stack.enter_async_context(_serving(public_app(service, metrics, settings.hook_secret), public))
+            outside = settings.limits.webhook
+            protocol = deadline_protocol(
+                outside.connections, outside.request_seconds, partial(metrics.limit_refused, "webhook")
+            )
+            app = public_app(service, metrics, settings.hook_secret, outside)
+            await stack.enter_async_context(_serving(app, public, protocol))
         yield Listening(socket=settings.socket, http=http)
 
 
@@ -68,10 +76,10 @@ class _Server(uvicorn.Server):
 
 
 @contextlib.asynccontextmanager
-async def _serving(app: Litestar, bound: socket.socket) -> AsyncIterator[None]:
+async def _serving(app: Litestar, bound: socket.socket, protocol: type[DeadlineProtocol]) -> AsyncIterator[None]:
     config = uvicorn.Config(
         app,
-        http=DeadlineProtocol,
+        http=protocol,
         ws="none",
         lifespan="off",
         log_config=None,

@@ -1,4 +1,4 @@
-"""Asks the controller over its unix socket. What it answers comes back as the types of `controller.api.schema`.
+"""Asks the controller over its unix socket. The answers are types of `controller.schema`.
 
 Every way in which this can fail is a `Failure` that says what to do.
 """
@@ -15,9 +15,10 @@ from typing import Any, TypeVar
 import httpx
 import msgspec
 
-from controller.api.schema import ErrorKind, ErrorView, StreamItem
 from controller.cli.configuration import settings_of
 from controller.cli.failure import COMPILE, FAILED, NO_TARGET, UNREACHABLE, USAGE, Failure
+from controller.schema.errors import ErrorKind, ErrorView
+from controller.schema.streams import StreamItem
 
 _View = TypeVar("_View")
 

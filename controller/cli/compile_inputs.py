@@ -16,7 +16,7 @@ import click
 from controller.cli.failure import FAILED, Failure
 
 if TYPE_CHECKING:
-    from gitfs.tree.snapshot import GitLayer
+    from gitfs.tree.git_layer import GitLayer
     from highstate.compile import CompileOptions
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import click
 
 from controller.cli.failure import FAILED, INTERRUPTED, OK, USAGE, Failure
-from highstate.near_names import did_you_mean
+from options.near_names import did_you_mean
 
 VERBS: dict[str, tuple[str, str]] = {
     "status": ("status", "Sync and health of all minions."),
@@ -38,6 +38,10 @@ VERBS: dict[str, tuple[str, str]] = {
     "minion": ("minion", "Run the agent of this machine."),
 }
 """Verb -> (module in this package, what it does). The module has a command `VERB_command`."""
+
+
+ON_MINIONS = ("call", "minion")
+"""Verbs that work without the controller's libraries (docs/adr/0017)."""
 
 
 class Verbs(click.Group):
@@ -66,7 +70,7 @@ class Verbs(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the verb. Whoever reads our output may stop reading (`| head`), which is no failure."""
+        """Run the verb. The reader of the output may stop reading (`| head`), which is no failure."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -120,10 +124,29 @@ def run(arguments: Sequence[str]) -> int:
     except click.ClickException as error:
         error.show()
         return FAILED
+    except ModuleNotFoundError as error:
+        lacking = _lacking_extra(arguments, error)
+        if lacking is None:
+            raise
+        lacking.show()
+        return lacking.code
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return INTERRUPTED
     return result if isinstance(result, int) else OK
+
+
+def _lacking_extra(arguments: Sequence[str], error: ModuleNotFoundError) -> Failure | None:
+    """What to install where a verb of the controller lacks a library; None where that is not why."""
+    verb = next((word for word in arguments if word in VERBS), "")
+    library = (error.name or "").partition(".")[0]
+    if verb in ("", *ON_MINIONS) or library in __name__.split("."):
+        return None
+    return Failure(
+        f"`saltern {verb}` is of the controller, whose libraries are not installed here ({library} is missing)",
+        hint="pip install 'saltern[controller]' brings them; `saltern minion` and `saltern call` need none of them",
+        code=USAGE,
+    )
 
 
 def _mute_stdout() -> None:

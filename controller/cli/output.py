@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,10 +50,10 @@ def document(view: Any, form: str) -> None:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table: with lines and colours on a terminal, else columns that `awk` can split."""
+    """A table: as wide as the terminal, with colours; elsewhere columns that `awk` can split."""
     found = [tuple(printable(cell) for cell in row) for row in rows]
     if sys.stdout.isatty():
-        _rich_table(heads, found)
+        _terminal_table(heads, found)
         return
     for line in plain_table(heads, found):
         click.echo(line)
@@ -65,18 +66,14 @@ def plain_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
 
 
-def _rich_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def _terminal_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from controller.cli.terminal_table import lines_of
 
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for head in heads:
-        shown.add_column(head, overflow="fold")
-    for row in rows:
-        shown.add_row(*(Text(cell, style=COLOURS.get(cell, "")) for cell in row))
-    Console().print(shown)
+    def style(cell: str | None, part: str) -> str:
+        return styled(part, bold=True) if cell is None else styled(part, fg=COLOURS.get(cell))
+
+    for line in lines_of(heads, rows, shutil.get_terminal_size().columns, style):
+        click.echo(line)
 
 
 def styled(text: str, **style: Any) -> str:
@@ -153,7 +150,7 @@ def counted(count: int, noun: str) -> str:
 def states(found: Mapping[str, Any], *, only_changes: bool = False) -> list[str]:
     """A running dictionary for people: one line a state, then its comment and changes."""
     lines: list[str] = []
-    for key, entry in sorted(found.items(), key=lambda item: item[1].get("__run_num__", 0)):
+    for key, entry in sorted(found.items(), key=lambda item: _run_number(item[1])):
         result, changes = entry.get("result"), entry.get("changes")
         if only_changes and result is True and not changes:
             continue
@@ -166,12 +163,27 @@ def states(found: Mapping[str, Any], *, only_changes: bool = False) -> list[str]
     return lines
 
 
+def _run_number(entry: Mapping[str, Any]) -> float:
+    """Where a state stands in its run; minions say it, so it may be anything."""
+    number = entry.get("__run_num__")
+    return float(number) if isinstance(number, int | float) else 0.0
+
+
 def _verdict(result: Any, changed: bool) -> tuple[str, str]:
     if result is None:
         return "pending", "yellow"
     if result is False:
         return "failed", "red"
     return ("changed", "cyan") if changed else ("ok", "green")
+
+
+def state_title(key: str) -> str:
+    """The key of a state as people read it: `motd [/etc/motd] (file.managed)`."""
+    parts = key.split("_|-")
+    if len(parts) != 4:
+        return key
+    name = "" if parts[1] == parts[2] else f" [{parts[2]}]"
+    return f"{parts[1]}{name} ({parts[0]}.{parts[3].split('#')[0]})"
 
 
 def _name_of(key: str, entry: Mapping[str, Any]) -> str:

@@ -12,8 +12,8 @@ from shutil import get_terminal_size
 
 import click
 
-from controller.api.schema import CallProgress
 from controller.cli import output
+from controller.schema.runs import CallProgress
 
 _CLEAR = "\r\x1b[K"
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from controller.cli.configuration import settings_of
 from controller.cli.failure import USAGE, Failure
 
 if TYPE_CHECKING:
     from gitfs.source import Source
+    from gitfs.tree.git_layer import GitLayer
     from gitfs.tree.snapshot import Snapshot
+
+FETCH_SECONDS = 600.0
+"""Until all remotes must have come."""
 
 
 @contextlib.contextmanager
@@ -46,6 +52,50 @@ def snapshot_of(config_dir: Path, *, rev: str | None, pillar: bool) -> Iterator[
                 f"nothing was fetched of {', '.join(trees.missing)}", hint="`saltern remote check` asks the remotes"
             )
         yield trees.pillar if pillar else trees.files
+
+
+Layers: TypeAlias = "list[tuple[str, GitLayer]]"
+"""(environment, layer) of each."""
+
+
+@contextlib.contextmanager
+def configured_layers(config_dir: Path) -> Iterator[tuple[Layers, Layers]]:
+    """Layers of states and of pillar that the remotes of a configuration give: what is live, by the mirrors on disk.
+
+    Where these cannot be read, or nothing was fetched of a remote, all are fetched into a folder that goes afterwards.
+    """
+    from controller.compilation.sources import open_source
+    from gitfs.errors import FetchFailed, GitfsError
+
+    settings = settings_of(config_dir, whole=True)
+    try:
+        with contextlib.suppress(PermissionError), open_source(settings) as source:
+            trees = source.live()
+            if not trees.missing:
+                yield _layers_of(trees.files), _layers_of(trees.pillar)
+                return
+        with (
+            tempfile.TemporaryDirectory(prefix="saltern-trees-") as folder,
+            open_source(replace(settings, cachedir=Path(folder))) as source,
+        ):
+            for outcome in source.fetch(patience=FETCH_SECONDS):
+                if isinstance(outcome, FetchFailed):
+                    raise Failure(f"remote {outcome.remote} cannot be fetched: {outcome.reason}")
+            trees = source.live()
+            yield _layers_of(trees.files), _layers_of(trees.pillar)
+    except GitfsError as error:
+        raise Failure(str(error)) from None
+
+
+def _layers_of(tree: Snapshot) -> Layers:
+    from gitfs.tree.git_layer import GitLayer
+
+    return [
+        (saltenv, layer)
+        for saltenv, layers in tree.environments.items()
+        for layer in layers
+        if isinstance(layer, GitLayer)
+    ]
 
 
 def parse_path(text: str, saltenv: str | None) -> tuple[str, str]:

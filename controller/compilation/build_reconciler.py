@@ -14,8 +14,8 @@ from typing import assert_never
 import structlog
 
 from controller.compilation.builder import Builder, shaping_of
+from controller.compilation.compile_messages import CompiledMinion
 from controller.compilation.compile_requests import CompileRequests
-from controller.compilation.compile_worker import CompiledMinion
 from controller.compilation.decision import (
     QUERY_SECONDS,
     BuildInstruction,
@@ -130,7 +130,7 @@ class BuildReconciler:
         self._wake([minion])
 
     def grains_changed(self, minion: str, cause: int = 0) -> None:
-        """A minion told other grains."""
+        """A minion has sent other grains."""
         known = self._minions.setdefault(minion, _Minion())
         known.grains, known.cause = known.grains + 1, cause
         self._fleet_changed, self._fleet_cause = True, cause
@@ -164,63 +164,64 @@ class BuildReconciler:
             while True:
                 if self._compiling is None and self._reviewed == self.live.digest:
                     self._compiled.set()
-                due = await self._queue.take()
+                queued = await self._queue.take()
                 try:
-                    await self._step(due)
+                    await self._step(queued)
                 except StoreError as error:
                     log.error("store cannot be used; retrying", error=str(error))
                     self._reviewed = ""
                     await asyncio.sleep(RETRY_SECONDS)
-                    self._wake(due)
+                    self._wake(queued)
                 await asyncio.sleep(0)  # what comes together is looked at together
         finally:
             if self._compiling is not None:
                 self._compiling.cancel()
 
-    async def _step(self, due: set[str]) -> None:
+    async def _step(self, queued: set[str]) -> None:
         trees, records = self.live.trees, None
         unaffected: tuple[str, ...] = ()
         if trees is not None and self._compiling is None and trees.revision.digest != self._reviewed:
             records = {record.id: record for record in self.requests.accepted()}
-            unaffected = await self._review(trees, records, due)
+            unaffected = await self._review(trees, records, queued)
             self._reviewed = trees.revision.digest
         if self._compiling is not None:
-            self._after_compile |= due
-        state = self._state(trees, due, unaffected)
+            self._after_compile |= queued
+        state = self._state(trees, queued, unaffected)
         for instruction in decide(state, self._policy(), self.clock()):
             await self._carry_out(instruction, trees, records)
 
-    async def _review(self, trees: Trees, records: Mapping[str, MinionRecord], due: set[str]) -> tuple[str, ...]:
-        """Find whom new trees affect, who are added to `due`; the others."""
+    async def _review(self, trees: Trees, records: Mapping[str, MinionRecord], queued: set[str]) -> tuple[str, ...]:
+        """Find whom new trees affect, who are added to `queued`; the others."""
         request = self.requests.request(trees, ())
+        shaping = await asyncio.to_thread(shaping_of, request)
         self._affected = await asyncio.to_thread(
-            self.builder.dependency_index.affected, trees.files, trees.pillar, list(records), shaping_of(request)
+            self.builder.dependency_index.affected, trees.files, trees.pillar, list(records), shaping
         )
         self.builder.dependency_index.keep(records.keys())
         here = {session.minion for session in self.sessions}
         self._minions = {name: each for name, each in self._minions.items() if name in records or name in here}
         for name in records:
             self._minions.setdefault(name, _Minion())
-        due |= self._affected
-        return tuple(minion for minion in records if minion not in due)
+        queued |= self._affected
+        return tuple(minion for minion in records if minion not in queued)
 
     # --- what is so ---
 
     def _policy(self) -> BuildPolicy:
         return BuildPolicy(refresh_seconds=self.refresh_seconds, facts_interval=self.live.policy.drift.interval)
 
-    def _state(self, trees: Trees | None, due: Collection[str], unaffected: tuple[str, ...]) -> BuildState:
+    def _state(self, trees: Trees | None, queued: Collection[str], unaffected: tuple[str, ...]) -> BuildState:
         fleet = FleetAnswers(changed=self._fleet_changed, compared_at=self._fleet_compared)
         compiling = self._compiling is not None
         if trees is None:
             return BuildState(revision="", compiling=compiling, minions=(), fleet=fleet)
-        due = self._minions.keys() & due
-        connected = {minion for minion in due if self.sessions.session(minion) is not None}
-        asked = {minion for minion in connected if self._of(minion).answered_at is not None}
-        self._repeatable = self.facts.repeatable(asked) if asked else {}
+        queued = self._minions.keys() & queued
+        connected = {minion for minion in queued if self.sessions.session(minion) is not None}
+        answering = {minion for minion in connected if self._of(minion).answered_at is not None}
+        self._repeatable = self.facts.repeatable(answering) if answering else {}
         minions = tuple(
             self._minion_build(minion, trees.revision.digest, minion in connected, minion in self._repeatable)
-            for minion in sorted(due)
+            for minion in sorted(queued)
         )
         return BuildState(
             revision=trees.revision.digest, compiling=compiling, minions=minions, unaffected=unaffected, fleet=fleet
@@ -275,16 +276,16 @@ class BuildReconciler:
 
     def _query(self, minion: str, questions: Questions, *, for_compile: bool) -> None:
         known = self._of(minion)
-        asked: tuple[FactQuery, ...]
+        queries: tuple[FactQuery, ...]
         if questions is Questions.UNANSWERED:
-            asked = known.rest.unanswered if known.rest else ()
+            queries = known.rest.unanswered if known.rest else ()
         else:
-            asked = self._repeatable.get(minion, ())
+            queries = self._repeatable.get(minion, ())
             known.rounds = 0
         known.unfinished = known.rest = None
         if for_compile:
             known.asked_for = known.inputs(self.live.digest)
-        if self.facts.send(minion, asked):
+        if self.facts.send(minion, queries):
             deadline = self.clock() + QUERY_SECONDS
             known.query = OpenQuery(deadline=deadline, connection=known.connection, for_compile=for_compile)
         self._wake([minion])
@@ -343,7 +344,7 @@ class BuildReconciler:
         wanted = set(minions)
         found = self.requests.known(wanted) if records is None else [records[name] for name in wanted & records.keys()]
         for gone in wanted - {record.id for record in found}:
-            self._minions.pop(gone, None)  # forgotten, or it has never told its grains
+            self._minions.pop(gone, None)  # forgotten, or it has never sent its grains
             wanted.discard(gone)
         inputs = {minion: self._of(minion).inputs(trees.revision.digest) for minion in wanted}
         causes = {minion: self._cause(self._of(minion)) or self._expired(minion) for minion in wanted}

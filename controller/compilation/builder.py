@@ -1,4 +1,4 @@
-"""From a compile request to stored documents: what came out is kept, and what is told of it.
+"""From a compile request to stored documents: what is stored, and what is published of it.
 
 Called by `BuildReconciler`, for one request at a time. Documents are stored as they come, and the reconciler is woken
 for them. It decides nothing about what is compiled when, and nothing about runs.
@@ -6,24 +6,36 @@ for them. It decides nothing about what is compiled when, and nothing about runs
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+import msgspec
 import structlog
 
+from controller.compilation.answer_redaction import redact_answer
+from controller.compilation.compile_messages import CompiledMinion, CompileRequest
 from controller.compilation.compile_pool import CompilePort
-from controller.compilation.compile_worker import CompiledMinion, CompileRequest
 from controller.compilation.dependency_index import DependencyIndex
 from controller.compilation.mine import MineStore
 from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
+from controller.reconcile.emptied import emptied_warning, is_emptied_warning
 from controller.store import DesiredRecord, Store
+from extmods.store import modules_of
 from gitfs.source import Revision
+from highstate.types import Problem
 from reactors.bus import Bus
 
 log = structlog.get_logger("saltern.builder")
+
+
+class _Document(msgspec.Struct):
+    """What is looked at in a stored document: the keys of its chunks."""
+
+    chunks: dict[str, msgspec.Raw] = {}
 
 
 class MinionQueue(Protocol):
@@ -68,24 +80,33 @@ class Builder:
         """
         before = self.store.desired.of([minion.id for minion in request.minions])
         held = {minion: record.digest for minion, record in before.items() if record.digest}
+        shaping = await asyncio.to_thread(shaping_of, request)
         async with aclosing(self.compiler.stream(replace(request, held=held))) as batches:
             async for batch in batches:
                 for answer in batch:
                     if answer.fleet_marks:
                         self.mines.record_marks(answer.minion_id, dict(answer.fleet_marks), self.clock())
-                final = [answer for answer in batch if answer.ok or not answer.unanswered]
+                shown = await self._redacted(batch)
+                final = [answer for answer in shown if answer.ok or not answer.unanswered]
                 self._keep(final, before, revision, causes)
-                self.dependency_index.note(final, shaping_of(request))
-                yield BuildBatch(final, [answer for answer in batch if not answer.ok and answer.unanswered])
+                self.dependency_index.note(final, shaping)
+                yield BuildBatch(final, [answer for answer in shown if not answer.ok and answer.unanswered])
 
     def store_errors(self, answer: CompiledMinion, revision: Revision, cause: int) -> None:
-        """Store an unfinished compile as one that failed."""
+        """Store an unfinished compile, as `compile` gave it, as one that failed."""
         self._keep([answer], self.store.desired.of([answer.minion_id]), revision, {answer.minion_id: cause})
 
     def carry_over(self, minions: Sequence[str], revision: Revision) -> None:
         """A revision leaves the documents of these minions as they are."""
         self.store.desired.carry_over(minions, revision.digest)
         self.metrics.carried_over(len(minions))
+
+    async def _redacted(self, batch: Sequence[CompiledMinion]) -> Sequence[CompiledMinion]:
+        """Answers that may be shown. Many texts are looked for in many: in a thread, where there are any."""
+        self.redactor.learn({answer.minion_id: answer.secrets for answer in batch})
+        if all(not answer.errors and not answer.warnings for answer in batch):
+            return batch
+        return await asyncio.to_thread(lambda: [redact_answer(answer, self.redactor) for answer in batch])
 
     def _keep(
         self,
@@ -94,8 +115,6 @@ class Builder:
         revision: Revision,
         causes: Mapping[str, int],
     ) -> None:
-        self.redactor.learn({answer.minion_id: answer.secrets for answer in batch})
-        batch = [self.redactor.compiled(answer) for answer in batch]
         records = [self._record(answer, before.get(answer.minion_id), revision) for answer in batch]
         self.store.desired.put(records)
         for answer, record in zip(batch, records, strict=True):
@@ -113,17 +132,27 @@ class Builder:
             compiled_revision=revision.digest if answer.ok else compiled_revision,
             digest=answer.digest if answer.ok else digest,
             errors=answer.errors,
-            warnings=answer.warnings,
+            warnings=(*answer.warnings, *self._emptied(answer, before)),
             volatile=answer.volatile,
             compiled_at=self.clock(),
             document=answer.document if changed else None,
         )
 
+    def _emptied(self, answer: CompiledMinion, before: DesiredRecord | None) -> tuple[Problem, ...]:
+        """A warning as long as the minion has nothing where it had something."""
+        if not answer.ok or answer.states or before is None or not before.digest:
+            return ()
+        if answer.digest == before.digest:
+            return tuple(filter(is_emptied_warning, before.warnings))
+        packed = self.store.documents.get(before.digest)
+        had = len(msgspec.msgpack.decode(packed, type=_Document).chunks) if packed else 0
+        return (emptied_warning(had),) if had else tuple(filter(is_emptied_warning, before.warnings))
+
     def _compare(self, answer: CompiledMinion) -> None:
         self.metrics.memo_checked(equal=not answer.remembered)
         if answer.remembered:
             log.error(
-                "a remembered compile was not what a fresh one gives; the fresh one is used",
+                "a remembered compile differs from a fresh one, which is used; report this bug",
                 minion=answer.minion_id,
                 remembered=answer.remembered,
                 fresh=answer.digest or "errors",
@@ -146,10 +175,11 @@ class Builder:
 
 
 def shaping_of(request: CompileRequest) -> Hashable:
-    """All that shapes the documents of a request besides files, grains and facts."""
+    """All that shapes the documents of a request beside files, grains and facts. Called in a thread: it lists."""
     return (
         repr(request.language),
         repr(request.drift),
+        tuple(modules_of(request.files).items()),
         tuple(request.files.saltenvs()),
         tuple(request.pillar.saltenvs()),
     )

@@ -1,49 +1,59 @@
 """Compiles fleets: in worker processes, so that a template that never ends costs its own minion only.
 
 Called by the loop and by previews. It decides nothing: what went wrong is in the answer. While a worker compiles, what
-it asks of the world is answered here, with keys and passwords that it never sees (`port_calls`).
+it asks of the world is answered here, with keys and passwords that it never sees (`compile_rpc_server`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-import pickle
-import socket
-import subprocess
-import sys
+import math
 import threading
-import time
 from collections.abc import AsyncGenerator, Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import aclosing
 from dataclasses import replace
-from multiprocessing.connection import Connection
-from pathlib import Path
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
-import msgspec
-import structlog
-
+from controller.compilation.compile_messages import CompiledMinion, CompileRequest
 from controller.compilation.compile_ports import ports_of
-from controller.compilation.compile_rpc import FleetQuery, PortCall
-from controller.compilation.compile_rpc_server import RpcServer
-from controller.compilation.compile_worker import CompiledMinion, CompileRequest
+from controller.compilation.compile_rpc import FleetQuery
+from controller.compilation.compile_rpc_server import PortCalls, RpcServer
 from controller.compilation.sandbox import SandboxPolicy
+from controller.compilation.workers.channel import LimitExceeded, WorkerLate
+from controller.compilation.workers.process import CompileProcess, WorkerFailed
+from controller.config.limits import CompileWorkerLimits, label_of
 from controller.config.sections import PortOptions
 from highstate.types import Minion, Pos, Problem, Stage
-
-log = structlog.get_logger()
+from options.limits import CountRefusal, uncounted
 
 _BATCH = 25
-_START = 60.0
-"""Seconds until a new process has to be there."""
-_DECODER = msgspec.msgpack.Decoder(CompiledMinion | PortCall)
+_LIMITS = CompileWorkerLimits()
+
+
+class TimeoutBudget:
+    """How many minions may take too long until the others are not compiled.
+
+    Args:
+        count: of minions that take longer than the timeout of the pool.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.left = count
+
+    @property
+    def spent(self) -> bool:
+        """Whether nothing more is compiled."""
+        return self.left <= 0
 
 
 class CompilePort(Protocol):
     """Compiles the minions of a request; every minion gets exactly one answer."""
 
-    async def compile(self, request: CompileRequest) -> list[CompiledMinion]:
-        """Answers in the order of `request.minions`."""
+    async def compile(self, request: CompileRequest, budget: TimeoutBudget | None = None) -> list[CompiledMinion]:
+        """Answers in the order of `request.minions`; an error for those that come after `budget` is spent."""
 
     def stream(self, request: CompileRequest) -> AsyncGenerator[list[CompiledMinion], None]:
         """Answers in batches as they come, in no order: a fleet's documents need not be held all at once."""
@@ -60,6 +70,12 @@ class CompilePool:
         timeout: seconds that one minion may take.
         sandbox_policy: what the processes may do; None: all that their user may.
         fleet: answers what compiles ask of the fleet; called from the threads of the processes.
+        limits: what is taken from a process.
+        on_refusal: hears the name of a limit that a process went beyond.
+        ends_with_listener: end the processes when nobody waits for their answers any more, instead of letting them
+            go on and keep what they find.
+        idle_seconds: until processes end that have nothing to do.
+        niceness: added to what every compile worker has.
     """
 
     def __init__(
@@ -69,9 +85,23 @@ class CompilePool:
         timeout: float = 60.0,
         sandbox_policy: SandboxPolicy | None = None,
         fleet: FleetQuery | None = None,
+        limits: CompileWorkerLimits = _LIMITS,
+        on_refusal: CountRefusal = uncounted,
+        ends_with_listener: bool = False,
+        idle_seconds: float = math.inf,
+        niceness: int = 0,
     ) -> None:
         self._fleet = fleet
-        self._workers = [_Worker(timeout, sandbox_policy) for _ in range(workers)]
+        self._calls = PortCalls(limits.waiting_calls, on_refusal)
+        self._workers = [
+            _Worker(CompileProcess(timeout, sandbox_policy, limits, niceness=niceness), self._calls, on_refusal)
+            for _ in range(workers)
+        ]
+        self._threads = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="compile")
+        self._closed: Future[None] = Future()
+        self._ends_with_listener = ends_with_listener
+        self._idle_seconds = idle_seconds
+        self._idle: asyncio.TimerHandle | None = None
         self._locks = [asyncio.Lock() for _ in range(workers)]
         self._running: set[asyncio.Task[None]] = set()
         self._homes: dict[str, int] = {}
@@ -80,26 +110,29 @@ class CompilePool:
     @property
     def workers(self) -> tuple[int, ...]:
         """Process ids of the workers that run."""
-        return tuple(pid for worker in self._workers if (pid := worker.pid))
+        return tuple(pid for worker in self._workers if (pid := worker.process.pid))
 
-    async def compile(self, request: CompileRequest) -> list[CompiledMinion]:
+    async def compile(self, request: CompileRequest, budget: TimeoutBudget | None = None) -> list[CompiledMinion]:
         """See `CompilePort`."""
-        by_id = {answer.minion_id: answer async for batch in self.stream(request) for answer in batch}
+        async with aclosing(self.stream(request, budget)) as batches:
+            by_id = {answer.minion_id: answer async for batch in batches for answer in batch}
         return [by_id[minion.id] for minion in request.minions]
 
-    async def stream(self, request: CompileRequest) -> AsyncGenerator[list[CompiledMinion], None]:
+    async def stream(
+        self, request: CompileRequest, budget: TimeoutBudget | None = None
+    ) -> AsyncGenerator[list[CompiledMinion], None]:
         """See `CompilePort`."""
         shares = self._shares(request.minions)
         batches: asyncio.Queue[list[CompiledMinion] | None] = asyncio.Queue(maxsize=4 * len(self._workers))
         listened = threading.Event()
         listened.set()
         tasks = [
-            asyncio.ensure_future(self._share(index, replace(request, minions=share), batches, listened))
+            asyncio.ensure_future(self._share(index, replace(request, minions=share), batches, listened, budget))
             for index, share in shares.items()
         ]
         for task in tasks:
             self._running.add(task)
-            task.add_done_callback(self._running.discard)
+            task.add_done_callback(self._ended)
         try:
             ended = 0
             while ended < len(tasks):
@@ -110,8 +143,12 @@ class CompilePool:
                     yield batch
             await asyncio.gather(*tasks)
         finally:
-            # When nobody listens any more the workers run on: what they find stays in their memos.
+            # When nobody listens any more the workers run on, if not told otherwise: what they find stays in memos.
             listened.clear()
+            if self._ends_with_listener:
+                for index, task in zip(shares, tasks, strict=True):
+                    if not task.done():
+                        self._workers[index].interrupt(listened)
             while not batches.empty():
                 batches.get_nowait()
 
@@ -121,16 +158,20 @@ class CompilePool:
         request: CompileRequest,
         batches: asyncio.Queue[list[CompiledMinion] | None],
         listened: threading.Event,
+        budget: TimeoutBudget | None,
     ) -> None:
         loop = asyncio.get_running_loop()
 
         def put(batch: list[CompiledMinion]) -> None:
-            if listened.is_set():
-                asyncio.run_coroutine_threadsafe(batches.put(batch), loop).result()
+            if listened.is_set() and not self._closed.done():
+                taken: list[Future[Any]] = [asyncio.run_coroutine_threadsafe(batches.put(batch), loop), self._closed]
+                wait(taken, return_when=FIRST_COMPLETED)  # a loop that has ended takes nothing any more
 
         try:
             async with self._locks[index]:
-                await asyncio.to_thread(self._workers[index].compile, request, put, self._fleet)
+                if listened.is_set() or not self._ends_with_listener:
+                    compile_all = partial(self._workers[index].compile, request, put, listened, self._fleet, budget)
+                    await loop.run_in_executor(self._threads, compile_all)
         finally:
             await batches.put(None)
 
@@ -144,10 +185,30 @@ class CompilePool:
             shares.setdefault(self._homes[minion.id], []).append(minion)
         return {index: tuple(share) for index, share in shares.items()}
 
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        if not self._running and self._idle_seconds < math.inf:
+            if self._idle is not None:
+                self._idle.cancel()
+            self._idle = task.get_loop().call_later(self._idle_seconds, self._end_idle)
+        if not task.cancelled():
+            task.exception()  # the listener has the error; there may be none any more
+
+    def _end_idle(self) -> None:
+        if not self._running:
+            for worker in self._workers:
+                self._threads.submit(worker.end)
+
     def close(self) -> None:
-        """End the processes."""
+        """End the processes. Compiles that are under way end at once, whatever they wait for."""
+        if self._idle is not None:
+            self._idle.cancel()
+        self._calls.close()
+        if not self._closed.done():
+            self._closed.set_result(None)
         for worker in self._workers:
-            worker.close()
+            worker.process.close()
+        self._threads.shutdown(wait=False)
 
 
 def _class_key(minion: Minion) -> tuple[str, ...]:
@@ -156,108 +217,109 @@ def _class_key(minion: Minion) -> tuple[str, ...]:
 
 
 class _Worker:
-    """One process, started when first needed and again after it was killed."""
+    """Compiles requests in one process."""
 
-    def __init__(self, timeout: float, sandbox_policy: SandboxPolicy | None) -> None:
-        self._timeout = timeout
-        self._sandbox_policy = sandbox_policy
-        self._process: subprocess.Popen[bytes] | None = None
-        self._connection: Connection | None = None
-        self._closed = False
-        self._ways: tuple[tuple[int, int], ...] = ()
-        """The folders that the sandbox grants, as the process found them: the kernel knows them by these numbers."""
+    def __init__(self, process: CompileProcess, calls: PortCalls, on_refusal: CountRefusal) -> None:
+        self.process = process
+        self._calls = calls
+        self._on_refusal = on_refusal
+        self._listened: threading.Event | None = None
+        """Of the compile that runs, or ran last."""
+        self._interrupted: threading.Event | None = None
+        """Of the last compile that was ended from outside."""
 
     def compile(
-        self, request: CompileRequest, put: Callable[[list[CompiledMinion]], None], fleet: FleetQuery | None = None
+        self,
+        request: CompileRequest,
+        put: Callable[[list[CompiledMinion]], None],
+        listened: threading.Event,
+        fleet: FleetQuery | None,
+        budget: TimeoutBudget | None,
     ) -> None:
         """Puts answers for all minions, in batches; one that hangs or breaks the process gets an error."""
         answers = _Answers(put)
-        rpc_server = RpcServer(ports_of(request.ports), request.language, request.minions, fleet)
+        rpc_server = RpcServer(ports_of(request.ports), request.language, request.minions, fleet, self._calls)
         request = replace(
             request, ports=PortOptions(), capabilities=rpc_server.capabilities, language=rpc_server.sealed
         )
+        with self.process.in_use():
+            self._listened = listened
+            try:
+                self._compile(request, answers, rpc_server, budget)
+            finally:
+                if request.ends_process:
+                    self.process.stop()
+        answers.flush()
+
+    def interrupt(self, listened: threading.Event) -> None:
+        """End the compile whose listener this was, if it is still the one that runs."""
+        if self._listened is listened:
+            self._interrupted = listened
+            self.process.interrupt()
+
+    def end(self) -> None:
+        """End the process; the next request starts another."""
+        with self.process.in_use():
+            self.process.stop()
+
+    def _compile(
+        self, request: CompileRequest, answers: _Answers, rpc_server: RpcServer, budget: TimeoutBudget | None
+    ) -> None:
         suspect = ""
         while len(answers) < len(request.minions):
+            if budget is not None and budget.spent:
+                answers.append(_not_compiled(request.minions[len(answers)].id, budget))
+                continue
             rest = request.minions[len(answers) :]
             try:
                 self._stream(replace(request, minions=rest), answers, rpc_server)
-            except (_Hung, EOFError, OSError, msgspec.MsgspecError) as error:
-                self.stop()
-                if self._closed:
-                    raise
+            except (WorkerLate, LimitExceeded, WorkerFailed, OSError) as error:
+                self.process.stop()
+                if self._interrupted is self._listened:
+                    return
+                if budget is not None and isinstance(error, WorkerLate):
+                    budget.left -= 1
                 culprit = request.minions[len(answers)].id
-                # A process that died may have been killed from outside: only who is there again breaks it.
-                if isinstance(error, _Hung) or culprit == suspect:
-                    answers.append(_broken(culprit, error, self._timeout))
+                # A process that died may have been killed from outside, and one that sends nonsense may do so for a
+                # minion that it compiled before: only who is there again, as the first of a new process, breaks it.
+                if isinstance(error, WorkerLate) or culprit == suspect:
+                    answers.append(self._broken(culprit, error))
                 suspect = culprit
-        answers.flush()
-
-    @property
-    def pid(self) -> int:
-        """Process id; 0 when it does not run."""
-        return self._process.pid if self._process is not None else 0
 
     def _stream(self, request: CompileRequest, answers: _Answers, rpc_server: RpcServer) -> None:
         """Adds to `answers` as they come, so that what arrived before a hang is kept."""
-        connection = self._running()
-        connection.send_bytes(pickle.dumps(request))
-        for _ in request.minions:
-            answers.append(self._next(connection, rpc_server))
+        self.process.send(request)
+        for minion in request.minions:
+            answers.append(self.process.receive(minion.id, request, rpc_server))
 
-    def _next(self, connection: Connection, rpc_server: RpcServer) -> CompiledMinion:
-        """The next minion's answer; what is asked before is answered, within the same time."""
-        until = time.monotonic() + self._timeout
-        while connection.poll(max(0.0, until - time.monotonic())):
-            said = _DECODER.decode(connection.recv_bytes())
-            if isinstance(said, CompiledMinion):
-                return said
-            # A source that hangs is named by the error that the compile makes of it: the rest of the time is for that.
-            within = 0.9 * (until - time.monotonic())
-            connection.send_bytes(pickle.dumps(rpc_server.answer(said, within)))
-        raise _Hung
+    def _broken(self, minion_id: str, error: Exception) -> CompiledMinion:
+        match error:
+            case WorkerLate():
+                why = f"took more than {self.process.timeout:g} s"
+            case LimitExceeded(limit=limit):
+                self._on_refusal(label_of(limit))
+                most = getattr(self.process.limits, limit)
+                why = f"was given up: its process went beyond the limit {label_of(limit)} ({most})"
+            case _:
+                why = f"ended the compile process ({error!r})"
+        hint = "look for a loop that never ends in a template of this minion, or raise compile_timeout"
+        if isinstance(error, LimitExceeded):
+            hint = f"see what Python of the tree does, or raise {error.limit} of compile_worker in limits"
+        problem = Problem(
+            message=f"compiling the highstate of {minion_id} {why}",
+            pos=Pos(file="top.sls", stage=Stage.RENDER),
+            hint=hint,
+        )
+        return CompiledMinion(minion_id=minion_id, errors=(problem,))
 
-    def _running(self) -> Connection:
-        readable = self._sandbox_policy.readable if self._sandbox_policy else ()
-        ways = tuple(map(_identity, readable))
-        if ways != self._ways:  # a folder that was swapped or has come: the sandbox that stands does not grant it
-            self.stop()
-        if self._connection is None:
-            self._ways = ways
-            ours, theirs = socket.socketpair()
-            sandbox_policy = msgspec.json.encode(self._sandbox_policy).decode()
-            with theirs:
-                self._process = subprocess.Popen(
-                    [
-                        sys.executable,
-                        "-P",
-                        "-m",
-                        "controller.compilation.compile_worker",
-                        str(theirs.fileno()),
-                        sandbox_policy,
-                    ],
-                    pass_fds=[theirs.fileno()],
-                    stdin=subprocess.DEVNULL,
-                    env=_environment(),
-                )
-            self._connection = Connection(ours.detach())
-            if not self._connection.poll(_START):
-                raise _Hung
-            if lacking := self._connection.recv_bytes().decode():
-                log.warning("compile worker is not sandboxed", reason=lacking)
-        return self._connection
 
-    def close(self) -> None:
-        """End the process for good, whoever waits for it."""
-        self._closed = True
-        self.stop()
-
-    def stop(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-        self._connection = self._process = None
+def _not_compiled(minion_id: str, budget: TimeoutBudget) -> CompiledMinion:
+    problem = Problem(
+        message=f"{minion_id} was not compiled: {budget.count} other minions took too long",
+        pos=Pos(file="top.sls", stage=Stage.RENDER),
+        hint="look at their errors first",
+    )
+    return CompiledMinion(minion_id=minion_id, errors=(problem,))
 
 
 class _Answers:
@@ -283,31 +345,3 @@ class _Answers:
         if self._batch:
             batch, self._batch = self._batch, []
             self._put(batch)
-
-
-class _Hung(Exception):
-    pass
-
-
-def _environment() -> dict[str, str]:
-    """What a worker sees of ours. The seed is fixed: the order of a set is part of what is sent."""
-    kept = {key: os.environ[key] for key in ("PATH", "LANG", "PYTHONPATH", "HOME") if key in os.environ}
-    return {**kept, "PYTHONHASHSEED": "0"}
-
-
-def _identity(path: str) -> tuple[int, int]:
-    try:
-        found = Path(path).stat()
-    except OSError:
-        return (0, 0)
-    return (found.st_dev, found.st_ino)
-
-
-def _broken(minion_id: str, error: Exception, timeout: float) -> CompiledMinion:
-    why = f"took more than {timeout:g} s" if isinstance(error, _Hung) else f"ended the compile process ({error!r})"
-    problem = Problem(
-        message=f"compiling the highstate of {minion_id} {why}",
-        pos=Pos(file="top.sls", stage=Stage.RENDER),
-        hint="look for a loop that never ends in a template of this minion, or raise compile_timeout",
-    )
-    return CompiledMinion(minion_id=minion_id, errors=(problem,))

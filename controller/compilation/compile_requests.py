@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from controller.compilation.compile_worker import CompileRequest
+from controller.compilation.compile_messages import CompileRequest
 from controller.config.sections import PortOptions
 from controller.reconcile.live import LiveRevision
 from controller.store import MinionRecord, Store
@@ -51,12 +51,12 @@ class CompileRequests:
         )
 
     def known(self, ids: Collection[str]) -> list[MinionRecord]:
-        """The minions among these that have told their grains, by id."""
+        """The minions among these that have sent their grains, by id."""
         if len(ids) > _FEW:
             return [record for record in self.store.minions.all() if record.id in ids and record.grains]
         records = [self.store.minions.get(minion) for minion in sorted(ids)]
         return [record for record in records if record is not None and record.grains]
 
     def accepted(self) -> list[MinionRecord]:
-        """All minions with an accepted key that have told their grains, by id."""
-        return self.known({record.id for record in self.store.keys.all() if record.state == "accepted"})
+        """All minions with an accepted key that have sent their grains, by id."""
+        return self.known(frozenset(self.store.keys.accepted_ids()))

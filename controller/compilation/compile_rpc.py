@@ -62,7 +62,7 @@ class Capabilities(NamedTuple):
     """Whether questions about the fleet are answered."""
 
 
-NO_OFFER = Capabilities()
+NO_CAPABILITIES = Capabilities()
 
 RpcClient = Callable[[PortCall], PortAnswer]
 FleetQuery = Callable[[FactQuery, Minion], FleetAnswer]
@@ -70,15 +70,15 @@ FleetQuery = Callable[[FactQuery, Minion], FleetAnswer]
 
 @dataclass(frozen=True, slots=True)
 class _RemoteKeyring:
-    """`Decrypt`; the same message is met for each minion, so plain texts are kept."""
+    """`Decrypt`. Plain texts are kept, because all minions have the same messages."""
 
-    ask: RpcClient
+    rpc: RpcClient
     known: dict[str, str]
 
     def decrypt(self, ciphertext: str) -> str:
         found = self.known.get(ciphertext)
         if found is None:
-            found = _value(self.ask(PortCall(port="decrypt", text=ciphertext)), DecryptFailed)
+            found = _value(self.rpc(PortCall(port="decrypt", text=ciphertext)), DecryptFailed)
             if len(self.known) >= _KEPT:
                 self.known.clear()
             self.known[ciphertext] = found
@@ -87,52 +87,52 @@ class _RemoteKeyring:
 
 @dataclass(frozen=True, slots=True)
 class _RemoteVault:
-    """`Secrets`; the controller knows how long an answer holds."""
+    """`Secrets`. The controller decides how long an answer is valid."""
 
-    ask: RpcClient
+    rpc: RpcClient
 
     def read_secret(self, path: str, minion: Minion) -> Mapping[str, Value]:
         call = PortCall(port="read_secret", text=path, minion_id=minion.id)
-        found: Mapping[str, Value] = _value(self.ask(call), SecretFailed)
+        found: Mapping[str, Value] = _value(self.rpc(call), SecretFailed)
         return found
 
     def list_secrets(self, path: str, minion: Minion) -> Sequence[str]:
         found: Sequence[str] = _value(
-            self.ask(PortCall(port="list_secrets", text=path, minion_id=minion.id)), SecretFailed
+            self.rpc(PortCall(port="list_secrets", text=path, minion_id=minion.id)), SecretFailed
         )
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class _RemotePillar:
-    ask: RpcClient
+    rpc: RpcClient
 
     def pillar(self, minion: Minion, pillar: Mapping[str, Value], arguments: Value) -> Mapping[str, Value]:
         so_far = json.dumps(pillar, default=str, skipkeys=True)
         call = PortCall(port="pillar", text=so_far, minion_id=minion.id, entry=arguments)
-        found: Mapping[str, Value] = _value(self.ask(call), SourceFailed)
+        found: Mapping[str, Value] = _value(self.rpc(call), SourceFailed)
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class _RemoteTops:
-    ask: RpcClient
+    rpc: RpcClient
 
     def tops(self, minion: Minion, arguments: Value) -> Mapping[str, list[str]]:
         call = PortCall(port="tops", minion_id=minion.id, entry=arguments)
-        found: Mapping[str, list[str]] = _value(self.ask(call), SourceFailed)
+        found: Mapping[str, list[str]] = _value(self.rpc(call), SourceFailed)
         return found
 
 
 def fleet_over(
-    ask: RpcClient, minion_id: str, known: dict[FactQuery, FleetAnswer]
+    rpc: RpcClient, minion_id: str, known: dict[FactQuery, FleetAnswer]
 ) -> Callable[[FactQuery], FleetAnswer]:
-    """What a compile hears of the fleet. `known`: what all minions of a request ask_fleet, kept between them."""
+    """What answers fleet queries of a compile. `known`: answers that hold for all minions of the request."""
 
     def ask_fleet(question: FactQuery) -> FleetAnswer:
         if question in known:
             return known[question]
-        said = ask(PortCall(port="fleet", fun=question.fun, text=question.asked, minion_id=minion_id))
+        said = rpc(PortCall(port="fleet", fun=question.fun, text=question.asked, minion_id=minion_id))
         if said.error:
             return FleetAnswer(answer=FactAnswer(error=said.error), mark="")
         found: FleetAnswer = said.value
@@ -143,12 +143,12 @@ def fleet_over(
     return ask_fleet
 
 
-def ports_over(ask: RpcClient, capabilities: Capabilities) -> CompilePorts:
-    """Ports whose every use is a question. One set serves a process for as long as the offer is the same."""
-    pillar: PillarSource = _RemotePillar(ask)
-    tops: TopSource = _RemoteTops(ask)
-    keyring: Decrypt | None = _RemoteKeyring(ask, {}) if capabilities.decrypt else None
-    vault: Secrets | None = _RemoteVault(ask) if capabilities.secrets else None
+def ports_over(rpc: RpcClient, capabilities: Capabilities) -> CompilePorts:
+    """Ports that ask the controller at each use. A process keeps them while the capabilities are the same."""
+    pillar: PillarSource = _RemotePillar(rpc)
+    tops: TopSource = _RemoteTops(rpc)
+    keyring: Decrypt | None = _RemoteKeyring(rpc, {}) if capabilities.decrypt else None
+    vault: Secrets | None = _RemoteVault(rpc) if capabilities.secrets else None
     return CompilePorts(
         decrypt=keyring,
         secrets=vault,

@@ -8,19 +8,64 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import structlog
 
 from controller.compilation.compile_rpc import Capabilities, FleetQuery, PortAnswer, PortCall
+from controller.config.limits import CompileWorkerLimits
 from highstate.compile_options import CompileOptions
 from highstate.ports import CompilePorts, DecryptFailed, SecretFailed, SourceFailed
 from highstate.types import Minion, Value
+from options.limits import CountRefusal, uncounted
 from wire.messages import FactQuery
 
 _log = structlog.get_logger("saltern.compiler")
+
+
+class PortCalls:
+    """Runs calls of ports in threads of their own: a caller can give up, and never longer than until
+    `close`.
+
+    A thread whose call is not answered stays until the other side answers, closes, or the process ends.
+
+    Args:
+        most: calls that run at a time, those that nobody waits for any more included.
+        on_refusal: hears `waiting-calls` when a call is refused for that.
+    """
+
+    def __init__(self, most: int, on_refusal: CountRefusal) -> None:
+        self._free = threading.BoundedSemaphore(most)
+        self._on_refusal = on_refusal
+        self._closed: Future[None] = Future()
+
+    def run(self, call: Callable[[], PortAnswer], within: float) -> PortAnswer:
+        """What the call says; an error when it takes longer than `within` seconds."""
+        if not self._free.acquire(blocking=False):
+            self._on_refusal("waiting-calls")
+            return PortAnswer(error="too many pillar sources and secret servers do not answer")
+        found: Future[PortAnswer] = Future()
+        threading.Thread(target=self._run, args=(call, found), name="port-call", daemon=True).start()
+        waited: list[Future[Any]] = [found, self._closed]
+        wait(waited, within, FIRST_COMPLETED)
+        if found.done():
+            return found.result()
+        return PortAnswer(error=f"there was no answer within {within:.0f} s")
+
+    def close(self) -> None:
+        """Have nobody wait any more."""
+        if not self._closed.done():
+            self._closed.set_result(None)
+
+    def _run(self, call: Callable[[], PortAnswer], found: Future[PortAnswer]) -> None:
+        try:
+            found.set_result(call())
+        finally:
+            self._free.release()
 
 
 class RpcServer:
@@ -31,6 +76,7 @@ class RpcServer:
         language: what shapes the compile; it holds the entries of `ext_pillar` and `master_tops`.
         minions: those of the request; about others nothing is said.
         fleet: answers questions about the fleet, for one of them.
+        calls: runs what the ports are asked.
     """
 
     def __init__(
@@ -39,8 +85,10 @@ class RpcServer:
         language: CompileOptions,
         minions: Sequence[Minion],
         fleet: FleetQuery | None = None,
+        calls: PortCalls | None = None,
     ) -> None:
         self._ports = ports
+        self._calls = calls or PortCalls(CompileWorkerLimits().waiting_calls, uncounted)
         self._fleet = fleet
         self._minions = {minion.id: minion for minion in minions}
         external, self._pillar_entries = _numbered(language.ext_pillar, ports.pillar_sources)
@@ -56,17 +104,8 @@ class RpcServer:
         )
 
     def answer(self, call: PortCall, within: float = 60.0) -> PortAnswer:
-        """What the controller's port says; an error where that has none, or where the question is not allowed.
-
-        Sources that may be somebody's own program have `within` seconds. The other ports have limits of their own.
-        """
-        if call.port not in ("pillar", "tops", "fleet"):
-            return self._answer(call)
-        found: list[PortAnswer] = []
-        thread = threading.Thread(target=lambda: found.append(self._answer(call)), daemon=True)
-        thread.start()
-        thread.join(within)
-        return found[0] if found else PortAnswer(error=f"there was no answer within {within:.0f} s")
+        """What the controller's port says within so many seconds; an error when it says nothing, or may say nothing."""
+        return self._calls.run(partial(self._answer, call), within)
 
     def _answer(self, call: PortCall) -> PortAnswer:
         try:

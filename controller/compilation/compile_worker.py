@@ -1,31 +1,36 @@
-"""The process in which templates are rendered: started, fed and, when a template never ends, killed by `compiler`.
+"""The process in which templates are rendered; `workers.process` starts it and kills it when a template never ends.
 
 Requests come pickled from the controller, which is trusted; answers go back as msgpack, because a template is not.
-It keeps the memo and the parsed templates between requests. What a compile needs of the world it asks of the controller
-(`compile_rpc`); `sandbox` keeps it from everything else. It imports nothing of `minion` (docs/adr/0012).
+It keeps the memo and the parsed templates between requests. Secrets, pillars and tops come from the controller
+(`compile_rpc`); `sandbox` denies everything else. It imports nothing of `minion` (docs/adr/0012).
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import random
 import re
 import resource
 import signal
+import socket
 import sys
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from multiprocessing.connection import Connection
+from importlib import resources
 
 import msgspec
 import pygit2
 from msgspec import structs
 from pygit2.enums import ConfigLevel
 
+from controller.compilation.compile_messages import CompiledMinion, CompileRequest
 from controller.compilation.compile_rpc import (
-    NO_OFFER,
+    NO_CAPABILITIES,
     Capabilities,
     PortAnswer,
     PortCall,
@@ -37,14 +42,22 @@ from controller.compilation.document_encoder import Packer
 from controller.compilation.gc_policy import collect_new, collect_seldom
 from controller.compilation.recorded_facts import FleetAnswer, MinionFacts
 from controller.compilation.sandbox import SandboxPolicy, Unconfined, confine
-from controller.config.sections import PortOptions
+from controller.compilation.workers.channel import ChannelClosed, WorkerChannel
+from controller.compilation.workers.resource_limits import (
+    end_with_parent,
+    few_descriptors_left,
+    limit_resources,
+)
+from controller.compilation.workers.settings import WorkerSettings
 from extmods.compile_modules import CompileModules, Tree
+from extmods.store import modules_of
 from highstate.compile import CompileOptions, compile_minion
+from highstate.lint.missing_states import missing_states
 from highstate.memo.memo import Memo
 from highstate.ports import NO_PORTS, CompilePorts
-from highstate.types import Compiled, Files, Minion, Pos, Problem, Stage
+from highstate.types import Compiled, Minion, Pos, Problem, Stage
 from wire import patch
-from wire.messages import FactAnswer, FactQuery
+from wire.messages import FactQuery
 
 _ENCODER = msgspec.msgpack.Encoder()
 _SMALL = 20
@@ -52,99 +65,41 @@ _PARTS = 4096
 _IN_A_MODULE = re.compile(r"\(_(?:pillar|renderers|runners|tops)/")
 _REFUSED_BY_SANDBOX = re.compile(r"PermissionError|Permission denied|Operation not permitted")
 
-MOST_MEMORY = 8 * 1024**3
-"""Bytes of address space, mapped packs included; a template that wants more gets an error instead."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompileRequest:
-    """Compile these minions of one revision."""
-
-    files: Files
-    pillar: Files
-    minions: tuple[Minion, ...]
-    language: CompileOptions = field(default_factory=CompileOptions)
-    drift: Mapping[str, float | str] = field(default_factory=dict)
-    """Drift schedule to put into the documents."""
-    ports: PortOptions = field(default_factory=PortOptions, repr=False)
-    """Keys and vaults. They stay with the controller."""
-    capabilities: Capabilities = NO_OFFER
-    """What the controller answers of it; filled in by `compiler`."""
-    held: Mapping[str, str] = field(default_factory=dict)
-    """Minion -> digest of the document that the controller holds: an equal one is not sent again."""
-
-    facts: Mapping[str, Mapping[FactQuery, FactAnswer]] = field(default_factory=dict, repr=False)
-    """Minion -> what functions of its machine gave when they were asked last."""
-    allowed_facts: tuple[str, ...] = ()
-    """Functions (globs) that policy allows to ask beside those that only look."""
-    check_rate: float = 0.0
-    """Part of the minions that are compiled once more without the memo, to be compared; one of a request at most."""
-
-
-class FileRead(msgspec.Struct, frozen=True, array_like=True):
-    """Something that a compile looked at in a tree, and a digest of what it saw."""
-
-    tree: str
-    """`files` or `pillar`."""
-    kind: str
-    """`file`, `mode` or `list`."""
-    saltenv: str
-    path: str
-    digest: str
-
-
-class CompiledMinion(msgspec.Struct, frozen=True, kw_only=True, tag="compiled"):
-    """One answer: the document that the minion shall hold, packed, or the errors why there is none."""
-
-    minion_id: str
-    document: bytes = b""
-    """msgpack of `Desired.as_document()`."""
-    """Empty where the controller holds it (`CompileRequest.held`)."""
-    digest: str = ""
-    reads: tuple[bytes, ...] = ()
-    """Files that the answer stands on, in parts that minions share: each a packed list of `FileRead`. Empty: more."""
-    facts: tuple[FactQuery, ...] = ()
-    """Recorded answers that it stands on."""
-    fleet_marks: tuple[tuple[FactQuery, str], ...] = ()
-    """What the controller told of the fleet: questions, and marks of the answers."""
-    unanswered: tuple[FactQuery, ...] = ()
-    """What templates asked of the machine in vain. With errors: it may compile once this is answered."""
-    checked: bool = False
-    """Whether it was compiled without the memo too, and this is what came out there."""
-    remembered: str = ""
-    """Digest that the memo gave, where it was another one."""
-    errors: tuple[Problem, ...] = ()
-    secrets: tuple[str, ...] = ()
-    """Plain texts that it stands on (`Compiled.secrets`); errors and warnings may hold them."""
-    warnings: tuple[Problem, ...] = ()
-    volatile: tuple[str, ...] = ()
-    """What else than trees and grains it stands on; see `Compiled.volatile`."""
-    seconds: float = 0.0
-
-    @property
-    def ok(self) -> bool:
-        """Whether there is a document."""
-        return not self.errors
+_FREE_PART = 2
+"""A worker that has more than one in so many parts of its memory forgets earlier compiles."""
+_WORN_PART = 0.75
+"""A worker that has more of its memory in use, with earlier compiles forgotten, ends."""
+_MOST_THREADS = 64
+"""A worker where Python of a tree has left more behind ends."""
+_STATES = frozenset(resources.files("highstate.lint").joinpath("saltern_states.txt").read_text().split())
+"""All state functions of a minion; their modules are not loaded here."""
+_PAGE_BYTES = resource.getpagesize()
 
 
 @dataclass(slots=True)
-class Kept:
-    """What a worker keeps from request to request."""
+class WorkerState:
+    """What a worker keeps from one request to the next: memo, packed reads and ports."""
 
+    max_states: int = sys.maxsize
+    """Of one minion."""
     memo: Memo = field(default_factory=Memo)
     packer: Packer = field(default_factory=Packer)
     reads: dict[frozenset[tuple[str, ...]], bytes] = field(default_factory=dict)
     ports: CompilePorts = NO_PORTS
-    ask: RpcClient | None = None
+    rpc: RpcClient | None = None
     fleet_answers: dict[FactQuery, FleetAnswer] = field(default_factory=dict)
-    """What all minions of this request ask_fleet of the fleet."""
-    _offer: Capabilities = NO_OFFER
+    """Answers about the fleet that hold for all minions of this request."""
+    _capabilities: Capabilities = NO_CAPABILITIES
 
-    def use(self, capabilities: Capabilities, ask: RpcClient) -> None:
-        """Ports for what is offered; the same ones as long as that is the same, because the memo asks for it."""
-        self.ask = ask
-        if capabilities != self._offer:
-            self._offer, self.ports = capabilities, ports_over(ask, capabilities)
+    def use(self, capabilities: Capabilities, rpc: RpcClient) -> None:
+        """Make ports for these capabilities; equal ones keep the same ports, because the memo compares them."""
+        self.rpc = rpc
+        if capabilities != self._capabilities:
+            self._capabilities, self.ports = capabilities, ports_over(rpc, capabilities)
+
+    def forget(self) -> None:
+        """Give up what earlier compiles left behind."""
+        self.memo, self.packer, self.reads = Memo(), Packer(), {}
 
     def packed_reads(self, part: frozenset[tuple[str, str, str, str, str]]) -> bytes:
         """A part of the reads, packed; many minions have the same one."""
@@ -158,49 +113,70 @@ class Kept:
         return found
 
 
-def answer(request: CompileRequest, kept: Kept, ask: RpcClient | None = None) -> Iterator[CompiledMinion]:
-    """Compile each minion of the request, in order. `ask` carries the questions of its ports to the controller."""
-    if ask is not None:
-        kept.use(request.capabilities, ask)
-    kept.fleet_answers.clear()
+def answer(request: CompileRequest, state: WorkerState, rpc: RpcClient | None = None) -> Iterator[CompiledMinion]:
+    """Compile each minion of the request, in order. `rpc` asks the controller for the ports."""
+    if rpc is not None:
+        state.use(request.capabilities, rpc)
+    state.fleet_answers.clear()
     settings = request.language
     tree = Tree(request.files)
     checks = 1
     for minion in request.minions:
-        found = _compiled(request, settings, tree, minion, kept)
+        found = _compiled_within_memory(request, settings, tree, minion, state)
         if checks and found.reads and random.random() < request.check_rate:  # noqa: S311  (a sample, no secret)
             checks = 0
-            found = _checked(found, _compiled(request, settings, tree, minion, kept, fresh=True), kept)
+            found = _checked(found, _compiled(request, settings, tree, minion, state, fresh=True), state)
         yield found
 
 
-def _checked(found: CompiledMinion, fresh: CompiledMinion, kept: Kept) -> CompiledMinion:
-    """The fresh compile. A memo that gave something else is given up."""
+def _compiled_within_memory(
+    request: CompileRequest, settings: CompileOptions, tree: Tree, minion: Minion, state: WorkerState
+) -> CompiledMinion:
+    try:
+        return _compiled(request, settings, tree, minion, state)
+    except MemoryError:
+        state.forget()
+        problem = Problem(
+            message=f"compiling the highstate of {minion.id} needs more memory than a compile may have",
+            pos=Pos(file="top.sls", stage=Stage.COMPILE),
+            hint="raise memory_bytes of compile_worker, or of preview, in the option limits",
+        )
+        return CompiledMinion(minion_id=minion.id, errors=(problem,))
+
+
+def _checked(found: CompiledMinion, fresh: CompiledMinion, state: WorkerState) -> CompiledMinion:
+    """The fresh compile. The memo is dropped when it gave another result."""
     same = (found.digest, found.errors) == (fresh.digest, fresh.errors)
     if not same:
-        kept.memo, kept.packer = Memo(), Packer()
+        state.memo, state.packer = Memo(), Packer()
     return structs.replace(fresh, checked=True, remembered="" if same else found.digest or "errors")
 
 
 def _compiled(
-    request: CompileRequest, settings: CompileOptions, tree: Tree, minion: Minion, kept: Kept, *, fresh: bool = False
+    request: CompileRequest,
+    settings: CompileOptions,
+    tree: Tree,
+    minion: Minion,
+    state: WorkerState,
+    *,
+    fresh: bool = False,
 ) -> CompiledMinion:
     started = time.perf_counter()
     ask_fleet = (
-        fleet_over(kept.ask, minion.id, kept.fleet_answers)
-        if kept.ask is not None and request.capabilities.fleet
+        fleet_over(state.rpc, minion.id, state.fleet_answers)
+        if state.rpc is not None and request.capabilities.fleet
         else None
     )
     facts = MinionFacts(request.facts.get(minion.id, {}), request.allowed_facts, ask_fleet)
-    memo = None if fresh else kept.memo
+    memo = None if fresh else state.memo
     try:
         programs = CompileModules(tree=tree, minion=minion, opts=settings.opts)
-        ports = programs.over(replace(kept.ports, facts=facts))
+        ports = programs.over(replace(state.ports, facts=facts))
         compiled = compile_minion(request.files, request.pillar, minion, settings, memo, ports)
-    except OSError as error:  # the tree went away under us; it is compiled again as soon as it is fetched
+    except OSError as error:  # the tree was removed meanwhile; it is compiled again as soon as it is fetched
         problem = Problem(message=f"the tree cannot be read: {error}", pos=Pos(file="top.sls", stage=Stage.TOP))
         compiled = Compiled(minion_id=minion.id, errors=(problem,))
-    packed = _packed(compiled, request, kept, started)
+    packed = _packed(compiled, request, state, started)
     packed = structs.replace(packed, errors=tuple(map(_with_hint, packed.errors)))
     return structs.replace(
         packed,
@@ -210,11 +186,13 @@ def _compiled(
     )
 
 
-def _packed(compiled: Compiled, request: CompileRequest, kept: Kept, started: float) -> CompiledMinion:
+def _packed(compiled: Compiled, request: CompileRequest, state: WorkerState, started: float) -> CompiledMinion:
     document, errors = b"", compiled.errors
-    if compiled.ok:
+    if len(compiled.lowstate) > state.max_states:
+        errors = (_too_many(len(compiled.lowstate), state.max_states),)
+    elif compiled.ok:
         try:
-            document = kept.packer.pack(compiled, request.drift)
+            document = state.packer.pack(compiled, request.drift, modules_of(request.files))
         except (OverflowError, TypeError, ValueError) as error:
             errors = (_unpackable(error),)
     digest = patch.digest_of_packed(document) if document else ""
@@ -222,11 +200,12 @@ def _packed(compiled: Compiled, request: CompileRequest, kept: Kept, started: fl
         minion_id=compiled.minion_id,
         document=b"" if digest and request.held.get(compiled.minion_id) == digest else document,
         digest=digest,
-        reads=tuple(map(kept.packed_reads, compiled.files or ())),
+        reads=tuple(map(state.packed_reads, compiled.files or ())),
         errors=errors,
         secrets=tuple(sorted(compiled.secrets)),
-        warnings=compiled.warnings,
+        warnings=(*compiled.warnings, *missing_states(compiled.lowstate, _STATES, request.files)),
         volatile=compiled.volatile,
+        states=len(compiled.lowstate),
         seconds=time.perf_counter() - started,
     )
 
@@ -248,32 +227,70 @@ def _unpackable(error: Exception) -> Problem:
     )
 
 
-def main(descriptor: int, sandbox_policy: SandboxPolicy | None) -> None:
-    """Serve requests from the socket with this file descriptor until the controller closes it.
+def _too_many(count: int, limit: int) -> Problem:
+    return Problem(
+        message=f"the highstate has {count} states, and {limit} is the limit",
+        pos=Pos(file="top.sls", stage=Stage.COMPILE),
+        hint="raise states of compile_worker in the option limits",
+    )
 
-    Sends first why it cannot be sandboxed by `sandbox_policy`, or an empty text.
+
+def main(sock: socket.socket, settings: WorkerSettings) -> None:
+    """Serve requests from this socket until the controller closes it.
+
+    Sends first why it cannot be sandboxed by the policy of the settings, or an empty text.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the controller, which ends us
-    os.nice(5)  # answering minions comes before compiling
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    end_with_parent(settings.controller_pid)
+    os.nice(5 + settings.niceness)  # replies to minions come before compiles
+    limit_resources(settings.memory_bytes)
     collect_seldom()
-    kept = Kept()
-    with Connection(descriptor) as connection:
-        connection.send_bytes(_enter_sandbox(sandbox_policy).encode())
+    channel = WorkerChannel(sock)
+    own_memory = _OwnMemory()
+    with suppress(ChannelClosed):
+        channel.send(_enter_sandbox(settings.sandbox_policy).encode())
+        _serve(channel, own_memory, settings)
 
-        def ask(call: PortCall) -> PortAnswer:
-            connection.send_bytes(_ENCODER.encode(call))
-            said: PortAnswer = pickle.loads(connection.recv_bytes())  # noqa: S301 - from the controller alone
-            return said
 
-        while True:
-            try:
-                request = pickle.loads(connection.recv_bytes())  # noqa: S301 - from the controller alone
-            except EOFError:
-                return
-            for compiled in answer(request, kept, ask):
-                connection.send_bytes(_ENCODER.encode(compiled))
-            collect_new()
+def _serve(channel: WorkerChannel, own_memory: _OwnMemory, settings: WorkerSettings) -> None:
+    state = WorkerState(max_states=settings.max_states)
+
+    def rpc(call: PortCall) -> PortAnswer:
+        channel.send(_ENCODER.encode(call))
+        said: PortAnswer = pickle.loads(channel.receive())  # noqa: S301 - from the controller alone
+        return said
+
+    while True:
+        request = pickle.loads(channel.receive())  # noqa: S301 - from the controller alone
+        for compiled in answer(request, state, rpc):
+            channel.send(_ENCODER.encode(structs.replace(compiled, document=b"")))
+            channel.send(compiled.document)
+            if own_memory.data_bytes() > settings.memory_bytes / _FREE_PART:
+                state.forget()
+            if _is_worn_out(own_memory, settings):
+                os._exit(0)  # the controller starts another for the rest
+        collect_new()
+
+
+def _is_worn_out(own_memory: _OwnMemory, settings: WorkerSettings) -> bool:
+    """Whether so much is used by what Python of a tree has kept that the next minion's compile may lack it."""
+    if few_descriptors_left() or threading.active_count() > _MOST_THREADS:
+        return True
+    if own_memory.data_bytes() <= settings.memory_bytes * _WORN_PART:
+        return False
+    gc.collect()
+    return own_memory.data_bytes() > settings.memory_bytes * _WORN_PART
+
+
+class _OwnMemory:
+    """What the kernel says of this process. Opened before the sandbox is entered, which lets nobody open it."""
+
+    def __init__(self) -> None:
+        self._file = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+
+    def data_bytes(self) -> int:
+        """Bytes of data, which the kernel compares with RLIMIT_DATA."""
+        return int(os.pread(self._file, 256, 0).split()[5]) * _PAGE_BYTES
 
 
 def _enter_sandbox(sandbox_policy: SandboxPolicy | None) -> str:
@@ -295,4 +312,4 @@ def _ignore_git_configuration() -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), msgspec.json.decode(sys.argv[2], type=SandboxPolicy | None))
+    main(socket.socket(fileno=int(sys.argv[1])), WorkerSettings.from_argument(sys.argv[2]))

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from controller.compilation.compile_worker import CompiledMinion, FileRead
+from controller.compilation.compile_messages import CompiledMinion, FileRead
 from highstate.memo.sources import digest_value
 from highstate.types import Files
 

@@ -33,10 +33,10 @@ class Packer:
 
     _classes: OrderedDict[int, _Class] = field(default_factory=OrderedDict)
 
-    def pack(self, compiled: Compiled, drift: Mapping[str, Value]) -> bytes:
+    def pack(self, compiled: Compiled, drift: Mapping[str, Value], modules: Mapping[str, str] | None = None) -> bytes:
         """The document of a minion that compiled; OverflowError, TypeError or ValueError for what cannot be packed."""
         if not compiled.like:
-            return _ENCODER.encode(desired_of(compiled, drift=drift).as_document())
+            return _ENCODER.encode(desired_of(compiled, drift=drift, modules=modules).as_document())
         known = self._class(compiled.like)
         chunks = dict(zip(known.keys, compiled.lowstate, strict=True))
         entries = [
@@ -46,7 +46,7 @@ class Packer:
         files, contents = used_files(chunks, compiled)
         modes = kept_modes(chunks, compiled)
         rest = {"pillar": dict(compiled.pillar), "files": files, **({"modes": modes} if modes else {})}
-        rest |= {"contents": contents, "drift": dict(drift)}
+        rest |= {"contents": contents, **({"modules": dict(modules)} if modules else {}), "drift": dict(drift)}
         head = _map_head(1 + len(rest)) + _ENCODER.encode("chunks") + _map_head(len(entries))
         return b"".join([head, *entries, *(_ENCODER.encode(key) + _ENCODER.encode(rest[key]) for key in rest)])
 

@@ -1,11 +1,12 @@
 """What templates have to know of live machines: asked of the minions, recorded, and played back while they are away.
 
 Called by `BuildReconciler`, which decides when to ask and what follows from the answers. What a minion says is data of
-a bounded size about itself. Previews never come here: they see what is recorded.
+a bounded size about itself. What previews ask is given to them and not recorded.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -13,7 +14,7 @@ import structlog
 
 from controller.observe.metrics import Metrics
 from controller.reconcile.live import LiveRevision
-from controller.sessions.sessions import Sessions
+from controller.sessions.sessions import Session, Sessions
 from controller.store import Store
 from extmods.fact_answers import MOST_QUESTIONS, bounded
 from highstate.functions.live import OF_THE_FLEET
@@ -47,6 +48,8 @@ class FactQueries:
     live: LiveRevision
     _open: dict[str, SentQuery] = field(default_factory=dict)
     """By minion."""
+    _asked: dict[int, tuple[SentQuery, str, asyncio.Future[dict[FactQuery, FactAnswer]]]] = field(default_factory=dict)
+    """Request -> what somebody waits for, with the key of the minion; beside the open query of that minion."""
     _serial: int = 0
 
     def recorded(self, minions: Collection[str]) -> dict[str, dict[FactQuery, FactAnswer]]:
@@ -79,17 +82,33 @@ class FactQueries:
         session = self.sessions.session(minion)
         if session is None:
             return False
+        self._open[minion] = self._request(session, questions, self.live.policy.facts)
+        return True
+
+    async def ask(self, minion: str, questions: Sequence[FactQuery]) -> dict[FactQuery, FactAnswer]:
+        """What a minion answers, for a preview: nothing of it is recorded, and policy allows nothing beside what only
+        looks. Empty when it is not connected or does not answer.
+        """
+        session = self.sessions.session(minion)
+        if session is None:
+            return {}
+        sent = self._request(session, questions, ())
+        answers: asyncio.Future[dict[FactQuery, FactAnswer]] = asyncio.get_running_loop().create_future()
+        self._asked[sent.request] = (sent, session.key, answers)
+        try:
+            async with asyncio.timeout(2 * ANSWER_SECONDS):
+                return await answers
+        except TimeoutError:
+            return {}
+        finally:
+            del self._asked[sent.request]
+
+    def _request(self, session: Session, questions: Sequence[FactQuery], allowed: tuple[str, ...]) -> SentQuery:
         self._serial += 1
-        self._open[minion] = SentQuery(self._serial, minion, tuple(questions))
-        message = FactRequest(
-            request=self._serial,
-            questions=tuple(questions),
-            allowed=self.live.policy.facts,
-            timeout=ANSWER_SECONDS,
-        )
+        message = FactRequest(request=self._serial, questions=tuple(questions), allowed=allowed, timeout=ANSWER_SECONDS)
         self.metrics.sent(type(message).__name__)
         self.server.send(session.key, message)
-        return True
+        return SentQuery(self._serial, session.minion, tuple(questions))
 
     def drop(self, minion: str) -> None:
         """Forget an open query; what is answered to it counts for nothing."""
@@ -97,13 +116,19 @@ class FactQueries:
 
     def answered(self, minion: str, key: str, message: FactAnswers) -> bool | None:
         """Record answers; whether any is new. None when they are late, or answer no question of ours."""
+        if message.request in self._asked:
+            self._answer_asker(minion, key, message)
+            return None
         sent = self._open.get(minion)
         session = self.sessions.session(minion)
         if sent is None or sent.request != message.request or session is None or session.key != key:
             return None
-        answers = [bounded(answer) for answer in message.answers[: len(sent.questions)]]
-        answers += [FactAnswer(error="gave no answer")] * (len(sent.questions) - len(answers))
-        return self._record(sent, dict(zip(sent.questions, answers, strict=True)))
+        return self._record(sent, _by_question(sent, message))
+
+    def _answer_asker(self, minion: str, key: str, message: FactAnswers) -> None:
+        sent, asked_key, answers = self._asked[message.request]
+        if (sent.minion, asked_key) == (minion, key) and not answers.done():
+            answers.set_result(_by_question(sent, message))
 
     def time_out(self, minion: str) -> bool:
         """No answer came: what was recorded before stays. Whether anything recorded is new."""
@@ -130,6 +155,12 @@ class FactQueries:
         for answer in answers.values():
             self.metrics.asked("failed" if answer.error else "answered")
         return any(known.get(question) != answer for question, answer in answers.items())
+
+
+def _by_question(sent: SentQuery, message: FactAnswers) -> dict[FactQuery, FactAnswer]:
+    answers = [bounded(answer) for answer in message.answers[: len(sent.questions)]]
+    answers += [FactAnswer(error="gave no answer")] * (len(sent.questions) - len(answers))
+    return dict(zip(sent.questions, answers, strict=True))
 
 
 def _keeps_answer(question: FactQuery, answer: FactAnswer) -> bool:

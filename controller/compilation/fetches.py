@@ -13,11 +13,11 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from gitfs.errors import FetchFailed
-from gitfs.mirror.mirror import Fetched
+from gitfs.mirror.fetched import Fetched
 from gitfs.source import Source
 
 PATIENCE = 5.0
-"""Seconds until a remote that does not answer is told."""
+"""Seconds until a remote that does not answer is reported."""
 
 Outcome: TypeAlias = Fetched | FetchFailed
 
@@ -28,7 +28,7 @@ class Fetches:
     Args:
         source: the remotes.
         ended: hears what a fetch brought, and how many seconds it took.
-        late: hears of a remote that has not answered for a while, and is still being asked.
+        late: called with a remote whose fetch takes long and goes on.
     """
 
     def __init__(
@@ -60,6 +60,8 @@ class Fetches:
             del self._next[name]
             began = time.monotonic()
             fetching = [asyncio.wrap_future(each) for each in self._source.start_fetch(name)]
+            for each in fetching:
+                each.add_done_callback(_retrieve)
             if fetching and (await asyncio.wait(fetching, timeout=PATIENCE))[1]:
                 reason = f"it has not answered in {PATIENCE:g} s and is still being asked"
                 self._late(FetchFailed(name, reason, retryable=True))
@@ -72,3 +74,9 @@ async def _outcome(fetching: asyncio.Future[Fetched]) -> Outcome:
         return await fetching
     except FetchFailed as error:
         return error
+
+
+def _retrieve(fetching: asyncio.Future[Fetched]) -> None:
+    """Have asyncio not report a failure that nobody listens to any more, because the controller stops."""
+    if not fetching.cancelled():
+        fetching.exception()

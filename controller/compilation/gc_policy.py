@@ -1,4 +1,4 @@
-"""When Python looks for cycles in a process that compiles. Called by whoever has such a process.
+"""When Python collects cycles in a process that compiles. Called by the processes that compile.
 
 A compile makes some hundred thousand objects, nearly all of which are kept or die without being in a cycle; looking
 through them after each few hundred, as Python does, costs a sixth of its time. Each render leaves some objects in a
@@ -21,5 +21,5 @@ def collect_seldom() -> None:
 
 
 def collect_new() -> None:
-    """Look through what is new. For moments when nobody waits: between two requests."""
+    """Look through what is new. Called when nobody waits: between two requests."""
     gc.collect(0)

@@ -2,7 +2,7 @@
 
 Filled by the message handlers, asked by compiles (`mine.get` in templates, from the compiler's threads) and by minions.
 `changed_minions` tells whose answers have changed since they were compiled. A minion puts in what is its own,
-of a bounded size, and is told nothing that another keeps from it (`allow_tgt`).
+of a bounded size, and gets nothing that another keeps from it (`allow_tgt`).
 """
 
 from __future__ import annotations
@@ -10,18 +10,25 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+import re
+import threading
+from collections.abc import Callable, Collection, Mapping, Set
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 import msgspec
+from cachetools import LRUCache
 
 from controller.compilation.recorded_facts import FleetAnswer
 from controller.store import Store
 from extmods.fact_answers import bounded
 from highstate.functions.live import OF_THE_FLEET
+from highstate.limits import PatternLimits
+from highstate.linear_regex import PatternRefused
+from highstate.matcher import Matcher
 from highstate.targeting.match import MatcherKind, broken_regex, match_minion
 from highstate.types import Minion
+from options.limits import CountRefusal, uncounted
 from wire.messages import FactAnswer, FactQuery, MineEntry
 
 MOST_FUNCTIONS = 200
@@ -30,8 +37,17 @@ MOST_FUNCTIONS = 200
 MOST_BYTES = 1024 * 1024
 """Of all that one minion has, packed. One value may have as much as an answer to a question."""
 
+MOST_KEPT = 32 * 1024 * 1024
+"""Bytes of all answers that are kept for the next who asks the same."""
+_ENTRY_BYTES = 1024
+"""That an answer takes beside its value."""
+_BY_PILLAR = re.compile(r"(?:^|[\s(])[IJ][^\w\s@]?@")
+
 MOST_ANSWERED = 8 * 1024 * 1024
 """Bytes of one answer."""
+
+_ALLOW_LIMITS = PatternLimits(steps=2_000_000)
+"""Limits of `allow_tgt`, which one minion sets and others pay for."""
 
 GET = "mine.get"
 _KINDS = frozenset(get_args(MatcherKind))
@@ -52,6 +68,13 @@ class Query:
     kind: str
     exclude: bool
 
+    @property
+    def by_pillar(self) -> bool:
+        """Whether the target says what the pillar of a minion must be."""
+        return self.kind.startswith("pillar") or (
+            self.kind == "compound" and _BY_PILLAR.search(self.target) is not None
+        )
+
     @classmethod
     def parse(cls, asked: str) -> Query:
         """Of a question's arguments; ValueError when it takes no such arguments."""
@@ -67,12 +90,19 @@ class Query:
             raise ValueError(f"mine.get: there is no tgt_type {tgt_type!r} (there are {', '.join(sorted(_KINDS))})")
         names = [str(one) for one in fun] if isinstance(fun, list) else list(dict.fromkeys(str(fun).split(",")))
         return cls(
-            target=tgt,
+            target=_target(tgt, kind),
             functions=tuple(names),
             by_function=isinstance(fun, list) or len(names) > 1,
             kind=kind,
             exclude=bool(exclude),
         )
+
+
+def _target(given: Any, kind: str) -> str | list[str]:
+    """A target as its kind takes it: names of a list may come as a list."""
+    if kind == "list" and isinstance(given, list | tuple):
+        return [str(one) for one in given]
+    return str(given)
 
 
 def _mine_get(tgt: Any, fun: Any, tgt_type: str = "glob", exclude_minion: bool = False) -> None:
@@ -87,12 +117,23 @@ class MineStore:
     pillar_of: Callable[[str], Mapping[str, Any]]
     """The pillar of a minion, for targets by pillar."""
     nodegroups: Mapping[str, Any] = field(default_factory=dict)
+    accepted: Callable[[], Set[str]] = frozenset
+    """Ids whose key is accepted."""
     keys_version: Callable[[], int] = lambda: 0
     """Another number whenever other keys are accepted, or others are connected."""
+    limits: PatternLimits = field(default_factory=PatternLimits)
+    """Of the targets of one question."""
+    on_refusal: CountRefusal = uncounted
+    """Called with the name of a limit whenever a target is over it."""
     _changes: int = 0
     _compared: tuple[int, int] | None = None
-    _kept: dict[str, tuple[tuple[int, int], FleetAnswer]] = field(default_factory=dict)
-    """Arguments -> the answer that everybody gets, and of when it is."""
+    _kept: LRUCache[str, FleetAnswer] = field(
+        default_factory=lambda: LRUCache(MOST_KEPT, getsizeof=lambda kept: kept.size)
+    )
+    """Arguments -> the answer that everybody gets."""
+    _kept_version: tuple[int, int] = (-1, -1)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    """Around what is kept."""
 
     def put(self, minion: str, entries: Mapping[str, MineEntry]) -> bool:
         """All that a minion has from now on; whether any of it is new. MineRefused when it is too much."""
@@ -103,11 +144,22 @@ class MineStore:
             plain = bounded(FactAnswer(value=entry.value))
             if plain.error or not 0 < len(fun) <= 255 or entry.allow_type not in _KINDS:
                 raise MineRefused(f"{fun[:80]!r} {plain.error or 'has a name or an allow_tgt_type that cannot be'}")
+            self._check_allow(fun, entry)
             kept[fun] = msgspec.structs.replace(entry, value=plain.value)
         new = bool(self.store.mines.put(minion, kept))
         if new:
             self.changed()
         return new
+
+    def _check_allow(self, fun: str, entry: MineEntry) -> None:
+        """Raise MineRefused for an `allow_tgt` that is over the limits."""
+        if not entry.allow:
+            return
+        try:
+            self._matches(_allowed(entry), Minion(id=fun), Matcher(limits=_ALLOW_LIMITS))
+        except PatternRefused as error:
+            self.on_refusal(error.limit)
+            raise MineRefused(f"{fun[:80]!r} allow_tgt: {error}") from None
 
     def changed(self) -> None:
         """Something that answers follow from is new: a mine, grains, a key."""
@@ -117,26 +169,65 @@ class MineStore:
         return self._changes, self.keys_version()
 
     def answer(self, question: FactQuery, asker: Minion | None) -> FleetAnswer:
-        """What `mine.get` gives. `asker`: the minion that it is for; None: nobody, who is allowed the least."""
+        """What `mine.get` gives a template. `asker`: the minion that it is for; None: nobody, who gets the least."""
         try:
-            query = Query.parse(question.asked)
+            return self._answer(Query.parse(question.asked), question.asked, asker, self.limits)
         except ValueError as error:
             return fleet_answer(FactAnswer(error=str(error)))
-        version, kept = self._version(), self._kept.get(question.asked)
-        if kept is not None and kept[0] == version:
-            return kept[1]
+
+    def answer_minion(self, question: FactQuery, minion: Minion, steps: int) -> FleetAnswer:
+        """The answer to a minion that asks by itself: nothing that depends on the pillar of others.
+
+        Args:
+            question: as the minion sent it.
+            minion: who asks.
+            steps: of comparing that its target may take.
+        """
+        try:
+            query = Query.parse(question.asked)
+            if query.by_pillar:
+                raise ValueError("mine.get: minions cannot target by pillar, which would let them guess secrets")
+            return self._answer(query, question.asked, minion, replace(self.limits, steps=steps))
+        except ValueError as error:
+            return fleet_answer(FactAnswer(error=str(error)))
+
+    def _answer(self, query: Query, asked: str, asker: Minion | None, limits: PatternLimits) -> FleetAnswer:
+        version = self._version()
+        if (kept := self._kept_answer(asked, version)) is not None:
+            return kept
         mines = self.store.mines.by_function(query.functions)
-        answer = self._answer(query, mines, asker)
+        try:
+            answer = self._found(query, mines, asker, limits)
+        except PatternRefused as error:
+            self.on_refusal(error.limit)
+            return fleet_answer(FactAnswer(error=f"mine.get: {error}"))
         shared = not query.exclude and not any(entry.allow for each in mines.values() for entry in each.values())
         found = fleet_answer(answer, shared=shared)
         if shared:
-            self._kept = {key: one for key, one in self._kept.items() if one[0] == version}
-            self._kept[question.asked] = (version, found)
+            self._keep(asked, found, version)
         return found
 
-    def _answer(self, query: Query, mines: Mapping[str, Mapping[str, MineEntry]], asker: Minion | None) -> FactAnswer:
+    def _kept_answer(self, asked: str, version: tuple[int, int]) -> FleetAnswer | None:
+        with self._lock:
+            return self._kept.get(asked) if self._kept_version == version else None
+
+    def _keep(self, asked: str, found: FleetAnswer, version: tuple[int, int]) -> None:
+        with self._lock:
+            if self._kept_version != version:
+                self._kept.clear()
+                self._kept_version = version
+            if found.size <= self._kept.maxsize:
+                self._kept[asked] = found
+
+    def _found(
+        self,
+        query: Query,
+        mines: Mapping[str, Mapping[str, MineEntry]],
+        asker: Minion | None,
+        limits: PatternLimits,
+    ) -> FactAnswer:
         found: dict[str, dict[str, Any]] = {}
-        wanted = self._matching(query, {minion for entries in mines.values() for minion in entries})
+        wanted = self._matching(query, {minion for entries in mines.values() for minion in entries}, limits)
         for fun in query.functions:
             for minion, entry in mines.get(fun, {}).items():
                 if minion in wanted and self._may_have(asker, entry):
@@ -162,40 +253,55 @@ class MineStore:
         records = [record for fun in OF_THE_FLEET for record in self.store.facts.of_function(fun)]
         ask = answer or self.answer
         grains = {record.id: record.grains for record in self.store.minions.all()} if records else {}
-        due = {
+        affected = {
             minion: None
             for minion, record in records
             if ask(record.question, Minion(id=minion, grains=grains.get(minion, {}))).mark != record.answer.value
         }
-        return list(due)
+        return list(affected)
 
-    def _matching(self, query: Query, having: Collection[str]) -> set[str]:
+    def _matching(self, query: Query, having: Collection[str], limits: PatternLimits) -> set[str]:
         """Those of `having` that the target means and whose key is accepted."""
-        accepted = {record.id for record in self.store.keys.all() if record.state == "accepted"} & set(having)
+        accepted = self.accepted() & set(having)
+        matcher = Matcher(limits=limits)
         if query.kind in ("glob", "list", "pcre"):
-            return {each for each in accepted if self._matches(query, Minion(id=each))}
+            return {each for each in accepted if self._matches(query, Minion(id=each), matcher)}
         known = (record for record in self.store.minions.all() if record.id in accepted)
-        return {each.id for each in known if self._matches(query, Minion(id=each.id, grains=each.grains))}
+        return {each.id for each in known if self._matches(query, Minion(id=each.id, grains=each.grains), matcher)}
 
-    def _matches(self, query: Query, minion: Minion) -> bool:
+    def _matches(self, query: Query, minion: Minion, matcher: Matcher) -> bool:
+        """Whether the target means a minion; PatternRefused when it is over the limits of `matcher`."""
         kind: Any = "pillar_exact" if query.kind.startswith("pillar") else query.kind
-        if kind in ("pcre", "compound") and broken_regex(str(query.target), kind=kind, nodegroups=self.nodegroups):
+        if kind in ("pcre", "compound") and broken_regex(
+            str(query.target), kind=kind, nodegroups=self.nodegroups, matcher=matcher
+        ):
             return False
         pillar = self.pillar_of(minion.id) if kind in ("compound", "nodegroup", "pillar_exact") else {}
         # Exact: who may write templates could else find out pillar values of others letter by letter.
-        return match_minion(query.target, minion, pillar, kind=kind, nodegroups=self.nodegroups, exact_pillar=True)
+        return match_minion(
+            query.target, minion, pillar, kind=kind, nodegroups=self.nodegroups, exact_pillar=True, matcher=matcher
+        )
 
     def _may_have(self, asker: Minion | None, entry: MineEntry) -> bool:
         if not entry.allow:
             return True
         if asker is None:
             return False
-        allow: Any = list(entry.allow) if isinstance(entry.allow, tuple) else entry.allow
-        query = Query(target=allow, functions=(), by_function=False, kind=entry.allow_type, exclude=False)
-        return self._matches(query, asker)
+        try:
+            return self._matches(_allowed(entry), asker, Matcher(limits=_ALLOW_LIMITS))
+        except PatternRefused as error:  # stored before there were limits
+            self.on_refusal(error.limit)
+            return False
+
+
+def _allowed(entry: MineEntry) -> Query:
+    """What an entry's `allow_tgt` asks of a minion."""
+    target = _target(entry.allow, entry.allow_type)
+    return Query(target=target, functions=(), by_function=False, kind=entry.allow_type, exclude=False)
 
 
 def fleet_answer(answer: FactAnswer, *, shared: bool = False) -> FleetAnswer:
     """An answer with its mark."""
-    mark = hashlib.blake2b(msgspec.msgpack.encode(answer), digest_size=16).hexdigest()
-    return FleetAnswer(answer=answer, mark=mark, shared=shared)
+    packed = msgspec.msgpack.encode(answer)
+    mark = hashlib.blake2b(packed, digest_size=16).hexdigest()
+    return FleetAnswer(answer=answer, mark=mark, size=len(packed) + _ENTRY_BYTES, shared=shared)

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from extmods.fact_answers import may_ask
+from extmods.fact_answers import may_ask, why_never
 from highstate.functions.live import OF_THE_FLEET
 from highstate.ports import Fact, question
 from highstate.types import Value
 from wire.messages import FactAnswer, FactQuery
+
+NO_ANSWER = "has no answer of it yet"
+"""In errors of compiles that lack an answer of their minion."""
 
 MOST_ASKED = 8192
 """Characters of the arguments of one question."""
@@ -33,6 +36,8 @@ class FleetAnswer(NamedTuple):
     """Whether every minion of a fleet hears the same."""
     absent: bool = False
     """Whether the controller has no such runner."""
+    size: int = 0
+    """Bytes that it takes in memory, about."""
 
 
 class MinionFacts:
@@ -58,6 +63,8 @@ class MinionFacts:
         asked = FactQuery(fun=fun, asked=question(args, kwargs))
         if fun in OF_THE_FLEET and self._ask_fleet is not None:
             return self._of_the_fleet(asked, self._ask_fleet)
+        if never := why_never(fun):
+            return Fact(error=never)
         if not may_ask(fun, self._allowed):
             why = "is not among the functions that may be asked of it (`facts` in saltern.yaml)"
             return Fact(error=why, absent=fun in OF_THE_FLEET)
@@ -66,7 +73,7 @@ class MinionFacts:
         found = self._known.get(asked)
         if found is None:
             self.unanswered[asked] = None
-            return Fact(error="has no answer of it yet")
+            return Fact(error=NO_ANSWER)
         self.used[asked] = None
         return Fact(value=found.value, error=found.error)
 

@@ -19,6 +19,7 @@ from controller.sessions.sessions import Sessions
 from controller.store import Store
 from extmods.compile_modules import runner_call
 from extmods.plain_data import plain
+from highstate.matcher import Matcher
 from highstate.ports import SecretFailed, SourceFailed, question
 from highstate.targeting.match import match_minion, parse_target
 from highstate.types import Minion
@@ -113,13 +114,14 @@ class Runners:
         kind: Any = tgt_type
         if kind not in ("glob", "list", "pcre", "grain", "grain_pcre", "ipcidr"):
             raise RunnerFailed(f"a target of type {tgt_type!r} is not taken here; use mine.get, or a glob or grain")
+        accepted = frozenset(self.store.keys.accepted_ids())
+        known = [Minion(id=each.id, grains=each.grains) for each in self.store.minions.all() if each.id in accepted]
+        matcher = Matcher(limits=self.mines.limits)
         try:
-            parse_target(tgt, kind=kind)
+            parse_target(tgt, kind=kind, matcher=matcher)
+            return sorted(each.id for each in known if match_minion(tgt, each, kind=kind, matcher=matcher))
         except ValueError as error:
             raise RunnerFailed(str(error)) from None
-        accepted = {record.id for record in self.store.keys.all() if record.state == "accepted"}
-        known = (record for record in self.store.minions.all() if record.id in accepted)
-        return sorted(each.id for each in known if match_minion(tgt, Minion(id=each.id, grains=each.grains), kind=kind))
 
     def _own(self, name: str, args: list[Any], kwargs: dict[str, Any], minion: Minion) -> FleetAnswer:
         plugins = self.plugins()

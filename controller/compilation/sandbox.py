@@ -1,17 +1,16 @@
-"""The sandbox of a compile worker: Landlock for files, signals and TCP, a seccomp filter for sockets (docs/adr/0013).
+"""The sandbox of a compile worker: Landlock for files, signals and TCP, a seccomp filter for the rest (docs/adr/0013).
 
 Called by `compile_worker` once, before it has threads and after it has the modules it always needs. What is not
-granted is refused by the kernel for as long as the process and its children live, whoever runs code in it: Jinja's
+granted is refused by the kernel for as long as the process and its children live, whatever code runs in it: Jinja's
 sandbox comes before this one. What a compile needs is decided by `sandbox_policy` and `compile_ports`.
 
-The kernel's interface is four system calls, which no library on PyPI that is kept up covers; numbers and bits are those
-of `linux/landlock.h` and `linux/seccomp.h` (https://docs.kernel.org/userspace-api/landlock.html).
+The kernel's interface is six system calls, which no library on PyPI that is kept up covers; numbers and bits are those
+of `linux/landlock.h` and `linux/capability.h` (https://docs.kernel.org/userspace-api/landlock.html).
 """
 
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
 import platform
 import stat
@@ -19,9 +18,11 @@ import struct
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from socket import AF_INET, AF_INET6
+from socket import AF_INET, AF_INET6, AF_NETLINK
 
 import msgspec
+
+from controller.compilation.system_call_filter import AARCH64, X86_64, refused_calls
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _FILES_BY_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
@@ -36,18 +37,16 @@ _BENEATH = 1
 _ASK_VERSION = 1
 _SET_NO_NEW_PRIVS, _SET_SECCOMP, _FILTER = 38, 22, 2
 
-_MACHINES = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
-"""Machine -> its number for seccomp, and its number of `socket`."""
-_IO_URING_SETUP = 425
-_X32 = 0x40000000
-_AF_NETLINK = 16
-_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EACCES
+_MACHINES = {"x86_64": X86_64, "aarch64": AARCH64}
+_CAPABILITY_VERSION = 0x20080522
+_CAP_DAC_READ_SEARCH = 2
 
 _SYSTEM = (
     "/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types",
-    "/etc/ssl", "/etc/pki/tls", "/etc/pki/ca-trust", "/etc/ca-certificates", "/etc/crypto-policies",
-    "/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf", "/etc/services",
-    "/dev/null", "/dev/zero", "/dev/urandom",
+    "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ssl/cert.pem", "/etc/ssl/ca-bundle.pem",
+    "/etc/pki/tls/certs", "/etc/pki/tls/cert.pem", "/etc/pki/tls/openssl.cnf", "/etc/pki/ca-trust",
+    "/etc/ca-certificates", "/etc/crypto-policies", "/etc/resolv.conf", "/etc/hosts", "/etc/host.conf",
+    "/etc/nsswitch.conf", "/etc/gai.conf", "/etc/services", "/dev/null", "/dev/urandom",
 )  # fmt: skip
 """What programs of any kind read, and nothing that is this machine's secret."""
 
@@ -83,8 +82,9 @@ def confine(sandbox_policy: SandboxPolicy) -> None:
         raise Unconfined(f"the kernel has no Landlock ({os.strerror(ctypes.get_errno())})")
     _checked(libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     _restrict(libc, abi, sandbox_policy)
+    _drop_capabilities(libc)
     if not sandbox_policy.programs:  # a program may need the sockets of others: gpg asks its agent
-        _filter_sockets(libc, [AF_INET, AF_INET6, _AF_NETLINK] if sandbox_policy.network else [])
+        _filter_calls(libc, [AF_INET, AF_INET6, AF_NETLINK] if sandbox_policy.network else [])
 
 
 def _restrict(libc: ctypes.CDLL, abi: int, sandbox_policy: SandboxPolicy) -> None:
@@ -128,42 +128,27 @@ def _of_python() -> list[str]:
     return sorted({str(Path(root).resolve()) for root in roots if Path(root).is_absolute()} - {"/"})
 
 
-def _filter_sockets(libc: ctypes.CDLL, families: Sequence[int]) -> None:
-    """Refuse every other family of sockets; Landlock does not look at those that have a path."""
+def _filter_calls(libc: ctypes.CDLL, families: Sequence[int]) -> None:
     if platform.machine() not in _MACHINES or sys.maxsize < 2**32:
         raise Unconfined(f"the system calls of {platform.machine()} are not known here")
-    machine, socket_call = _MACHINES[platform.machine()]
-    program = _filter(machine, socket_call, families)
+    program = refused_calls(_MACHINES[platform.machine()], families, os.getpid())
     buffer = ctypes.create_string_buffer(b"".join(program))
     described = struct.pack("@HP", len(program), ctypes.addressof(buffer))
     _checked(libc.prctl(_SET_SECCOMP, _FILTER, described, 0, 0))
 
 
-def _filter(machine: int, socket_call: int, families: Sequence[int]) -> list[bytes]:
-    """Classic BPF: `socket` of other families and `io_uring_setup` (another way to one) are refused, all else goes on.
-
-    A jump counts from the instruction behind it.
-    """
-    refuse, allow = 7 + len(families), 8 + len(families)
-    return [
-        _instruction(_LOAD, 4),  # which machine's numbers these are
-        _instruction(_EQUAL, machine, otherwise=refuse - 2),
-        _instruction(_LOAD, 0),  # the call
-        _instruction(_AT_LEAST, _X32, then=refuse - 4),
-        _instruction(_EQUAL, _IO_URING_SETUP, then=refuse - 5),
-        _instruction(_EQUAL, socket_call, otherwise=allow - 6),
-        _instruction(_LOAD, 16),  # its first argument
-        *(_instruction(_EQUAL, family, then=allow - 8 - at) for at, family in enumerate(families)),
-        _instruction(_RETURN, _REFUSE),
-        _instruction(_RETURN, _ALLOW),
-    ]
+def _drop_capabilities(libc: ctypes.CDLL) -> None:
+    """Of a process of root: what root may do beside files. Landlock decides about those, whoever owns them."""
+    kept = 1 << _CAP_DAC_READ_SEARCH if _has_capability(libc, _CAP_DAC_READ_SEARCH) else 0
+    header = struct.pack("=Ii", _CAPABILITY_VERSION, 0)
+    _checked(libc.capset(header, struct.pack("=6I", kept, kept, 0, 0, 0, 0)))
 
 
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-
-
-def _instruction(code: int, value: int, then: int = 0, otherwise: int = 0) -> bytes:
-    return struct.pack("=HBBI", code, then, otherwise, value)
+def _has_capability(libc: ctypes.CDLL, number: int) -> bool:
+    found = ctypes.create_string_buffer(24)
+    _checked(libc.capget(struct.pack("=Ii", _CAPABILITY_VERSION, 0), found))
+    permitted: int = struct.unpack("=6I", found.raw)[1]
+    return bool(permitted >> number & 1)
 
 
 def _checked(answer: int) -> int:

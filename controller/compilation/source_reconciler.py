@@ -1,4 +1,4 @@
-"""From a notice to live trees: fetch the remotes, take what they brought, and say so to whoever compiles.
+"""From a notice to live trees: fetches the remotes, makes their trees live, and wakes the compiles.
 
 Trees whose policy cannot be read are not taken. It decides nothing about minions.
 """
@@ -18,11 +18,12 @@ from controller.observe.metrics import Metrics
 from controller.reconcile.live import LiveRevision
 from controller.reconcile.policy import Policy, PolicyInvalid, read_policy
 from controller.reconcile.reconciler import Reconciler
+from controller.reconcile.revision_sources import commits_of, moved_data, moved_text, revision_record
 from controller.sessions.file_server import FileServer
 from controller.store import RevisionRecord, Store, StoreError
 from gitfs.changes import Changes
 from gitfs.errors import FetchFailed, GitfsError
-from gitfs.mirror.mirror import Fetched
+from gitfs.mirror.fetched import Fetched
 from gitfs.remote_report import left_out_counts
 from gitfs.source import Revision, Source, Trees
 from reactors.bus import Bus
@@ -50,6 +51,8 @@ class SourceReconciler:
     clock: Callable[[], float]
     error: str = ""
     """Why the newest revision is not live, when its policy cannot be read."""
+    refused_remotes: frozenset[str] = frozenset()
+    """The remotes that moved with that revision."""
     fetched_at: dict[str, float] = field(default_factory=dict)
     fetch_errors: dict[str, str] = field(default_factory=dict)
     _taking: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -133,8 +136,9 @@ class SourceReconciler:
                 await asyncio.sleep(RETRY_SECONDS)
 
     def _record_fetch(self, outcome: Fetched | FetchFailed) -> None:
-        """Keep what a fetch said; an error is told once, not at each try."""
+        """Keep what a fetch said; an error is reported once, not at each try."""
         remote = outcome.remote
+        self.metrics.fetch_failing(remote, failing=isinstance(outcome, FetchFailed))
         if isinstance(outcome, Fetched):
             self.fetched_at[remote] = self.clock()
             self.metrics.kept_back(remote, len(outcome.refused))
@@ -170,32 +174,42 @@ class SourceReconciler:
     def _adopt(self, trees: Trees) -> bool:
         """Make trees live, unless their policy cannot be read."""
         revision = trees.revision
-        record = _revision_record(revision, self.clock())
+        last = self.live.trees.revision if self.live.trees else self.store.revisions.newest()
+        label = last.id if isinstance(last, Revision) else last.label if last else ""
+        record = revision_record(revision, commits_of(last), self.clock(), label)
+        moved = moved_data(record.sources)
+        known = self.store.revisions.get(revision.digest)
+        if known is not None:  # it was live before: people know it by the label that it had
+            record = replace(record, label=known.label)
         try:
             policy = read_policy(trees.files)
         except PolicyInvalid as error:
             if self.error != str(error.problem):
+                self.refused_remotes = frozenset([each["remote"] for each in moved] or list(revision.remotes)[:1])
                 self._refuse(record, str(error.problem))
             return False
+        self.metrics.policy_refused(refused=False)
         self.store.revisions.add(record)
-        before = self.live.trees.revision if self.live.trees else None
+        trees = replace(trees, revision=replace(revision, id=record.label))
         self.error, self.live.trees, self.live.policy = "", trees, policy
         self.files.use(trees.files)
         data = {
             "commit": record.commit,
             "subject": record.subject,
             "author": record.author,
-            "moved": _moved(before, revision),
+            "moved": moved,
+            "sources": len(record.sources),
         }
         event = self.bus.publish(
-            f"saltern/revision/{revision.id}/live", data, cause=self._fetch_event, revision=revision.id
+            f"saltern/revision/{record.label}/live", data, cause=self._fetch_event, revision=record.label
         )
         self.builds.revision_changed(event.id)
-        log.info("new revision", revision=revision.id, subject=record.subject)
+        log.info("new revision", revision=record.label, moved=moved_text(record))
         return True
 
     def _refuse(self, record: RevisionRecord, error: str) -> None:
         self.error = error
+        self.metrics.policy_refused(refused=True)
         self.store.revisions.add(replace(record, error=error))
         log.error("policy cannot be read; last good revision stays live", revision=record.label, error=error)
         self.bus.publish(
@@ -203,34 +217,13 @@ class SourceReconciler:
         )
 
 
-def _moved(before: Revision | None, after: Revision) -> list[dict[str, str]]:
-    """The commits at which remotes stand that stood elsewhere before, each with the first remote that has it."""
-    known = before.remotes if before else {}
-    moved: dict[str, dict[str, str]] = {}
-    for name, place in after.remotes.items():
-        if name not in known or known[name].commit != place.commit:
-            data = {"remote": name, "commit": place.commit, "author": place.author, "subject": place.subject}
-            moved.setdefault(place.commit, data)
-    return list(moved.values())
-
-
-def _revision_record(revision: Revision, now: float) -> RevisionRecord:
-    first = next(iter(revision.remotes.values()), None)
-    return RevisionRecord(
-        digest=revision.digest,
-        label=revision.id,
-        commit=first.commit if first else "",
-        subject=first.subject if first else "local folders",
-        author=first.author if first else "",
-        committed_at=first.committed if first else now,
-        first_seen=now,
-    )
-
-
 def _log_maintenance(task: asyncio.Task[list[str]]) -> None:
     if task.cancelled():
         return
-    if task.exception() is not None:
-        log.error("mirror maintenance failed", exc_info=task.exception())
+    error = task.exception()
+    if isinstance(error, FetchFailed):
+        log.warning("mirror garbage collection failed", remote=error.remote, error=error.reason)
+    elif error is not None:
+        log.error("mirror maintenance failed", exc_info=error)
     elif task.result():
         log.info("mirror garbage collected", remotes=task.result())

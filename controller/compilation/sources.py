@@ -14,15 +14,18 @@ from gitfs.config.settings import RemoteSettings
 from gitfs.fetching.fork_server import ForkServer
 from gitfs.source import Source
 from highstate.ports import SecretFailed
+from options.limits import CountRefusal, uncounted
 
 if TYPE_CHECKING:
     from controller.adapters.secrets.vault import Vault
 
 
-def open_source(settings: ControllerSettings, fork_server: ForkServer | None = None) -> Source:
+def open_source(
+    settings: ControllerSettings, fork_server: ForkServer | None = None, on_refusal: CountRefusal = uncounted
+) -> Source:
     """The source over the mirrors in `cachedir`; nothing is fetched by opening it.
 
-    Takes the variables that its secrets stand in out of the environment. `fork_server`: see `Source`.
+    Takes the variables that its secrets stand in out of the environment. `fork_server`, `on_refusal`: see `Source`.
     """
     git = settings.trees.git()
     ask = _VaultReader(settings.ports.vault) if settings.ports.vault else None
@@ -38,6 +41,8 @@ def open_source(settings: ControllerSettings, fork_server: ForkServer | None = N
         asked_of_pillar=_named(settings.language.pillarenv),
         pillar_includes=git.pillar_includes,
         fork_server=fork_server,
+        limits=settings.limits.git,
+        on_refusal=on_refusal,
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from highstate.options.document import Fault, Option, UnreadableDocument, merge_options, parse_document
+from options.document import Fault, Option, UnreadableDocument, merge_options, parse_document
 
 
 def read_files(main: Path, folder: Path) -> tuple[dict[str, Option], list[Fault]]:

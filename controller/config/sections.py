@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from msgspec import Meta
-
 from controller.config.vault import BadVault, VaultSettings
-from highstate.options.kinds import Flag, Folder, Items, Names, Prepare, TextMapping
+from options.document import Option
+from options.kinds import Flag, Folder, Items, Names, Prepare, TextMapping, Wanted
 
 if TYPE_CHECKING:
     from gitfs.config.settings import IgnoredFiles, RemoteSettings
@@ -48,7 +47,7 @@ def _folders(value: Any) -> Any:
 
 FileRoots: TypeAlias = Annotated[
     Mapping[str, tuple[str, ...]],
-    Meta(description="a mapping of saltenvs to lists of absolute folders, like `base: [/srv/salt]`"),
+    Wanted("a mapping of saltenvs to lists of absolute folders, like `base: [/srv/salt]`"),
     Prepare(_roots),
 ]
 
@@ -133,6 +132,8 @@ class TreeOptions:
     pillar_roots: FileRoots = field(default_factory=dict)
     remotes: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """`gitfs_*`, `git_pillar_*`, `ext_pillar` and what says how trees lie over each other."""
+    positions: Mapping[str, Option] = field(default_factory=dict, repr=False)
+    """The same, with the places where they stand; empty of options that are in no file."""
 
     def git(self) -> GitfsOptions:
         """What gitfs makes of `remotes`. Raises BadRemoteSettings."""

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-from msgspec import Meta
-
 from controller.config.files import read_files
+from controller.config.limits import BorderLimits, read_limits
 from controller.config.sections import (
     GIT_LISTS,
     GIT_PREFIXES,
@@ -26,10 +25,9 @@ from controller.config.sections import (
     is_profile,
 )
 from highstate.compile_options import CompileOptions
-from highstate.near_names import did_you_mean
-from highstate.options.convert import convert_options, kinds_of
-from highstate.options.document import Fault, Option
-from highstate.options.kinds import (
+from options.convert import convert_options, kinds_of
+from options.document import Fault, Option
+from options.kinds import (
     Count,
     Flag,
     Fraction,
@@ -39,9 +37,11 @@ from highstate.options.kinds import (
     Prepare,
     Seconds,
     SecondsOrNever,
+    Wanted,
     absolute,
     one_as_list,
 )
+from options.near_names import did_you_mean
 
 LOG_LEVELS = ("all", "garbage", "trace", "debug", "info", "warning", "error", "critical", "quiet")
 """Salt's names."""
@@ -77,11 +77,11 @@ def _grants(value: Any) -> Any:
     return found
 
 
-ControllerLogLevel: TypeAlias = Annotated[str, Meta(description="one of " + ", ".join(LOG_LEVELS)), Prepare(_log_level)]
-ControllerPath: TypeAlias = Annotated[Path, Meta(description="an absolute path"), Prepare(absolute)]
+ControllerLogLevel: TypeAlias = Annotated[str, Wanted("one of " + ", ".join(LOG_LEVELS)), Prepare(_log_level)]
+ControllerPath: TypeAlias = Annotated[Path, Wanted("an absolute path"), Prepare(absolute)]
 HttpAddress: TypeAlias = Annotated[str, Prepare(_address)]
 Grants: TypeAlias = Annotated[
-    tuple[str, ...], Meta(description="a list of `network`, `programs` and absolute paths"), Prepare(_grants)
+    tuple[str, ...], Wanted("a list of `network`, `programs` and absolute paths"), Prepare(_grants)
 ]
 
 
@@ -136,6 +136,8 @@ class ControllerSettings:
     language: CompileOptions = field(default_factory=lambda: CompileOptions(state_top_saltenv="base"))
     ports: PortOptions = field(default_factory=PortOptions, repr=False)
     sdb: Mapping[str, SdbProfile] = field(default_factory=dict, repr=False)
+    limits: BorderLimits = field(default_factory=BorderLimits)
+    """What comes from outside may cost so much."""
     places: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Option -> `file:line` where it was set."""
 
@@ -161,6 +163,7 @@ def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR) -> ControllerSettings:
             for name, option in options.items()
             if not _is_known(name) and is_profile(option.value)
         },
+        limits=read_limits(options.get("limits"), faults),
         places={name: option.place for name, option in options.items()},
         **_located(dict(own)),
     )
@@ -178,7 +181,7 @@ def _language(options: Mapping[str, Option], faults: list[Fault]) -> CompileOpti
     """
     given = convert_options(options, LANGUAGE, faults)
     given["state_top_saltenv"] = given.get("state_top_saltenv", "base") or None
-    given |= convert_options(options, {"ext_pillar": GIT_LISTS["ext_pillar"]}, [])  # faults are told with the trees
+    given |= convert_options(options, {"ext_pillar": GIT_LISTS["ext_pillar"]}, [])  # faults are reported with the trees
     return CompileOptions(**given, opts=convert_options(options, RENDERERS, faults))
 
 
@@ -186,12 +189,14 @@ def _trees(options: Mapping[str, Option], faults: list[Fault]) -> TreeOptions:
     remotes = {name: option for name, option in options.items() if name.startswith(GIT_PREFIXES) or name in GIT_LISTS}
     convert_options(remotes, GIT_LISTS, faults)
     roots = convert_options(options, ROOTS, faults)
-    return TreeOptions(remotes={name: option.value for name, option in remotes.items()}, **roots)
+    return TreeOptions(remotes={name: option.value for name, option in remotes.items()}, positions=remotes, **roots)
 
 
 def _ports(options: Mapping[str, Option], faults: list[Fault], config_dir: Path) -> PortOptions:
     given = {"gpg_keydir": str(config_dir / "gpgkeys"), **convert_options(options, PORTS, faults)}
-    given |= convert_options(options, {"nodegroups": LANGUAGE["nodegroups"]}, [])  # faults are told with the language
+    given |= convert_options(
+        options, {"nodegroups": LANGUAGE["nodegroups"]}, []
+    )  # faults are reported with the language
     if "extension_modules" in given or "module_dirs" in given:
         given["configuration"] = {
             name: option.value for name, option in options.items()
@@ -211,25 +216,27 @@ def port_options(opts: Mapping[str, Any]) -> PortOptions:
 
 def check_git(settings: ControllerSettings) -> None:
     """Have gitfs read its options, so that what is wrong with them is known at once. Raises BadControllerSettings."""
-    from gitfs.config.remotes import backends, file_remotes, ignored_files, pillar_remotes
+    from gitfs.config.remotes import backends, file_remotes, ignored_files, pillar_includes, pillar_remotes
     from gitfs.errors import BadRemoteSettings
 
-    faults = []
-    readers: tuple[tuple[Callable[[Mapping[str, Any]], object], str], ...] = (
-        (file_remotes, "gitfs_remotes"),
-        (pillar_remotes, "ext_pillar"),
-        (backends, "fileserver_backend"),
-        (ignored_files, "file_ignore_regex"),
+    options, faults = settings.trees.positions, []
+    readers: tuple[Callable[[Mapping[str, Any]], object], ...] = (
+        file_remotes,
+        pillar_remotes,
+        pillar_includes,
+        backends,
+        ignored_files,
     )
-    for parse, key in readers:
+    for read in readers:
         try:
-            parse(settings.trees.remotes)
+            read(settings.trees.remotes)
         except BadRemoteSettings as error:
-            named = [name for name in settings.places if name in str(error)]
-            place = settings.places.get(max(named, key=len, default=key), str(settings.config_dir / "controller"))
-            faults.append(Fault(place, str(error)))
+            for fault in error.faults:
+                name, *inside = fault.path
+                place = options[str(name)].at(inside) if name in options else str(settings.config_dir / "controller")
+                faults.append(Fault(place, str(fault)))
     if faults:
-        raise BadControllerSettings(faults)
+        raise BadControllerSettings(sorted(faults, key=_position(options)))
 
 
 def _is_known(name: str) -> bool:
@@ -287,7 +294,7 @@ def _contradictions(settings: ControllerSettings) -> list[Fault]:
     return faults
 
 
-_NOT_OPTIONS = frozenset(("config_dir", "trees", "language", "ports", "sdb", "places", "opts", "ext_pillar"))
+_NOT_OPTIONS = frozenset(("config_dir", "trees", "language", "ports", "sdb", "limits", "places", "opts", "ext_pillar"))
 """Fields that no option sets by its own name."""
 
 
@@ -300,8 +307,8 @@ OWN = _kinds(ControllerSettings)
 LANGUAGE = {**_kinds(CompileOptions), "state_top_saltenv": OptionalText}
 RENDERERS = _kinds(RendererOptions)
 PORTS = _kinds(PortOptions, without=frozenset(("nodegroups", "configuration")))
-ROOTS = _kinds(TreeOptions, without=frozenset(("remotes",)))
-KNOWN = frozenset((*OWN, *LANGUAGE, *RENDERERS, *PORTS, *ROOTS, *GIT_LISTS))
+ROOTS = _kinds(TreeOptions, without=frozenset(("remotes", "positions")))
+KNOWN = frozenset(("limits", *OWN, *LANGUAGE, *RENDERERS, *PORTS, *ROOTS, *GIT_LISTS))
 """All options that are known here by name; those of gitfs are known to it."""
 SALT_NAMES = {
     "open_mode": "auto_accept",

@@ -1,7 +1,7 @@
-"""Forges: how each of them proves a webhook, names a delivery and says which repository it is about.
+"""Forges: how each of them authenticates a webhook, identifies a delivery and names the repository.
 
-A forge is a module here with `FORGE`, and its place in `FORGES`. What a forge sends is a hint and no more: nothing in
-it is fetched, it is only compared with the remotes that are configured.
+A forge is a module here with `FORGE`, and its place in `FORGES`. Nothing that a payload names is
+fetched: it is only compared with the remotes that are configured.
 """
 
 from controller.forges.azure_devops import FORGE as AZURE_DEVOPS
@@ -13,6 +13,6 @@ from controller.forges.github import FORGE as GITHUB
 from controller.forges.gitlab import FORGE as GITLAB
 
 FORGES: tuple[Forge, ...] = (GITHUB, GITEA, GITLAB, BITBUCKET, AZURE_DEVOPS, GENERIC)
-"""All of them; a webhook is checked against each, because it does not say reliably where it comes from."""
+"""All of them; a webhook is checked against each, because its origin is not known reliably."""
 
 __all__ = ["FORGES", "Forge"]

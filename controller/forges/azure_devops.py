@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controller.forges.forge import Forge, basic_password
+from controller.forges.forge import BasicPassword, Forge
 
 
 def _delivery_of(payload: object) -> str:
@@ -14,7 +14,7 @@ def _delivery_of(payload: object) -> str:
 
 FORGE = Forge(
     name="Azure DevOps",
-    proofs=(basic_password,),
+    verifiers=(BasicPassword(),),
     delivery_of=_delivery_of,
     repository=("resource", "repository"),
 )

@@ -1,6 +1,6 @@
-"""What the controller knows of a forge, and the ways in which forges prove that they know a shared secret.
+"""What the controller knows of a forge, and the ways in which forges authenticate their webhooks.
 
-Each proof takes the same time for every wrong value. Used by the modules of the forges; pure.
+A verifier takes the same time for every wrong value. Used by the modules of the forges; pure.
 """
 
 from __future__ import annotations
@@ -13,11 +13,46 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-Proof: TypeAlias = Callable[[bytes, Mapping[str, str], bytes], bool]
-"""`proof(secret, headers, body)`: whether a request proves that its sender knows the secret.
 
-Header names are lower case; the body is exactly as it came.
-"""
+@dataclass(frozen=True, slots=True)
+class SignatureHeader:
+    """HMAC-SHA256 of the body as hexadecimal digits, with or without `sha256=`. Other algorithms are not accepted."""
+
+    header: str
+
+    def verify(self, secret: bytes, headers: Mapping[str, str], body: bytes) -> bool:
+        """Whether the header has the signature of the body, which must be exactly as it came."""
+        expected = hmac.new(secret, body, hashlib.sha256).hexdigest().encode()
+        given = headers.get(self.header, "").strip().removeprefix("sha256=").lower().encode()
+        return hmac.compare_digest(given, expected)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenHeader:
+    """The secret itself in a header."""
+
+    header: str
+
+    def verify(self, secret: bytes, headers: Mapping[str, str], body: bytes) -> bool:
+        """Whether the header has the secret."""
+        return hmac.compare_digest(headers.get(self.header, "").encode(), secret)
+
+
+@dataclass(frozen=True, slots=True)
+class BasicPassword:
+    """The secret as the password of basic authentication, with any user name."""
+
+    def verify(self, secret: bytes, headers: Mapping[str, str], body: bytes) -> bool:
+        """Whether the password is the secret."""
+        scheme, _, value = headers.get("authorization", "").partition(" ")
+        try:
+            pair = base64.b64decode(value.strip(), validate=True) if scheme.lower() == "basic" else b""
+        except (binascii.Error, ValueError):
+            pair = b""
+        return hmac.compare_digest(pair.partition(b":")[2], secret)
+
+
+Verifier: TypeAlias = SignatureHeader | TokenHeader | BasicPassword
 
 
 def _no_delivery(payload: object) -> str:
@@ -26,45 +61,16 @@ def _no_delivery(payload: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forge:
-    """A forge, as far as its webhooks go. Header names are lower case."""
+    """The webhooks of a forge. Header names are lower case."""
 
     name: str
-    proofs: tuple[Proof, ...]
+    verifiers: tuple[Verifier, ...]
+    """A webhook is accepted when one of them finds the secret."""
     delivery_headers: tuple[str, ...] = ()
-    """Headers with the name of a delivery, the same when it is sent again; the first that is there counts."""
+    """Headers with the id of a delivery, the same when it is sent again; the first that is set counts."""
     delivery_of: Callable[[object], str] = _no_delivery
-    """The name of a delivery out of the payload, where no header has it; empty when there is none."""
+    """The id of a delivery from the payload, where no header has it; empty when there is none."""
     ping: tuple[str, str] | None = None
-    """Header and value of a request that only tries whether the webhook is reachable."""
+    """Header and value of a request that only tests whether the webhook is reachable."""
     repository: tuple[str, ...] = ("repository",)
     """Path of keys to the repository in the payload."""
-
-
-def signature(header: str) -> Proof:
-    """HMAC-SHA256 of the body as hexadecimal digits, with or without `sha256=`. Another algorithm proves nothing."""
-
-    def proof(secret: bytes, headers: Mapping[str, str], body: bytes) -> bool:
-        expected = hmac.new(secret, body, hashlib.sha256).hexdigest().encode()
-        given = headers.get(header, "").strip().removeprefix("sha256=").lower().encode()
-        return hmac.compare_digest(given, expected)
-
-    return proof
-
-
-def token(header: str) -> Proof:
-    """The secret itself in a header."""
-
-    def proof(secret: bytes, headers: Mapping[str, str], body: bytes) -> bool:
-        return hmac.compare_digest(headers.get(header, "").encode(), secret)
-
-    return proof
-
-
-def basic_password(secret: bytes, headers: Mapping[str, str], body: bytes) -> bool:
-    """The secret as the password of basic authentication, with any user name."""
-    scheme, _, value = headers.get("authorization", "").partition(" ")
-    try:
-        pair = base64.b64decode(value.strip(), validate=True) if scheme.lower() == "basic" else b""
-    except (binascii.Error, ValueError):
-        pair = b""
-    return hmac.compare_digest(pair.partition(b":")[2], secret)

@@ -1,9 +1,9 @@
 """Any other sender, with a script of its own: an HMAC of the body in `X-Saltern-Signature`."""
 
-from controller.forges.forge import Forge, signature
+from controller.forges.forge import Forge, SignatureHeader
 
 FORGE = Forge(
     name="any other sender",
-    proofs=(signature("x-saltern-signature"),),
+    verifiers=(SignatureHeader("x-saltern-signature"),),
     delivery_headers=("x-saltern-delivery",),
 )

@@ -1,9 +1,9 @@
 """Gitea and Forgejo: https://forgejo.org/docs/latest/user/webhooks/"""
 
-from controller.forges.forge import Forge, signature
+from controller.forges.forge import Forge, SignatureHeader
 
 FORGE = Forge(
     name="Gitea, Forgejo",
-    proofs=(signature("x-forgejo-signature"), signature("x-gitea-signature")),
+    verifiers=(SignatureHeader("x-forgejo-signature"), SignatureHeader("x-gitea-signature")),
     delivery_headers=("x-forgejo-delivery", "x-gitea-delivery"),
 )

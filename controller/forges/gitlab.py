@@ -1,10 +1,10 @@
 """GitLab: https://docs.gitlab.com/user/project/integrations/webhooks/"""
 
-from controller.forges.forge import Forge, token
+from controller.forges.forge import Forge, TokenHeader
 
 FORGE = Forge(
     name="GitLab",
-    proofs=(token("x-gitlab-token"),),
+    verifiers=(TokenHeader("x-gitlab-token"),),
     delivery_headers=("idempotency-key", "x-gitlab-event-uuid"),
     repository=("project",),
 )

@@ -1,4 +1,4 @@
-"""Webhooks of forges: whether a sender knows the secret, which delivery it is, and which remote it is about.
+"""Webhooks of forges: verification of the secret, the id of the delivery, and the repository of the payload.
 
 Called by `controller.api.public` with headers and body as they came. Pure but for `Deliveries`, which remembers.
 """
@@ -21,30 +21,30 @@ _DELIVERIES = tuple(name for forge in FORGES for name in forge.delivery_headers)
 _PINGS = tuple(forge.ping for forge in FORGES if forge.ping is not None)
 _REPOSITORIES = tuple(dict.fromkeys(forge.repository for forge in FORGES))
 _LINKS = ("clone", "html", "self")
-MOST_HINTS = 32
+MOST_REPOSITORIES = 32
 MOST_DELIVERIES = 4096
 LONGEST_ID = 200
 
 
-def admits(secret: bytes, headers: Mapping[str, str], body: bytes) -> bool:
-    """Whether the sender proves that it knows the secret, as any forge does. Wrong proofs all take the same time.
+def verify(secret: bytes, headers: Mapping[str, str], body: bytes) -> bool:
+    """Whether a request has the secret in the way of any forge. The time does not depend on the secret.
 
     Args:
         secret: shared with the forge, not empty.
         headers: with lower-case names.
         body: exactly as it came; a signature over anything else proves nothing.
     """
-    proofs = [proof(secret, headers, body) for forge in FORGES for proof in forge.proofs]
-    return any(proofs)
+    found = [verifier.verify(secret, headers, body) for forge in FORGES for verifier in forge.verifiers]
+    return any(found)
 
 
 def is_ping(headers: Mapping[str, str]) -> bool:
-    """Whether a forge only tries whether the webhook is reachable."""
+    """Whether a forge only tests whether the webhook is reachable."""
     return any(headers.get(header, "").lower() == value for header, value in _PINGS)
 
 
 def delivery_of(headers: Mapping[str, str], payload: object) -> str:
-    """The forge's own name of this delivery, the same when it is sent again; empty when it gives none."""
+    """The forge's id of this delivery, the same when it is sent again; empty when it gives none."""
     for name in _DELIVERIES:
         if value := headers.get(name, ""):
             return f"{name}:{value[:LONGEST_ID]}"
@@ -60,10 +60,10 @@ def payload_of(body: bytes) -> object:
         return None
 
 
-def hints(payload: object) -> Sequence[str]:
-    """Urls and names of the repository that a payload is about, best first; none when it says none."""
+def repositories(payload: object) -> Sequence[str]:
+    """URLs and names of the repository of a payload, the most specific first; empty when it has none."""
     found = (text for path in _REPOSITORIES for text in _texts(_at(payload, path)))
-    return tuple(dict.fromkeys(text for _, text in zip(range(MOST_HINTS), found, strict=False)))
+    return tuple(dict.fromkeys(text for _, text in zip(range(MOST_REPOSITORIES), found, strict=False)))
 
 
 def _at(payload: object, path: Sequence[str]) -> object:
@@ -85,7 +85,7 @@ def _texts(repository: object) -> Iterator[str]:
 
 
 class Deliveries:
-    """The newest deliveries: forges send again what they believe to be lost."""
+    """The newest deliveries. Forges send a delivery again when they get no answer."""
 
     def __init__(self, *, bound: int = MOST_DELIVERIES) -> None:
         self._bound = bound
@@ -95,7 +95,7 @@ class Deliveries:
         return delivery in self._seen
 
     def add(self, delivery: str) -> None:
-        """Remember one that was acted upon; a delivery without a name is new each time."""
+        """Remember one that was handled; a delivery without an id is new each time."""
         if delivery:
             self._seen[delivery] = None
             self._seen.move_to_end(delivery)

@@ -1,1 +1,1 @@
-"""What people and Prometheus see: metrics, redaction, plans as text."""
+"""What people and Prometheus see: metrics, the event log, chains of causes, redaction."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from controller.api.schema import WhyStep
-from controller.observe.plan_text import short
+from controller.observe.run_text import short
+from controller.schema.events import WhyStep
 from controller.store import Store
 from controller.store.events import Events
 from reactors.events import Event
@@ -81,8 +81,14 @@ def _is(pattern: str, tag: str) -> bool:
 _Data = Mapping[str, Any]
 
 
+def _user(data: _Data) -> str:
+    """Who asked; `a person` where that is not known."""
+    return str(data.get("user") or "a person")
+
+
 def _hook(data: _Data) -> list[str]:
-    return [f"a hook or `saltern remote fetch` named {data.get('remote') or 'all remotes'}"]
+    remote = data.get("remote") or "all remotes"
+    return [f"{data['user']}: saltern remote fetch, {remote}" if data.get("user") else f"a webhook named {remote}"]
 
 
 def _fetched(data: _Data) -> list[str]:
@@ -91,7 +97,8 @@ def _fetched(data: _Data) -> list[str]:
 
 def _live(data: _Data) -> list[str]:
     moved = data.get("moved") or [data]
-    lines = [line for place in moved for line in _commit(place, of_several=len(moved) > 1)]
+    several = len(moved) > 1 or (data.get("sources", 1) > 1 and moved != [data])
+    lines = [line for place in moved for line in _commit(place, of_several=several)]
     return lines if data.get("commit") else [str(data.get("subject", ""))]
 
 
@@ -135,7 +142,7 @@ def _mine(data: _Data) -> list[str]:
 
 
 def _key(data: _Data) -> list[str]:
-    return [f"key of {data.get('id')}: {data.get('act')}"]
+    return [f"key of {data.get('id')}: {data.get('act')}" + (f" by {data['user']}" if data.get("user") else "")]
 
 
 def _gone(data: _Data) -> list[str]:
@@ -144,20 +151,20 @@ def _gone(data: _Data) -> list[str]:
 
 def _sync(data: _Data) -> list[str]:
     words = [f"--{name}" for name in ("whole", "test") if data.get(name)]
-    return [f"a person: {' '.join(['saltern sync', str(data.get('target', '')), *words])}"]
+    return [f"{_user(data)}: {' '.join(['saltern sync', str(data.get('target', '')), *words])}"]
 
 
 def _resumed(data: _Data) -> list[str]:
-    return ["a person: saltern resume"]
+    return [f"{_user(data)}: saltern resume"]
 
 
 def _paused(data: _Data) -> list[str]:
-    return ["a person: saltern pause"]
+    return [f"{_user(data)}: saltern pause"]
 
 
 def _run(data: _Data) -> list[str]:
-    chunks = data.get("chunks")
-    what = "the whole highstate" if chunks == "all" else f"{chunks} chunk{'' if chunks == 1 else 's'}"
+    count = data.get("chunks")
+    what = "the whole highstate" if count == "all" else f"{count} state{'' if count == 1 else 's'}"
     plan = str(data.get("plan") or "")
     return [f"{data.get('kind')} of {what}, run {data.get('run')}", *([plan] if plan else [])]
 

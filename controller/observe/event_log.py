@@ -11,9 +11,12 @@ from fnmatch import fnmatchcase
 
 import structlog
 
+from controller.observe.event_budget import EventBudget
 from controller.store import Store, StoreError
+from options.limits import CountRefusal, uncounted
 from reactors.bus import Bus, Subscription
-from reactors.events import Event
+from reactors.events import KEY_REQUEST, Event
+from wire.limits import MinionLimits
 
 log = structlog.get_logger("saltern.events")
 
@@ -33,9 +36,20 @@ class EventLog:
         store: where events are kept.
         bus: whose events from now on are kept.
         clock: seconds since the epoch.
+        limits: how many events about one minion are kept.
+        on_refusal: see `options.limits.CountRefusal`.
     """
 
-    def __init__(self, store: Store, bus: Bus, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        bus: Bus,
+        clock: Callable[[], float],
+        limits: MinionLimits | None = None,
+        on_refusal: CountRefusal = uncounted,
+    ) -> None:
+        self._budget = EventBudget(limits or MinionLimits())
+        self._on_refusal = on_refusal
         self._store = store
         self._clock = clock
         self._subscribed = bus.subscribe()
@@ -54,18 +68,31 @@ class EventLog:
             self._subscribed.__exit__(None, None, None)
 
     async def flush(self) -> None:
-        """Write what has been published."""
+        """Write what has been published. While the store cannot be written, the subscription's bounds hold."""
         async with self._writing:
-            new = [event for event in self._subscription.drain() if not fnmatchcase(event.tag, _NOT_KEPT)]
-            self._unwritten = [*self._unwritten, *new][-MOST_EVENTS:]
-            if not self._unwritten:
-                return
-            try:
-                await asyncio.to_thread(self._store.events.add, self._unwritten)
-            except StoreError as error:
-                log.error("events not stored; they are written later", count=len(self._unwritten), error=str(error))
-                return
-            self._unwritten = []
+            while self._unwritten or self._take():
+                try:
+                    await asyncio.to_thread(self._store.events.add, self._unwritten)
+                except StoreError as error:
+                    count = len(self._unwritten)
+                    log.error("events not stored; they are written later", count=count, error=str(error))
+                    return
+                self._unwritten = []
+
+    def _take(self) -> bool:
+        """Take what has been published; whether any of it is kept."""
+        self._unwritten = [event for event in self._subscription.drain() if self._is_kept(event)]
+        return bool(self._unwritten)
+
+    def _is_kept(self, event: Event) -> bool:
+        """Whether an event is written: no progress, and no more about one minion than it may cause."""
+        if fnmatchcase(event.tag, _NOT_KEPT):
+            return False
+        about = event.tag if event.tag == KEY_REQUEST else event.minion
+        if about and not self._budget.take(about, event.time):
+            self._on_refusal("events")
+            return False
+        return True
 
     def prune(self) -> None:
         """Forget what is too old or too much. May be called from a thread."""

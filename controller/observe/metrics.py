@@ -15,13 +15,14 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from controller.api.schema import HealthName, SyncName
+from controller.schema.minions import HealthName, SyncName
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 _COMPILE = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _FETCH = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _APPLY = (0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10, 30, 60, 300, 900)
+_STALL = (0.3, 0.5, 1, 2, 5, 10, 30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,16 +52,22 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._minions = _Minions(clock)
         self.registry.register(self._minions)
-        self._reconciles = self._counter("reconciles", "Decisions made for a minion")
+        self._reconciles = self._counter("reconciles", "Reconciliations of a minion")
         self._compile = self._histogram("compile_seconds", "Time to compile one minion", _COMPILE)
         self._compile_errors = self._counter("compile_errors", "Compiles of a minion that failed")
-        self._spared = self._counter("compiles_spared", "Minions that a push did not concern")
-        self._asked = self._counter("fact_answers", "Answers of minions to questions of templates", "result")
-        self._checks = self._counter("compile_checks", "Remembered compiles compared with fresh ones", "result")
+        self._spared = self._counter(
+            "compiles_spared", "Minions that were not compiled after a push, as it changes nothing that they use"
+        )
+        self._asked = self._counter("fact_answers", "Fact queries of templates to minions", "result")
+        self._checks = self._counter("compile_checks", "Memoised compiles compared with fresh ones", "result")
         self._fetch = self._histogram("git_fetch_seconds", "Time of a fetch", _FETCH, "remote")
         self._fetch_errors = self._counter("git_fetch_errors", "Fetches that failed", "remote")
+        self._failing = self._gauge_by_remote("git_fetch_failing", "1 while the newest fetch has failed")
         self._kept_back = Gauge(
-            "saltern_git_refs_refused", "Branches and tags that may not go live", ["remote"], registry=self.registry
+            "saltern_git_refs_refused",
+            "Branches and tags that are refused and not live",
+            ["remote"],
+            registry=self.registry,
         )
         self._weight = Gauge(
             "saltern_git_disk_bytes",
@@ -69,21 +76,49 @@ class Metrics:
             registry=self.registry,
         )
         self._left_out = Gauge(
-            "saltern_git_files_left_out", "Names in a tree that are no files", ["remote"], registry=self.registry
+            "saltern_git_files_left_out",
+            "Entries of live trees that are left out, as they are no files",
+            ["remote"],
+            registry=self.registry,
         )
         self._messages = self._counter("bus_messages", "Messages on the wire", "direction", "type")
         self._refusals = self._counter("wire_refusals", "Messages and connections that were refused", "reason")
         self._runs = self._counter("runs", "Runs that ended", "kind", "outcome")
+        self._policy_refused = Gauge(
+            "saltern_policy_refused",
+            "Whether the newest revision is not live because its saltern.yaml cannot be read",
+            registry=self.registry,
+        )
+        self._missed = self._counter(
+            "missed_by_plan", "States with changes left after a push, which the plan of the push did not have"
+        )
         self._run_seconds = self._histogram("run_seconds", "Time of a run on its minion", _APPLY, "kind")
         self._apply = self._histogram("push_apply_seconds", "From a push being seen to applied on a minion", _APPLY)
         self._hooks = self._counter("hooks", "Calls of the HTTP hook", "result")
+        self._limits = self._counter("limit_refusals", "Inputs that a limit refused", "border", "limit")
+        self._stranger_bytes = Gauge(
+            "saltern_stranger_bytes",
+            "Received bytes of connections without an accepted key that are not yet a complete message",
+            registry=self.registry,
+        )
+        self._stranger_connections = Gauge(
+            "saltern_stranger_connections", "Connections without an accepted key", registry=self.registry
+        )
+        self._stalls = self._histogram(
+            "loop_stall_seconds", "Turns of the event loop that took more than 0.25 s", _STALL
+        )
 
     def watch_minions(self, samples: Callable[[], Iterable[MinionSample]]) -> None:
         """Read minions from `samples` at each scrape."""
         self._minions.samples = samples
 
+    def watch_strangers(self, connections: Callable[[], int], unread: Callable[[], int]) -> None:
+        """Read at each scrape how many connections are not accepted, and how many unread bytes they hold."""
+        self._stranger_connections.set_function(connections)
+        self._stranger_bytes.set_function(unread)
+
     def reconciled(self, count: int = 1) -> None:
-        """A decision was made."""
+        """A minion was reconciled."""
         self._reconciles.inc(count)
 
     def compiled(self, seconds: float, *, ok: bool) -> None:
@@ -93,8 +128,16 @@ class Metrics:
             self._compile_errors.inc()
 
     def carried_over(self, count: int) -> None:
-        """So many minions were not compiled, since a push did not concern them."""
+        """So many minions were not compiled: the push changes nothing that they use."""
         self._spared.inc(count)
+
+    def policy_refused(self, *, refused: bool) -> None:
+        """The policy of the newest revision cannot be read, or can be again."""
+        self._policy_refused.set(refused)
+
+    def missed_by_plan(self, count: int) -> None:
+        """The check after a push found so many states that its plan had missed."""
+        self._missed.inc(count)
 
     def memo_checked(self, *, equal: bool) -> None:
         """A compile was done without the memo too, and compared."""
@@ -102,7 +145,7 @@ class Metrics:
             self._checks.labels(result).inc((result == "equal") == equal)
 
     def asked(self, result: str) -> None:
-        """A minion was asked for a fact: `answered` or `failed`."""
+        """A fact query ended: `answered` or `failed`."""
         self._asked.labels(result).inc()
 
     def fetched(self, remote: str, seconds: float, *, ok: bool) -> None:
@@ -111,6 +154,10 @@ class Metrics:
         errors = self._fetch_errors.labels(remote)  # made at once, so that its rate starts from zero
         if not ok:
             errors.inc()
+
+    def fetch_failing(self, remote: str, *, failing: bool) -> None:
+        """The newest fetch of a remote has failed, or does not answer; or it was done."""
+        self._failing.labels(remote).set(failing)
 
     def kept_back(self, remote: str, count: int) -> None:
         """So many branches and tags of a remote may not go live as they are there now."""
@@ -121,7 +168,7 @@ class Metrics:
         self._weight.labels(remote).set(size)
 
     def left_out(self, remote: str, count: int) -> None:
-        """So many names in the tree of a remote are no files."""
+        """So many entries of a remote's live tree are left out."""
         self._left_out.labels(remote).set(count)
 
     def sent(self, kind: str, count: int = 1) -> None:
@@ -149,12 +196,32 @@ class Metrics:
         """Somebody called the hook: `accepted` or `refused`."""
         self._hooks.labels(result).inc()
 
+    def limit_refused(self, border: str, limit: str, count: int = 1) -> None:
+        """Something from outside was over a limit of a border (`controller.config.limits`); from any thread."""
+        self._limits.labels(border, limit).inc(count)
+
+    def limit_refusals(self, border: str) -> dict[str, int]:
+        """What limits of a border refused since the start: limit -> count."""
+        return {
+            sample.labels["limit"]: int(sample.value)
+            for family in self._limits.collect()
+            for sample in family.samples
+            if sample.name.endswith("_total") and sample.labels["border"] == border
+        }
+
+    def stalled(self, seconds: float) -> None:
+        """A turn of the event loop took so long."""
+        self._stalls.observe(seconds)
+
     def exposition(self) -> bytes:
         """The text that Prometheus reads (`CONTENT_TYPE`)."""
         return generate_latest(self.registry)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"saltern_{name}", text, labels, registry=self.registry)
+
+    def _gauge_by_remote(self, name: str, text: str) -> Gauge:
+        return Gauge(f"saltern_{name}", text, ["remote"], registry=self.registry)
 
     def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
         return Histogram(f"saltern_{name}", text, labels, buckets=buckets, registry=self.registry)

@@ -2,20 +2,20 @@
 
 A compile says which plain texts it had of GnuPG and of a vault (`Compiled.secrets`). They are remembered by minion,
 those of earlier documents too, because the difference of a rotated password shows both. Called where something comes
-in that will be shown (`handlers`, `builder`), and where documents are compared (`status`, `preview`). What minions are
-sent is not masked: they need it.
+in that will be shown (`message_handlers`, `builder`), and where documents are compared (`status`, `preview`). Messages
+to minions are not redacted: minions need the secrets.
 """
 
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from msgspec import structs
 
-from controller.compilation.compile_worker import CompiledMinion
 from controller.store import Store
 from highstate.redaction import Redaction, fingerprints
 from highstate.types import Problem
@@ -26,11 +26,11 @@ _READY = 256
 
 
 class Redactor:
-    """The secrets of each minion.
+    """The secrets of each minion. `of` and `add_for_preview` may be called from any thread.
 
     Args:
         store: where they are remembered.
-        key: what fingerprints are made with; whoever has it can try texts.
+        key: of the fingerprints; with it, one can test guesses of a secret.
     """
 
     def __init__(self, store: Store, key: str) -> None:
@@ -41,20 +41,24 @@ class Redactor:
         """Minion -> hash of the secrets that it had last, so that the store is asked about new ones only."""
         self._lent: OrderedDict[str, frozenset[str]] = OrderedDict()
         """Secrets of previews, which leave nothing in the store."""
+        self._lock = threading.Lock()
 
     def learn(self, secrets: Mapping[str, Iterable[str]]) -> None:
         """Compiles for these minions had these."""
         given = {minion: frozenset(texts) for minion, texts in secrets.items() if texts}
         new = {minion: texts for minion, texts in given.items() if self._known.get(minion) != hash(texts)}
         for minion in self._store.secrets.put(new) if new else ():
-            self._ready.pop(minion, None)
+            with self._lock:
+                self._ready.pop(minion, None)
         for minion, texts in new.items():
             self._known[minion] = hash(texts)
 
     def add_for_preview(self, minion: str, secrets: Iterable[str]) -> None:
         """A preview for this minion has these."""
-        new = frozenset(secrets) - self._lent.get(minion, frozenset())
-        if new:
+        with self._lock:
+            new = frozenset(secrets) - self._lent.get(minion, frozenset())
+            if not new:
+                return
             self._lent[minion] = self._lent.get(minion, frozenset()) | new
             self._lent.move_to_end(minion)
             self._ready.pop(minion, None)
@@ -63,14 +67,15 @@ class Redactor:
 
     def of(self, minion: str) -> Redaction:
         """What takes this minion's secrets out."""
-        found = self._ready.get(minion)
-        if found is None:
-            known = self._store.secrets.of(minion) | self._lent.get(minion, frozenset())
-            found = self._ready[minion] = Redaction(fingerprints(self._key, known))
-            while len(self._ready) > _READY:
-                self._ready.popitem(last=False)
-        self._ready.move_to_end(minion)
-        return found
+        with self._lock:
+            found = self._ready.get(minion)
+            if found is None:
+                known = self._store.secrets.of(minion) | self._lent.get(minion, frozenset())
+                found = self._ready[minion] = Redaction(fingerprints(self._key, known))
+                while len(self._ready) > _READY:
+                    self._ready.popitem(last=False)
+            self._ready.move_to_end(minion)
+            return found
 
     def result(self, minion: str, result: RunResult) -> RunResult:
         """A result as it may be kept and shown."""
@@ -87,14 +92,8 @@ class Redactor:
         """How far a run is; the name of a state may hold a secret."""
         return structs.replace(said, key=self.of(minion).text(said.key))
 
-    def compiled(self, answer: CompiledMinion) -> CompiledMinion:
-        """An answer whose errors and warnings may be shown, with the lines that they show."""
-        if not answer.errors and not answer.warnings:
-            return answer
-        errors, warnings = (self._problems(answer.minion_id, each) for each in (answer.errors, answer.warnings))
-        return structs.replace(answer, errors=errors, warnings=warnings)
-
-    def _problems(self, minion: str, problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    def problems(self, minion: str, problems: Iterable[Problem]) -> tuple[Problem, ...]:
+        """Errors or warnings as they may be shown, with the lines that they show."""
         redaction = self.of(minion)
         return tuple(
             replace(

@@ -13,8 +13,8 @@ from typing import Any, Literal
 import msgspec
 
 from highstate.compile import CompileOptions
-from highstate.near_names import did_you_mean
 from highstate.types import Value
+from options.near_names import did_you_mean
 
 Show = Literal["lowstate", "highstate", "pillar", "top", "sls", "reads"]
 SHOWS: tuple[Show, ...] = ("lowstate", "highstate", "pillar", "top", "sls", "reads")
@@ -111,7 +111,7 @@ def parse_case(data: Mapping[str, Value]) -> tuple[Case, list[str]]:
 
 
 def id_of(line: str | bytes) -> Value:
-    """The `id` of a line that is not (or not yet) understood; None when it cannot be told."""
+    """The `id` of a line that is not (or not yet) understood; None when there is none to be read."""
     try:
         return msgspec.convert(msgspec.json.decode(line), dict[str, Value]).get("id")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

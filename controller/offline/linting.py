@@ -13,6 +13,7 @@ import msgspec
 from controller.offline.isolation import Isolated
 from controller.offline.trees import snapshot_of
 from extmods.compile_modules import CompileModules, Tree
+from gitfs.tree.git_layer import GitLayer
 from highstate.compile import CompileOptions
 from highstate.lint import Finding, KnownStates, LintTrees, Sample, Signature, lint_trees
 from highstate.ports import NO_PORTS
@@ -26,6 +27,8 @@ class LintJob:
 
     file_roots: Mapping[str, Sequence[str]]
     pillar_roots: Mapping[str, Sequence[str]]
+    git: tuple[tuple[str, GitLayer], ...] = ()
+    """(environment, layer) of states that the folders may refer to."""
     pillar: Mapping[str, Value] = field(default_factory=dict)
     samples: tuple[Sample, ...]
     settings: CompileOptions
@@ -44,7 +47,7 @@ def lint(job: LintJob, *, timeout: float, memory: int = 0) -> list[Finding]:
 
 def _findings(job: LintJob) -> tuple[Finding, ...]:
     trees = LintTrees(
-        files=snapshot_of(job.file_roots), pillar_files=snapshot_of(job.pillar_roots), pillar=dict(job.pillar)
+        files=snapshot_of(job.file_roots, job.git), pillar_files=snapshot_of(job.pillar_roots), pillar=dict(job.pillar)
     )
     tree = Tree(trees.files)
     return lint_trees(

@@ -51,7 +51,7 @@ def _shown(case: Case, form: Form, git_files: GitLayers, git_pillar: GitLayers) 
         text = "" if answer.errors else as_text(answer.result, form)
     except BadCase as error:
         return CompileOutput(errors=[unicode_of(str(error))])
-    except Exception as error:  # the border of this process: what breaks here is told as an error of the compile
+    except Exception as error:  # the border of this process: what breaks here is reported as an error of the compile
         return CompileOutput(errors=[unicode_of(f"the compile failed: {type(error).__name__}: {str(error)[:2000]}")])
     return CompileOutput(
         text=text,

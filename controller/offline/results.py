@@ -16,7 +16,7 @@ Form = Literal["json", "yaml"]
 
 
 def as_line(value: Any) -> bytes:
-    """JSON in one line, ASCII alone. BadCase for keys that cannot be told apart from text or data that has no end."""
+    """JSON in one line, ASCII alone. BadCase for keys that collide as text, and for endless data."""
     return _json(value, separators=(", ", ": ")).encode("ascii")
 
 

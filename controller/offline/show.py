@@ -16,14 +16,14 @@ from controller.offline.cases import BadCase, Case, Show
 from controller.offline.trees import missing_folders, snapshot_of
 from extmods.compile_modules import CompileModules, Tree
 from gitfs.errors import GitfsError
-from gitfs.tree.snapshot import GitLayer
+from gitfs.tree.git_layer import GitLayer
 from highstate.compile.compiler import Compilation
 from highstate.compile.verify import verify
 from highstate.memo.memo import Memo
 from highstate.memo.sources import Read
 from highstate.memo.tracked import Recorder
 from highstate.ports import NO_PORTS, CompilePorts, RecordedFacts
-from highstate.targeting.top import TopResult
+from highstate.tops.top import TopResult
 from highstate.types import Minion, Pos, Problem, Stage, Value
 
 _WORLD = ("gpg_keydir", "vault", "ext_pillar", "master_tops")

@@ -44,6 +44,8 @@ class OpenRun:
     sent: bool
     """On the connection that the minion has now."""
     asked_at: float
+    whole: bool = False
+    """Whether it runs the whole highstate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +69,8 @@ class Drift:
     remediations: int
     """Remediations in a row after which drift was found again soon; they back off."""
     remediated_at: float
+    missed: bool = False
+    """Whether the check after a push found it: the plan of that push left states out that have something to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +81,8 @@ class Request:
     """The whole highstate instead of what is pending."""
     test: bool
     """Only say what would change."""
+    user: str = ""
+    """Who asks; empty when that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,13 +99,15 @@ class ObservedState:
     """Digest of the last good document."""
     held: str
     """Digest of what the minion says that it holds."""
-    offered: int
+    sent_generation: int
     """Generation sent in this session, 0 when none."""
     applied: str
     """Digest of the document that was last applied to its end, empty when none."""
     open_run: OpenRun | None = None
     last_run: LastRun | None = None
     drift: Drift | None = None
+    unchecked: str = ""
+    """Id of the newest good run of a part of the highstate, while nothing looked at the whole since."""
     request: Request | None = None
 
 
@@ -130,6 +138,13 @@ class JoinRun:
     run_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class AfterRun:
+    """Have the person who asks wait for a run in progress that does not answer the request, then decide again."""
+
+    run_id: str
+
+
 class Declined(enum.Enum):
     """Why nothing is run for the person who asks."""
 
@@ -149,7 +164,21 @@ class Decline:
 class Remediate:
     """Start a run of the whole highstate because of this drift report."""
 
-    cause: str
+    drift_run: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckPush:
+    """Plan the whole highstate on the minion, without acts, after this run of a part."""
+
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyMissed:
+    """Run the states that the plan of a push missed, as this report of a check says."""
+
+    drift_run: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +203,18 @@ class RequeueAfter:
 
 
 Instruction: TypeAlias = (
-    SendDesired | Apply | ApplyRequested | JoinRun | Decline | Remediate | Resend | TimeOutRun | RequeueAfter
+    SendDesired
+    | Apply
+    | ApplyRequested
+    | JoinRun
+    | AfterRun
+    | Decline
+    | Remediate
+    | CheckPush
+    | ApplyMissed
+    | Resend
+    | TimeOutRun
+    | RequeueAfter
 )
 
 
@@ -189,7 +229,7 @@ def reconcile(state: ObservedState, policy: Policy, now: float, *, run_timeout: 
         return []
     if state.open_run is not None:
         return _with_open_run(state, state.open_run, now, run_timeout)
-    return _offer(state) + _next_run(state, policy, now)
+    return _send_desired(state) + _next_run(state, policy, now)
 
 
 def _answer(state: ObservedState, request: Request) -> list[Instruction]:
@@ -199,12 +239,18 @@ def _answer(state: ObservedState, request: Request) -> list[Instruction]:
     if state.paused and not request.test:
         return [Decline(Declined.PAUSED)]
     if state.open_run is not None:
-        return [JoinRun(state.open_run.run_id)]
+        return [_joined(state.open_run, request, state.desired)]
     failed = state.last_run is not None and not state.last_run.good
     pending = failed or state.applied != state.desired
     if not state.generation or not (request.whole or pending):
         return [Decline(Declined.NOTHING_PENDING)]
-    return [*_offer(state), ApplyRequested(request.whole or failed or not state.applied, request.test)]
+    return [*_send_desired(state), ApplyRequested(request.whole or failed or not state.applied, request.test)]
+
+
+def _joined(run: OpenRun, request: Request, desired: str) -> JoinRun | AfterRun:
+    """A run in progress is the answer only if it does what is asked: a test is none, nor is a part for the whole."""
+    answers = not request.test and (run.whole or not request.whole) and run.digest == desired
+    return JoinRun(run.run_id) if answers else AfterRun(run.run_id)
 
 
 def _with_open_run(state: ObservedState, run: OpenRun, now: float, run_timeout: float) -> list[Instruction]:
@@ -214,12 +260,12 @@ def _with_open_run(state: ObservedState, run: OpenRun, now: float, run_timeout: 
     # and what it did decides what the next run has to look at.
     resume: list[Instruction] = [] if run.sent else [Resend(run.run_id)]
     if run.digest == state.desired:
-        resume = _offer(state) + resume
+        resume = _send_desired(state) + resume
     return [*resume, RequeueAfter(run.asked_at + run_timeout)]
 
 
-def _offer(state: ObservedState) -> list[Instruction]:
-    return [SendDesired()] if state.held != state.desired and state.offered != state.generation else []
+def _send_desired(state: ObservedState) -> list[Instruction]:
+    return [SendDesired()] if state.held != state.desired and state.sent_generation != state.generation else []
 
 
 def _next_run(state: ObservedState, policy: Policy, now: float) -> list[Instruction]:
@@ -230,9 +276,11 @@ def _next_run(state: ObservedState, policy: Policy, now: float) -> list[Instruct
     failed = state.last_run is not None and not state.last_run.good
     if failed:
         return _apply(state, policy, now)
+    if state.drift is not None and state.drift.missed and policy.verify == "apply":
+        return [ApplyMissed(state.drift.run_id)]
     if state.drift is not None and policy.drift.mode == "remediate":
         return _remediate(state.drift, now)
-    return []
+    return [CheckPush(state.unchecked)] if state.unchecked and policy.verify != "none" else []
 
 
 def _apply(state: ObservedState, policy: Policy, now: float) -> list[Instruction]:

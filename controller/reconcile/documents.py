@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import threading
 from typing import Any
 
 import msgspec
+from cachetools import LRUCache
 
 from controller.store import Store
 from highstate.desired import Desired
@@ -23,21 +24,21 @@ class Documents:
 
     def __init__(self, store: Store, *, bound: int = 32) -> None:
         self._store = store
-        self._bound = bound
-        self._cache: OrderedDict[str, Any] = OrderedDict()
+        self._cache: LRUCache[str, Any] = LRUCache(bound)
+        self._lock = threading.Lock()
 
     def document(self, digest: str) -> Any | None:
-        """Plain values; None when the store has no such document. Not to be modified."""
-        if digest in self._cache:
-            self._cache.move_to_end(digest)
-            return self._cache[digest]
-        packed = self._store.documents.get(digest) if digest else None
-        if packed is None:
-            return None
-        self._cache[digest] = msgspec.msgpack.decode(packed)
-        if len(self._cache) > self._bound:
-            self._cache.popitem(last=False)
-        return self._cache[digest]
+        """Plain values; None when the store has no such document. Not to be modified. May be called from any thread."""
+        with self._lock:
+            found = self._cache.get(digest)
+        if found is None:
+            packed = self._store.documents.get(digest) if digest else None
+            if packed is None:
+                return None
+            found = msgspec.msgpack.decode(packed)
+            with self._lock:
+                self._cache[digest] = found
+        return found
 
     def desired(self, digest: str) -> Desired:
         """The typed document; LookupError when there is none."""

@@ -35,6 +35,10 @@ class Streaks:
 
     failures: Streak = NO_STREAK
     remediations: Streak = NO_STREAK
+    checked: str = ""
+    """Id of the newest run after which the whole highstate was looked at, or is being looked at."""
+    missed: str = ""
+    """Id of the check that found states that the plan of a push missed."""
 
 
 def observe(row: StatusRow, session: Session | None, streaks: Streaks, request: Request | None = None) -> ObservedState:
@@ -54,11 +58,12 @@ def observe(row: StatusRow, session: Session | None, streaks: Streaks, request: 
         generation=desired.generation if desired else 0,
         desired=desired.digest if desired else "",
         held=session.held if session else row.minion.held,
-        offered=session.offered if session else 0,
+        sent_generation=session.sent_generation if session else 0,
         applied=row.applied.digest if row.applied else "",
         open_run=_open_run(row.open_run, session),
         last_run=_last_run(row.last_run, streaks.failures),
-        drift=_drift(row, streaks.remediations),
+        drift=_drift(row, streaks),
+        unchecked=_unchecked(row, streaks.checked),
         request=request,
     )
 
@@ -67,7 +72,7 @@ def _open_run(run: RunRecord | None, session: Session | None) -> OpenRun | None:
     if run is None:
         return None
     sent = session is not None and run.run_id in session.sent
-    return OpenRun(run_id=run.run_id, digest=run.digest, sent=sent, asked_at=run.created)
+    return OpenRun(run_id=run.run_id, digest=run.digest, sent=sent, asked_at=run.created, whole=run.keys is None)
 
 
 def _last_run(run: RunRecord | None, failures: Streak) -> LastRun | None:
@@ -81,7 +86,16 @@ def _last_run(run: RunRecord | None, failures: Streak) -> LastRun | None:
     )
 
 
-def _drift(row: StatusRow, remediations: Streak) -> Drift | None:
+def _unchecked(row: StatusRow, checked: str) -> str:
+    run, drift = row.last_run, row.last_drift
+    if run is None or run.kind != "apply" or run.keys is None or run.outcome not in GOOD or run.run_id == checked:
+        return ""
+    if row.applied is None or row.applied.digest != run.digest:
+        return ""
+    return "" if drift is not None and drift.created >= (run.finished or 0.0) else run.run_id
+
+
+def _drift(row: StatusRow, streaks: Streaks) -> Drift | None:
     found = row.last_drift
     if found is None or row.applied is None or found.digest != row.applied.digest or found.outcome in GOOD:
         return None
@@ -91,6 +105,7 @@ def _drift(row: StatusRow, remediations: Streak) -> Drift | None:
         run_id=found.run_id,
         found_at=found.finished or found.created,
         chunks=found.changes + found.failed,
-        remediations=remediations.count,
-        remediated_at=remediations.at,
+        remediations=streaks.remediations.count,
+        remediated_at=streaks.remediations.at,
+        missed=found.run_id == streaks.missed,
     )

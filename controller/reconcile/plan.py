@@ -7,7 +7,8 @@ Called by the loop (which chunks to run), by `saltern diff` and by previews (wha
 2. A chunk whose fields are equal but whose content digest differs is changed in content: a source file, or a template
    whose result is another.
 3. Chunks that a changed one may trigger (watch, onchanges, listen, onfail, prereq) are re-triggered: they must run so
-   that they can see whether something happened.
+   that they can see whether something happened. So must those that use what a changed one makes: the file that a
+   file.accumulated is for, and states that read a path which a touched state writes (file.copy, a local source).
 4. What is run is all of these and, transitively, what they require, in the order of the document.
 """
 
@@ -26,12 +27,22 @@ _NOT_SEMANTIC = frozenset({"order", "__sls__", "__env__", "__id__", "__sls_inclu
 _LINKS = (*KINDS, "listen", "listen_any")
 
 _TRIGGERS = frozenset({"watch", "watch_any", "onchanges", "onchanges_any", "onfail", "onfail_any", "onfail_all"})
-_TRIGGERS |= {"listen", "prereq"}
+_TRIGGERS |= {"listen", "prereq", "uses", "collects"}
+
+_WRITERS = frozenset({"archive", "file", "git"})
+"""State modules that make files at the paths that they name."""
+
+_ACT_EACH_TIME = frozenset({"cmd", "event", "module", "test"})
+"""State modules whose functions do not read files to decide what is to be done: a path in a command is no input."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """A requisite: `source` has it, `target` is what it names."""
+    """A requisite: `source` has it, `target` is what it names.
+
+    Two kinds are no requisites. `uses`: `source` reads a path that `target` writes. `collects`: `source` writes the
+    file for which `target` (file.accumulated) gathers text.
+    """
 
     kind: str
     source: str
@@ -105,12 +116,13 @@ def plan(old: Desired | None, new: Desired) -> PushPlan:
         if change is not None:
             changes[key] = change
     links = list(_links(new.chunks))
-    changes |= _retriggered(changes, links, new.chunks)
     removed = [
         ChunkChange(kind=ChangeKind.REMOVED, key=key, chunk=old.chunks[key])
         for identity, key in before.items()
         if old and identity not in after
     ]
+    changes |= _retriggered(changes, links, new.chunks)
+    changes |= _without_text_of(removed, changes, new.chunks)
     shown = [changes[key] for key in new.chunks if key in changes]
     return PushPlan(changes=(*shown, *removed), run=_closure(changes, links, new.chunks))
 
@@ -155,6 +167,65 @@ def _links(chunks: Mapping[str, Chunk]) -> Iterator[_Link]:
             for item in items(chunk, kind):
                 for target in index.find(item, key):
                     yield _Link(kind, key, target)
+    yield from _uses(chunks)
+
+
+def _uses(chunks: Mapping[str, Chunk]) -> Iterator[_Link]:
+    """What consumes the output of another state without saying so by a trigger."""
+    written: dict[str, list[str]] = {}
+    gathered: dict[str, list[str]] = {}
+    for key, chunk in chunks.items():
+        if _gathers(chunk):
+            gathered.setdefault(str(chunk.arguments.get("filename")), []).append(key)
+        elif chunk.state in _WRITERS:
+            for path in (chunk.name, chunk.arguments.get("target")):
+                if isinstance(path, str) and len(path) > 1 and path.startswith("/"):
+                    written.setdefault(path.rstrip("/"), []).append(key)
+    for key, chunk in chunks.items():
+        if chunk.state == "file" and not _gathers(chunk):
+            yield from (_Link("collects", key, target) for target in gathered.get(chunk.name, ()))
+        if chunk.state not in _ACT_EACH_TIME:
+            for path in dict.fromkeys(_paths(chunk)):
+                yield from (_Link("uses", key, target) for target in written.get(path, ()) if target != key)
+
+
+def _gathers(chunk: Chunk) -> bool:
+    return (chunk.state, chunk.fun) == ("file", "accumulated")
+
+
+def _paths(chunk: Chunk) -> Iterator[str]:
+    """Paths of the machine that the arguments name, requisites aside, and the folders above them."""
+    for name, value in chunk.arguments.items():
+        if name not in _LINKS and name not in _NOT_SEMANTIC:
+            for text in _texts(value):
+                path = text.removeprefix("file://").rstrip("/")
+                while path.startswith("/") and len(path) > 1:
+                    yield path
+                    path = path.rpartition("/")[0]
+
+
+def _texts(value: Value) -> Iterator[str]:
+    if isinstance(value, str):
+        if value.startswith(("/", "file:///")) and "\n" not in value:
+            yield value
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _texts(one)
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            yield from _texts(one)
+
+
+def _without_text_of(
+    removed: Iterable[ChunkChange], changes: Mapping[str, ChunkChange], chunks: Mapping[str, Chunk]
+) -> dict[str, ChunkChange]:
+    """Files that lose the text of a file.accumulated that is not there any more."""
+    lost = {str(one.chunk.arguments.get("filename")): one.key for one in removed if _gathers(one.chunk)}
+    return {
+        key: ChunkChange(kind=ChangeKind.RETRIGGERED, key=key, chunk=chunk, because=(lost[chunk.name],))
+        for key, chunk in chunks.items()
+        if chunk.state == "file" and chunk.name in lost and key not in changes and not _gathers(chunk)
+    }
 
 
 def _retriggered(
@@ -180,12 +251,18 @@ def _retriggered(
     }
 
 
+def with_needs(keys: Iterable[str], desired: Desired) -> tuple[str, ...]:
+    """These chunks and all that they need before them, in running order."""
+    return _closure(keys, list(_links(desired.chunks)), desired.chunks)
+
+
 def _closure(changes: Iterable[str], links: Iterable[_Link], chunks: Mapping[str, Chunk]) -> tuple[str, ...]:
     """The touched chunks and all that they need before them, in running order."""
     needs: dict[str, list[str]] = {}
     for link in links:
         # A chunk with a prereq runs before its target, which it needs in the same run all the same.
-        needs.setdefault(link.source, []).append(link.target)
+        if link.kind != "uses":  # what is touched runs anyway, and the file of another is there
+            needs.setdefault(link.source, []).append(link.target)
     run: set[str] = set()
     waiting = list(changes)
     while waiting:

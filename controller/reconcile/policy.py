@@ -2,6 +2,7 @@
 
     apply: auto            # or manual: wait for `saltern sync`
     push: changed          # or whole: apply the whole highstate on each push
+    verify: apply          # or report, none: what is done about what the plan of a push missed
     drift:
       mode: report         # or remediate
       interval: 30m        # seconds, or a number with s, m, h, d; 0 never
@@ -16,13 +17,13 @@ a typing error must not turn `manual` into `auto`.
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 import yaml
 
-from highstate.near_names import did_you_mean
 from highstate.types import Files, Pos, Problem, Stage
+from options.near_names import did_you_mean
 from reactors.schedule import parse_schedule
 
 POLICY_FILE = "saltern.yaml"
@@ -55,6 +56,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     apply: Literal["auto", "manual"] = "auto"
     push: Literal["changed", "whole"] = "changed"
+    verify: Literal["apply", "report", "none"] = "apply"
+    """What a minion does when it has applied a part: plan the whole once, and apply or report what was missed."""
     drift: DriftPolicy = DriftPolicy()
     facts: tuple[str, ...] = ()
     """Functions (globs) that templates may ask of minions beside those that only look."""
@@ -88,7 +91,40 @@ def read_policy(files: Files) -> Policy:
         policy.drift.schedule()
         return policy
     except (msgspec.ValidationError, ValueError) as error:
-        raise _invalid(str(error), hint=_near(data)) from error
+        path = _path_of(str(error))
+        line = _line_of(text, path)
+        excerpt = f"  {line} | {text.splitlines()[line - 1]}" if line else ""
+        raise _invalid(str(error), line=line, excerpt=excerpt, hint=_values_of(path) or _near(data)) from error
+
+
+def _path_of(message: str) -> tuple[str, ...]:
+    """The keys that lead to what an error is about: those that msgspec names, then one that it does not know."""
+    where = re.search(r"at `\$\.?([^`]*)`", message)
+    keys = [key for key in (where[1] if where else "").split(".") if key]
+    unknown = re.search(r"unknown field `([^`]*)`", message)
+    scheduled = re.match(r"(drift)\.(\w+):", message)
+    return (*keys, *(unknown.groups() if unknown else ()), *(scheduled.groups() if scheduled else ()))
+
+
+def _line_of(text: str, path: tuple[str, ...]) -> int:
+    """The line on which a key stands; 0 when there is no such key."""
+    node, line = yaml.compose(text, Loader=yaml.SafeLoader), 0
+    for key in path:
+        pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+        found = next((pair for pair in pairs if pair[0].value == key), None)
+        if found is None:
+            break
+        line, node = found[0].start_mark.line + 1, found[1]
+    return line
+
+
+def _values_of(path: tuple[str, ...]) -> str:
+    """What a key may be, where that is a choice."""
+    structs: dict[tuple[str, ...], type[msgspec.Struct]] = {(): Policy, ("drift",): DriftPolicy}
+    struct = structs.get(path[:-1]) if path else None
+    chosen = get_type_hints(struct).get(path[-1]) if struct is not None else None
+    values = get_args(chosen) if get_origin(chosen) is Literal else ()
+    return f"{'.'.join(path)} is {' or '.join(values)}" if values else ""
 
 
 def _invalid(message: str, *, line: int = 0, excerpt: str = "", hint: str = "") -> PolicyInvalid:
@@ -99,9 +135,12 @@ def _invalid(message: str, *, line: int = 0, excerpt: str = "", hint: str = "") 
 def _with_seconds(data: Any) -> Any:
     if not isinstance(data, dict) or not isinstance(data.get("drift"), dict):
         return data
-    drift = {
-        key: parse_seconds(value) if key in ("interval", "splay") else value for key, value in data["drift"].items()
-    }
+    drift = dict(data["drift"])
+    for key in {"interval", "splay"} & drift.keys():
+        try:
+            drift[key] = parse_seconds(drift[key])
+        except ValueError as error:
+            raise ValueError(f"drift.{key}: {error}") from error
     return {**data, "drift": drift}
 
 
@@ -118,7 +157,7 @@ def parse_seconds(value: Any) -> float:
 def _near(data: Any) -> str:
     """The known key that a mistyped one is close to."""
     if not isinstance(data, dict):
-        return "write a mapping: apply, push, drift"
+        return "write a mapping: apply, push, verify, drift"
     drift = data.get("drift")
     pairs = [(key, Policy) for key in data] + [(key, DriftPolicy) for key in (drift if isinstance(drift, dict) else ())]
     for key, struct in pairs:

@@ -41,7 +41,8 @@ class WorkQueue:
         """Wait until something is due, and take all that is."""
         wait = max(0.0, self._timers[0][0] - self._clock()) if self._timers else None
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._awake.wait(), wait)
+            async with asyncio.timeout(wait):  # `wait_for` of Python 3.11 loses a cancellation that comes with an `add`
+                await self._awake.wait()
         self._awake.clear()
         now = self._clock()
         while self._timers and self._timers[0][0] <= now:

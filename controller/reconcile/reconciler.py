@@ -13,12 +13,15 @@ from typing import assert_never
 
 import structlog
 
-from controller.jids import Jids
 from controller.observe.metrics import Metrics
-from controller.observe.plan_text import headline
+from controller.observe.push_check import PushChecks
+from controller.observe.run_text import LONGEST_SUMMARY, requested
 from controller.reconcile.decision import (
+    AfterRun,
     Apply,
+    ApplyMissed,
     ApplyRequested,
+    CheckPush,
     Decline,
     Declined,
     Instruction,
@@ -33,10 +36,13 @@ from controller.reconcile.decision import (
     reconcile,
 )
 from controller.reconcile.documents import Documents
+from controller.reconcile.jids import Jids
 from controller.reconcile.live import LiveRevision
 from controller.reconcile.observation import GOOD, NO_STREAK, Streak, Streaks, observe
-from controller.reconcile.plan import PushPlan, plan
+from controller.reconcile.plan import PushPlan, plan, with_needs
+from controller.reconcile.plan_text import headline
 from controller.reconcile.queue import WorkQueue
+from controller.reconcile.revision_sources import moved_text
 from controller.sessions.sessions import Session, Sessions
 from controller.store import AppliedRecord, DesiredRecord, RunRecord, StatusRow, Store, StoreError
 from reactors.bus import Bus
@@ -51,19 +57,21 @@ RETRY_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """A run to start, as far as whoever asks for it decides."""
+    """A run to start."""
 
     kind: RunKind
     keys: tuple[str, ...] | None
     """Chunk keys; None: all."""
-    cause: str
+    reason: str
     """Why, for people."""
     test: bool = False
+    user: str = ""
+    """Who asks for it; empty: nobody does."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Reconciler:
-    """The work queue of a controller and the hands that carry out instructions."""
+    """The work queue of a controller: takes minions from it, decides, and carries out the instructions."""
 
     store: Store
     sessions: Sessions
@@ -77,20 +85,22 @@ class Reconciler:
     live: LiveRevision = field(default_factory=LiveRevision)
     _queue: WorkQueue = field(init=False)
     _causes: dict[str, int] = field(default_factory=dict)
-    """Minion -> id of the event that woke it, of those that changed what it shall be."""
+    """Minion -> id of the event that changed its desired state and woke it."""
     _reports: dict[str, int] = field(default_factory=dict)
-    """Minion -> id of the event of its newest run that ended badly, or found drift."""
+    """Minion -> id of the event of its newest run that failed or found drift."""
     _run_events: dict[str, int] = field(default_factory=dict)
     """Open run -> id of the event of its start."""
     _failures: dict[str, Streak] = field(default_factory=dict)
     _remediations: dict[str, Streak] = field(default_factory=dict)
+    _checks: PushChecks = field(init=False)
     _requests: dict[str, Request] = field(default_factory=dict)
-    """What people ask for, by minion; only while it is decided."""
-    _answers: dict[str, str | Declined] = field(default_factory=dict)
-    """What came of it: a run's id, or why there is none."""
+    """Requests of people, by minion; only while they are decided."""
+    _answers: dict[str, str | Declined | AfterRun] = field(default_factory=dict)
+    """Answers to requests: the id of a run, or why there is none."""
 
     def __post_init__(self) -> None:
         self._queue = WorkQueue(self.clock)
+        self._checks = PushChecks(store=self.store, bus=self.bus, metrics=self.metrics)
 
     # --- the queue ---
 
@@ -110,7 +120,7 @@ class Reconciler:
             await asyncio.sleep(0)
 
     def step(self, minions: Iterable[str]) -> None:
-        """Reconcile these minions once. One that cannot be is looked at again later, and keeps no other waiting."""
+        """Reconcile these minions once. A failure requeues its own minion and delays no other."""
         now = self.clock()
         try:
             rows = self.store.minions.status(sorted(minions))
@@ -131,17 +141,20 @@ class Reconciler:
         for instruction in reconcile(self.observed(row), self.live.policy, now, run_timeout=self.run_timeout):
             self._carry_out(row, instruction, now)
 
-    # --- what is so ---
+    # --- observed state ---
 
     def observed(self, row: StatusRow) -> ObservedState:
         """The facts about one minion."""
         minion = row.minion.id
         streaks = Streaks(
-            failures=self._failures.get(minion, NO_STREAK), remediations=self._remediations.get(minion, NO_STREAK)
+            failures=self._failures.get(minion, NO_STREAK),
+            remediations=self._remediations.get(minion, NO_STREAK),
+            checked=self._checks.checked.get(minion, ""),
+            missed=self._checks.missed_in(minion),
         )
         return observe(row, self.sessions.session(minion), streaks, self._requests.get(minion))
 
-    # --- what is done ---
+    # --- instructions ---
 
     def _carry_out(self, row: StatusRow, instruction: Instruction, now: float) -> None:
         minion = row.minion.id
@@ -152,6 +165,9 @@ class Reconciler:
             case JoinRun(run_id=run_id):
                 self._answers[minion] = run_id
                 return
+            case AfterRun():
+                self._answers[minion] = instruction
+                return
             case RequeueAfter(time=time):
                 self._queue.add_at(minion, time)
                 return
@@ -160,19 +176,27 @@ class Reconciler:
                 return
         session = self.sessions.session(minion)
         if session is None:
-            return  # it went away while its instructions were carried out; its next Hello wakes us
+            return  # it disconnected while its instructions were carried out; its next Hello wakes it
         match instruction:
             case SendDesired():
-                self._offer(row, session)
+                self._send_desired(row, session)
             case Apply(whole=whole):
                 self._apply(row, session, whole)
             case ApplyRequested(whole=whole, test=test):
                 self._apply_requested(row, session, whole=whole, test=test)
-            case Remediate(cause=cause):
+            case Remediate(drift_run=drift_run):
                 streak = self._remediations.get(minion, NO_STREAK)
                 self._remediations[minion] = Streak(count=streak.count + 1, at=now)
-                request = RunRequest(kind="remediate", keys=None, cause=f"drift {cause}")
+                request = RunRequest(kind="remediate", keys=None, reason=f"drift {drift_run}")
                 self.start(row, session, request, event=self._reports.get(minion, 0))
+            case CheckPush(run_id=run_id):
+                order = RunRequest(kind="drift", keys=None, reason=self._checks.begin(row, run_id), test=True)
+                self.start(row, session, order)
+            case ApplyMissed(drift_run=drift_run):
+                desired = self.documents.desired(row.desired.digest if row.desired else "")
+                keys = with_needs(self._checks.take(minion) & desired.chunks.keys(), desired)
+                order = RunRequest(kind="remediate", keys=keys, reason=f"missed by the plan {drift_run}")
+                self.start(row, session, order, event=self._reports.get(minion, 0))
             case Resend(run_id=run_id):
                 self._resend(run_id, session)
             case _:
@@ -186,16 +210,16 @@ class Reconciler:
             self.metrics.run_ended(run.kind, "lost", now - run.created)
             self.ended(run, "lost", cause=lost.id)
 
-    def _offer(self, row: StatusRow, session: Session) -> None:
+    def _send_desired(self, row: StatusRow, session: Session) -> None:
         desired = row.desired
         if desired is None:
             return
         message = self.documents.desire(desired.generation, desired.digest, session.held)
         self._send(session, message)
-        session.offered = desired.generation
+        session.sent_generation = desired.generation
 
     def _apply(self, row: StatusRow, session: Session, whole: bool) -> None:
-        cause, keys, note = f"revision {row.attempted_label}", None, ""
+        reason, keys, note = self._revision_reason(row), None, ""
         if not whole:
             changes = self._pending(row)
             if not changes.run:
@@ -203,32 +227,41 @@ class Reconciler:
                 return
             keys, note = changes.run, headline(changes)
         event = self._cause(row.minion.id)
-        self.start(row, session, RunRequest(kind="apply", keys=keys, cause=cause), note=note, event=event)
+        self.start(row, session, RunRequest(kind="apply", keys=keys, reason=reason), note=note, event=event)
+
+    def _revision_reason(self, row: StatusRow) -> str:
+        """The revision that is applied, with what moved in it."""
+        known = self.store.revisions.get(row.desired.revision) if row.desired else None
+        about = moved_text(known) if known else ""
+        return f"revision {row.attempted_label}{': ' if about else ''}{about}"[:LONGEST_SUMMARY]
 
     def _apply_requested(self, row: StatusRow, session: Session, *, whole: bool, test: bool) -> None:
         keys = None if whole else self._pending(row).run
-        request = RunRequest(kind="preview" if test else "apply", keys=keys, cause="sync", test=test)
+        asked = self._requests[row.minion.id]
+        words = ["sync", *(["--whole"] if asked.whole else []), *(["--test"] if test else [])]
+        reason = requested(" ".join(words), asked.user)
+        request = RunRequest(kind="preview" if test else "apply", keys=keys, reason=reason, test=test, user=asked.user)
         run = self.start(row, session, request, event=self._causes[row.minion.id])
         self._answers[row.minion.id] = run.run_id
 
     def _pending(self, row: StatusRow) -> PushPlan:
-        """What stands between the applied and the desired document of a minion that has both."""
+        """The plan from the applied to the desired document of a minion that has both."""
         if row.applied is None or row.desired is None:
             raise ValueError(f"{row.minion.id} has nothing to compare")
         return plan(self.documents.desired(row.applied.digest), self.documents.desired(row.desired.digest))
 
     def _applied_without_run(self, row: StatusRow) -> None:
-        """The document is new and nothing in it is to be run: a pillar key that no chunk uses, a removed chunk."""
+        """Record a new document without a run, when it changes no chunk: an unused pillar key, a removed chunk."""
         if row.desired is not None:
             cause = self._cause(row.minion.id)
             self._applied(minion=row.minion.id, document=row.desired, outcome="ok", run_id="", cause=cause)
 
     def _cause(self, minion: str) -> int:
-        """The event that changed what the minion shall be, or else that its last run ended badly."""
+        """The event that changed the desired state of the minion, or else that of its last failed run."""
         return self._causes.pop(minion, 0) or self._reports.get(minion, 0)
 
-    def request(self, minions: Sequence[str], request: Request, cause: int = 0) -> dict[str, str | Declined]:
-        """Decide at once on what a person asks for: the id of a run of each minion, or why there is none.
+    def request(self, minions: Sequence[str], request: Request, cause: int = 0) -> dict[str, str | Declined | AfterRun]:
+        """Decide at once on a request of a person: the id of a run of each minion, or why there is none yet.
 
         `cause`: id of the event that says so.
         """
@@ -263,7 +296,8 @@ class Reconciler:
             digest=desired.digest,
             keys=order.keys,
             test=order.test,
-            cause=order.cause,
+            reason=order.reason,
+            user=order.user,
         )
         self.store.runs.create(run)
         data: dict[str, object] = {
@@ -271,8 +305,11 @@ class Reconciler:
             "run": run.run_id,
             "kind": run.kind,
             "plan": note,
-            "cause": run.cause,
+            "cause": run.reason,
         }
+        if order.kind == "drift":  # a check is quiet: only what it finds is published
+            self._send_run(run, session)
+            return run
         data["chunks"] = len(run.keys) if run.keys is not None else "all"
         published = self.bus.publish(f"saltern/run/{run.run_id}/new", data, cause=event, revision=row.attempted_label)
         self._run_events[run.run_id] = published.id
@@ -326,6 +363,7 @@ class Reconciler:
         if outcome not in GOOD:
             self._reports[minion] = cause
         if run.kind == "drift":
+            self._checks.ended(run, outcome, cause)
             if outcome in GOOD:
                 self._remediations.pop(minion, None)
         elif outcome in GOOD and not run.test:

@@ -9,18 +9,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from controller.api import schema
-from controller.api.schema import ServiceError
+from msgspec.structs import replace
+
 from controller.observe.metrics import MinionSample
-from controller.observe.plan_text import change_views, plan_text, progress_text, short
 from controller.observe.redactor import Redactor
+from controller.observe.run_text import progress_text, short
 from controller.reconcile.decision import Health, ObservedState, Sync, health_of, is_current, sync_of
 from controller.reconcile.documents import Documents
 from controller.reconcile.plan import PushPlan, plan
+from controller.reconcile.plan_text import change_views, plan_text
+from controller.reconcile.policy import Policy
 from controller.reconcile.reconciler import Reconciler
-from controller.sessions.sessions import Sessions
+from controller.schema.errors import ServiceError
+from controller.schema.minions import CompileView, MinionStatus, VolatileRead
+from controller.schema.plans import DriftView, MinionDiff
+from controller.schema.runs import HistoryEntry, RunView
+from controller.sessions.sessions import KeyRegistry, Sessions
 from controller.store import RunRecord, StatusRow, Store
 from highstate.types import Problem
+
+_REJECTED = "its key is rejected: saltern key list"
+_NEW = "accepted; has not connected yet"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,11 +41,19 @@ class Status:
     reconciler: Reconciler
     documents: Documents
     redactor: Redactor
+    keyring: KeyRegistry
 
-    def minions(self, ids: Sequence[str] | None = None) -> list[schema.MinionStatus]:
-        """One status a minion, sorted by id; None: all."""
-        asked = self.store.facts.oldest(ids)
-        return [self._minion(row, asked.get(row.minion.id, {})) for row in self.store.minions.status(ids)]
+    def minions(self, ids: Sequence[str] | None = None) -> list[MinionStatus]:
+        """One status a minion, sorted by id; None: all, with those that were accepted and have not connected yet."""
+        asked, accepted = self.store.facts.oldest(ids), self.keyring.accepted
+        found = [self._minion(row, asked.get(row.minion.id, {})) for row in self.store.minions.status(ids)]
+        found = [each if each.minion in accepted else replace(each, message=_REJECTED) for each in found]
+        new = (accepted if ids is None else accepted & set(ids)) - {each.minion for each in found}
+        found += [
+            MinionStatus(minion=each, sync="Unknown", health="Unreachable", connected=False, message=_NEW)
+            for each in new
+        ]
+        return sorted(found, key=lambda each: each.minion)
 
     def samples(self) -> Iterator[MinionSample]:
         """What a scrape shows of each minion."""
@@ -60,14 +77,14 @@ class Status:
         record = self.store.revisions.get(revision)
         return record.committed_at if record else None
 
-    def _minion(self, row: StatusRow, asked: Mapping[str, float]) -> schema.MinionStatus:
+    def _minion(self, row: StatusRow, asked: Mapping[str, float]) -> MinionStatus:
         view = self.reconciler.observed(row)
         session = self.sessions.session(row.minion.id)
         pending_triggers = tuple(short(key) for key in session.pending_triggers) if session else ()
         running = tuple(progress_text(one.said) for one in session.progress.values()) if session else ()
         errors = _texts(row.desired.errors) if row.desired else ()
-        return schema.MinionStatus(
-            id=row.minion.id,
+        return MinionStatus(
+            minion=row.minion.id,
             sync=sync_of(view).value,
             health=health_of(view).value,
             connected=session is not None,
@@ -78,7 +95,9 @@ class Status:
             last_seen=session.seen if session else row.minion.last_seen,
             paused=row.minion.paused,
             drifted=view.drift.chunks if view.drift else 0,
-            message=f"running: {running[0]}" if running else _message(row, view, errors) or _owing(pending_triggers),
+            message=f"running: {running[0]}"
+            if running
+            else _message(row, view, errors, self.reconciler.live.policy) or _owing(pending_triggers),
             errors=errors,
             warnings=_texts(row.desired.warnings) if row.desired else (),
             volatile=tuple(asked),
@@ -87,41 +106,46 @@ class Status:
             pending_triggers=pending_triggers,
         )
 
-    def diff(self, ids: Sequence[str]) -> list[schema.MinionDiff]:
+    def diff(self, ids: Sequence[str]) -> list[MinionDiff]:
         """What is pending and what drifted on these minions."""
         return [self._diff(row) for row in self.store.minions.status(ids)]
 
-    def _diff(self, row: StatusRow) -> schema.MinionDiff:
+    def _diff(self, row: StatusRow) -> MinionDiff:
         changes = self.pending(row)
         view = self.reconciler.observed(row)
         drift, found_at = self._drift(row) if view.drift else ((), None)
-        return schema.MinionDiff(
-            id=row.minion.id,
+        return MinionDiff(
+            minion=row.minion.id,
             base=row.applied_label,
             head=row.attempted_label,
             text=plan_text(changes, self.redactor.of(row.minion.id)) if changes else "",
             changes=change_views(changes, self.redactor.of(row.minion.id)) if changes else (),
             drift=drift,
             drift_at=found_at,
+            heal=healed_by(row.minion.id, self.reconciler.live.policy) if drift else "",
             errors=_texts(row.desired.errors) if row.desired else (),
             warnings=_texts(row.desired.warnings) if row.desired else (),
         )
 
-    def compile(self, minion: str) -> schema.CompileView:
-        """The newest compile of a minion."""
+    def known(self, minion: str) -> StatusRow:
+        """What the store has of a minion; ServiceError when there is none of this name."""
         rows = self.store.minions.status([minion])
         if not rows:
-            raise ServiceError("not-found", f"no minion {minion!r}", hint="`saltern status` lists the minions")
-        [row] = rows
+            raise ServiceError("no-target", f"no minion {minion!r}", hint="`saltern status` lists the minions")
+        return rows[0]
+
+    def compile(self, minion: str) -> CompileView:
+        """The newest compile of a minion."""
+        row = self.known(minion)
         desired = row.desired
         if desired is None:
-            return schema.CompileView(id=minion)
+            return CompileView(minion=minion)
         facts = self.store.facts.by_minion([minion]).get(minion, [])
         asked = {fact.question.fun for fact in facts}
-        reads = [schema.VolatileRead(name=one.question.fun, asked=one.question.asked, at=one.at) for one in facts]
-        reads += [schema.VolatileRead(name=one, at=desired.compiled_at) for one in desired.volatile if one not in asked]
-        return schema.CompileView(
-            id=minion,
+        reads = [VolatileRead(name=one.question.fun, asked=one.question.asked, at=one.at) for one in facts]
+        reads += [VolatileRead(name=one, at=desired.compiled_at) for one in desired.volatile if one not in asked]
+        return CompileView(
+            minion=minion,
             revision=row.attempted_label,
             compiled_at=desired.compiled_at,
             errors=_texts(desired.errors),
@@ -138,22 +162,25 @@ class Status:
         applied = self.documents.desired(row.applied.digest) if row.applied else None
         return plan(applied, self.documents.desired(row.desired.digest))
 
-    def _drift(self, row: StatusRow) -> tuple[tuple[schema.DriftView, ...], float | None]:
+    def _drift(self, row: StatusRow) -> tuple[tuple[DriftView, ...], float | None]:
         run = row.last_drift
         result = self.store.runs.result(run.run_id) if run else None
         states = (result or {}).get("states") or {}
         found = tuple(
-            schema.DriftView(key=key, comment=str(entry.get("comment", "")), changes=entry.get("changes"))
+            DriftView(key=key, comment=str(entry.get("comment", "")), changes=entry.get("changes"))
             for key, entry in states.items()
             if entry.get("result") is not True
         )
         return found, run.finished if run else None
 
-    def history(self, minion: str | None, limit: int) -> list[schema.HistoryEntry]:
-        """Runs, newest first."""
-        return [self._entry(run) for run in self.store.runs.newest(minion=minion, limit=limit)]
+    def history(self, minion: str | None, limit: int) -> list[HistoryEntry]:
+        """Runs, newest first. ServiceError for a minion that is not known and has none."""
+        found = self.store.runs.newest(minion=minion, limit=limit)
+        if minion is not None and not found:
+            self.known(minion)
+        return [self._entry(run) for run in found]
 
-    def run(self, run_id: str) -> schema.RunView:
+    def run(self, run_id: str) -> RunView:
         """One run by its id or an unambiguous beginning of it."""
         found = self.store.runs.find(run_id, limit=2)
         exact = [run for run in found if run.run_id == run_id] or found
@@ -163,7 +190,7 @@ class Status:
             raise ServiceError("bad-request", f"{run_id!r} is the beginning of several runs", hint="give more of it")
         run = exact[0]
         result = self.store.runs.result(run.run_id) or {}
-        return schema.RunView(
+        return RunView(
             entry=self._entry(run),
             keys=None if run.keys is None else tuple(map(self.redactor.of(run.minion).text, run.keys)),
             states=result.get("states") or {},
@@ -171,9 +198,9 @@ class Status:
             error=result.get("error") or "",
         )
 
-    def _entry(self, run: RunRecord) -> schema.HistoryEntry:
+    def _entry(self, run: RunRecord) -> HistoryEntry:
         revision = self.store.revisions.get(run.revision) if run.revision else None
-        return schema.HistoryEntry(
+        return HistoryEntry(
             run_id=run.run_id,
             minion=run.minion,
             kind=run.kind,
@@ -188,7 +215,10 @@ class Status:
             changes=run.changes,
             failed=run.failed,
             summary=run.summary,
-            cause=run.cause,
+            cause=run.reason,
+            user=run.user,
+            fun=run.fun,
+            args=run.args,
         )
 
 
@@ -197,7 +227,12 @@ def _owing(pending_triggers: Sequence[str]) -> str:
     return f"still to act on a change: {pending_triggers[0]}{more}" if pending_triggers else ""
 
 
-def _message(row: StatusRow, view: ObservedState, errors: Sequence[str]) -> str:
+def healed_by(minion: str, policy: Policy) -> str:
+    """What takes drift back."""
+    return "healed by itself" if policy.drift.mode == "remediate" else f"to heal it: saltern sync {minion} --whole"
+
+
+def _message(row: StatusRow, view: ObservedState, errors: Sequence[str], policy: Policy) -> str:
     """The one thing to know."""
     if errors:
         more = f" (+{len(errors) - 1} more)" if len(errors) > 1 else ""
@@ -207,14 +242,15 @@ def _message(row: StatusRow, view: ObservedState, errors: Sequence[str]) -> str:
     match sync_of(view):
         case Sync.UNKNOWN:
             return "nothing compiled yet"
-        case Sync.OUT_OF_SYNC if not view.connected:
+        case Sync.OUT_OF_SYNC if not view.connected and policy.apply != "manual":
             return "applies when it connects"
         case Sync.OUT_OF_SYNC:
             return "waits for `saltern sync`"
         case Sync.PROGRESSING if row.open_run is not None:
             return f"{row.open_run.kind} {row.open_run.run_id}"
     if view.drift:
-        return f"drift in {view.drift.chunks} chunk(s)"
+        states = f"{view.drift.chunks} state{'' if view.drift.chunks == 1 else 's'}"
+        return f"drift in {states}; {healed_by(row.minion.id, policy)}"
     count = len(row.desired.warnings) if row.desired else 0
     return f"{count} warning{'s' if count > 1 else ''} of its compile" if count else ""
 

@@ -1,1 +1,1 @@
-"""Connected minions: who is there, what they say, jobs and files for them."""
+"""Connected minions, and the files that they fetch."""

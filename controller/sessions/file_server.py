@@ -1,4 +1,6 @@
-"""Files of the trees for minions: found by path, sent by content. Called by the message handlers; reads snapshots only.
+"""Files of the trees for minions: found by path, sent by content. Reads snapshots only.
+
+Called by `controller.sessions.file_answers` in a thread, which is told of new snapshots from others.
 
 Any accepted minion may read the states tree, as in Salt; nothing here reaches the pillar tree.
 """
@@ -23,12 +25,15 @@ class FileServer:
         self._bound = bound
         self._live: Snapshot | None = None
         self._others: OrderedDict[str, Snapshot] = OrderedDict()
+        self._shown: tuple[Snapshot, ...] = ()
+        """All of them, replaced as a whole: a thread that answers sees the ones before or the ones after."""
 
     def use(self, snapshot: Snapshot) -> None:
         """This snapshot is the live one from now on."""
         if self._live is not None:
             self.add_preview(self._live)
         self._live = snapshot
+        self._shown = (snapshot, *self._others.values())
 
     def add_preview(self, snapshot: Snapshot) -> None:
         """Contents of this snapshot may be asked for too (a preview); paths are still found in the live one."""
@@ -36,6 +41,8 @@ class FileServer:
         self._others.move_to_end(snapshot.digest)
         if len(self._others) > self._bound:
             self._others.popitem(last=False)
+        live = () if self._live is None else (self._live,)
+        self._shown = (*live, *self._others.values())
 
     def answer(self, message: FindFile | ListFiles | GetBlob) -> FileFound | FileList | Blob:
         """The answer to a minion's question; what is not there, or names no place in the tree, is not found."""
@@ -50,28 +57,29 @@ class FileServer:
         return _nothing(message)
 
     def _find(self, message: FindFile) -> FileFound:
-        oid = self._live.oid(message.path, message.saltenv) if self._live else None
-        if oid is None:
+        live = self._live
+        oid = live.oid(message.path, message.saltenv) if live else None
+        if live is None or oid is None:
             return FileFound(request=message.request)
-        size = self._live.blob_size(oid) or 0 if self._live else 0
-        mode = self._live.mode(message.path, message.saltenv) or 0 if self._live else 0
+        size = live.blob_size(oid) or 0
+        mode = live.mode(message.path, message.saltenv) or 0
         return FileFound(request=message.request, oid=oid, size=size, mode=mode)
 
     def _list(self, message: ListFiles) -> FileList:
-        if self._live is None:
+        live = self._live
+        if live is None:
             return FileList(request=message.request, files={})
-        paths = self._live.list(message.prefix, message.saltenv)
-        oids = {path: self._live.oid(path, message.saltenv) for path in paths}
+        oids = {path: live.oid(path, message.saltenv) for path in live.list(message.prefix, message.saltenv)}
         found = {path: oid for path, oid in oids.items() if oid}
-        modes = {path: self._live.mode(path, message.saltenv) or 0 for path in found}
+        modes = {path: live.mode(path, message.saltenv) or 0 for path in found}
         modes = {path: mode for path, mode in modes.items() if mode != 0o644}
         return FileList(request=message.request, files=found, modes=modes)
 
     def _blob(self, message: GetBlob) -> Blob | FileFound | FileList:
         """Part of a content by its id; a large one is never held whole."""
-        for snapshot in (self._live, *self._others.values()):
-            total = snapshot.blob_size(message.oid) if snapshot else None
-            if snapshot and total is not None:
+        for snapshot in self._shown:
+            total = snapshot.blob_size(message.oid)
+            if total is not None:
                 data = snapshot.read_range(message.oid, message.offset, BLOB_CHUNK) or b""
                 return Blob(request=message.request, oid=message.oid, offset=message.offset, total=total, data=data)
         return _nothing(message)

@@ -10,24 +10,66 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.sessions.pending_keys import PendingKeys
 from controller.store import KeyRecord
+from options.limits import CountRefusal, uncounted
+from wire.limits import StrangerLimits
 from wire.messages import RunProgress
 from wire.server.types import Identity
 
 
 class KeyRegistry:
-    """The `wire.Registry`: key -> who that is. Replaced whole on each change, so that readers need no lock."""
+    """The `wire.Registry`: key -> who that is. The loop changes single entries, which readers see without a lock.
 
-    def __init__(self, records: Iterable[KeyRecord] = ()) -> None:
-        self._by_key: Mapping[str, Identity] = {}
+    Args:
+        records: all keys of the store.
+        limits: how many keys may wait for acceptance.
+        on_refusal: see `options.limits.CountRefusal`.
+    """
+
+    def __init__(
+        self,
+        records: Iterable[KeyRecord] = (),
+        limits: StrangerLimits | None = None,
+        on_refusal: CountRefusal = uncounted,
+    ) -> None:
+        self._by_key: dict[str, Identity] = {}
+        self.pending = PendingKeys(limits or StrangerLimits(), on_refusal)
         self.version = 0
-        """Another one with every change."""
+        """Another one whenever other keys are accepted."""
+        self.accepted: frozenset[str] = frozenset()
+        """Ids whose key is accepted."""
         self.replace(records)
 
     def replace(self, records: Iterable[KeyRecord]) -> None:
         """Take these keys from now on."""
-        self.version += 1
         self._by_key = {each.public_key: Identity(id=each.id, state=each.state) for each in records}
+        self.pending.reset(key for key, identity in self._by_key.items() if identity.state == "pending")
+        self._note_accepted()
+
+    def put(self, *records: KeyRecord) -> None:
+        """Keys are new, or their states have changed."""
+        accepted = False
+        for record in records:
+            known = self._by_key.get(record.public_key)
+            self._by_key[record.public_key] = Identity(id=record.id, state=record.state)
+            accepted |= record.state == "accepted" or (known is not None and known.state == "accepted")
+            if record.state != "pending":
+                self.pending.remove(record.public_key)
+        if accepted:
+            self._note_accepted()
+
+    def remove(self, *keys: str) -> None:
+        """Keys were deleted."""
+        known = [self._by_key.pop(key, None) for key in keys]
+        if any(each is not None and each.state == "accepted" for each in known):
+            self._note_accepted()
+        for key in keys:
+            self.pending.remove(key)
+
+    def _note_accepted(self) -> None:
+        self.version += 1
+        self.accepted = frozenset(each.id for each in self._by_key.values() if each.state == "accepted")
 
     def identity(self, key: str) -> Identity | None:
         """See `wire.Registry`."""
@@ -55,7 +97,7 @@ class Session:
     """Seconds since the epoch of its last message."""
     held: str = ""
     """Digest of the document that it says it holds."""
-    offered: int = 0
+    sent_generation: int = 0
     """Generation that was sent to it, 0 for none."""
     sent: set[str] = field(default_factory=set)
     """Run ids that were sent to it."""

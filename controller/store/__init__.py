@@ -1,6 +1,6 @@
 """What survives the controller: keys, minions, revisions, documents, runs. The public face of the store."""
 
-from controller.store.errors import KeyConflict, KeyUnknown, StoreError, StoreTooNew, StoreUnavailable, TooManyKeys
+from controller.store.errors import KeyConflict, KeyUnknown, StoreError, StoreTooNew, StoreUnavailable
 from controller.store.records import (
     AppliedRecord,
     DesiredRecord,
@@ -9,6 +9,7 @@ from controller.store.records import (
     KeyStatus,
     MinionRecord,
     RevisionRecord,
+    RevisionSource,
     RunRecord,
     RunState,
     StatusRow,
@@ -25,6 +26,7 @@ __all__ = [
     "KeyUnknown",
     "MinionRecord",
     "RevisionRecord",
+    "RevisionSource",
     "RunRecord",
     "RunState",
     "StatusRow",
@@ -32,5 +34,4 @@ __all__ = [
     "StoreError",
     "StoreTooNew",
     "StoreUnavailable",
-    "TooManyKeys",
 ]

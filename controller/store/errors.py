@@ -2,10 +2,10 @@
 
 StoreError
 ├── StoreUnavailable   it cannot be opened, read or written (disk full, no permission, locked, damaged)
+├── StoreInUse         another controller uses it
 ├── StoreTooNew        a newer version has migrated it
 ├── KeyConflict        a second key would be accepted for one id
-├── KeyUnknown         no key has this id or fingerprint
-└── TooManyKeys        so many keys wait for acceptance that no more are taken
+└── KeyUnknown         no key has this id or fingerprint
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ class StoreUnavailable(StoreError):
     """The database cannot be used now."""
 
 
+class StoreInUse(StoreError):
+    """Another process holds the store."""
+
+
 class StoreTooNew(StoreError):
     """The database has a schema that this version does not know."""
 
@@ -29,7 +33,3 @@ class KeyConflict(StoreError):
 
 class KeyUnknown(StoreError):
     """No such key."""
-
-
-class TooManyKeys(StoreError):
-    """The bound on waiting keys is reached."""

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, delete, func, insert, or_, select
+from sqlalchemy import Row, Select, and_, case, delete, func, insert, or_, select
 
 from controller.store.database import Database
 from controller.store.rows import chunks
 from controller.store.schema import events
-from reactors.events import Event
+from reactors.events import KEY_REQUEST, Event
+from reactors.fair_share import fair_share
 
+_ROOM = 8
+"""`prune` makes room for one event in so many."""
+_AT_ONCE = 2000
+"""Events that are forgotten in one transaction."""
 _MOST_BYTES = 64 * 1024
 """Of an event's data; of a larger one only that it happened is kept."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    total: int | None = None
+    """Number of events; None when it has to be counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +34,16 @@ class Events:
     """The table of events."""
 
     database: Database
+    _kept: _Kept = field(default_factory=_Kept)
 
     def add(self, new: Sequence[Event]) -> None:
         """Keep events; one whose id is known already is an error."""
         if not new:
             return
+        total, self._kept.total = self._kept.total, None
         with self.database.write() as connection:
             connection.execute(insert(events), [_values(event) for event in new])
+        self._kept.total = None if total is None else total + len(new)
 
     def last_id(self) -> int:
         """The highest id; 0 when there are no events."""
@@ -59,12 +73,56 @@ class Events:
         return None if row is None else _event(row)
 
     def prune(self, before: float, most: int) -> int:
-        """Forget events from before a time (seconds since the epoch), and all but the newest `most`; how many."""
-        last = self.last_id()
-        with self.database.write() as connection:
-            return connection.execute(
-                delete(events).where(or_(events.c.time < before, events.c.id <= last - most))
-            ).rowcount
+        """Forget events from before a time (seconds since the epoch), and what is more than `most`; how many.
+
+        Of more than `most`, the oldest of the minions that have most of them are forgotten, and an eighth beyond, so
+        that events are counted by their minions once in so many new ones. Key requests count as one minion's.
+        """
+        gone = self._drop_old(before)
+        if self._total() > most:
+            shares = self._shares()
+            fair = fair_share(shares.values(), most - most // _ROOM)
+            for owner, count in shares.items():
+                gone += self._drop(_oldest_of(owner), count - fair)
+        self._kept.total = None if self._kept.total is None else max(0, self._kept.total - gone)
+        return gone
+
+    def _drop_old(self, before: float) -> int:
+        """Ids rise with the time, so the first that is young ends the search."""
+        with self.database.read() as connection:
+            young = connection.scalar(select(events.c.id).where(events.c.time >= before).order_by(events.c.id).limit(1))
+        limit = self.last_id() + 1 if young is None else young
+        return self._drop(select(events.c.id).where(events.c.id < limit), None)
+
+    def _total(self) -> int:
+        if self._kept.total is None:
+            with self.database.read() as connection:
+                self._kept.total = connection.scalar(select(func.count()).select_from(events)) or 0
+        return self._kept.total
+
+    def _shares(self) -> dict[str, int]:
+        """Minion -> number of its events; those of all strangers under the tag of key requests."""
+        owner = case((events.c.tag == KEY_REQUEST, KEY_REQUEST), else_=events.c.minion)
+        with self.database.read() as connection:
+            return {str(row[0]): int(row[1]) for row in connection.execute(select(owner, func.count()).group_by(owner))}
+
+    def _drop(self, oldest: Select[tuple[int]], count: int | None) -> int:
+        """Forget so many of these events, in transactions that hold up nobody; None: all."""
+        gone = 0
+        while count is None or gone < count:
+            step = _AT_ONCE if count is None else min(_AT_ONCE, count - gone)
+            with self.database.write() as connection:
+                done = connection.execute(delete(events).where(events.c.id.in_(oldest.limit(step)))).rowcount
+            gone += done
+            if done < step:
+                break
+        return gone
+
+
+def _oldest_of(owner: str) -> Select[tuple[int]]:
+    about = events.c.tag == KEY_REQUEST if owner == KEY_REQUEST else events.c.minion == owner
+    others = about if owner == KEY_REQUEST else and_(about, events.c.tag != KEY_REQUEST)
+    return select(events.c.id).where(others).order_by(events.c.id)
 
 
 def _values(event: Event) -> dict[str, Any]:

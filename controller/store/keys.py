@@ -5,23 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Row, delete, exists, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, exists, insert, or_, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from controller.store.database import Database
-from controller.store.errors import KeyConflict, KeyUnknown, TooManyKeys
+from controller.store.errors import KeyConflict, KeyUnknown
 from controller.store.records import KeyRecord, KeyStatus
 from controller.store.schema import keys
 from wire.keys import fingerprint
 
-MOST_PENDING = 20_000
-"""Keys that may wait for acceptance; anyone who reaches the port can make one."""
+_TOGETHER = 500
+"""Keys of one statement."""
 
 _other = keys.alias("other")
 _taken = exists().where(
     _other.c.id_folded == keys.c.id_folded, _other.c.public_key != keys.c.public_key, _other.c.state == "accepted"
 )
 _rows = select(keys, _taken.label("conflict"))
+_row_of = _rows.where(keys.c.public_key == bindparam("asked"))
+_page = _rows.where(keys.c.public_key > bindparam("after")).order_by(keys.c.public_key).limit(bindparam("count"))
+_accepted_ids = select(keys.c.id).where(text("state = 'accepted'")).order_by(keys.c.id)
+"""In the words of the partial index, so that it is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +37,36 @@ class Keys:
     def all(self) -> list[KeyRecord]:
         """All keys, by id."""
         with self.database.read() as connection:
-            return [_record(row) for row in connection.execute(_rows.order_by(keys.c.id, keys.c.first_seen))]
+            rows = connection.execute(_rows.order_by(keys.c.id, keys.c.first_seen)).all()
+        return [_record(row) for row in rows]
+
+    def page(self, after: str, count: int) -> list[KeyRecord]:
+        """The next keys by public key; empty at the end.
+
+        Whoever may reach the ports can make keys wait, so what needs all of them reads them by pages.
+
+        Args:
+            after: public key of the last one of the page before; empty for the first page.
+            count: how many at the most.
+        """
+        with self.database.read() as connection:
+            return [_record(row) for row in connection.execute(_page, {"after": after, "count": count})]
+
+    def accepted_ids(self) -> list[str]:
+        """Ids whose key is accepted, sorted. Keys that wait cost nothing here."""
+        with self.database.read() as connection:
+            return list(connection.scalars(_accepted_ids))
+
+    def decided_ids(self, ids: Sequence[str]) -> set[str]:
+        """Those of these ids that have an accepted or a rejected key."""
+        query = select(keys.c.id).where(keys.c.id.in_(ids), keys.c.state != "pending")
+        with self.database.read() as connection:
+            return set(connection.scalars(query))
 
     def request(self, public_key: str, minion_id: str, now: float) -> KeyRecord:
         """The record of a key that asks for an id; a new one is pending, a known one keeps the id it asked for first.
 
-        Raises:
-            TooManyKeys: so many keys wait that no more are taken.
+        How many may wait is bounded by `controller.sessions.pending_keys`, from memory.
         """
         with self.database.write() as connection:
             return _by_public(connection, public_key) or _insert(connection, public_key, minion_id, now)
@@ -60,28 +87,36 @@ class Keys:
             found = _find(connection, name)
             if not found:
                 raise KeyUnknown(f"there is no key of {name!r}")
-            connection.execute(delete(keys).where(keys.c.public_key.in_([record.public_key for record in found])))
+            _delete(connection, [record.public_key for record in found])
             return found
+
+    def delete_all(self, public_keys: Sequence[str]) -> None:
+        """Forget these public keys, all together."""
+        with self.database.write() as connection:
+            _delete(connection, public_keys)
 
 
 def _insert(connection: Connection, public_key: str, minion_id: str, now: float) -> KeyRecord:
-    pending = connection.scalar(select(func.count()).where(keys.c.state == "pending"))
-    if pending is not None and pending >= MOST_PENDING:
-        raise TooManyKeys(f"{pending} keys wait for acceptance; accept, reject or delete some (`saltern key list`)")
     connection.execute(
-        insert(keys).values(
-            public_key=public_key,
-            id=minion_id,
-            id_folded=minion_id.casefold(),
-            state="pending",
-            fingerprint=fingerprint(public_key),
-            first_seen=now,
-            changed=now,
-        )
+        insert(keys),
+        {
+            "public_key": public_key,
+            "id": minion_id,
+            "id_folded": minion_id.casefold(),
+            "state": "pending",
+            "fingerprint": fingerprint(public_key),
+            "first_seen": now,
+            "changed": now,
+        },
     )
     record = _by_public(connection, public_key)
     assert record is not None  # noqa: S101 - written above, in this transaction
     return record
+
+
+def _delete(connection: Connection, public_keys: Sequence[str]) -> None:
+    for start in range(0, len(public_keys), _TOGETHER):
+        connection.execute(delete(keys).where(keys.c.public_key.in_(public_keys[start : start + _TOGETHER])))
 
 
 def _set_state(connection: Connection, name: str, state: KeyStatus, now: float) -> KeyRecord:
@@ -100,7 +135,9 @@ def _set_state(connection: Connection, name: str, state: KeyStatus, now: float) 
 
 
 def _find(connection: Connection, name: str) -> list[KeyRecord]:
-    """Keys with this id, fingerprint or public key."""
+    """Keys with this id, fingerprint or public key; a public key is found by the index."""
+    if (known := _by_public(connection, name)) is not None:
+        return [known]
     named = or_(keys.c.id == name, keys.c.fingerprint == name, keys.c.public_key == name)
     return [_record(row) for row in connection.execute(_rows.where(named).order_by(keys.c.first_seen))]
 
@@ -117,7 +154,7 @@ def _the_one(found: Sequence[KeyRecord], name: str, state: KeyStatus) -> KeyReco
 
 
 def _by_public(connection: Connection, public_key: str) -> KeyRecord | None:
-    row = connection.execute(_rows.where(keys.c.public_key == public_key)).first()
+    row = connection.execute(_row_of, {"asked": public_key}).first()
     return None if row is None else _record(row)
 
 

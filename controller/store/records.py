@@ -46,8 +46,26 @@ class MinionRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RevisionSource:
+    """Where one remote stands in a revision. Remotes of one repository at one commit are one source."""
+
+    remotes: tuple[str, ...]
+    """Names of the remotes: states first, then pillar and formulas."""
+    commit: str
+    subject: str = ""
+    author: str = ""
+    before: str = ""
+    """The commit of the revision before, when it is another one."""
+    moved: bool = False
+    """Whether the revision before had it elsewhere, or not at all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RevisionRecord:
-    """A revision of the trees that was compiled or refused."""
+    """A revision of the trees that was compiled or refused: the set of all its sources.
+
+    `commit`, `subject`, `author` and `committed_at` are those of the first source that moved.
+    """
 
     digest: str
     label: str
@@ -57,6 +75,7 @@ class RevisionRecord:
     committed_at: float = 0.0
     first_seen: float = 0.0
     error: str = ""
+    sources: tuple[RevisionSource, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +147,14 @@ class RunRecord:
     changes: int = 0
     failed: int = 0
     summary: str = ""
-    cause: str = ""
+    reason: str = ""
+    """Why it was requested, as the history shows it: `revision 1a8f598e`, `sync by alice`, `schedule`."""
+    user: str = ""
+    """Who asked for it; empty when nobody did, or it is not known."""
+    fun: str = ""
+    """The function of a `call`."""
+    args: str = ""
+    """Its arguments as one would type them, without passwords."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

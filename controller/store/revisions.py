@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
 
+import msgspec
 from sqlalchemy import delete, insert, or_, select, update
 
 from controller.store.database import Database
-from controller.store.records import RevisionRecord
+from controller.store.records import RevisionRecord, RevisionSource
 from controller.store.schema import applied, desired, revisions, runs
 
 
@@ -22,17 +25,21 @@ class Revisions:
         known = update(revisions).where(revisions.c.digest == revision.digest).values(error=revision.error)
         with self.database.write() as connection:
             if connection.execute(known).rowcount == 0:
-                connection.execute(insert(revisions).values(asdict(revision)))
+                values = asdict(revision) | {"sources": msgspec.msgpack.encode(revision.sources)}
+                connection.execute(insert(revisions).values(values))
 
     def get(self, digest: str) -> RevisionRecord | None:
         """One revision."""
         with self.database.read() as connection:
             row = connection.execute(select(revisions).where(revisions.c.digest == digest)).first()
-        return (
-            None
-            if row is None
-            else RevisionRecord(**{name: value for name, value in row._mapping.items() if name != "seq"})
-        )
+        return None if row is None else _record(row._mapping)
+
+    def newest(self) -> RevisionRecord | None:
+        """The revision that was first seen last, of those that were not refused."""
+        query = select(revisions).where(revisions.c.error == "").order_by(revisions.c.seq.desc()).limit(1)
+        with self.database.read() as connection:
+            row = connection.execute(query).first()
+        return None if row is None else _record(row._mapping)
 
     def prune(self, keep: int) -> int:
         """Forget revisions that are neither among the newest `keep` nor referred to; returns how many."""
@@ -45,3 +52,10 @@ class Revisions:
         )
         with self.database.write() as connection:
             return connection.execute(delete(revisions).where(revisions.c.seq.not_in(newest), ~used)).rowcount
+
+
+def _record(row: Mapping[Any, Any]) -> RevisionRecord:
+    values = {name: value for name, value in row.items() if name != "seq"}
+    sources = values.pop("sources")
+    known = msgspec.msgpack.decode(sources, type=tuple[RevisionSource, ...]) if sources else ()
+    return RevisionRecord(**values, sources=known)

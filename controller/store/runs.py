@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from controller.store.database import Database
 from controller.store.records import RunRecord
@@ -30,14 +30,15 @@ class Runs:
             if connection.scalar(select(runs.c.seq).where(runs.c.run_id == run.run_id)) is not None:
                 return False
             values = asdict(run) | {"keys": None if run.keys is None else msgspec.msgpack.encode(run.keys)}
+            values["cause"] = values.pop("reason")
             connection.execute(insert(runs).values(values))
         return True
 
-    def start(self, run_id: str, now: float) -> None:
-        """The minion has begun it; nothing happens to one that is no longer waiting."""
+    def start(self, run_id: str, now: float) -> bool:
+        """The minion has begun it; False, and nothing happens, when it is no longer waiting."""
         waiting = update(runs).where(runs.c.run_id == run_id, runs.c.state == "requested")
         with self.database.write() as connection:
-            connection.execute(waiting.values(state="started", started=now))
+            return connection.execute(waiting.values(state="started", started=now)).rowcount > 0
 
     def finish(
         self,
@@ -116,13 +117,16 @@ class Runs:
         """Runs without a result, newest first."""
         return self.newest(minion=minion, open_only=True, limit=None)
 
-    def prune(self, keep: int, minion: str) -> int:
+    def prune(self, keep: int, minion: str, result_bytes: int = 2**63 - 1) -> int:
         """Forget the minion's closed runs older than its newest `keep`, but for its last apply and drift check.
 
-        Cheap enough to be called for each result. Returns the number of runs forgotten.
+        Of those that stay, the results of the newest are kept, as many as take `result_bytes` in the store. Cheap
+        enough to be called for each result. Returns the number of runs forgotten.
         """
         with self.database.write() as connection:
-            return _prune(connection, minion, keep)
+            gone = _prune(connection, minion, keep)
+            _prune_results(connection, minion, result_bytes)
+            return gone
 
     def minions(self) -> list[str]:
         """The minions that have runs."""
@@ -155,9 +159,18 @@ def _prune(connection: Connection, minion: str, keep: int) -> int:
     return connection.execute(old).rowcount
 
 
+def _prune_results(connection: Connection, minion: str, most: int) -> None:
+    """Forget the results of a minion that are older than those that take `most` bytes together."""
+    size = func.sum(func.length(results.c.blob)).over(order_by=runs.c.seq.desc()).label("size")
+    sums = select(runs.c.seq, size).join(results, results.c.run == runs.c.seq).where(runs.c.minion == minion).subquery()
+    connection.execute(delete(results).where(results.c.run.in_(select(sums.c.seq).where(sums.c.size > most))))
+
+
 def record(row: Mapping[Any, Any]) -> RunRecord:
     """From a row's columns by name."""
     values = {name: value for name, value in row.items() if name != "seq"}
+    values["reason"] = values.pop("cause")
     values["keys"] = None if row["keys"] is None else msgspec.msgpack.decode(row["keys"], type=tuple[str, ...])
     values["test"] = bool(row["test"])
+    values |= {name: values[name] or "" for name in ("user", "fun", "args")}
     return RunRecord(**values)

@@ -21,7 +21,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest migration."""
 
 metadata = MetaData(
@@ -46,7 +46,7 @@ keys = Table(
     Column("fingerprint", String(128), nullable=False),
     Column("first_seen", Float, nullable=False),
     Column("changed", Float, nullable=False),
-    Index("one_accepted_key", "id_folded", unique=True, sqlite_where=_ACCEPTED, postgresql_where=_ACCEPTED),
+    Index("one_accepted_key", "id_folded", unique=True, sqlite_where=_ACCEPTED),
 )
 
 minions = Table(
@@ -75,6 +75,7 @@ revisions = Table(
     Column("committed_at", Float, nullable=False),
     Column("first_seen", Float, nullable=False),
     Column("error", Text, nullable=False),
+    Column("sources", LargeBinary),
 )
 
 documents = Table(
@@ -130,10 +131,13 @@ runs = Table(
     Column("failed", Integer, nullable=False),
     Column("summary", Text, nullable=False),
     Column("cause", Text, nullable=False),
+    Column("user", Text),
+    Column("fun", Text),
+    Column("args", Text),
     Index("ix_runs_minion_seq", "minion", "seq"),
     Index("ix_runs_minion_kind_seq", "minion", "kind", "seq"),
     Index("ix_runs_revision", "revision"),
-    Index("open_runs", "minion", "seq", sqlite_where=_OPEN, postgresql_where=_OPEN),
+    Index("open_runs", "minion", "seq", sqlite_where=_OPEN),
 )
 
 results = Table(

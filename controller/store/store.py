@@ -67,13 +67,15 @@ class Store:
         """A part of a transaction: an exception out of it takes back what was written inside, and nothing before."""
         return self._database.savepoint()
 
-    def prune(self, keep: int) -> int:
+    def prune(self, keep: int, result_bytes: int = 2**63 - 1) -> int:
         """Forget closed runs beyond the newest `keep` of each minion, then what nothing refers to.
+
+        `result_bytes`: of the results of a minion that are kept, see `Runs.prune`.
 
         May be called from a thread: each minion is a transaction of its own, so that the loop never waits long for the
         write lock. Returns the number of runs forgotten.
         """
-        gone = sum(self.runs.prune(keep, minion_id) for minion_id in self.runs.minions())
+        gone = sum(self.runs.prune(keep, minion_id, result_bytes) for minion_id in self.runs.minions())
         self.documents.prune()
         self.revisions.prune(keep)
         return gone

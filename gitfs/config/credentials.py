@@ -1,8 +1,8 @@
 """Secrets that a configuration names instead of holding: read at each use, so that they can be changed in place.
 
-Called by `gitfs.transport.callbacks`, `gitfs.transport.tls` and `gitfs.transport.lfs_server`; `withhold` by whoever
-opens a source, before it starts other processes. What is read here goes into no error, no log and no argument or
-environment of a process.
+Called by `gitfs.transport.callbacks`, `gitfs.transport.tls` and `gitfs.transport.lfs_server`; `withhold` by
+processes that open a source, before they start others. What is read here goes into no error, no log and no argument
+or environment of a process.
 """
 
 from __future__ import annotations

@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from gitfs.config.kinds import AbsoluteFile, ParentCount, Switch
+from options.kinds import SecondsOrNever
+
 ANYONE = "*"
-"""As a signer: whoever has a key in the files of keys."""
+"""As a signer: the owner of any key in the files of keys."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,17 +30,17 @@ class SignedBy:
 class LivePolicy:
     """What a commit must be like before it goes live. The defaults ask for a history without rewinds and no more."""
 
-    allow_rewind: bool = False
+    allow_rewind: Switch = False
     """Accept a ref that was force-pushed or set back."""
-    minimum_age: float = 0.0
+    minimum_age: SecondsOrNever = 0.0
     """Seconds that a commit must have been seen on its ref before it takes the place of another one."""
-    required_parents: int = 0
+    required_parents: ParentCount = 0
     """2: only merges go live."""
     signed_by: tuple[SignedBy, ...] = ()
     """The first rule that matches a ref counts; a ref that none matches needs no signature."""
-    allowed_signers: str = ""
+    allowed_signers: AbsoluteFile = ""
     """File of SSH keys, as ssh-keygen(1) has it under ALLOWED SIGNERS."""
-    gpg_keyring: str = ""
+    gpg_keyring: AbsoluteFile = ""
     """File of exported GPG public keys."""
 
     def rule_of(self, name: str) -> SignedBy | None:
@@ -72,7 +75,7 @@ class Candidate:
 
 
 def objection(policy: LivePolicy, candidate: Candidate, now: float) -> str | None:
-    """Why the candidate cannot go live, in words for whoever pushed it; None when it can."""
+    """Why the candidate cannot go live, for its author; None when it can."""
     return (
         _unsigned(policy.rule_of(candidate.name), candidate)
         or _too_few_parents(policy.required_parents, candidate)

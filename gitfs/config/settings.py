@@ -1,21 +1,36 @@
 """One remote, as frozen settings that are checked when they are made.
 
-Made by `gitfs.config.remotes` from Salt's options, or directly by whoever has no configuration; everything else in this
-room works from them. Says nothing about how options are written.
+Made by `gitfs.config.remotes` from Salt's options, or directly by callers without one; everything else in this
+room works from them. The type of a field says which values its option takes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 
 from gitfs.config import refspecs
 from gitfs.config.credentials import SecretFrom
+from gitfs.config.kinds import (
+    REF_TYPES,
+    AbsoluteFile,
+    PatternList,
+    RefName,
+    RefTypeList,
+    Secret,
+    Switch,
+    Text,
+    TextList,
+    TreeFolder,
+    Verification,
+)
 from gitfs.config.live_policy import LivePolicy
 from gitfs.config.urls import parse_url
 from gitfs.errors import BadRemoteSettings
+from options.kinds import Seconds
 
 ROOTS = "roots"
 """Stands for the local directories wherever remotes are named, so no remote may have this name."""
@@ -25,8 +40,6 @@ GIT = "git"
 
 DEFAULT_BASES = ("main", "master")
 """Tried in this order where no base is set."""
-
-REF_TYPES = ("branch", "tag", "sha")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +56,9 @@ class PerSaltenv:
 class RemoteSettings:
     """One remote as Salt describes it. Passwords are no part of the repr."""
 
-    name: str
+    name: Text
     url: str
-    base: str | None = None
+    base: RefName = None
     """Ref that is the saltenv `base`; None: `main`, or `master` where there is no `main`."""
     branch: str | None = None
     """The only ref that is used; None: every branch and tag is the saltenv of its name."""
@@ -53,42 +66,44 @@ class RemoteSettings:
     """Use the base alone."""
     saltenv: str | None = None
     """Environment that `branch` is for; None: `base` for the base, else the ref's name."""
-    root: str = ""
-    mountpoint: str = ""
+    root: TreeFolder = ""
+    mountpoint: TreeFolder = ""
     saltenvs: tuple[PerSaltenv, ...] = ()
     """What is otherwise in single environments."""
-    all_saltenvs: str = ""
+    all_saltenvs: Text = ""
     """The ref that is shown in every environment, in place of the one of its name."""
-    fallback: str = ""
+    fallback: Text = ""
     """The ref for environments that this remote has none for."""
-    ref_types: tuple[str, ...] = REF_TYPES
-    disable_saltenv_mapping: bool = False
+    ref_types: RefTypeList = REF_TYPES
+    disable_saltenv_mapping: Switch = False
     """Only `base` and what `saltenvs` maps are environments."""
-    saltenv_whitelist: tuple[str, ...] = ()
-    saltenv_blacklist: tuple[str, ...] = ()
-    refspecs: tuple[str, ...] = refspecs.DEFAULT
-    pull_requests: bool = False
+    saltenv_whitelist: TextList = ()
+    saltenv_blacklist: TextList = ()
+    refspecs: TextList = refspecs.DEFAULT
+    pull_requests: Switch = False
     """Fetch the heads of pull requests too, for previews; they never go live."""
-    submodules: bool = True
-    lfs: bool = True
-    update_interval: float = 60.0
+    submodules: Switch = True
+    submodule_hosts: TextList = ()
+    """Hosts, or patterns of hosts, that submodules are fetched from beside the remote's own."""
+    lfs: Switch = True
+    update_interval: Seconds = 60.0
     """Seconds between two polls."""
-    user: str = ""
-    password: str | SecretFrom = field(default="", repr=False)
-    pubkey: str = ""
-    privkey: str = ""
-    passphrase: str | SecretFrom = field(default="", repr=False)
-    token: str | SecretFrom = field(default="", repr=False)
+    user: Text = ""
+    password: Secret = field(default="", repr=False)
+    pubkey: AbsoluteFile = ""
+    privkey: AbsoluteFile = ""
+    passphrase: Secret = field(default="", repr=False)
+    token: Secret = field(default="", repr=False)
     """Shown to an http server in place of user and password (`Authorization: Bearer`)."""
-    insecure_auth: bool = False
+    insecure_auth: Switch = False
     """Allow user and password, or a token, over plain http."""
-    ssl_verify: bool | str = True
+    ssl_verify: Verification = True
     """False: any certificate will do. A path: a file of CA certificates that this remote may have one of too."""
-    ssl_cert: str = ""
+    ssl_cert: AbsoluteFile = ""
     """File (PEM) of the certificate that the server is shown; its chain may follow in it."""
-    ssl_key: str = ""
+    ssl_key: AbsoluteFile = ""
     """File of its key; empty: it is in the same file. `passphrase` is for it too."""
-    proxy: str = ""
+    proxy: Text = ""
     """URL of an http proxy; empty: what git's configuration and the environment say."""
     policy: LivePolicy = field(default_factory=LivePolicy)
 
@@ -110,28 +125,38 @@ class RemoteSettings:
             raise BadRemoteSettings(f"{where}: the URL holds a password; set `user` and `password` instead")
         for option in ("base", "branch", "all_saltenvs", "fallback"):
             if ref := getattr(self, option):
-                check_ref(ref, f"{where}: {option}")
+                with _about(option):
+                    check_ref(ref, f"{where}: {option}")
         if self.name == ROOTS or not self.name:
-            raise BadRemoteSettings(f"{where}: {self.name!r} cannot be a remote's name")
+            raise BadRemoteSettings(f"{where}: {self.name!r} cannot be a remote's name", ("name",))
         if address.scheme == "http" and (self.user or self.password or self.token) and not self.insecure_auth:
             what = "a token" if self.token else "user and password"
             raise BadRemoteSettings(f"{where}: {what} would be sent in the clear; use https, or `insecure_auth`")
         if self.token and (self.user or self.password):
-            raise BadRemoteSettings(f"{where}: a server is shown `token`, or `user` and `password`, and not both")
+            what = "a server is shown `token`, or `user` and `password`, and not both"
+            raise BadRemoteSettings(f"{where}: {what}", ("token",))
         if self.ssl_key and not self.ssl_cert:
-            raise BadRemoteSettings(f"{where}: `ssl_key` is the key of a certificate; set `ssl_cert` too")
-        for text in self.refspecs:
-            refspecs.parse_refspec(text, f"{where}: refspecs")
-        for expression in (*self.saltenv_whitelist, *self.saltenv_blacklist):
-            _check_expression(expression, where)
+            what = "`ssl_key` is the key of a certificate; set `ssl_cert` too"
+            raise BadRemoteSettings(f"{where}: {what}", ("ssl_key",))
+        for number, text in enumerate(self.refspecs):
+            with _about("refspecs", number):
+                refspecs.parse_refspec(text, f"{where}: refspecs")
+        for number, host in enumerate(self.submodule_hosts):
+            if not re.fullmatch(r"[\w.*?:\[\]-]+", host):
+                what = f"{host!r} is no host; write names or patterns, without scheme, port and path"
+                raise BadRemoteSettings(f"{where}: {what}", ("submodule_hosts", number))
+        for option in ("saltenv_whitelist", "saltenv_blacklist"):
+            for number, expression in enumerate(getattr(self, option)):
+                with _about(option, number):
+                    _check_expression(expression, where)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IgnoredFiles:
     """Salt's `file_ignore_glob` and `file_ignore_regex`: files that are in no tree."""
 
-    globs: tuple[str, ...] = ()
-    regexes: tuple[str, ...] = ()
+    globs: PatternList = ()
+    regexes: PatternList = ()
 
     def matches(self, path: str) -> bool:
         """Whether a path is left out; regular expressions are searched for, globs match the whole path."""
@@ -150,6 +175,15 @@ def check_ref(ref: str, where: str) -> str:
     if bad:
         raise BadRemoteSettings(f"{where}: {ref!r} cannot be the name of a branch, tag or commit")
     return ref
+
+
+@contextmanager
+def _about(*path: str | int) -> Iterator[None]:
+    """Faults are about this field."""
+    try:
+        yield
+    except BadRemoteSettings as error:
+        raise BadRemoteSettings(str(error), path) from None
 
 
 def _check_expression(expression: str, where: str) -> None:

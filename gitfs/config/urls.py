@@ -1,7 +1,7 @@
 """Addresses of git remotes: which are accepted, and how they are shown.
 
 Called where settings are parsed and where a hook names a remote. Nothing here opens a connection.
-A URL that git or a shell could read as an option or a command is refused, whoever would run it later.
+A URL that git or a shell could read as an option or a command is refused, whether or not it would be run.
 """
 
 from __future__ import annotations
@@ -84,6 +84,12 @@ def canonical(url: str) -> str:
 def same_server(one: str, other: str) -> bool:
     """Whether what is secret between us and the server of one URL may be shown to that of the other."""
     return _server(one) == _server(other)
+
+
+def host_and_port(url: str) -> tuple[str, int | None]:
+    """Where the server of an address listens; an empty host for a repository on this machine."""
+    _, host, port = _server(url)
+    return host, port
 
 
 def _server(url: str) -> tuple[str, str, int | None]:

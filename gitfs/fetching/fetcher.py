@@ -1,4 +1,4 @@
-"""The one owner of fetches: each runs in a worker process, one at a time for each mirror.
+"""The one owner of fetches and garbage collections: each runs in a worker process, one at a time for each mirror.
 
 Called by `gitfs.source`. Says nothing about when to fetch. What a worker sends is checked: it talks to remotes.
 """
@@ -6,27 +6,36 @@ Called by `gitfs.source`. Says nothing about when to fetch. What a worker sends 
 from __future__ import annotations
 
 import json
+import logging
 import pickle
 import signal
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
+from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
 
 from gitfs.config.credentials import SecretFrom, reveal
 from gitfs.config.settings import RemoteSettings
+from gitfs.config.urls import redact
 from gitfs.errors import FetchFailed, UnknownRef
 from gitfs.fetching import worker_pool
+from gitfs.fetching.completions import Completions
 from gitfs.fetching.fork_server import ForkServer
-from gitfs.fetching.worker import Job, MirrorSpec, Operation
-from gitfs.mirror.mirror import Fetched, Mirror
+from gitfs.fetching.worker import AskJob, GcJob, Job, MirrorSpec, Operation
+from gitfs.limits import GitLimits
+from gitfs.mirror.fetched import Fetched, no_live_branch
+from gitfs.mirror.maintenance import InUse
+from gitfs.mirror.mirror import Mirror
 from gitfs.mirror.ref_updates import RefRefused
 from gitfs.tree.objects import report_damage
+from options.limits import CountRefusal, uncounted
 
 
 class _Refused(msgspec.Struct, frozen=True):
@@ -39,6 +48,7 @@ class _Fetched(msgspec.Struct, frozen=True, tag="fetched"):
     live: dict[str, str]
     refused: tuple[_Refused, ...]
     rebuilt: bool
+    waiting: dict[str, str]
 
 
 class _Completed(msgspec.Struct, frozen=True, tag="completed"):
@@ -54,19 +64,36 @@ class _Incomplete(msgspec.Struct, frozen=True, tag="incomplete"):
     why: str
 
 
+class _Collected(msgspec.Struct, frozen=True, tag="collected"):
+    remotes: tuple[str, ...]
+
+
+class _Answered(msgspec.Struct, frozen=True, tag="answered"):
+    refs: int
+
+
 class _Broken(msgspec.Struct, frozen=True, tag="broken"):
     trace: str
 
 
-_Result: TypeAlias = _Fetched | _Completed | _Failed | _Incomplete | _Broken
+_Result: TypeAlias = _Fetched | _Completed | _Collected | _Answered | _Failed | _Incomplete | _Broken
 
 
+_LOG = logging.getLogger(__name__)
+_LIMITS = frozenset(each.name.replace("_", "-") for each in fields(GitLimits))
 _BAD_MEMORY = (signal.SIGBUS, signal.SIGSEGV)
 """What a process gets that reads a file which somebody has made shorter, or follows an index that lies."""
 
 
 class WorkerFault(Exception):
-    """A worker met an error that nobody expected, or sent what it should not; holds its traceback."""
+    """A worker met an error that nobody expected, or sent what it should not; holds its traceback.
+
+    It costs the remote one try: it becomes a FetchFailed, and the log has the traceback.
+    """
+
+
+def unheard(name: str) -> None:
+    """For a listener of news that nobody needs."""
 
 
 class Fetcher:
@@ -76,14 +103,27 @@ class Fetcher:
         mirrors: key -> mirror.
         specs: key -> what the mirror is made of.
         fork_server: see `WorkerPool`.
+        limits: see there.
+        on_refusal: see `options.limits.CountRefusal`; called in threads of the fetcher.
+        brought: hears, in such a thread, the key of a mirror of which a commit got all that it needs elsewhere.
     """
 
     def __init__(
-        self, mirrors: Mapping[str, Mirror], specs: Mapping[str, MirrorSpec], fork_server: ForkServer | None = None
+        self,
+        mirrors: Mapping[str, Mirror],
+        specs: Mapping[str, MirrorSpec],
+        fork_server: ForkServer | None = None,
+        *,
+        limits: GitLimits | None = None,
+        on_refusal: CountRefusal = uncounted,
+        brought: Callable[[str], None] = unheard,
     ) -> None:
+        self._limits = limits or GitLimits()
+        self._on_refusal = on_refusal
+        self._completions = Completions(self._begin_completing, self._limits.completions, brought)
         self._mirrors = mirrors
         self._specs = specs
-        self._pool = worker_pool.WorkerPool(fork_server)
+        self._pool = worker_pool.WorkerPool(fork_server, self._count_refusal)
         self._lock = threading.Lock()
         self._last: dict[str, Future[Fetched]] = {}
         """Key -> its newest fetch."""
@@ -94,7 +134,7 @@ class Fetcher:
     def fetch(self, key: str) -> Future[Fetched]:
         """Fetch a mirror now, or when the fetch of it that is under way has ended; its result, or FetchFailed."""
         result: Future[Fetched] = Future()
-        result.set_running_or_notify_cancel()  # whoever stops listening does not stop it
+        result.set_running_or_notify_cancel()  # a caller that stops listening does not stop it
         with self._lock:
             before = self._last.get(key)
             self._last[key] = result
@@ -107,15 +147,73 @@ class Fetcher:
     def complete(self, key: str, commit: str) -> None:
         """Have what a commit needs beside its own objects; UnknownRef, which says why, when that is not possible."""
         try:
-            match self._result(key, self._submit(key, "complete", commit)):
+            match self._result(key, self._submit_completion(key, commit)):
                 case _Incomplete(why):
-                    raise UnknownRef(commit, why=why)
+                    raise UnknownRef(commit, why=f"{self._mirrors[key].settings.name}: commit {commit[:8]}: {why}")
                 case _Completed():
                     pass
                 case unexpected:
                     raise WorkerFault(f"a worker completed a commit with {type(unexpected).__name__}")
-        except FetchFailed as error:
-            raise UnknownRef(commit, why=f"{error.remote}: commit {commit[:8]}: {error.reason}") from None
+        except (FetchFailed, WorkerFault) as error:
+            failed = error if isinstance(error, FetchFailed) else _unexpected(self._mirrors[key].settings.name, error)
+            raise UnknownRef(commit, why=f"{failed.remote}: commit {commit[:8]}: {failed.reason}") from None
+
+    def ask(self, settings: RemoteSettings, patience: float) -> Callable[[], int]:
+        """Ask a remote for its refs; what is returned waits for how many there are, and raises FetchFailed.
+
+        Args:
+            settings: any remote, one without a mirror too.
+            patience: seconds from now until it counts as one that does not answer.
+        """
+        deadline = time.monotonic() + patience
+        job = pickle.dumps(AskJob(settings=_portable(settings)))
+        sent = self._pool.submit(job, settings.url, partial(_answer, settings))
+
+        def answer() -> int:
+            try:
+                match _received(sent, max(0.0, deadline - time.monotonic())):
+                    case _Answered(refs):
+                        return refs
+                    case _Failed(reason, retryable):
+                        raise FetchFailed(settings.name, reason, retryable=retryable)
+                    case unexpected:
+                        raise WorkerFault(f"a worker answered a question with {unexpected}")
+            except TimeoutError:
+                raise FetchFailed(settings.name, f"it has not answered in {patience:g} s", retryable=True) from None
+            except worker_pool.WorkerLost as error:
+                raise FetchFailed(settings.name, _why_lost(error), retryable=True) from None
+            except WorkerFault as error:
+                raise _unexpected(settings.name, error) from None
+
+        return answer
+
+    def settle(self, key: str, seconds: float) -> bool:
+        """Wait until nothing is being brought for commits of a mirror; whether something was, and ended in time."""
+        return self._completions.settle(key, seconds)
+
+    def gc(self, folder: Path, in_use: InUse) -> list[str]:
+        """Have the mirrors in a folder drop what nobody needs; names of the remotes whose mirrors did.
+
+        FetchFailed when the worker was lost: the mirror that it was reading is looked at by its next fetch.
+        """
+        job = GcJob(folder=folder, mirrors={key: self._pickled_spec(key) for key in self._specs})
+        asked = _CommitsInUse(folder, in_use)
+        try:
+            found = _received(self._pool.submit(pickle.dumps(job), str(folder), asked.answer))
+        except worker_pool.PoolClosed:
+            return []
+        except worker_pool.WorkerLost as error:
+            is_damaged = isinstance(error, worker_pool.WorkerDied) and -error.code in _BAD_MEMORY
+            if is_damaged and asked.last is not None:
+                with suppress(OSError):
+                    report_damage(asked.last)
+            raise FetchFailed(self._name_of(asked.last), _why_gc_was_lost(error), retryable=True) from None
+        except WorkerFault as error:
+            raise _unexpected(self._name_of(asked.last), error) from None
+        if not isinstance(found, _Collected):
+            fault = WorkerFault(f"a worker ended a garbage collection with {found}")
+            raise _unexpected(self._name_of(asked.last), fault)
+        return list(found.remotes)
 
     def close(self) -> None:
         """Kill all workers; fetches that are under way fail."""
@@ -125,6 +223,11 @@ class Fetcher:
     def worker_pids(self) -> tuple[int, ...]:
         """Process ids of the workers that run."""
         return self._pool.pids
+
+    def _count_refusal(self, limit: str) -> None:
+        """A worker says that something exceeded a limit; counted where there is such a limit."""
+        if limit in _LIMITS:
+            self._on_refusal(limit)
 
     def _begin(self, key: str, result: Future[Fetched]) -> None:
         self._submit(key, "fetch").add_done_callback(partial(self._end, key, result))
@@ -137,7 +240,8 @@ class Fetcher:
             fetched = self._fetched(key, sent)
         except Exception as error:
             self._failed.add(key)
-            result.set_exception(error)
+            is_fault = isinstance(error, WorkerFault)
+            result.set_exception(_unexpected(self._mirrors[key].settings.name, error) if is_fault else error)
         else:
             self._failed.discard(key)
             result.set_result(fetched)
@@ -146,44 +250,127 @@ class Fetcher:
         found = self._result(key, sent)
         if not isinstance(found, _Fetched):
             raise WorkerFault(f"a worker ended a fetch with {type(found).__name__}")
+        name, first = self._mirrors[key].settings.name, self._mirrors[key].first_refs
+        order = sorted(found.waiting, key=lambda ref: (ref not in first, ref not in found.live, ref))
+        self._completions.want(key, {ref: found.waiting[ref] for ref in order}, first)
+        reasons = {ref: self._completions.reason(key, commit) for ref, commit in found.waiting.items()}
+        failed = [(ref.partition("/")[2], reason) for ref, reason in reasons.items() if reason]
+        refusals = sorted([*((each.branch, each.reason) for each in found.refused), *failed])
+        refused = tuple(RefRefused(branch=branch, reason=reason) for branch, reason in refusals)
+        if not found.live and len(failed) == len(found.waiting):
+            raise no_live_branch(name, refused)
         return Fetched(
-            remote=self._mirrors[key].settings.name,
+            remote=name,
             changed=found.changed,
             live=found.live,
-            refused=tuple(RefRefused(branch=each.branch, reason=each.reason) for each in found.refused),
+            refused=refused,
             rebuilt=found.rebuilt,
+            waiting={ref: commit for ref, commit in found.waiting.items() if not reasons[ref]},
         )
 
-    def _submit(self, key: str, operation: Operation, commit: str = "") -> Future[bytes]:
-        if key not in self._pickled:
-            self._pickled[key] = pickle.dumps(_for_a_worker(self._specs[key]))
-        job = Job(operation=operation, mirror=self._pickled[key], commit=commit)
+    def _submit(self, key: str, operation: Operation) -> Future[bytes]:
+        job = Job(operation=operation, mirror=self._pickled_spec(key))
         answer = partial(_answer, self._specs[key].settings)
         return self._pool.submit(pickle.dumps(job), key, answer, doubtful=key in self._failed)
+
+    def _submit_completion(self, key: str, commit: str) -> Future[bytes]:
+        """Bring what a commit needs elsewhere, in a worker that fetches nothing else."""
+        job = Job(operation="complete", mirror=self._pickled_spec(key), commit=commit)
+        answer = partial(_answer, self._specs[key].settings)
+        seconds = self._limits.completion_seconds
+        return self._pool.submit(pickle.dumps(job), key, answer, doubtful=True, apart=True, seconds=seconds)
+
+    def _begin_completing(self, key: str, commit: str) -> Future[str]:
+        ended: Future[str] = Future()
+
+        def end(sent: Future[bytes]) -> None:
+            try:
+                found = self._result(key, sent)
+                ended.set_result(found.why if isinstance(found, _Incomplete) else "")
+            except FetchFailed as error:
+                ended.set_result(error.reason)
+            except WorkerFault as error:
+                ended.set_result(_unexpected(self._mirrors[key].settings.name, error).reason)
+            except Exception as error:
+                ended.set_exception(error)
+
+        self._submit_completion(key, commit).add_done_callback(end)
+        return ended
+
+    def _pickled_spec(self, key: str) -> bytes:
+        if key not in self._pickled:
+            spec = self._specs[key]
+            self._pickled[key] = pickle.dumps(replace(spec, settings=_portable(spec.settings)))
+        return self._pickled[key]
+
+    def _name_of(self, mirror: str | None) -> str:
+        """The remote of a mirror; the folder of one that is a submodule's."""
+        names = [each.settings.name for each in self._mirrors.values() if each.path == mirror]
+        return names[0] if names else Path(mirror).parent.name if mirror else "mirrors"
 
     def _result(self, key: str, sent: Future[bytes]) -> _Result:
         """What a worker sent; FetchFailed when it failed or was lost."""
         mirror = self._mirrors[key]
         try:
-            # By way of json, which takes names that are no Unicode.
-            found: _Result = msgspec.convert(json.loads(sent.result()), type=_Result)
+            found = _received(sent)
         except worker_pool.WorkerLost as error:
             if isinstance(error, worker_pool.WorkerDied) and -error.code in _BAD_MEMORY:
                 with suppress(OSError):
                     report_damage(mirror.path)
             raise FetchFailed(mirror.settings.name, _why_lost(error), retryable=True) from None
-        except (ValueError, RecursionError) as error:
-            raise WorkerFault(f"a worker sent what is no result: {error}") from error
-        match found:
-            case _Failed(reason, retryable):
-                raise FetchFailed(mirror.settings.name, reason, retryable=retryable)
-            case _Broken(trace):
-                raise WorkerFault(trace)
+        if isinstance(found, _Failed):
+            raise FetchFailed(mirror.settings.name, found.reason, retryable=found.retryable)
         return found
 
 
-def _for_a_worker(spec: MirrorSpec) -> MirrorSpec:
-    """The same with settings that can be pickled and that mean the same in a worker.
+class _CommitsInUse:
+    """Answers a worker that collects garbage, and remembers which mirror it reads.
+
+    Args:
+        folder: of the mirrors.
+        in_use: see `InUse`.
+    """
+
+    def __init__(self, folder: Path, in_use: InUse) -> None:
+        self._folder = folder
+        self._in_use = in_use
+        self.last: str | None = None
+        """The mirror that it asked about last."""
+
+    def answer(self, question: bytes) -> bytes:
+        """The commits of a mirror that are in use."""
+        mirror = json.loads(question).get("in_use")
+        if not isinstance(mirror, str) or ".." in mirror or not Path(mirror).is_relative_to(self._folder):
+            return json.dumps({"commits": []}).encode()
+        self.last = mirror
+        return json.dumps({"commits": sorted(self._in_use(mirror))}).encode()
+
+
+def _received(sent: Future[bytes], patience: float | None = None) -> _Result:
+    """What a worker sent, waited for; WorkerLost when it was lost, WorkerFault when it met what nobody expected.
+
+    TimeoutError when it has sent nothing after `patience` seconds.
+    """
+    try:
+        # By way of json, which takes names that are no Unicode.
+        found: _Result = msgspec.convert(json.loads(sent.result(patience)), type=_Result)
+    except (ValueError, RecursionError) as error:
+        raise WorkerFault(f"a worker sent what is no result: {error}") from error
+    if isinstance(found, _Broken):
+        raise WorkerFault(found.trace)
+    return found
+
+
+def _unexpected(remote: str, fault: Exception) -> FetchFailed:
+    """What nobody expected, as a failure of this remote alone: the others are fetched, and this one is tried again."""
+    trace = redact(str(fault)).strip()
+    _LOG.error("a worker of remote %s met an error that nobody expected; it is tried again\n%s", remote, trace)
+    reason = f"its worker met an error that nobody expected ({trace.rpartition(chr(10))[2][:500]}); the log says more"
+    return FetchFailed(remote, reason, retryable=True)
+
+
+def _portable(settings: RemoteSettings) -> RemoteSettings:
+    """The same settings with secrets that can be pickled and that mean the same in a worker.
 
     Variables that were withheld from the environment go along; what is in a vault is asked for (`_answer`).
     """
@@ -194,12 +381,12 @@ def _for_a_worker(spec: MirrorSpec) -> MirrorSpec:
                 return reveal(secret)
         return secret if isinstance(secret, str) else replace(secret, ask=None)
 
-    return replace(spec, settings=spec.settings.with_secrets(portable))
+    return settings.with_secrets(portable)
 
 
 def _answer(settings: RemoteSettings, question: bytes) -> bytes:
     """A secret of these settings, of those that are in a vault."""
-    path, key = json.loads(question)
+    path, key = json.loads(question)["secret"]
     try:
         for secret in settings.secrets.values():
             if isinstance(secret, SecretFrom) and secret.kind == "vault" and secret.where == f"{path}?{key}":
@@ -209,10 +396,17 @@ def _answer(settings: RemoteSettings, question: bytes) -> bytes:
     return json.dumps({"error": f"{path} is none of this remote's secrets"}).encode()
 
 
+def _why_gc_was_lost(error: worker_pool.WorkerLost) -> str:
+    if isinstance(error, worker_pool.WorkerDied) and -error.code in _BAD_MEMORY:
+        name = signal.Signals(-error.code).name
+        return f"garbage collection was ended by {name}: a pack of the mirror was cut off; the next fetch rebuilds it"
+    return f"garbage collection: {_why_lost(error)}"
+
+
 def _why_lost(error: worker_pool.WorkerLost) -> str:
     match error:
         case worker_pool.DeadlinePassed():
-            return f"it took more than {worker_pool.DEADLINE:g} s and was ended; it will be tried again"
+            return f"it took more than {error.seconds:g} s and was ended; it will be tried again"
         case worker_pool.MadeRoom():
             return f"it did not answer, like {worker_pool.MOST_WORKERS} others, and was ended; it will be tried again"
         case worker_pool.PoolClosed():

@@ -22,6 +22,8 @@ class FrameKind(Enum):
     QUESTION = b"q"
     """The worker needs something that its parent alone has."""
     ANSWER = b"a"
+    REFUSAL = b"l"
+    """The name of a limit that something exceeded."""
 
 
 class PeerGone(Exception):

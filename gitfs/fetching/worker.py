@@ -9,19 +9,29 @@ from __future__ import annotations
 
 import json
 import pickle
+import resource
 import socket
 import traceback
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from gitfs.config.credentials import SecretFrom
 from gitfs.config.settings import RemoteSettings
-from gitfs.errors import FetchFailed, UnknownRef
+from gitfs.errors import FetchFailed
 from gitfs.fetching.frames import FrameKind, PeerGone, receive_frame, send_frame
-from gitfs.mirror.completed_mirror import open_mirror
-from gitfs.mirror.mirror import Fetched, Mirror
+from gitfs.limits import GitLimits
+from gitfs.mirror.completed_mirror import open_mirror, submodules_of
+from gitfs.mirror.fetched import Fetched
+from gitfs.mirror.maintenance import MirrorMaintenance
+from gitfs.mirror.mirror import Mirror
+from gitfs.printable import printable
+from gitfs.transport.ref_listing import list_refs
+
+LONGEST_REASON = 1000
+"""Characters of a reason that are reported."""
 
 Operation: TypeAlias = Literal["fetch", "complete"]
 
@@ -34,11 +44,12 @@ class MirrorSpec:
     directory: Path
     bases: tuple[str | None, ...]
     """See `Mirror`."""
+    limits: GitLimits = field(default_factory=GitLimits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What a worker is to do."""
+    """What a worker is to do with one mirror."""
 
     operation: Operation
     mirror: bytes
@@ -47,60 +58,134 @@ class Job:
     """For `complete`."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GcJob:
+    """Garbage collection of the mirrors in one folder."""
+
+    folder: Path
+    mirrors: Mapping[str, bytes]
+    """Key -> see `Job.mirror`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskJob:
+    """Ask a remote whether it answers."""
+
+    settings: RemoteSettings
+
+
 def serve(sock: socket.socket) -> None:
     """Do the jobs that come, until there are no more to come."""
-    mirrors: dict[bytes, Mirror] = {}
+    worker = _Worker(sock)
     while True:
         try:
             _, body = receive_frame(sock)
-            job: Job = pickle.loads(body)  # noqa: S301 - from the process that started us
-            if job.mirror not in mirrors:
-                mirrors[job.mirror] = _open(pickle.loads(job.mirror), sock)  # noqa: S301 - as above
-            send_frame(sock, FrameKind.RESULT, json.dumps(_do(job, mirrors[job.mirror])).encode())
+            job: Job | GcJob | AskJob = pickle.loads(body)  # noqa: S301 - from the process that started us
+            send_frame(sock, FrameKind.RESULT, json.dumps(worker.do(job)).encode())
         except PeerGone:
             return
 
 
-def _do(job: Job, mirror: Mirror) -> dict[str, object]:
-    """Do a job; what came of it, as `gitfs.fetching.results` reads it."""
-    try:
-        match job.operation:
-            case "fetch":
-                return {"type": "fetched", **_fetched_fields(mirror.fetch())}
-            case "complete":
-                mirror.complete(job.commit)
-                return {"type": "completed"}
-    except FetchFailed as error:
-        return {"type": "failed", "reason": error.reason, "retryable": error.retryable}
-    except UnknownRef as error:
-        return {"type": "incomplete", "why": error.why}
-    except PeerGone:
-        raise
-    except Exception:
-        return {"type": "broken", "trace": traceback.format_exc()}
+class _Worker:
+    """Keeps the mirrors that it has worked at.
+
+    Args:
+        sock: where what is secret or known to the parent alone is asked for.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._mirrors: dict[bytes, Mirror] = {}
+
+    def do(self, job: Job | GcJob | AskJob) -> dict[str, object]:
+        """Do a job; what came of it, as `gitfs.fetching.fetcher` reads it."""
+        try:
+            match job:
+                case Job(operation="fetch"):
+                    return {"type": "fetched", **_fetched_fields(self._mirror(job.mirror).fetch())}
+                case Job(operation="complete"):
+                    why = self._mirror(job.mirror).complete(job.commit)
+                    return {"type": "incomplete", "why": _shown(why)} if why else {"type": "completed"}
+                case GcJob():
+                    return {"type": "collected", "remotes": self._collect_garbage(job)}
+                case AskJob():
+                    return {"type": "answered", "refs": len(list_refs(_askable(job.settings, self._sock)))}
+                case _:
+                    raise ValueError(f"there is no job {job}")
+        except FetchFailed as error:
+            return {"type": "failed", "reason": _shown(error.reason), "retryable": error.retryable}
+        except MemoryError:
+            _tell_refusal(self._sock, "worker-bytes")
+            return {"type": "failed", "reason": "it takes too much memory (limit worker-bytes)", "retryable": True}
+        except PeerGone:
+            raise
+        except Exception:
+            return {"type": "broken", "trace": traceback.format_exc()}
+
+    def _mirror(self, spec: bytes) -> Mirror:
+        if spec not in self._mirrors:
+            self._mirrors[spec] = _open(pickle.loads(spec), self._sock)  # noqa: S301 - as above
+        return self._mirrors[spec]
+
+    def _collect_garbage(self, job: GcJob) -> list[str]:
+        mirrors = {key: self._mirror(spec) for key, spec in job.mirrors.items()}
+        submodules = {key: submodules_of(mirror.settings, job.folder, mirror.limits) for key, mirror in mirrors.items()}
+        return MirrorMaintenance(job.folder, mirrors, submodules, self._commits_in_use).gc()
+
+    def _commits_in_use(self, mirror: str) -> list[str]:
+        """Commits of a mirror that the parent's snapshots show."""
+        return [str(commit) for commit in _ask(self._sock, {"in_use": mirror})["commits"]]
 
 
 def _fetched_fields(fetched: Fetched) -> dict[str, object]:
     return {
         "changed": fetched.changed,
         "live": fetched.live,
-        "refused": [{"branch": each.branch, "reason": each.reason} for each in fetched.refused],
+        "refused": [{"branch": each.branch, "reason": _shown(each.reason)} for each in fetched.refused],
         "rebuilt": fetched.rebuilt,
+        "waiting": dict(fetched.waiting),
     }
 
 
+def _shown(reason: str) -> str:
+    """A reason, which may hold names out of a tree and words of a server."""
+    return printable(reason, LONGEST_REASON)
+
+
 def _open(spec: MirrorSpec, sock: socket.socket) -> Mirror:
+    settings = _askable(spec.settings, sock)
+    # Maps of packs, which are read only, are not counted.
+    resource.setrlimit(resource.RLIMIT_DATA, (spec.limits.worker_bytes, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    return open_mirror(
+        settings, spec.directory, bases=spec.bases, limits=spec.limits, on_refusal=partial(_tell_refusal, sock)
+    )
+
+
+def _askable(settings: RemoteSettings, sock: socket.socket) -> RemoteSettings:
+    """The settings with secrets that the parent is asked for where it alone can have them."""
+
     def askable(secret: str | SecretFrom) -> str | SecretFrom:
-        return secret if isinstance(secret, str) else replace(secret, ask=partial(_ask, sock))
+        return secret if isinstance(secret, str) else replace(secret, ask=partial(_ask_vault, sock))
 
-    return open_mirror(spec.settings.with_secrets(askable), spec.directory, bases=spec.bases)
+    return settings.with_secrets(askable)
 
 
-def _ask(sock: socket.socket, path: str, key: str) -> str:
+def _tell_refusal(sock: socket.socket, limit: str) -> None:
+    """Have the parent count what exceeded a limit."""
+    send_frame(sock, FrameKind.REFUSAL, limit.encode())
+
+
+def _ask_vault(sock: socket.socket, path: str, key: str) -> str:
     """A secret of the vault, to which the parent alone is logged in; LookupError says why it cannot be had."""
-    send_frame(sock, FrameKind.QUESTION, json.dumps([path, key]).encode())
-    _, body = receive_frame(sock)
-    answer = json.loads(body)
+    answer = _ask(sock, {"secret": [path, key]})
     if "error" in answer:
         raise LookupError(answer["error"])
     return str(answer["secret"])
+
+
+def _ask(sock: socket.socket, question: dict[str, object]) -> dict[str, Any]:
+    """The parent's answer to a question."""
+    send_frame(sock, FrameKind.QUESTION, json.dumps(question).encode())
+    _, body = receive_frame(sock)
+    answer: dict[str, Any] = json.loads(body)
+    return answer

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from gitfs.fetching.fork_server import ForkServer, WorkerEnded, WorkerStarted
 from gitfs.fetching.frames import FrameBuffer, FrameKind, PeerGone, send_frame
+from options.limits import CountRefusal, uncounted
 
 PROMPT_SECONDS = 0.25
 """How long a job counts as one that others wait for."""
@@ -35,13 +36,17 @@ MOST_WORKERS = 64
 HANGING_SECONDS = 5.0
 """After so long, a job whose worker has not used the processor since may be ended for another one."""
 DEADLINE = 3600.0
-"""Seconds until a worker is killed, whatever it does."""
+"""Seconds until a worker is killed, whatever it does, where its job does not say."""
 LOOK_SECONDS = 1.0
 """Between two looks at workers that are busy."""
 EXIT_SECONDS = 1.0
 """How long a worker that has closed its socket may take to end."""
+_LONGEST_LIMIT = 64
+"""Bytes of the name of a limit."""
 MOST_IDLE = 2
 """Workers that are kept for the next job."""
+IDLE_SECONDS = 1.0
+"""How long they are kept. Each takes some 8 MiB, and the fork of another a few milliseconds."""
 
 Answer = Callable[[bytes], bytes]
 
@@ -55,7 +60,12 @@ class WorkerKilled(WorkerLost):
 
 
 class DeadlinePassed(WorkerKilled):
-    """It has taken longer than `DEADLINE`."""
+    """It has taken longer than it may."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+        """That it may take."""
 
 
 class MadeRoom(WorkerKilled):
@@ -85,6 +95,9 @@ class _Job:
     home: str
     answer: Answer
     doubtful: bool
+    apart: bool
+    seconds: float
+    """Until its worker is killed."""
     result: Future[bytes] = field(default_factory=Future)
     started: float = 0.0
     """By `time.monotonic`."""
@@ -96,9 +109,13 @@ class _Worker:
     frames: FrameBuffer
     homes: set[str] = field(default_factory=set)
     """What it has worked at, and still has in memory."""
+    is_apart: bool = False
+    """It is for jobs that no other kind of job waits for."""
     pid: int = 0
-    """0 until the fork server has told it."""
+    """0 until the fork server has said it."""
     job: _Job | None = None
+    idle_since: float = 0.0
+    """By `time.monotonic`, when it has no job."""
     processor_time: int | None = None
     """Ticks that it had used after `HANGING_SECONDS` of its job."""
     is_leaving: bool = False
@@ -114,9 +131,11 @@ class WorkerPool:
 
     Args:
         fork_server: of this process, when it has started one already; the pool closes it.
+        on_refusal: see `options.limits.CountRefusal`; called in the pool's thread.
     """
 
-    def __init__(self, fork_server: ForkServer | None = None) -> None:
+    def __init__(self, fork_server: ForkServer | None = None, on_refusal: CountRefusal = uncounted) -> None:
+        self._on_refusal = on_refusal
         self._fork_server = fork_server
         self._lock = threading.Lock()
         self._workers: set[_Worker] = set()
@@ -131,7 +150,16 @@ class WorkerPool:
         self._thread: threading.Thread | None = None
         self._closed = False
 
-    def submit(self, body: bytes, home: str, answer: Answer, *, doubtful: bool = False) -> Future[bytes]:
+    def submit(
+        self,
+        body: bytes,
+        home: str,
+        answer: Answer,
+        *,
+        doubtful: bool = False,
+        apart: bool = False,
+        seconds: float | None = None,
+    ) -> Future[bytes]:
         """Run a job; its result, or WorkerLost.
 
         Args:
@@ -139,8 +167,11 @@ class WorkerPool:
             home: jobs of one home go to one worker where that is possible, as it remembers what it did.
             answer: called in a thread of its own, with what the worker asks for.
             doubtful: it is likely to hang.
+            apart: no worker is taken for it that knows the home from another kind of job.
+            seconds: until its worker is killed; None: `DEADLINE`.
         """
-        job = _Job(body=body, home=home, answer=answer, doubtful=doubtful)
+        limit = DEADLINE if seconds is None else seconds
+        job = _Job(body=body, home=home, answer=answer, doubtful=doubtful, apart=apart, seconds=limit)
         with self._lock:
             if self._closed:
                 self._outcomes.append((job, PoolClosed()))
@@ -182,7 +213,7 @@ class WorkerPool:
             self._wake.send(b"x", socket.MSG_DONTWAIT)
 
     def _report(self) -> None:
-        """Tell whoever waits for a job. Without the lock, as they may submit another."""
+        """Give jobs their outcomes. Without the lock, as callbacks may submit another job."""
         with self._lock:
             outcomes, self._outcomes = self._outcomes, []
         for job, outcome in outcomes:
@@ -199,7 +230,7 @@ class WorkerPool:
         while self._waiting and self._has_room(now, self._waiting[0]):
             job = self._waiting.pop(0)
             try:
-                worker = self._idle_worker(job.home) or self._new_worker()
+                worker = self._idle_worker(job) or self._new_worker(is_apart=job.apart)
             except OSError as error:
                 self._outcomes.append((job, WorkerNotStarted(str(error))))
                 continue
@@ -216,14 +247,15 @@ class WorkerPool:
     def _busy(self) -> list[tuple[_Worker, _Job]]:
         return [(worker, worker.job) for worker in self._workers if worker.job is not None]
 
-    def _idle_worker(self, home: str) -> _Worker | None:
-        """A worker for a job: one that knows the home, else the one that knows least."""
-        return min(self._idle(), key=lambda worker: (home not in worker.homes, len(worker.homes)), default=None)
+    def _idle_worker(self, job: _Job) -> _Worker | None:
+        """A worker for a job of its kind: one that knows the home, else the one that knows least."""
+        idle = [worker for worker in self._idle() if worker.is_apart == job.apart]
+        return min(idle, key=lambda worker: (job.home not in worker.homes, len(worker.homes)), default=None)
 
     def _idle(self) -> list[_Worker]:
         return [worker for worker in self._workers if worker.job is None and not worker.is_leaving]
 
-    def _new_worker(self) -> _Worker:
+    def _new_worker(self, *, is_apart: bool) -> _Worker:
         """A worker that is being started; it finds its job in its socket. OSError when there is none to be had."""
         if self._fork_server is None:
             self._fork_server = ForkServer()
@@ -236,7 +268,7 @@ class WorkerPool:
         ours, theirs = socket.socketpair()
         with theirs:
             self._fork_server.fork(theirs)
-        worker = _Worker(ours, FrameBuffer(ours))
+        worker = _Worker(ours, FrameBuffer(ours), is_apart=is_apart)
         self._workers.add(worker)
         self._unnamed.append(worker)
         self._selector.register(ours, selectors.EVENT_READ, worker)
@@ -252,26 +284,27 @@ class WorkerPool:
                     return
                 for key, _ in ready:
                     if key.data is not None:
-                        self._hear_worker(key.data)
+                        if key.data in self._workers:  # not removed by what the fork server said in this round
+                            self._hear_worker(key.data)
                     elif key.fileobj is self._woken:
                         self._woken.recv(4096)
                     else:
                         self._hear_fork_server()
                 self._kill_late()
                 self._start_waiting()
-                for idle in self._idle()[MOST_IDLE:]:
-                    self._kill(idle)
+                self._kill_idle()
             self._report()
 
     def _seconds_to_wait(self) -> float | None:
         """Until somebody has to be looked at who says nothing; None: not before somebody says something."""
         now = time.monotonic()
         with self._lock:
-            moments = [job.started + delay for _, job in self._busy() for delay in (DEADLINE, HANGING_SECONDS)]
-            moments += [worker.gone + EXIT_SECONDS for worker in self._workers if worker.gone is not None]
-            # A moment that passes between the last look and this one is made up for soon.
+            deadlines = [job.started + delay for _, job in self._busy() for delay in (job.seconds, HANGING_SECONDS)]
+            deadlines += [worker.idle_since + IDLE_SECONDS for worker in self._idle()]
+            deadlines += [worker.gone + EXIT_SECONDS for worker in self._workers if worker.gone is not None]
+            # A deadline that passes between the last look and this one is made up for soon.
             longest = PROMPT_SECONDS if self._waiting else LOOK_SECONDS
-        return min([longest, *(moment - now for moment in moments if moment > now)]) if moments else None
+        return min([longest, *(deadline - now for deadline in deadlines if deadline > now)]) if deadlines else None
 
     def _hear_worker(self, worker: _Worker) -> None:
         """Take what a worker sends."""
@@ -287,10 +320,12 @@ class WorkerPool:
                 self._kill(worker)  # it says something that nobody has asked for
             elif kind is FrameKind.RESULT:
                 self._outcomes.append((worker.job, body))
-                worker.job = None
+                worker.job, worker.idle_since = None, time.monotonic()
             elif kind is FrameKind.QUESTION:
                 work = (worker.sock, worker.job.answer, body)
                 threading.Thread(target=_answer, args=work, name="transfer-answer", daemon=True).start()
+            elif kind is FrameKind.REFUSAL:
+                self._on_refusal(body[:_LONGEST_LIMIT].decode(errors="replace"))
 
     def _hear_fork_server(self) -> None:
         match self._fork_server and self._fork_server.receive():
@@ -334,13 +369,20 @@ class WorkerPool:
             with suppress(OSError):
                 self._fork_server.kill(worker.pid)
 
+    def _kill_idle(self) -> None:
+        """Kill those that are too many, and those that have had nothing to do for a while."""
+        now = time.monotonic()
+        for number, worker in enumerate(sorted(self._idle(), key=lambda each: each.is_apart)):
+            if number >= MOST_IDLE or now - worker.idle_since >= IDLE_SECONDS:
+                self._kill(worker)
+
     def _kill_late(self) -> None:
         """Kill who has passed the deadline, and one that hangs when there is no room for more."""
         now = time.monotonic()
         busy = self._busy()
         for worker, job in busy:
-            if now - job.started >= DEADLINE:
-                self._kill(worker, DeadlinePassed())
+            if now - job.started >= job.seconds:
+                self._kill(worker, DeadlinePassed(job.seconds))
             elif now - job.started >= HANGING_SECONDS and worker.processor_time is None:
                 worker.processor_time = _processor_time(worker.pid)
         for worker in self._workers:

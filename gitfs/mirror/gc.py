@@ -1,12 +1,12 @@
-"""Makes few packs of what is still needed of a mirror, and lets the rest go.
+"""Repacks the objects of a mirror that are still needed, and drops the others.
 
-Called by `gitfs.mirror.mirror` with the right to write. Needed is what a ref reaches, with its whole history, and what
-a snapshot in use shows; of the contents of Git LFS, those that the trees of these commits point to, and none of their
+Called by `gitfs.mirror.mirror`, which holds the lock. Needed are objects that a ref reaches, with the whole history,
+and those of snapshots in use; of the contents of Git LFS, those that the trees of these commits point to, without their
 history. Readers go on: an object is in the new pack before it leaves the old ones.
 
-1. What is needed is looked for, and the list of LFS contents is shortened to it.
+1. Find the needed objects, and shorten the list of LFS contents to them.
 2. Large packs of which all is needed stay, as to pack them anew takes long; a new pack of the rest is written beside.
-3. `<repository>/saltern-expired` names them: from here on, whoever comes after a kill finishes the rest.
+3. `<repository>/saltern-expired` names them: from here on, the next process after a kill finishes the rest.
 4. The other packs and single objects go, then the names.
 """
 
@@ -18,21 +18,21 @@ from contextlib import suppress
 from pathlib import Path
 
 import pygit2
-from pygit2.enums import FileMode, ObjectType
+from pygit2.enums import ObjectType
 
 from gitfs.mirror.packs import read_index, write_pack
 from gitfs.tree.lfs_index import drop_parts, keep_lfs_contents, lfs_contents
 
 LEAST_KEPT = 8 * 1024 * 1024
-"""Bytes of a pack that may stay as it is, when it is a quarter of all, too: few can."""
+"""Bytes of a pack from which on it may stay as it is; it must also be a quarter of all packs."""
 
 _MARK = "saltern-expired"
 _END = "end"
-"""What the names in it end with: a list that a power cut has shortened is none."""
+"""Last line of a list of packs: a list without it was cut off by a power failure, and does not count."""
 
 
 def expire(repository: pygit2.Repository, refs: Iterable[str], in_use: Iterable[str]) -> None:
-    """Drop what neither a ref (by the id that it holds) nor a commit in use reaches.
+    """Drop objects that neither a ref nor a commit in use reaches.
 
     GitError, KeyError or OSError when something that is needed cannot be read or the disk is full: nothing is dropped.
     """
@@ -53,7 +53,7 @@ def expire(repository: pygit2.Repository, refs: Iterable[str], in_use: Iterable[
 
 
 def _whole_packs(folder: Path, needed: Collection[bytes]) -> tuple[list[str], set[bytes]]:
-    """Names of the large packs of which every object is needed, and these objects."""
+    """Names of the large packs whose objects are all needed, and these objects."""
     sizes = {path: path.stat().st_size for path in folder.glob("*.pack")}
     least = max(LEAST_KEPT, sum(sizes.values()) / 4)
     names, within = list[str](), set[bytes]()
@@ -66,7 +66,7 @@ def _whole_packs(folder: Path, needed: Collection[bytes]) -> tuple[list[str], se
 
 
 def _repack(repository: pygit2.Repository, needed: Collection[pygit2.Oid]) -> str:
-    """One pack of these objects, put beside the others; its name, which it may have had before."""
+    """Write one pack of these objects beside the others; its name, which may be that of a pack that exists."""
     folder = Path(repository.path)
     beside = folder / "saltern-pack"
     shutil.rmtree(beside, ignore_errors=True)
@@ -80,7 +80,7 @@ def _repack(repository: pygit2.Repository, needed: Collection[pygit2.Oid]) -> st
 
 
 def finish(folder: Path) -> None:
-    """Step 4, in a repository where somebody may have died in it."""
+    """Step 4; completes it in a repository where an earlier process was killed during it."""
     mark = folder / _MARK
     with suppress(FileNotFoundError):
         kept = mark.read_text(encoding="ascii").split()
@@ -98,7 +98,7 @@ def finish(folder: Path) -> None:
 
 
 def _reached(repository: pygit2.Repository, roots: Collection[pygit2.Oid]) -> tuple[set[pygit2.Oid], set[pygit2.Oid]]:
-    """(what the roots' own trees hold, that and all that their history holds)."""
+    """(objects in the trees of the roots, these and all objects of the history)."""
     commits: list[pygit2.Oid] = []
     found: set[pygit2.Oid] = set()
     for oid in roots:
@@ -122,7 +122,7 @@ def _reached(repository: pygit2.Repository, roots: Collection[pygit2.Oid]) -> tu
 
 
 def _add_tree(repository: pygit2.Repository, tree: pygit2.Oid, found: set[pygit2.Oid]) -> None:
-    """A tree and all below it; costs nothing for what was seen before."""
+    """A tree and all objects below it; trees that were seen before are skipped."""
     waiting = [tree]
     while waiting:
         oid = waiting.pop()
@@ -130,7 +130,7 @@ def _add_tree(repository: pygit2.Repository, tree: pygit2.Oid, found: set[pygit2
             continue
         found.add(oid)
         for entry in repository[oid].peel(pygit2.Tree):
-            if entry.filemode == FileMode.TREE:
+            if (kind := entry.type) == ObjectType.TREE:
                 waiting.append(entry.id)
-            elif entry.filemode != FileMode.COMMIT:
+            elif kind != ObjectType.COMMIT:
                 found.add(entry.id)

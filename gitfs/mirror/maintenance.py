@@ -1,7 +1,9 @@
-"""Keeps the mirrors of all remotes and of their submodules from growing without bound, and says how large they are.
+"""Bounds the size of the mirrors of all remotes and of their submodules, and measures it.
 
-Called by `gitfs.source` after fetches, in one thread at a time. What a fetch or a reader may still need stays: see
-`gitfs.mirror.gc` for objects; here it is decided which commits of submodules and which whole mirrors nobody needs.
+Objects are dropped in a worker process (`gitfs.fetching.worker`), one at a time for a folder: a pack that is cut off
+while it is read ends the process. `gitfs.source` calls the functions that read no objects. Objects that a fetch or a
+reader may still need stay: see `gitfs.mirror.gc`. This module decides which commits of submodules and which whole
+mirrors are no longer needed.
 """
 
 from __future__ import annotations
@@ -14,27 +16,28 @@ from contextlib import suppress
 from pathlib import Path
 
 from gitfs.errors import FetchFailed
+from gitfs.mirror.completed_mirror import SUBMODULES
 from gitfs.mirror.mirror import Mirror
 from gitfs.mirror.mirror_store import MirrorStore
 from gitfs.mirror.submodules import Submodules
 
 PIN_SECONDS = 3600.0
-"""So long a commit of a submodule stays after it was brought, whoever needs it: its parent may be about to go live."""
+"""Seconds for which a commit of a submodule stays after its fetch: its parent may be about to go live."""
 UNUSED_SECONDS = 30 * 24 * 3600.0
-"""After so long without a fetch, the mirror of a remote that is configured no more goes."""
+"""Seconds without a fetch after which the mirror of a remote that is no longer configured is removed."""
 
 InUse = Callable[[str], Collection[str]]
 """Path of a mirror -> commits that snapshots in use show of it."""
 
 
 class MirrorMaintenance:
-    """The mirrors in one folder.
+    """Garbage collection of the mirrors in one folder.
 
     Args:
         folder: where they lie, each under its key.
         mirrors: key -> mirror of what is configured.
         submodules: key -> its submodules, whose mirrors lie in `submodules` below the folder.
-        in_use: see `InUse`.
+        in_use: see `InUse`. It is asked for a mirror before objects of this mirror are read.
     """
 
     def __init__(
@@ -46,23 +49,14 @@ class MirrorMaintenance:
         self._in_use = in_use
 
     def gc(self) -> list[str]:
-        """Drop what nobody needs, where that is worth it; names of the remotes that were tidied."""
+        """Collect garbage where that is worth it; names of the remotes whose mirrors were repacked."""
         done = [mirror.settings.name for mirror in self._mirrors.values() if self._collect(mirror)]
-        below = self._folder / "submodules"
-        if any(MirrorStore(folder).needs_gc() for folder in _folders(below)):
+        if _submodules_need_gc(self._folder):
             done += self._gc_submodules()
-        _forget_unused(self._folder, {*self._mirrors, below.name})
         return done
 
-    def disk_bytes(self) -> dict[str, int]:
-        """Remote -> bytes of its mirror, with all that is unpacked of it; `submodules`: of all submodules together."""
-        found = {mirror.settings.name: disk_bytes(self._folder / key) for key, mirror in self._mirrors.items()}
-        if any(_folders(self._folder / "submodules")):
-            found["submodules"] = disk_bytes(self._folder / "submodules")
-        return found
-
     def _collect(self, mirror: Mirror) -> bool:
-        with suppress(FetchFailed):  # the next fetch says what is wrong with it
+        with suppress(FetchFailed):  # the next fetch reports the error
             return mirror.gc(lambda: self._in_use(mirror.path))
         return False
 
@@ -71,7 +65,8 @@ class MirrorMaintenance:
         needed: dict[str, tuple[Mirror, set[str]]] = {}
         for key, submodules in self._submodules.items():
             path = self._mirrors[key].path
-            submodules.needed(path, {*self._mirrors[key].held(), *self._in_use(path)}, needed)
+            in_use = self._in_use(path)
+            submodules.needed(path, {*self._mirrors[key].held(), *in_use}, needed)
         done = []
         for path, (mirror, commits) in needed.items():
             with suppress(FetchFailed):
@@ -81,8 +76,21 @@ class MirrorMaintenance:
         for mirror in self._mirrors.values():
             with suppress(FetchFailed):
                 mirror.forget()  # what a commit had may be gone: it is looked for again when it is to go live
-        _forget_unused(self._folder / "submodules", {Path(path).parent.name for path in needed})
+        remove_unused(self._folder / SUBMODULES, {Path(path).parent.name for path in needed})
         return done
+
+
+def needs_gc(folder: Path, mirrors: Mapping[str, Mirror]) -> bool:
+    """Whether garbage collection of these mirrors or of submodules is worth it; only reads sizes of files."""
+    return any(mirror.needs_gc() for mirror in mirrors.values()) or _submodules_need_gc(folder)
+
+
+def mirror_sizes(folder: Path, mirrors: Mapping[str, Mirror]) -> dict[str, int]:
+    """Remote -> bytes of its mirror, with all that is unpacked of it; `submodules`: of all submodules together."""
+    found = {mirror.settings.name: disk_bytes(folder / key) for key, mirror in mirrors.items()}
+    if any(_folders(folder / SUBMODULES)):
+        found["submodules"] = disk_bytes(folder / SUBMODULES)
+    return found
 
 
 def disk_bytes(folder: Path) -> int:
@@ -99,8 +107,17 @@ def _folders(folder: Path) -> list[Path]:
     return [path.parent for path in folder.glob("*/lock")] if folder.is_dir() else []
 
 
-def _forget_unused(folder: Path, known: Collection[str]) -> None:
-    """Remove mirrors that no settings lead to, and that nobody has written to for long."""
+def _submodules_need_gc(folder: Path) -> bool:
+    return any(MirrorStore(each).needs_gc() for each in _folders(folder / SUBMODULES))
+
+
+def remove_unused(folder: Path, known: Collection[str]) -> None:
+    """Remove mirrors that are not configured and were not written to for long.
+
+    Args:
+        folder: where the mirrors lie.
+        known: names of the folders of those that settings lead to.
+    """
     for path in _folders(folder):
         with suppress(OSError):
             if path.name not in known and (path / "lock").stat().st_mtime < time.time() - UNUSED_SECONDS:

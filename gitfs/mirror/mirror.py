@@ -1,4 +1,4 @@
-"""One remote, mirrored: fetch into refs of its own, then accept what the policy allows.
+"""The mirror of one remote: fetches into its own refs, then makes live what the policy allows.
 
     refs/saltern/fetched/{heads,tags,pulls}/*   what the remote has now; previews read this
     refs/saltern/live/{heads,tags}/*            what was accepted; snapshots are made of this
@@ -14,14 +14,16 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pygit2
-from pygit2.enums import FileMode
+from pygit2.enums import ObjectType
 
-from gitfs.config.settings import RemoteSettings
-from gitfs.errors import DamagedMirror, FetchFailed, UnknownRef
+from gitfs.config.settings import DEFAULT_BASES, RemoteSettings
+from gitfs.errors import BadTree, DamagedMirror, FetchFailed, UnknownRef
+from gitfs.limits import GitLimits
+from gitfs.mirror.fetched import Fetched, no_live_branch, shortened
 from gitfs.mirror.gc import expire
 from gitfs.mirror.mirror_store import Busy, MirrorStore
 from gitfs.mirror.ref_updates import (
@@ -29,43 +31,18 @@ from gitfs.mirror.ref_updates import (
     LIVE,
     UNREADABLE,
     Completion,
-    RefRefused,
     RefUpdater,
     commit_at,
-    refs_below,
 )
-from gitfs.mirror.transfers import PINNED, Transfers
-from gitfs.near_names import near
+from gitfs.mirror.transfers import PINNED, FollowedRefs, Transfers
 from gitfs.transport.callbacks import failures
 from gitfs.tree.objects import report_damage
 from gitfs.tree.saltenvs import Refs
+from options.limits import CountRefusal, uncounted
+from options.near_names import near
 
 _COMMIT_ID = re.compile(r"[0-9a-f]{4,64}\Z")
 _KINDS = ("heads", "tags", "pulls")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
-    """What a fetch brought."""
-
-    remote: str
-    changed: bool
-    """Whether a live branch or tag moved, came or went."""
-    live: Mapping[str, str]
-    """`heads/...` -> commit and `tags/...` -> id (of the tag's object, where it has one), as they are live now."""
-    refused: tuple[RefRefused, ...] = ()
-    rebuilt: bool = False
-    """The mirror was damaged and has been made anew."""
-
-    @property
-    def refs(self) -> Mapping[str, str]:
-        """Branch -> commit that is live now."""
-        return _of_kind(self.live, "heads/")
-
-    @property
-    def tags(self) -> Mapping[str, str]:
-        """Tag -> id that is live now."""
-        return _of_kind(self.live, "tags/")
 
 
 class Mirror:
@@ -74,9 +51,12 @@ class Mirror:
     Args:
         settings: the remote.
         directory: where the mirror lies.
-        bases: refs that do not go by the remote's losing them (None: `main` or `master`).
-        completions: bring what a commit needs beside its own objects.
+        bases: refs that stay when the remote no longer has them (None: `main` or `master`).
+        completions: fetch contents of Git LFS and submodules.
         clock: seconds since the epoch.
+        limits: see there.
+        on_refusal: see `options.limits.CountRefusal`.
+        submodule_of: URL of the remote that it is a submodule of; it has less time then.
     """
 
     def __init__(
@@ -87,12 +67,23 @@ class Mirror:
         bases: Collection[str | None] = (),
         completions: Sequence[Completion] = (),
         clock: Callable[[], float] = time.time,
+        limits: GitLimits | None = None,
+        on_refusal: CountRefusal = uncounted,
+        submodule_of: str | None = None,
     ) -> None:
         self.settings = settings
-        self._transfers = Transfers(settings)
-        self._store = MirrorStore(directory)
+        self.limits = limits or GitLimits()
         pinned = tuple(bases) or (settings.branch or settings.base,)
-        self._ref_updater = RefUpdater(settings.policy, pinned, directory / "seen", clock, completions)
+        named = {name for each in pinned for name in (DEFAULT_BASES if each is None else (each,))}
+        self.first_refs = frozenset(f"{kind}/{name}" for kind in ("heads", "tags") for name in named)
+        """`heads/...` and `tags/...` of the base, which go before all others."""
+        self._transfers = Transfers(
+            settings, first=self.first_refs, limits=limits, on_refusal=on_refusal, submodule_of=submodule_of
+        )
+        self._store = MirrorStore(directory)
+        self._ref_updater = RefUpdater(
+            settings.policy, pinned, directory / "seen", clock, completions, limits, on_refusal
+        )
         self._looked_over = False
         self._dropped = self._store.last_dropped()
         self._peeled: dict[str, str] = {}
@@ -103,12 +94,12 @@ class Mirror:
         return str(self._store.current)
 
     def fetch(self) -> Fetched:
-        """Bring the mirror up to date; FetchFailed, with nothing changed, when the remote gives nothing usable."""
+        """Fetch and update the mirror; FetchFailed, with nothing changed, when the fetch fails."""
         with self._writing():
             return self._fetch()
 
     def gc(self, in_use: Callable[[], Collection[str]]) -> bool:
-        """Make one pack of many and drop what nobody needs, once that is worth it; whether it was done.
+        """Collect garbage when that is worth it; whether it was done.
 
         Args:
             in_use: asked when it is to be done, for the commits that snapshots in use show. What refs reach stays.
@@ -126,11 +117,11 @@ class Mirror:
         return True
 
     def needs_gc(self) -> bool:
-        """Whether `gc` has something to do, as far as that can be told without work."""
+        """Whether `gc` may have something to do; only reads sizes of files."""
         return self._store.needs_gc()
 
     def unpin(self, needed: Collection[str], before: float) -> None:
-        """Let go of commits that were brought before that time (seconds since the epoch) and are not needed."""
+        """Unpin commits that were fetched before that time (seconds since the epoch) and are not needed."""
         with self._writing():
             repository = self._store.open()
             (pins,) = self._store.refs_of(repository).below(PINNED) if repository else ({},)
@@ -140,51 +131,91 @@ class Mirror:
                     repository.references.delete(PINNED + commit)
 
     def forget(self) -> None:
-        """Have all processes look anew at what commits need beside their own objects: some of it may be gone."""
+        """Make all processes check LFS contents and submodules of commits again: some may be gone."""
         with self._writing():
             self._store.mark_dropped()
 
     def fetch_commit(self, commit: str) -> None:
-        """Have this commit with all that it needs, live or not; FetchFailed when the remote does not give it."""
+        """Fetch this commit with all that it needs, live or not; FetchFailed when the remote does not have it."""
         with self._writing():
-            repository = self._store.open()
-            if repository is None:
-                repository = self._store.create()
-                self._transfer(repository)
-                self._store.use(repository)
-            elif commit not in repository:
-                self._transfer(repository)
-            if commit not in repository:
-                self._transfers.one(repository, commit)
-            with failures(self.settings):
-                repository.references.create(PINNED + commit, commit, force=True)
-                self._ref_updater.inspector.inspect(repository, commit_at(repository, commit))
-            why = self._ref_updater.missing_here(repository, commit)
-        # Not with the lock in hand: a repository may be a submodule of its own submodules.
-        why = why or self._ref_updater.missing_elsewhere(repository, commit)
-        if why:
+            repository = self._with_commit(commit)
+            repository.references.create(PINNED + commit, commit, force=True)
+        # Without the lock: a repository may be a submodule of its own submodules.
+        if why := self._bring(repository, commit):
             raise FetchFailed(self.settings.name, why, retryable=True)
 
-    def complete(self, commit: str) -> None:
-        """Have what a commit that was fetched needs beside its own objects, before it is shown in a preview.
-
-        UnknownRef, which says why, when that is not possible.
-        """
+    def is_ready(self, commit: str) -> bool:
+        """Whether `fetch_commit` has nothing to bring for a commit. BadTree when it may not be had."""
         self._notice_drops()
-        if self._ref_updater.is_complete(commit):
-            return
+        if self._store.damaged:
+            return False
+        repository = self._store.open()
         try:
+            if repository is None or repository.references.get(PINNED + commit) is None or commit not in repository:
+                return False
+            return self._ref_updater.is_complete(repository, commit)
+        except UNREADABLE:
+            return False
+
+    def _with_commit(self, commit: str) -> pygit2.Repository:
+        """The repository with this commit; made anew when pinned commits in it cannot be read."""
+        repository = self._store.open()
+        if repository is not None and (not self._store.damaged or self._is_whole(repository, PINNED)):
+            try:
+                self._receive(repository, commit)
+            except FetchFailed:
+                if self._is_whole(repository, PINNED):
+                    raise
+            else:
+                return repository
+        self._ref_updater.forget()
+        pinned = self._store.stored_refs(PINNED)
+        new = self._store.create()
+        try:
+            self._transfer(new)
+            self._receive(new, commit)
+            for each in pinned.keys() - {commit}:
+                with suppress(FetchFailed, BadTree):
+                    self._receive(new, each)
+                    self._restore(new, each)
+                    new.references.create(PINNED + each, each, force=True)
+            self._store.use(new)
+        except BaseException:
+            self._store.drop(new)
+            raise
+        return new
+
+    def _receive(self, repository: pygit2.Repository, commit: str) -> None:
+        """Fetch a commit unless it is there, and look at its files."""
+        if commit not in repository:
+            self._transfer(repository)
+        if commit not in repository:
+            self._transfers.one(repository, commit)
+        with failures(self.settings):
+            self._ref_updater.inspector.inspect(repository, commit_at(repository, commit))
+
+    def _bring(self, repository: pygit2.Repository, commit: str) -> str | None:
+        """Have what a commit needs elsewhere; why that was not possible, or None. Without the right to write."""
+        why = self._ref_updater.bring(repository, commit)
+        if why is None:
             with self._writing():
-                repository = self._store.open()
-                why = "the mirror is gone" if repository is None else self._ref_updater.missing(repository, commit)
+                why = self._ref_updater.store(repository, commit)
+        return why
+
+    def complete(self, commit: str) -> str | None:
+        """Have what a commit that was fetched needs beside its own objects; why that was not possible, or None."""
+        self._notice_drops()
+        if self._ref_updater.is_known(commit):
+            return None
+        repository = self._store.open()
+        try:
+            return "the mirror is gone" if repository is None else self._bring(repository, commit)
         except FetchFailed as error:
-            why = error.reason
-        if why:
-            raise UnknownRef(commit, why=f"{self.settings.name}: commit {commit[:8]}: {why}")
+            return error.reason
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """The right to write; whatever goes wrong becomes FetchFailed."""
+        """The right to write; all errors become FetchFailed."""
         try:
             with self._store.writing():
                 self._notice_drops()
@@ -200,7 +231,7 @@ class Mirror:
             raise FetchFailed(self.settings.name, reason, retryable=True) from error
 
     def _notice_drops(self) -> None:
-        """Forget what was known to be complete, when any process has dropped objects since."""
+        """Drop the set of complete commits when a process has dropped objects since."""
         if (dropped := self._store.last_dropped()) != self._dropped:
             self._dropped = dropped
             self._ref_updater.forget()
@@ -272,7 +303,7 @@ class Mirror:
         repository = self._store.open()
         if repository is None:
             return []
-        fetched = refs_below(repository, FETCHED)
+        (fetched,) = self._store.refs_of(repository).below(FETCHED)
         return sorted({name.partition("/")[2] for name in fetched if not name.startswith("pulls/")})
 
     def _fetch(self) -> Fetched:
@@ -284,14 +315,14 @@ class Mirror:
         try:
             there = self._transfer(repository)
         except FetchFailed:
-            # The remote's fault most of the time; ours when an object that the transfer built on is gone.
+            # Mostly the remote's fault; ours when an object that the transfer builds on is gone.
             if self._is_whole(repository):
                 raise
             return self._build(rebuilt=True)
         return self._accept(repository, there, self._live(repository))
 
     def _build(self, *, rebuilt: bool) -> Fetched:
-        """Make the mirror beside the one in use, and swap. The policy goes on from what was live before."""
+        """Clone into a new repository, and swap it in. The policy continues from the refs that were live."""
         self._ref_updater.forget()
         before = self._store.stored_refs(LIVE)
         new = self._store.create()
@@ -299,6 +330,7 @@ class Mirror:
             there = self._transfer(new)
             kept = {name: oid for name, oid in before.items() if oid in new and self._ref_updater.inspects(new, oid)}
             for name, oid in kept.items():
+                self._restore(new, str(commit_at(new, oid).id))
                 new.references.create(LIVE + name, oid, force=True)
             accepted = self._accept(new, there, kept)
             self._store.use(new)
@@ -309,33 +341,39 @@ class Mirror:
         self._looked_over = True
         return replace(accepted, changed=accepted.live != before, rebuilt=rebuilt)
 
-    def _transfer(self, repository: pygit2.Repository) -> dict[str, str]:
-        """Fetch into the `fetched` refs; `heads/...`, `tags/...`, `pulls/...` -> id, as the remote has them."""
+    def _restore(self, new: pygit2.Repository, commit: str) -> None:
+        """Have what the old repository held for a commit beside its objects; FetchFailed when that is not possible."""
+        if why := self._ref_updater.restore(new, commit):
+            raise FetchFailed(self.settings.name, f"the damaged mirror cannot be made anew: {why}", retryable=True)
+
+    def _transfer(self, repository: pygit2.Repository) -> FollowedRefs:
+        """Fetch into the `fetched` refs."""
         with failures(self.settings):
             (held,) = self._store.refs_of(repository).below(FETCHED)
         return self._transfers.all(repository, held)
 
-    def _accept(self, repository: pygit2.Repository, there: Mapping[str, str], before: Mapping[str, str]) -> Fetched:
-        after, refused = self._ref_updater.accept(repository, there, before)
-        if not after:
-            reason = f"no branch can be used: {refused[0]}" if refused else "no branch"
-            raise FetchFailed(self.settings.name, reason, retryable=True)
+    def _accept(self, repository: pygit2.Repository, there: FollowedRefs, before: Mapping[str, str]) -> Fetched:
+        accepted = self._ref_updater.accept(repository, there.refs, before)
+        refused = sorted((*there.refused, *accepted.refused), key=lambda each: each.branch)
+        if not accepted.live and not accepted.waiting:
+            raise no_live_branch(self.settings.name, refused)
         self._store.pack_refs(repository)
         return Fetched(
             remote=self.settings.name,
-            changed=after != before,
-            live=after,
-            refused=tuple(refused),
+            changed=accepted.live != before,
+            live=accepted.live,
+            refused=shortened(refused, self.limits.reported_refusals),
+            waiting=accepted.waiting,
         )
 
-    def _is_whole(self, repository: pygit2.Repository) -> bool:
-        """Whether all that is live can be read."""
+    def _is_whole(self, repository: pygit2.Repository, prefix: str = LIVE) -> bool:
+        """Whether all that is live (or has another prefix) can be read."""
         self._ref_updater.forget()
         try:
-            live = self._live(repository)
-            whole = all(self._ref_updater.inspects(repository, oid) for oid in live.values())
+            (refs,) = self._store.refs_of(repository).below(prefix)
+            whole = all(self._ref_updater.inspects(repository, oid) for oid in refs.values())
             if self._store.damaged:
-                whole = whole and all(_blobs_read(repository, oid) for oid in live.values())
+                whole = whole and all(_blobs_read(repository, oid) for oid in refs.values())
         except UNREADABLE:
             return False
         if whole:
@@ -344,7 +382,7 @@ class Mirror:
         return whole
 
     def _live(self, repository: pygit2.Repository) -> dict[str, str]:
-        """The live refs; OSError when one is there and cannot be read, as an environment would be gone in silence."""
+        """The live refs; OSError when one cannot be read: its environment must not disappear silently."""
         (live,) = self._store.refs_of(repository).below(LIVE)
         return live
 
@@ -358,10 +396,6 @@ def _pull_request(ref: str) -> str:
     """`pull/12`, `pull/12/head`, `merge-requests/12`, `pulls/12`: pull request 12."""
     match = re.fullmatch(r"(?:refs/)?(?:pulls?|merge-requests|pull-requests|pr|mr)/(\d+)(?:/(?:head|from))?", ref)
     return f"pulls/{match[1]}" if match else "pulls/" + ref
-
-
-def _of_kind(refs: Mapping[str, str], prefix: str) -> dict[str, str]:
-    return {name.removeprefix(prefix): oid for name, oid in refs.items() if name.startswith(prefix)}
 
 
 def _known_commits(repository: pygit2.Repository, commits: Collection[str]) -> dict[str, str]:
@@ -381,7 +415,7 @@ def _blobs_read(repository: pygit2.Repository, oid: str) -> bool:
     while waiting:
         found = repository[waiting.pop()]
         if isinstance(found, pygit2.Tree):
-            fresh = {entry.id for entry in found if entry.filemode != FileMode.COMMIT} - seen
+            fresh = {entry.id for entry in found if entry.type != ObjectType.COMMIT} - seen
             seen |= fresh
             waiting.extend(fresh)
     return True

@@ -1,6 +1,6 @@
-"""Where a mirror lies on disk, and who may write there.
+"""The files of a mirror on disk, and the lock of its writers.
 
-    <directory>/lock          held (fcntl) by whoever writes; its content tells that a writer is at work, or died
+    <directory>/lock          held (fcntl) by the writer; its content says that a writer is at work, or died
     <directory>/current       symlink to the repository in use; replaced atomically
     <directory>/gen-<random>  a bare repository
     <directory>/damaged       is there when a reader met an object that it could not read
@@ -27,6 +27,7 @@ import pygit2
 
 from gitfs.mirror import gc, pack_copy
 from gitfs.mirror.refdb import RefFiles
+from gitfs.tree.lfs_index import drop_whole_parts
 from gitfs.tree.objects import DAMAGED
 
 LOCK_PATIENCE = 60.0
@@ -73,7 +74,7 @@ class MirrorStore:
                 os.close(descriptor)
 
     def _remove_leftovers(self) -> None:
-        """What a writer that died may have left: lock files, half-written packs, repositories never put to use."""
+        """Remove what a killed writer may have left: lock files, partial packs, repositories that were never used."""
         used = self.current.resolve() if self.current.is_symlink() else None
         for path in self._directory.iterdir():
             if path.name.startswith("gen-") and path.resolve() != used:
@@ -84,6 +85,7 @@ class MirrorStore:
             return
         pack_copy.finish(used)
         gc.finish(used)
+        drop_whole_parts(str(used))
         for path in (*used.glob("*.lock"), *(used / "refs").rglob("*.lock")):
             path.unlink(missing_ok=True)
         for path in (used / "objects").rglob("*"):
@@ -105,7 +107,8 @@ class MirrorStore:
         """Name below `prefix` -> id, read from the files, for a repository that does not open any more."""
         found: dict[str, str] = {}
         with suppress(OSError, ValueError):
-            for line in (self.current / "packed-refs").read_text(encoding="utf-8").splitlines():
+            text = (self.current / "packed-refs").read_bytes().decode(errors="surrogateescape")
+            for line in text.split("\n"):
                 value, _, name = line.partition(" ")
                 if name.startswith(prefix) and _is_id(value):
                     found[name.removeprefix(prefix)] = value
@@ -124,7 +127,7 @@ class MirrorStore:
         return self._ref_files
 
     def pack_refs(self, repository: pygit2.Repository) -> None:
-        """One file in place of many, once there are many: each is opened at each look at the refs."""
+        """Pack loose refs into one file once they are many: each file is opened whenever refs are read."""
         files = self.refs_of(repository)
         files.below()
         if files.loose > MOST_LOOSE_REFS:
@@ -152,11 +155,16 @@ class MirrorStore:
                 shutil.rmtree(path, ignore_errors=True)
 
     def drop(self, repository: pygit2.Repository) -> None:
-        """Remove one that is not to be used after all."""
+        """Remove a repository that is not used after all."""
         shutil.rmtree(repository.path, ignore_errors=True)
 
     def needs_gc(self) -> bool:
-        """Whether there are many packs, or more bytes than twice what was needed at the last tidying."""
+        """Whether there are many packs, or more bytes than twice what was needed at the last garbage collection.
+
+        Not while the mirror may be damaged: the next fetch looks at every object first.
+        """
+        if self.damaged:
+            return False
         sizes = _pack_sizes(self.current)
         if len(sizes) >= MOST_PACKS:
             return True
@@ -167,17 +175,17 @@ class MirrorStore:
         return sum(sizes) > 2 * needed + SPARE_BYTES
 
     def record_gc(self) -> None:
-        """What there is now is needed."""
+        """Record that all objects of now are needed."""
         fresh = self._directory / "tidied.new"
         fresh.write_text(str(sum(_pack_sizes(self.current))), encoding="ascii")
         fresh.replace(self._directory / "tidied")
 
     def mark_dropped(self) -> None:
-        """Say, to all processes, that objects of this mirror or of its submodules are gone."""
+        """Tell all processes that objects of this mirror or of its submodules were dropped."""
         self._dropped.touch()
 
     def last_dropped(self) -> int:
-        """When that was said last, as a number that is another one each time; 0: never."""
+        """A number that changes whenever objects are dropped; 0: never."""
         try:
             return self._dropped.stat().st_mtime_ns
         except OSError:
@@ -185,11 +193,11 @@ class MirrorStore:
 
     @property
     def damaged(self) -> bool:
-        """Whether a reader has met an object that it could not read."""
+        """Whether a reader found an object that it could not read."""
         return self._damaged.exists()
 
     def clear_damaged(self) -> None:
-        """The damage that was reported is not there (any more)."""
+        """Clear the report of damage: every object can be read."""
         self._damaged.unlink(missing_ok=True)
 
 
@@ -213,7 +221,7 @@ def _thread_lock(directory: str) -> threading.Lock:
     return threading.Lock()
 
 
-# A child forked while another thread was writing would wait for that thread for ever.
+# A child that is forked while another thread writes would wait for that thread forever.
 os.register_at_fork(after_in_child=_thread_lock.cache_clear)
 
 

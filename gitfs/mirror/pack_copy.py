@@ -1,4 +1,4 @@
-"""Brings much from a repository on this machine: its packs as they are, where looking for deltas anew takes long.
+"""Copies packs of a repository on this machine, where computing deltas again would take long.
 
 Called by `gitfs.mirror.local_remote`; `finish` by `gitfs.mirror.mirror_store`. Only reads from the remote, which may be
 repacked meanwhile. A pack is taken whose own sums are right and that is mostly needed; what is left after that is
@@ -7,7 +7,7 @@ the object leads to:
 
 1. `<repository>/saltern-arriving/pack` gets the packs, each on the disk before the next step.
 2. What is needed and in none of them is packed beside them.
-3. `whole` says that all is there: from here on, whoever comes after a kill finishes the rest.
+3. `whole` says that all is there: from here on, the next process after a kill finishes the rest.
 4. The packs are moved to where the repository's own are.
 """
 
@@ -27,7 +27,7 @@ from gitfs.mirror.packs import SUM, read_index, write_pack
 MOST_LEFT = 5000
 """Objects that are packed here, beside the packs."""
 LEAST_NEEDED = 0.75
-"""Part of a pack's bytes that has to be needed for it to be taken."""
+"""Share of a pack's bytes that must be needed for the pack to be copied."""
 
 _CHUNK = 1024 * 1024
 _ARRIVING = "saltern-arriving"
@@ -35,7 +35,7 @@ _WHOLE = "whole"
 
 
 class Unsuitable(Exception):
-    """The packs of the remote do not serve."""
+    """The packs of the remote cannot be used."""
 
 
 def fetch_commit(source: pygit2.Repository, into: pygit2.Repository, needed: Collection[pygit2.Oid]) -> None:
@@ -73,7 +73,7 @@ def fetch_commit(source: pygit2.Repository, into: pygit2.Repository, needed: Col
 
 
 def finish(folder: Path) -> None:
-    """Step 4, in a repository where somebody may have died in any of the steps."""
+    """Step 4; also completes it in a repository where an earlier process was killed in any step."""
     arriving = folder / _ARRIVING
     if (arriving / _WHOLE).exists():
         # A pack without an index is no pack yet, and the reverse is an error: packs first, and all before any index.
@@ -112,7 +112,7 @@ def _copy(file: IO[bytes], target: Path) -> bytes:
 
 
 def _settle(path: Path) -> None:
-    """Have a file on the disk: libgit2 never comes back from some that a power cut has shortened."""
+    """Flush a file to the disk: libgit2 never returns from reading some that a power failure has shortened."""
     path.chmod(0o444)
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:

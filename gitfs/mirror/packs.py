@@ -1,7 +1,7 @@
 """Packs of git: what their indexes say, and new ones.
 
 Called by `gitfs.mirror.pack_copy`, `gitfs.mirror.local_remote` and `gitfs.mirror.gc`. Reads indexes as files and never
-maps them: one that somebody writes over meanwhile is then told by its sum. The forms are git's (gitformat-pack).
+maps them: one that is overwritten meanwhile is recognised by its checksum. The forms are git's (gitformat-pack).
 """
 
 from __future__ import annotations

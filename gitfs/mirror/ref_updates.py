@@ -1,7 +1,7 @@
-"""Takes what was fetched, and moves live what the policy allows: one ref at a time, in one mirror's repository.
+"""Moves live refs to fetched commits as the policy allows: one ref at a time, in the repository of one mirror.
 
-Called by `gitfs.mirror.mirror` with the right to write. Finds out what `gitfs.config.live_policy` decides about;
-fetches nothing of the remote itself, but has `Completion`s bring what a commit needs beside its own objects.
+Called by `gitfs.mirror.mirror` with the right to write. Collects the facts that `gitfs.config.live_policy`
+decides on. Fetches nothing of the remote itself: `Completion`s fetch LFS contents and submodules.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -18,10 +18,12 @@ from pygit2.enums import ObjectType
 
 from gitfs.config.live_policy import Candidate, LivePolicy, objection
 from gitfs.errors import BadTree
+from gitfs.limits import GitLimits
 from gitfs.mirror.refdb import move_ref
 from gitfs.mirror.signatures import signer_of
 from gitfs.tree.saltenvs import base_branch
 from gitfs.tree.tree_check import TreeChecker
+from options.limits import CountRefusal, uncounted
 
 FETCHED = "refs/saltern/fetched/"
 LIVE = "refs/saltern/live/"
@@ -31,13 +33,25 @@ _SERVED = ("heads/", "tags/")
 
 
 class Completion(Protocol):
-    """Something that a commit may need before it can be served: contents kept elsewhere, other repositories."""
+    """Fetches what a commit needs before it can be served: LFS contents, submodules."""
 
-    writes: bool
-    """Whether it writes to the repository, which then has to be ours to write."""
+    in_repository: bool
+    """Whether what it brings is kept in the repository, and is lost with it."""
 
-    def complete(self, repository: pygit2.Repository, commit: str) -> str | None:
-        """Bring it; why that was not possible, or None."""
+    def is_there(self, repository: pygit2.Repository, commit: str) -> bool:
+        """Whether all of it is there; without any network. BadTree when it may not be had at all."""
+
+    def is_damaged(self) -> bool:
+        """Whether a reader has reported damage of what was brought; costs next to nothing."""
+
+    def bring(self, repository: pygit2.Repository, commit: str) -> str | None:
+        """Bring it over the network, however long that takes, without the right to write to the repository.
+
+        Why that was not possible, or None. BadTree as above.
+        """
+
+    def store(self, repository: pygit2.Repository, commit: str) -> str | None:
+        """Put what was brought into the repository, with the right to write; why that was not possible, or None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +65,20 @@ class RefRefused:
         return f"{self.branch}: {self.reason}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptedRefs:
+    """What came of the refs that were fetched."""
+
+    live: Mapping[str, str]
+    """`heads/...` and `tags/...` -> id, as they are live now."""
+    refused: Sequence[RefRefused] = ()
+    waiting: Mapping[str, str] = field(default_factory=dict)
+    """`heads/...` and `tags/...` -> commit that may go live once what it needs elsewhere was brought, or is live and
+    needs it again."""
+
+
 class RefUpdater:
-    """The gate between what is fetched and what is live, for one mirror."""
+    """Decides for one mirror which fetched commits go live."""
 
     def __init__(
         self,
@@ -61,19 +87,23 @@ class RefUpdater:
         seen_file: Path,
         clock: Callable[[], float],
         completions: Sequence[Completion] = (),
+        limits: GitLimits | None = None,
+        on_refusal: CountRefusal = uncounted,
     ) -> None:
+        self._limits = limits or GitLimits()
+        self._on_refusal = on_refusal
         self._policy = policy
         self._pinned = tuple(pinned)
         self._seen_file = seen_file
         self._clock = clock
         self._completions = tuple(completions)
-        self.inspector = TreeChecker()
+        self.inspector = TreeChecker(self._limits)
         self._complete: set[str] = set()
 
     def accept(
         self, repository: pygit2.Repository, fetched: Mapping[str, str], before: Mapping[str, str]
-    ) -> tuple[dict[str, str], list[RefRefused]]:
-        """Move the live refs; (what is live now, what was refused).
+    ) -> AcceptedRefs:
+        """Move the live refs to all that may go live and needs nothing that is not there. Uses no network.
 
         Args:
             repository: the mirror.
@@ -82,26 +112,41 @@ class RefUpdater:
         """
         after = dict(before)
         refused: list[RefRefused] = []
+        pinned = self._pinned_refs(before)
         for name in sorted(before.keys() - fetched.keys()):
-            if self._is_pinned(name, before):
+            if name in pinned:
                 refused.append(RefRefused(branch=_short(name), reason="it has vanished from the remote"))
             else:
                 repository.references.delete(LIVE + name)
                 del after[name]
-        news = dict(sorted(item for item in fetched.items() - before.items() if item[0].startswith(_SERVED)))
+        fresh = (item for item in fetched.items() - before.items() if item[0].startswith(_SERVED))
+        first = self._pinned_refs(fetched)
+        news = dict(sorted(fresh, key=lambda item: (item[0] not in first, item)))
         seen = self._seen(news)
+        waiting = self._damaged(repository, {name: oid for name, oid in after.items() if name not in news})
         for name, oid in news.items():
             reason = self._objection(repository, name, oid, before.get(name), seen.get(name, 0.0))
+            if reason is None:
+                commit = str(commit_at(repository, oid).id)
+                try:
+                    if not self.is_complete(repository, commit):
+                        waiting[name] = commit
+                        continue
+                except BadTree as error:
+                    reason = self._told(error)
+            if reason is None and name not in before and len(after) >= self._limits.live_refs:
+                self._on_refusal("live-refs")
+                reason = f"{len(after)} branches and tags are live already (limit live-refs)"
             if reason is None:
                 reason = _set(repository, LIVE + name, oid, moves=name in before)
             if reason is None:
                 after[name] = oid
             else:
                 refused.append(RefRefused(branch=_short(name), reason=reason))
-        return after, sorted(refused, key=lambda each: each.branch)
+        return AcceptedRefs(live=after, refused=refused, waiting=waiting)
 
     def inspects(self, repository: pygit2.Repository, oid: str) -> bool:
-        """Whether all files of what this id leads to are there."""
+        """Whether all files of the commit of this id exist."""
         try:
             self.inspector.inspect(repository, commit_at(repository, oid))
         except (BadTree, *UNREADABLE):
@@ -109,13 +154,31 @@ class RefUpdater:
         return True
 
     def forget(self) -> None:
-        """Look at everything anew."""
-        self.inspector = TreeChecker()
+        """Check all commits again."""
+        self.inspector = TreeChecker(self._limits)
         self._complete.clear()
 
-    def _is_pinned(self, name: str, before: Mapping[str, str]) -> bool:
-        heads = [ref.removeprefix("heads/") for ref in before if ref.startswith("heads/")]
-        return name in {f"heads/{base_branch(pinned, heads)}" for pinned in self._pinned}
+    def _damaged(self, repository: pygit2.Repository, live: Mapping[str, str]) -> dict[str, str]:
+        """Live refs -> commits that need again what they had brought, since it cannot be read any more."""
+        found: dict[str, str] = {}
+        if self._is_damaged():
+            for name, oid in live.items():
+                commit = str(commit_at(repository, oid).id)
+                with suppress(BadTree):
+                    if not self.is_complete(repository, commit):
+                        found[name] = commit
+        return found
+
+    def _is_damaged(self) -> bool:
+        """Whether what was brought may be damaged; then no commit counts as complete that did before."""
+        damaged = any(each.is_damaged() for each in self._completions)
+        if damaged:
+            self._complete.clear()
+        return damaged
+
+    def _pinned_refs(self, refs: Mapping[str, str]) -> set[str]:
+        heads = [ref.removeprefix("heads/") for ref in refs if ref.startswith("heads/")]
+        return {f"heads/{base_branch(pinned, heads)}" for pinned in self._pinned}
 
     def _objection(
         self, repository: pygit2.Repository, name: str, oid: str, before: str | None, seen: float
@@ -132,44 +195,59 @@ class RefUpdater:
             candidate = self._candidate(repository, name, oid, commit, before, seen)
         except UNREADABLE as error:
             return f"commit {str(commit.id)[:8]} is not complete: {error}"
-        return objection(self._policy, candidate, self._clock()) or self.missing(repository, str(commit.id))
+        return objection(self._policy, candidate, self._clock())
 
     def _fault(self, repository: pygit2.Repository, commit: pygit2.Commit) -> str | None:
         """Why the files of a commit cannot be shown, or None."""
         try:
             self.inspector.inspect(repository, commit)
         except BadTree as error:
-            return str(error)
+            return self._told(error)
         except UNREADABLE as error:
             return f"commit {str(commit.id)[:8]} is not complete: {error}"
         return None
 
-    def is_complete(self, commit: str) -> bool:
-        """Whether `missing` has nothing to do for this commit."""
+    def is_complete(self, repository: pygit2.Repository, commit: str) -> bool:
+        """Whether all that a commit needs elsewhere is there; without any network. BadTree when it may not be had."""
+        self._is_damaged()
+        if commit not in self._complete and all(each.is_there(repository, commit) for each in self._completions):
+            self._complete.add(commit)
         return commit in self._complete
 
-    def missing(self, repository: pygit2.Repository, commit: str) -> str | None:
-        """Have what a commit needs to be shown; why that was not possible, or None."""
-        if commit in self._complete:
-            return None
-        # Looked at here too: what is shown in a preview has passed no policy, and anybody may have written it.
-        why = (
-            self._fault(repository, commit_at(repository, commit))
-            or self.missing_here(repository, commit)
-            or self.missing_elsewhere(repository, commit)
-        )
-        if why is None:
-            self._complete.add(commit)
-        return why
+    def _told(self, error: BadTree) -> str:
+        """A refusal in words; one by a limit is counted."""
+        if error.limit:
+            self._on_refusal(error.limit)
+        return str(error)
 
-    def missing_here(self, repository: pygit2.Repository, commit: str) -> str | None:
-        """The part of `missing` for which the repository must be ours to write."""
-        found = (each.complete(repository, commit) for each in self._completions if each.writes)
-        return next((why for why in found if why), None)
+    def is_known(self, commit: str) -> bool:
+        """Whether a commit was found complete before."""
+        return not self._is_damaged() and commit in self._complete
 
-    def missing_elsewhere(self, repository: pygit2.Repository, commit: str) -> str | None:
-        """The part of `missing` that writes to other repositories only."""
-        found = (each.complete(repository, commit) for each in self._completions if not each.writes)
+    def bring(self, repository: pygit2.Repository, commit: str) -> str | None:
+        """Bring what a commit needs elsewhere, without the right to write; why that was not possible, or None."""
+        try:
+            # Checked here too: commits of a preview have passed no policy, and anybody may have written them.
+            if fault := self._fault(repository, commit_at(repository, commit)):
+                return fault
+            found = (each.bring(repository, commit) for each in self._completions)
+            return next((why for why in found if why), None)
+        except BadTree as error:
+            return self._told(error)
+        except UNREADABLE as error:
+            return f"commit {commit[:8]} is not complete: {error}"
+
+    def restore(self, new: pygit2.Repository, commit: str) -> str | None:
+        """Have in a new repository what the one before held for a commit; why that was not possible, or None."""
+        try:
+            own = [each for each in self._completions if each.in_repository]
+            return next((why for each in own if (why := each.bring(new, commit) or each.store(new, commit))), None)
+        except BadTree as error:
+            return self._told(error)
+
+    def store(self, repository: pygit2.Repository, commit: str) -> str | None:
+        """Put what `bring` brought into the repository; why that was not possible, or None."""
+        found = (each.store(repository, commit) for each in self._completions)
         return next((why for why in found if why), None)
 
     def _candidate(
@@ -198,7 +276,7 @@ class RefUpdater:
         )
 
     def _seen(self, news: Mapping[str, str]) -> dict[str, float]:
-        """When each of these was first seen where it is; kept on disk, so that a restart does not begin anew."""
+        """When each of these refs was first seen at its commit; kept on disk, so that a restart does not reset it."""
         if not self._policy.minimum_age:
             return {}
         known: dict[str, list[object]] = {}
@@ -221,15 +299,6 @@ def commit_at(repository: pygit2.Repository, oid: str) -> pygit2.Commit:
     if found.type != ObjectType.COMMIT:
         raise pygit2.InvalidSpecError(f"{oid} is no commit")
     return found.peel(pygit2.Commit)
-
-
-def refs_below(repository: pygit2.Repository, prefix: str) -> dict[str, str]:
-    """Name below `prefix` -> id."""
-    return {
-        reference.name.removeprefix(prefix): str(reference.target)
-        for reference in repository.references.iterator()
-        if reference.name.startswith(prefix)
-    }
 
 
 def _is_after(repository: pygit2.Repository, commit: pygit2.Commit, before: pygit2.Oid) -> bool:

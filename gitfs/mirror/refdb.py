@@ -1,9 +1,9 @@
-"""The refs of a repository, read from its files: one for those that rest, and one for each that moved since.
+"""The refs of a repository, read from its files: packed-refs, and a loose file for each ref that moved since.
 
 Called by `gitfs.mirror.mirror_store` (our mirrors) and `gitfs.mirror.local_remote` (remotes on this machine). Making
 libgit2's objects of thousands of refs takes longer than all else that a fetch does, and it passes over what it cannot
-read. What is written is a ref of a mirror that moves; to make one or to remove one is for libgit2, which looks at all
-others for that.
+read. Only refs of a mirror are written: a ref that moves as a loose file, many refs at once in
+packed-refs. Names are text in which bytes that are no UTF-8 stand as lone surrogates (PEP 383).
 """
 
 from __future__ import annotations
@@ -11,28 +11,37 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from gitfs.mirror.refwatch import RefWatch
 
+_LEAST_LINE = 41
+"""Bytes of an id and the space before a name."""
 SETTLED_NS = 50_000_000
-"""Nanoseconds after which a file cannot change any more without another time on it."""
+"""Nanoseconds after which a change of a file also changes its modification time."""
 
 _ID = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64})\s*\Z")
-_PACKED = re.compile(r"^([0-9a-f]{40}|[0-9a-f]{64}) (\S+)$", re.MULTILINE)
+_PACKED = re.compile(r"^([0-9a-f]{40}|[0-9a-f]{64}) ([^ \n]+)$", re.MULTILINE)
+
+
+class TooManyRefs(Exception):
+    """More refs, or more bytes of them, than are read; holds the name of the limit and what was found."""
 
 
 class RefFiles:
-    """The refs in the folder of a bare repository. What has not changed is not read again.
+    """The refs in the folder of a bare repository. Files that did not change are not read again.
 
     Args:
         folder: the repository.
-        watched: have the kernel tell which single files changed; for one thread alone.
+        watched: use inotify to find the files that changed; for one thread only.
+        most_bytes: of names and ids, for refs that others write; TooManyRefs beyond.
     """
 
-    def __init__(self, folder: Path, *, watched: bool = False) -> None:
+    def __init__(self, folder: Path, *, watched: bool = False, most_bytes: int | None = None) -> None:
         self.folder = folder
+        self._most_bytes = most_bytes
         self._watch = RefWatch(folder / "refs") if watched else None
         self._single: dict[str, str] = {}
         self.loose = 0
@@ -58,12 +67,12 @@ class RefFiles:
         try:
             if changed is None:
                 single: dict[str, str] = {}
-                _read_folder(folder, "refs/", single)
+                _read_folders(folder, single, self._most_bytes)
             else:
                 single = dict(self._single) if changed else self._single
                 for name in changed:
                     _read_again(folder, name, single)
-        except OSError:
+        except (OSError, TooManyRefs):
             if self._watch is not None:
                 self._watch.forget()
             raise
@@ -85,9 +94,12 @@ class RefFiles:
         stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
         if stamp == self._stamp:
             return
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+        if self._most_bytes is not None and status.st_size > self._most_bytes:
+            raise TooManyRefs(status.st_size)
+        text = path.read_bytes().decode(errors="surrogateescape")
         packed = {name: value for value, name in _PACKED.findall(text)}
-        if len(packed) != sum(line[:1] not in "#^" for line in text.splitlines()):
+        # Only \n ends a line: a name may hold what Unicode counts as the end of one.
+        if len(packed) != sum(line[:1] not in "#^" for line in text.split("\n")):
             raise OSError(f"{path} cannot be read")
         self._keep(packed, stamp if time.time_ns() - status.st_mtime_ns > SETTLED_NS else None)
 
@@ -96,7 +108,7 @@ class RefFiles:
 
 
 def move_ref(repository: str, name: str, oid: str) -> None:
-    """Have a ref that there is already show this id. OSError when that is not possible: it is then as it was."""
+    """Set an existing ref to this id. OSError when that fails: the ref is unchanged."""
     path = Path(repository, name)
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(path.name + ".lock")
@@ -108,12 +120,59 @@ def move_ref(repository: str, name: str, oid: str) -> None:
         raise
 
 
+def write_refs(repository: str, fresh: Mapping[str, str], gone: Collection[str] = ()) -> None:
+    """Set these refs to these ids, and remove others, in one step for packed refs; full names.
+
+    OSError when that fails. The caller holds the lock of the folder.
+    """
+    folder = Path(repository)
+    path = folder / "packed-refs"
+    text = path.read_bytes().decode(errors="surrogateescape") if path.exists() else ""
+    kept = {name: value for value, name in _PACKED.findall(text) if name not in gone}
+    lines = [f"{value} {name}\n" for name, value in {**kept, **fresh}.items()]
+    new = folder / "packed-refs.lock"
+    try:
+        new.write_bytes("".join(lines).encode(errors="surrogateescape"))
+        new.replace(path)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+    for name in (*fresh, *gone):
+        _remove_single(folder, name)
+
+
+def _remove_single(folder: Path, name: str) -> None:
+    """Remove the file of a ref, and folders that are empty then: a ref may get the name of such a folder."""
+    path = folder / name
+    with suppress(FileNotFoundError, NotADirectoryError):
+        path.unlink()
+    with suppress(OSError):
+        for parent in path.parents:
+            if parent.parent.parent == folder:  # `refs/saltern` and what lies beside it
+                return
+            parent.rmdir()
+
+
 def _stripped(names: dict[str, str], prefix: str) -> dict[str, str]:
     start = len(prefix)
     return {name[start:]: value for name, value in names.items() if name.startswith(prefix)} if prefix else names
 
 
-def _read_folder(folder: str, prefix: str, found: dict[str, str]) -> None:
+def _read_folders(top: str, found: dict[str, str], most_bytes: int | None) -> None:
+    """All single refs below a folder, which stands for `refs/`."""
+    waiting = [(top, "refs/")]
+    size = 0
+    while waiting:
+        folder, prefix = waiting.pop()
+        before = len(found)
+        waiting += [(f"{folder}/{name}", f"{prefix}{name}/") for name in _read_folder(folder, prefix, found)]
+        size += (len(found) - before) * (_LEAST_LINE + len(prefix))
+        if most_bytes is not None and size > most_bytes:
+            raise TooManyRefs(size)
+
+
+def _read_folder(folder: str, prefix: str, found: dict[str, str]) -> list[str]:
+    """Add the refs of a folder; names of the folders in it."""
     inner: list[str] = []
     names: list[str] = []
     with suppress(FileNotFoundError, NotADirectoryError):
@@ -128,12 +187,11 @@ def _read_folder(folder: str, prefix: str, found: dict[str, str]) -> None:
                         found[prefix + name] = _id(_read(name, descriptor), folder, name)
         finally:
             os.close(descriptor)
-    for name in inner:
-        _read_folder(f"{folder}/{name}", f"{prefix}{name}/", found)
+    return inner
 
 
 def _read_again(folder: str, name: str, found: dict[str, str]) -> None:
-    """One file that may have changed, come or gone."""
+    """Read one file that may have changed, appeared or disappeared."""
     if name.endswith(".lock"):
         return
     found.pop("refs/" + name, None)
@@ -146,7 +204,7 @@ def _read_again(folder: str, name: str, found: dict[str, str]) -> None:
 
 
 def _read(name: str, folder: int) -> bytes:
-    descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
+    descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
     try:
         return os.read(descriptor, 128)
     finally:

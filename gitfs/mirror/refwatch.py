@@ -1,8 +1,8 @@
-"""Which files of refs changed since they were last looked at, as the kernel tells it (inotify).
+"""Which files of refs changed since they were last looked at, as inotify reports it.
 
 Called by `gitfs.mirror.refdb` for remotes on this machine. The kernel queues an event before the call that changed the
-file returns, so whoever asks after a push has ended hears of it. Says that it does not know whenever that may not be
-so: on a filesystem that others can write to behind the kernel's back, after an overflow, when folders come and go.
+file returns, so a question after a push has ended finds it. The answer is None (unknown) whenever events may be
+missing: on a filesystem that others can write to behind the kernel's back, after an overflow, when folders come and go.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _LOCAL = frozenset((0xEF53, 0x58465342, 0x9123683E, 0x01021994, 0x794C7630, 0x2FC12FC1, 0xF2F52010))
-"""statfs(2)'s numbers of ext, xfs, btrfs, tmpfs, overlayfs, zfs and f2fs: all writing goes through this kernel."""
+"""statfs(2)'s numbers of ext, xfs, btrfs, tmpfs, overlayfs, zfs and f2fs: only this kernel writes to them."""
 
 _MODIFY, _CLOSE_WRITE, _MOVED_FROM, _MOVED_TO = 0x2, 0x8, 0x40, 0x80
 _CREATE, _DELETE, _DELETE_SELF, _MOVE_SELF = 0x100, 0x200, 0x400, 0x800
@@ -48,12 +48,12 @@ class RefWatch:
         events = self._events()
         if events is None:
             self.forget()
-            with suppress(OSError, AttributeError):  # another system, or no watch to be had: everything is looked at
+            with suppress(OSError, AttributeError):  # another system, or inotify is exhausted: all files are read
                 self._watch()
         return events
 
     def forget(self) -> None:
-        """What was told until now counts for nothing: the next answer is None."""
+        """Discard all events so far: the next answer is None."""
         self._close()
         self._queue = -1
 
@@ -72,7 +72,7 @@ class RefWatch:
         waiting = [""]
         while waiting:
             below = waiting.pop()
-            # Watched before it is read: a folder that comes meanwhile is in the list, or in an event.
+            # Watched before it is read: a folder that is made meanwhile is in the list or in an event.
             number = libc.inotify_add_watch(queue, top + b"/" + os.fsencode(below), _TOLD_OF | _ONLY_FOLDERS)
             if number < 0 or len(self._names) >= _MOST_FOLDERS:
                 return
@@ -86,7 +86,7 @@ class RefWatch:
         return status.st_dev, status.st_ino
 
     def _events(self) -> set[str] | None:
-        # A fork shares the queue, and what one reads the other never sees.
+        # A fork shares the queue: an event that one process reads is lost for the other.
         if self._queue < 0 or os.getpid() != self._process:
             return None
         found: set[str] = set()

@@ -1,4 +1,4 @@
-"""Whose signature a commit or tag carries: GPG by gpg, SSH by `ssh-keygen -Y verify`, both with given keys alone.
+"""Who signed a commit or tag: GPG by gpg, SSH by `ssh-keygen -Y verify`, both with given keys alone.
 
 Called by `gitfs.mirror.ref_updates`. Runs these two programs on temporary files, never on names that came out of a
 repository, with no home, no agent and no keys but those of the policy. Follows gitformat-signature(5).
@@ -25,7 +25,7 @@ _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 
 
 def signer_of(repository: pygit2.Repository, oid: str, policy: LivePolicy) -> tuple[Signer | None, str]:
-    """(whose good signature an annotated tag or else its commit carries, empty) or (None, why there is none)."""
+    """(who signed the annotated tag or else its commit, empty) or (None, why no signature is valid)."""
     found = repository[oid]
     if isinstance(found, pygit2.Tag):
         payload, signature = _of_tag(found.read_raw())
@@ -38,7 +38,7 @@ def signer_of(repository: pygit2.Repository, oid: str, policy: LivePolicy) -> tu
 
 
 def _of_tag(raw: bytes) -> tuple[bytes, bytes]:
-    """A tag's signature stands at the end of its message."""
+    """A tag's signature is at the end of its message."""
     starts = [where for mark in (_SSH, _PGP) if (where := raw.find(b"\n" + mark)) >= 0]
     if not starts:
         return raw, b""

@@ -6,6 +6,7 @@ URL's userinfo into any text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,8 +31,23 @@ pygit2.settings.owner_validation = False
 pygit2.settings.server_connect_timeout = CONNECT_TIMEOUT * 1000
 pygit2.settings.server_timeout = ANSWER_TIMEOUT * 1000
 
+_FOLLOW_REDIRECTS = "http.followRedirects"
+_ELSEWHERE = re.compile(r"cannot redirect from '[^']*' to '(?P<where>[^']*)'")
+"""What libgit2 says of a redirect that it does not follow."""
 _SHALLOW = "invalid packet line"
 """What libgit2 says of a server's list of refs when it begins with the ends of a shallow history."""
+
+
+def remote_of(repository: pygit2.Repository, url: str) -> pygit2.Remote:
+    """A remote of a repository that is connected to at this URL, and at no other host.
+
+    Redirects are followed on the same host, from http to https and not back: whoever has the git server would make us
+    send requests to any other server, otherwise (server-side request forgery).
+    """
+    config = repository.config
+    if _FOLLOW_REDIRECTS not in config or config[_FOLLOW_REDIRECTS] != "false":
+        config[_FOLLOW_REDIRECTS] = "false"
+    return repository.remotes.create_anonymous(url)
 
 
 class ConnectionRefused(Exception):
@@ -40,6 +56,10 @@ class ConnectionRefused(Exception):
     def __init__(self, reason: str, *, retryable: bool = False) -> None:
         super().__init__(reason)
         self.retryable = retryable
+
+
+class TransferCutOff(ConnectionRefused):
+    """The transfer exceeded a limit, and its connections were ended from here."""
 
 
 class Callbacks(pygit2.RemoteCallbacks):
@@ -127,6 +147,8 @@ def _reason(error: Exception, settings: RemoteSettings) -> str:
     for named in settings.secrets.values():
         with suppress(LookupError):
             text = text.replace(reveal(named) or "\0", "***")
+    if elsewhere := _ELSEWHERE.search(text):
+        text = f"it redirects to {elsewhere['where']}, which is not followed; set that URL"
     if "status code: 400" in text and not settings.ssl_cert:
         text += "; the server may ask for a certificate of ours (ssl_cert and ssl_key)"
     if text == _SHALLOW:

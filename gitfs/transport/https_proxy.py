@@ -2,7 +2,9 @@
 
 Called by `gitfs.mirror.transfers` for one fetch at a time. libgit2 speaks plain http to a port of the loopback that
 lives as long as the fetch and answers only below a path that nobody can guess; from here on it is TLS to the one server
-that the settings name, by the context of this remote alone. Follows no redirect.
+that the settings name, by the context of this remote alone. Follows no redirect of a remote. Submodules come this way
+too: their hosts are connected to at the addresses that were checked, and of their redirects those are followed that
+lead where submodules may be fetched from.
 """
 
 from __future__ import annotations
@@ -17,13 +19,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import IO, Any
 from urllib.parse import urlsplit
 
 from gitfs.config.credentials import reveal
 from gitfs.config.settings import RemoteSettings
-from gitfs.config.urls import canonical, redact
-from gitfs.transport.callbacks import ANSWER_TIMEOUT, ConnectionRefused
+from gitfs.config.submodule_hosts import fault_of_address, host_fault
+from gitfs.config.urls import canonical, host_and_port, redact, same_server
+from gitfs.transport.callbacks import ANSWER_TIMEOUT, ConnectionRefused, TransferCutOff
+from gitfs.transport.checked_connections import (
+    AddressFault,
+    AddressRefused,
+    CheckedHttp,
+    CheckedHttps,
+    checked_addresses,
+)
 from gitfs.transport.tls import tls_context
 
 _PASSED_ON = ("Accept", "Accept-Encoding", "Authorization", "Content-Encoding", "Content-Type", "Git-Protocol")
@@ -50,19 +60,28 @@ def needs_proxy(settings: RemoteSettings) -> bool:
 
 
 @contextmanager
-def endpoint_of(settings: RemoteSettings) -> Iterator[Endpoint]:
-    """Where libgit2 connects to for a remote, as long as the block lasts; ConnectionRefused says what went wrong."""
-    if not needs_proxy(settings):
-        yield Endpoint(settings.url, settings.proxy or True)
+def endpoint_of(settings: RemoteSettings, *, submodule_of: str | None = None) -> Iterator[Endpoint]:
+    """Where libgit2 connects to for a remote, as long as the block lasts; ConnectionRefused says what went wrong.
+
+    Args:
+        settings: the remote.
+        submodule_of: URL of the remote that it is a submodule of.
+    """
+    is_http = settings.url.startswith(("http:", "https:"))
+    if not needs_proxy(settings) and not (submodule_of and is_http):
+        url = _at_a_checked_address(settings, submodule_of) if submodule_of else settings.url
+        yield Endpoint(url, settings.proxy or True)
         return
     try:
-        proxy = _ProxyServer(settings)
+        proxy = _ProxyServer(settings, submodule_of)
     except (OSError, LookupError) as error:
         raise ConnectionRefused(str(error.args[0] if error.args else error)) from None
     thread = threading.Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.01}, name="gitfs-https-proxy")
     thread.start()
     try:
         yield Endpoint(f"http://127.0.0.1:{proxy.server_address[1]}{proxy.path}", False)
+    except TransferCutOff:
+        raise  # what the proxy found is that its connection was ended
     except Exception:
         if proxy.fault is not None:
             raise proxy.fault from None
@@ -73,18 +92,42 @@ def endpoint_of(settings: RemoteSettings) -> Iterator[Endpoint]:
         proxy.server_close()
 
 
+def _at_a_checked_address(settings: RemoteSettings, parent: str) -> str:
+    """The URL of a submodule with an address in place of the name, where the scheme (git://) allows that.
+
+    ssh knows its servers by name (`known_hosts`), and says nothing to one whose key is not there.
+    """
+    parts = urlsplit(settings.url)
+    host = parts.hostname or ""
+    if parts.scheme != "git" or host == host_and_port(parent)[0]:
+        return settings.url
+    try:
+        _, (address, *_) = checked_addresses(host, parts.port or 9418, _fault_for(settings, parent))[0]
+    except OSError as error:
+        raise _fault(settings, error) from None
+    port = f":{parts.port}" if parts.port else ""
+    return parts._replace(netloc=(f"[{address}]" if ":" in address else address) + port).geturl()
+
+
+def _fault_for(settings: RemoteSettings, parent: str) -> AddressFault:
+    return lambda host, address: fault_of_address(host, address, parent, settings.submodule_hosts)
+
+
 class _ProxyServer(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, settings: RemoteSettings) -> None:
+    def __init__(self, settings: RemoteSettings, submodule_of: str | None) -> None:
         self.settings = settings
         self.remote = settings.url.rstrip("/")
         self.path = f"/{secrets.token_urlsafe(32)}/{urlsplit(self.remote).path.rpartition('/')[2]}"
         self.token = reveal(settings.token)
         self.fault: ConnectionRefused | None = None
-        handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
-        if self.remote.startswith("https:"):
-            handlers.append(urllib.request.HTTPSHandler(context=tls_context(settings)))
+        fault = _fault_for(settings, submodule_of or settings.url)
+        handlers: list[urllib.request.BaseHandler] = [
+            _SubmoduleRedirects(self) if submodule_of else _NoRedirect(),
+            CheckedHttp(fault),
+            CheckedHttps(fault, tls_context(settings)),
+        ]
         if settings.proxy:
             handlers.append(urllib.request.ProxyHandler({"http": settings.proxy, "https": settings.proxy}))
         self.opener = urllib.request.build_opener(*handlers)
@@ -97,6 +140,32 @@ class _ProxyServer(ThreadingHTTPServer):
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
         return None
+
+
+class _SubmoduleRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows a redirect to where submodules may be fetched from, and asks there from then on."""
+
+    def __init__(self, server: _ProxyServer) -> None:
+        self._server = server
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        settings, (moved, found, _) = self._server.settings, newurl.partition("/info/refs")
+        is_downgrade = settings.url.startswith("https:") and not newurl.startswith("https:")
+        if not found or is_downgrade or host_fault(newurl, settings.url, settings.submodule_hosts):
+            return None
+        is_introduced = bool(settings.user or settings.token or settings.ssl_cert)
+        if is_introduced and not same_server(newurl, settings.url):
+            return None  # what follows would show the other server what is for this one
+        self._server.remote = moved
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -181,6 +250,8 @@ class _Handler(BaseHTTPRequestHandler):
 def _fault(settings: RemoteSettings, error: Exception) -> ConnectionRefused:
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     host = urlsplit(settings.url).hostname
+    if isinstance(reason, AddressRefused):
+        return ConnectionRefused(str(reason))
     if isinstance(reason, ssl.SSLCertVerificationError):
         return ConnectionRefused(
             f"{host} was not recognised: its certificate is not trusted ({reason.verify_message}); "

@@ -1,7 +1,8 @@
 """Where LFS contents come from: the batch API of a server, or the folder of a repository on this machine.
 
 Called by `gitfs.mirror.lfs` alone. Credentials go to the server of the remote and to no other; no secret gets into an
-error.
+error. A server says where contents are, wherever that is; addresses of this machine or link are asked only where the
+remote itself is there.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import socket
 import ssl
 import urllib.error
 import urllib.request
@@ -20,7 +22,9 @@ from urllib.parse import urlsplit
 
 from gitfs.config.credentials import reveal
 from gitfs.config.settings import RemoteSettings
-from gitfs.config.urls import redact, same_server
+from gitfs.config.submodule_hosts import fault_of_address
+from gitfs.config.urls import host_and_port, redact, same_server
+from gitfs.transport.checked_connections import AddressFault, CheckedHttp, CheckedHttps
 from gitfs.transport.tls import tls_context
 
 ANSWER_TIMEOUT = 60
@@ -85,16 +89,22 @@ class Directory:
 
 
 class LfsServer:
-    """A server's batch API, beside the repository's own address."""
+    """A server's batch API, beside the repository's own address.
 
-    def __init__(self, settings: RemoteSettings) -> None:
+    Args:
+        settings: the remote.
+        submodule_of: URL of the remote that it is a submodule of.
+    """
+
+    def __init__(self, settings: RemoteSettings, submodule_of: str | None = None) -> None:
         self._settings = settings
         self._url = lfs_url(settings.url)
+        fault = _fault_for(settings, submodule_of or settings.url)
         try:
-            tls = _Https(self._url, tls_context(settings), tls_context(settings, introduced=False))
+            tls = _Https(self._url, tls_context(settings), tls_context(settings, introduced=False), fault)
         except (OSError, LookupError) as error:
             raise LfsFailed(str(error.args[0] if error.args else error)) from None
-        handlers: list[urllib.request.BaseHandler] = [tls, _Redirects()]
+        handlers: list[urllib.request.BaseHandler] = [tls, CheckedHttp(fault), _Redirects()]
         if settings.proxy:
             handlers.append(urllib.request.ProxyHandler({"http": settings.proxy, "https": settings.proxy}))
         self._opener = urllib.request.build_opener(*handlers)
@@ -129,7 +139,7 @@ class LfsServer:
             raise LfsFailed(f"object {oid[:12]}: {reason}")
         headers = {str(key): str(value) for key, value in (download.get("header") or {}).items()}
         url = str(download.get("href"))
-        self._request(url, headers)  # an address of no server is told before anything is received
+        self._request(url, headers)  # an address without a server is reported before anything is received
 
         def receive(target: IO[bytes], size: int) -> None:
             try:
@@ -182,13 +192,33 @@ class LfsServer:
             raise LfsFailed(f"{self._url}: {redact(str(error) or type(error).__name__)}") from None
 
 
-class _Https(urllib.request.HTTPSHandler):
+def _fault_for(settings: RemoteSettings, parent: str) -> AddressFault:
+    """Where a content may lie: an address of this machine or link only where the remote's own name leads to it."""
+    own, _ = host_and_port(parent)
+
+    def fault(host: str, address: str) -> str | None:
+        found = fault_of_address(host, address, parent, settings.submodule_hosts)
+        if found is None or address not in _addresses(own):
+            return found
+        return None
+
+    return fault
+
+
+def _addresses(host: str) -> set[str]:
+    try:
+        return {str(address[0]) for *_, address in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
+    except OSError:
+        return set()
+
+
+class _Https(CheckedHttps):
     """TLS that shows the remote's client certificate to the remote's own server, whatever a redirect says."""
 
-    def __init__(self, own: str, introduced: ssl.SSLContext, stranger: ssl.SSLContext) -> None:
-        super().__init__(context=introduced)
+    def __init__(self, own: str, introduced: ssl.SSLContext, stranger: ssl.SSLContext, fault: AddressFault) -> None:
+        super().__init__(fault, introduced)
         self._own = own
-        self._elsewhere = urllib.request.HTTPSHandler(context=stranger)
+        self._elsewhere = CheckedHttps(fault, stranger)
 
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
         # By the address that is asked for: the request's host is the proxy's where there is one.

@@ -18,13 +18,13 @@ from contextlib import contextmanager, suppress
 @contextmanager
 def tcp_nodelay() -> Iterator[None]:
     """Set TCP_NODELAY on connections that are made in the block. For a process in which nobody else makes any."""
-    before = _sockets()
+    before = open_sockets()
     yield
-    for descriptor in _sockets() - before:
+    for descriptor in open_sockets() - before:
         _set_nodelay(descriptor)
 
 
-def _sockets() -> set[int]:
+def open_sockets() -> set[int]:
     """The sockets of this process; none where the system does not tell."""
     try:
         names = os.listdir("/proc/self/fd")  # noqa: PTH208 - numbers, not paths

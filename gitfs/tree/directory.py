@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from gitfs.errors import GitfsError, StaleSnapshot
-from gitfs.tree.objects import USUAL_MODE, Listing, resolve_links
+from gitfs.tree.listing import USUAL_MODE, Listing, resolve_links
 
 _IGNORED = (".git",)
 
@@ -30,8 +30,14 @@ class DirectoryLayer:
     """(path, blob id), sorted; symlinks resolved."""
     refused: tuple[tuple[str, str], ...] = ()
     modes: tuple[tuple[str, int], ...] = field(default=(), repr=False)
-    """(path, permission bits) of the files that are not `objects.USUAL_MODE`, sorted."""
+    """(path, permission bits) of the files that are not `listing.USUAL_MODE`, sorted."""
     digest: str
+    mountpoint: str = ""
+
+    @property
+    def key(self) -> str:
+        """Equal keys mean equal files."""
+        return f"directory:{self.digest}"
 
     @cached_property
     def listing(self) -> Listing:

@@ -19,13 +19,15 @@ from pygit2.enums import FileMode
 from gitfs.config import refspecs
 from gitfs.config.live_policy import LivePolicy
 from gitfs.config.settings import RemoteSettings
+from gitfs.config.submodule_hosts import host_fault
 from gitfs.config.urls import parse_url, same_server
 from gitfs.errors import BadRemoteSettings, BadTree
+from gitfs.printable import printable
 
-MOST_SUBMODULES = 200
 _LARGEST_FILE = 256 * 1024
 _SECTION = re.compile(r'\s*\[\s*submodule\s+"((?:[^"\\]|\\.)*)"\s*\]\s*\Z', re.IGNORECASE)
-_PAIR = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*=\s*(.*?)\s*\Z")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+_COMMENT = re.compile(r"\s[#;]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,36 +40,36 @@ class Gitlink:
     """How the other repository is fetched."""
 
 
-def gitlinks(repository: pygit2.Repository, commit: str, parent: RemoteSettings) -> tuple[Gitlink, ...]:
-    """The submodules of a commit; BadTree for one that may not be fetched. A gitlink without an address is left out."""
+def gitlinks(repository: pygit2.Repository, commit: str, parent: RemoteSettings, most: int) -> tuple[Gitlink, ...]:
+    """The submodules of a commit; BadTree for one that may not be fetched, and for more than `most`.
+
+    A gitlink without an address is left out.
+    """
     tree = repository[commit].peel(pygit2.Commit).tree
     if ".gitmodules" not in tree:
         return ()
     file = tree[".gitmodules"]
     if not isinstance(file, pygit2.Blob) or file.size > _LARGEST_FILE:
         raise BadTree(".gitmodules is no file, or too large to be one")
-    found = []
-    for path, url in parse_gitmodules(file.data.decode(errors="replace")).items():
-        oid = _gitlink_at(tree, path)
-        if oid is not None:
-            found.append(Gitlink(path=path, commit=oid, settings=_settings_of(path, url, parent)))
-    if len(found) > MOST_SUBMODULES:
-        raise BadTree(f"more than {MOST_SUBMODULES} submodules")
-    return tuple(found)
+    written = parse_gitmodules(file.data.decode(errors="replace")).items()
+    found = [(path, url, oid) for path, url in written if (oid := _gitlink_at(tree, path)) is not None]
+    if len(found) > most:
+        raise BadTree(f"more than {most} submodules", "submodules")
+    return tuple(Gitlink(path=path, commit=oid, settings=_settings_of(path, url, parent)) for path, url, oid in found)
 
 
 def parse_gitmodules(text: str) -> Mapping[str, str]:
     """Path -> address, as written."""
     sections: list[dict[str, str]] = [{}]
     for line in text.splitlines():
-        pair = _PAIR.match(line)
+        name, equals, value = line.partition("=")
         if line.lstrip().startswith("["):
             # What stands in a section of another kind is kept nowhere.
             sections.append({})
             if not _SECTION.match(line):
                 sections[-1]["other"] = ""
-        elif pair and not line.lstrip().startswith(("#", ";")):
-            sections[-1][pair[1].lower()] = _unquoted(pair[2])
+        elif equals and _NAME.fullmatch(name.strip()):
+            sections[-1][name.strip().lower()] = _unquoted(value.strip())
     whole = (each for each in sections if each.get("path") and each.get("url") and "other" not in each)
     return {each["path"].strip("/"): each["url"] for each in whole}
 
@@ -75,7 +77,8 @@ def parse_gitmodules(text: str) -> Mapping[str, str]:
 def _unquoted(value: str) -> str:
     if match := re.match(r'"((?:[^"\\]|\\.)*)"', value):
         return re.sub(r"\\(.)", r"\1", match[1])
-    return re.split(r"\s+[#;]", value)[0]
+    comment = _COMMENT.search(value)
+    return value[: comment.start()].rstrip() if comment else value
 
 
 def _gitlink_at(tree: pygit2.Tree, path: str) -> str | None:
@@ -97,6 +100,8 @@ def _settings_of(path: str, url: str, parent: RemoteSettings) -> RemoteSettings:
         raise BadTree(str(error)) from None
     if address.scheme == "file" and parse_url(parent.url, where).scheme != "file":
         raise BadTree(f"{where}: {url!r} lies on this machine, which a remote elsewhere may not name")
+    if fault := host_fault(address.url, parent.url, parent.submodule_hosts):
+        raise BadTree(f"{where}: {fault}")
     known = parent
     if not same_server(parent.url, address.url):
         known = replace(
@@ -113,7 +118,7 @@ def _settings_of(path: str, url: str, parent: RemoteSettings) -> RemoteSettings:
         )
     return replace(
         known,
-        name=f"{parent.name}/{path}",
+        name=printable(f"{parent.name}/{path}"),
         url=address.url,
         policy=LivePolicy(allow_rewind=True),
         refspecs=refspecs.DEFAULT,

@@ -5,11 +5,14 @@ Written by `gitfs.mirror.lfs` and `gitfs.mirror.gc`, read by `gitfs.tree.objects
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import fcntl
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 LFS_FILE = "saltern-lfs"
 _PART = f"{LFS_FILE}.part-"
+_WHOLE = ".whole"
 
 
 def lfs_contents(repository: str) -> dict[str, str]:
@@ -35,8 +38,27 @@ def part_of(repository: str, sha256: str) -> Path:
     return Path(repository, f"{_PART}{sha256}")
 
 
-def drop_parts(repository: str, *, but: Collection[str] = ()) -> None:
-    """Remove contents that have not come whole and that nobody waits for."""
+def whole_part_of(repository: str, sha256: str) -> Path:
+    """Where a content lies that has come whole, and is no blob yet."""
+    return Path(repository, f"{_PART}{sha256}{_WHOLE}")
+
+
+def drop_parts(repository: str) -> None:
+    """Remove all contents that are no blobs yet; a completion that waits for one brings it again."""
     for path in Path(repository).glob(f"{_PART}*"):
-        if path.name.removeprefix(_PART) not in but:
-            path.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+
+
+def drop_whole_parts(repository: str) -> None:
+    """Remove contents that have come whole, after somebody died who may have made blobs of them."""
+    for path in Path(repository).glob(f"{_PART}*{_WHOLE}"):
+        path.unlink(missing_ok=True)
+
+
+def drop_unused_parts(repository: str) -> None:
+    """Remove contents that have not come whole and that nobody is bringing."""
+    for path in Path(repository).glob(f"{_PART}*"):
+        if not path.name.endswith(_WHOLE):
+            with suppress(OSError), path.open("ab") as file:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink(missing_ok=True)

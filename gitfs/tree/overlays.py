@@ -12,8 +12,9 @@ from pathlib import Path
 
 from gitfs.config.settings import IgnoredFiles, RemoteSettings
 from gitfs.tree.directory import scan
+from gitfs.tree.listing import Layer
 from gitfs.tree.saltenvs import Refs, SaltenvSource, commit_of, environments, own_saltenvs
-from gitfs.tree.snapshot import FOLDERS, Layer, Snapshot
+from gitfs.tree.snapshot import FOLDERS, Snapshot
 
 LayersOf = Callable[[RemoteSettings, SaltenvSource], Sequence[Layer]]
 _Local = Mapping[str, tuple[Layer, ...]]

@@ -1,7 +1,8 @@
 """Immutable trees: what a compile reads, and what people see of where it came from.
 
 A `Snapshot` satisfies `highstate.Files`. It holds ids, never content, and can be pickled to any process of this
-machine; what it reads comes straight from the mirrors' objects. Called by `gitfs.source` and by whoever compiles.
+machine; what it reads comes straight from the mirrors' objects. Called by `gitfs.source`, by compiles, and by minions
+for local folders: it must not import pygit2.
 """
 
 from __future__ import annotations
@@ -12,44 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from gitfs.config.settings import IgnoredFiles
-from gitfs.tree import blob_cache, objects
-from gitfs.tree.directory import DirectoryLayer, scan
+from gitfs.tree.directory import scan
+from gitfs.tree.listing import USUAL_MODE, Layer
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitLayer:
-    """A folder of a commit, shown at a mountpoint."""
-
-    mirror: str
-    """Path of the bare repository."""
-    remote: str
-    commit: str
-    tree: str
-    """Id of the tree at `root`; empty when the commit has no such folder."""
-    root: str = ""
-    mountpoint: str = ""
-    lfs: bool = False
-    """Whether contents that are kept by Git LFS stand in place of their pointers."""
-
-    @classmethod
-    def of(
-        cls, mirror: str, remote: str, commit: str, root: str = "", mountpoint: str = "", *, lfs: bool = False
-    ) -> GitLayer:
-        """The layer of a commit that the mirror has; `lfs`: with the contents of Git LFS, if it uses that."""
-        tree = objects.subtree(mirror, commit, root)
-        lfs = lfs and objects.declares_lfs(mirror, objects.subtree(mirror, commit, ""))
-        return cls(mirror=mirror, remote=remote, commit=commit, tree=tree, root=root, mountpoint=mountpoint, lfs=lfs)
-
-    @property
-    def key(self) -> str:
-        """Equal keys mean equal files."""
-        return f"git:{self.tree}:{self.mountpoint}" + (":lfs" if self.lfs else "")
-
-
-Layer: TypeAlias = GitLayer | DirectoryLayer
 FOLDERS = -1
 """The owner of local folders."""
 
@@ -158,7 +127,7 @@ class Snapshot:
         """Permission bits of a file, None when there is none; git knows of 0o644 and 0o755 alone."""
         overlay = self._overlay(saltenv)
         found = overlay.found.get(path)
-        return None if found is None else overlay.modes[found[0]].get(found[1], objects.USUAL_MODE)
+        return None if found is None else overlay.modes[found[0]].get(found[1], USUAL_MODE)
 
     def list(self, prefix: str = "", saltenv: str = "base") -> Sequence[str]:
         """Paths of all files at or below a folder, sorted; empty when there is none."""
@@ -172,7 +141,10 @@ class Snapshot:
         return [*exact, *paths[start:end]]
 
     def left_out(self, saltenv: str = "base") -> Mapping[str, str]:
-        """Path -> why it is no file here, for what is in the trees and is not shown; `file_ignore_…` is not told of."""
+        """Path -> why it is no file here, for what is in the trees and is not shown.
+
+        What `file_ignore_…` matches is not listed.
+        """
         return self._overlay(saltenv).refused
 
     def read_range(self, oid: str, offset: int, length: int) -> bytes | None:
@@ -183,8 +155,6 @@ class Snapshot:
         layer, inner = place
         if offset < 0 or length < 0:
             raise ValueError("a range begins at 0 or later and is no shorter than nothing")
-        if isinstance(layer, GitLayer):
-            return blob_cache.read_range(layer.mirror, oid, offset, length)
         return layer.read_range(inner, oid, offset, length)
 
     def blob_size(self, oid: str) -> int | None:
@@ -193,7 +163,7 @@ class Snapshot:
         if place is None:
             return None
         layer, inner = place
-        return objects.blob_size(layer.mirror, oid) if isinstance(layer, GitLayer) else layer.size(inner, oid)
+        return layer.size(inner, oid)
 
     def _place(self, oid: str) -> tuple[Layer, str] | None:
         """(layer, path in it) of a blob."""
@@ -203,24 +173,18 @@ class Snapshot:
         return None
 
     def _content(self, saltenv: str, number: int, inner: str, oid: str) -> bytes:
-        layer = self.environments[saltenv][number]
-        return objects.blob(layer.mirror, oid) if isinstance(layer, GitLayer) else layer.read(inner, oid)
+        return self.environments[saltenv][number].read(inner, oid)
 
     def _overlay(self, saltenv: str) -> _Overlay:
         layers = self.environments.get(saltenv, ())
         return _overlay(self._keys(saltenv), self.ignored, _Layers(layers))
 
     def _keys(self, saltenv: str) -> str:
-        return "\n".join(layer_key(layer) for layer in self.environments.get(saltenv, ()))
+        return "\n".join(layer.key for layer in self.environments.get(saltenv, ()))
 
     @cached_property
     def _environments_base_first(self) -> Sequence[str]:
         return sorted(self.environments, key=lambda saltenv: (saltenv != "base", saltenv))
-
-
-def layer_key(layer: Layer) -> str:
-    """Equal keys mean equal files."""
-    return layer.key if isinstance(layer, GitLayer) else f"directory:{layer.digest}"
 
 
 def directory_snapshot(roots: Mapping[str, Sequence[str | Path]]) -> Snapshot:
@@ -249,8 +213,8 @@ def _overlay(keys: str, ignored: IgnoredFiles, layers: _Layers) -> _Overlay:
     refused: dict[str, str] = {}
     modes = []
     for number, layer in enumerate(layers.layers):
-        files = objects.listing(layer.mirror, layer.tree, layer.lfs) if isinstance(layer, GitLayer) else layer.listing
-        prefix = f"{layer.mountpoint}/" if isinstance(layer, GitLayer) and layer.mountpoint else ""
+        files = layer.listing
+        prefix = f"{layer.mountpoint}/" if layer.mountpoint else ""
         for path, oid in files.files.items():
             found.setdefault(prefix + path, (number, path, oid))
         modes.append(files.modes)

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import pygit2
 from cachetools import LRUCache
-from pygit2.enums import FileMode
+from pygit2.enums import ObjectType
 
 from gitfs.errors import BadTree
+from gitfs.limits import GitLimits
 
-MOST_FILES = 500_000
-MOST_DEPTH = 128
 _REMEMBERED = 100_000
 _SHOWN = 5
 """Folders of a path that an error names."""
@@ -24,7 +23,8 @@ _NO_NAMES = (b"", b".", b"..", None)
 class TreeChecker:
     """Remembers the trees that it found complete, by id."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: GitLimits | None = None) -> None:
+        self._limits = limits or GitLimits()
         self._files: LRUCache[pygit2.Oid, int] = LRUCache(_REMEMBERED)
 
     def inspect(self, repository: pygit2.Repository, commit: pygit2.Commit) -> int:
@@ -35,24 +35,38 @@ class TreeChecker:
         known = self._files.get(tree.id)
         if known is not None:
             return known
-        if len(at) > MOST_DEPTH:
-            raise BadTree(f"folders are nested deeper than {MOST_DEPTH}, below {'/'.join(at[:_SHOWN])}")
+        if len(at) > self._limits.tree_depth:
+            where = "/".join(at[:_SHOWN])
+            raise BadTree(f"folders are nested deeper than {self._limits.tree_depth}, below {where}", "tree-depth")
         count = 0
+        checked: set[pygit2.Oid] = set()  # a tree of few bytes names one file a hundred thousand times
         # Folders that repeat are counted by their sum, so a tree of few objects and 2**40 files is found out at once.
         for entry in tree:
             if (name := entry.raw_name) in _NO_NAMES or b"/" in (name or b""):
                 raise BadTree(f"a file or folder is called {entry.name!r}, which would lead out of the tree")
-            if entry.filemode == FileMode.TREE:
+            kind = entry.type  # a number; `filemode` makes an enum each time
+            if kind == ObjectType.TREE:
                 inner = repository[entry.id]
                 if not isinstance(inner, pygit2.Tree):
                     raise BadTree(f"{entry.name!r} is said to be a folder, and is none")
                 count += self._count(repository, inner, (*at, entry.name or ""))
-            elif entry.filemode != FileMode.COMMIT:
-                if entry.id not in repository:
-                    raise KeyError(f"object {entry.id} is missing")
+            elif kind != ObjectType.COMMIT:
+                if entry.id not in checked:
+                    self._check_file(repository, entry)
+                    checked.add(entry.id)
                 count += 1
-        if count > MOST_FILES:
+        if count > self._limits.tree_files:
             where = f" in {'/'.join(at[:_SHOWN])}" if at else ""
-            raise BadTree(f"more than {MOST_FILES} files{where}")
+            raise BadTree(f"more than {self._limits.tree_files} files{where}", "tree-files")
         self._files[tree.id] = count
         return count
+
+    def _check_file(self, repository: pygit2.Repository, entry: pygit2.Object) -> None:
+        """KeyError where the object is missing."""
+        try:
+            size = repository.odb.read_header(entry.id)[1]
+        except KeyError:
+            raise KeyError(f"object {entry.id} is missing") from None
+        if size > self._limits.file_bytes:
+            what = f"{entry.name!r} has {size} bytes"
+            raise BadTree(f"{what}; {self._limits.file_bytes} are taken", "file-bytes")

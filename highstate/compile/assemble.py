@@ -17,7 +17,8 @@ from highstate.compile.extend import without_duplicates
 from highstate.compile.high import Body, High, first_key, states_of
 from highstate.compile.positions import SourceFile, SourceLocation, near, source_excerpt
 from highstate.data_limits import unbounded
-from highstate.render import RenderContext, RenderFailed, render_sls
+from highstate.render.context import RenderContext, RenderFailed
+from highstate.render.pipeline import render_sls
 from highstate.types import Files, Pos, Problem, Stage, Value
 
 Taken = Callable[[str, str, str, dict[Value, Value]], dict[Value, Value]]
@@ -30,7 +31,7 @@ NOTHING: dict[Value, Value] = {}
 
 _FIRST_ORDER = 10000
 _DEEPEST = 150
-"""Includes within includes beyond this are refused; nobody writes them by hand."""
+"""Includes within includes beyond this are refused; no person writes them."""
 
 
 def assemble(
@@ -82,7 +83,8 @@ def sls_names(files: Files, saltenv: str) -> list[str]:
 
 
 def _candidates(sls: str) -> tuple[str, str]:
-    stem = sls.replace(".", "/")
+    # `p.`, which `include: [.]` of p/q.sls means, is p/init.sls.
+    stem = sls.replace(".", "/").rstrip("/")
     return f"{stem}.sls", f"{stem}/init.sls"
 
 

@@ -109,13 +109,16 @@ def _named(entry: Value) -> dict[str, Value]:
 def _draft(low: dict[str, Value], location: SourceLocation, name_order: int = 0) -> Draft:
     """The draft of a chunk as Salt has it, which becomes its arguments."""
     take = low.pop
+    saltenv = take("__env__")
+    if not isinstance(saltenv, str):  # meant as `env`: Salt takes the list for the saltenv, and finds no file in it
+        saltenv = location.saltenv
     return Draft(
         state=take("state"),
         fun=take("fun"),
         id=take("__id__"),
         name=take("name"),
         sls=take("__sls__"),
-        saltenv=take("__env__"),
+        saltenv=saltenv,
         has_order="order" in low,
         order=take("order", None),
         name_order=name_order,

@@ -24,9 +24,10 @@ from highstate.memo.tracked import ReadFiles, Recorder
 from highstate.pillar.external import Decryption, External
 from highstate.pillar.pillar import PillarResult, compile_pillar
 from highstate.ports import NO_PORTS, CompilePorts
-from highstate.render import RenderContext, shaping
-from highstate.targeting.external_tops import with_sources
-from highstate.targeting.top import TopResult, top_matches
+from highstate.render.context import RenderContext
+from highstate.render.pipeline import shaping
+from highstate.tops.external_tops import with_sources
+from highstate.tops.top import TopResult, top_matches
 from highstate.traverse import merge
 from highstate.types import Chunk, Compiled, Files, Minion, Pos, Problem, Stage, Value
 
@@ -129,7 +130,7 @@ class Compilation:
                 pillar = external.with_sources(pillar, settings.ext_pillar)
                 pillar = self._merged(pillar, override) if override else pillar
         if settings.pillar_opts:
-            pillar = {**pillar, "master": dict(settings.opts)}
+            pillar = {**pillar, "master": self._options_in_pillar()}
         if settings.decrypt_pillar:
             decryption = Decryption(keys=settings.decrypt_pillar, delimiter=settings.decrypt_pillar_delimiter)
             pillar = external.with_plain_text(pillar, decryption)
@@ -138,6 +139,11 @@ class Compilation:
         self.recorders["pillar"].live.update(dict.fromkeys(external.asked))
         bounded = rendered.bounded and pillar is rendered.pillar
         return PillarResult(pillar=pillar, errors=(*rendered.errors, *external.errors), bounded=bounded)
+
+    def _options_in_pillar(self) -> dict[str, Value]:
+        """What templates see as `opts`, but for the grains and pillar in it, as Salt's `pillar_opts` gives it."""
+        options = dict(self.context(self.pillar_files, {}, "base").sources.roots["opts"])
+        return {name: value for name, value in options.items() if name not in ("grains", "pillar")}
 
     def _rendered_pillar(self, seen: Mapping[str, Value], override: Mapping[str, Value] | None) -> PillarResult:
         parts = parts_of(self.pillar_files, folders_last=self.settings.ext_pillar_first)
@@ -327,6 +333,11 @@ class Compilation:
         order = self.settings.state_auto_order
         return assemble(top.matches, contexts, files, auto_order=order, locations=top.locations, taken=taken)
 
+    def _forget_changes(self, contexts: Mapping[str, RenderContext]) -> None:
+        """Undo what templates did to pillar and grains."""
+        for context in contexts.values():
+            context.sources.handed_out.forget()
+
     def _memo_key(self, top: TopResult, contexts: Mapping[str, RenderContext]) -> tuple[Hashable, ...]:
         """What shapes the compile besides the minion's data, which is recorded as it is read."""
         settings = self.settings
@@ -348,7 +359,9 @@ class Compilation:
     ) -> Compiled:
         settings = self.settings
         files = self.files if walk is None else ReadFiles(walk)
+        self._forget_changes(contexts)
         high = self._assembled(top, contexts, files, None if walk is None else walk.take)
+        self._forget_changes(contexts)  # templates of files see the data as it is, since the minion renders them again
         shown = high.as_salt()
         chunks = lowstate_of(high, settings)
         contents, problems = contents_of(chunks, contexts)

@@ -1,8 +1,10 @@
-"""What chunks write besides their arguments: digests of the source files, and of templates *rendered for the minion*.
+"""What states read besides their arguments: digests of the source files, and of templates *rendered for the minion*.
 
-Called by `compile_minion` with the finished lowstate. So a push that changes a template, or a pillar value that a
-template prints, changes the digest of exactly the chunks whose file changes; and a file template that cannot be
-rendered is found here, before it goes live. It writes nothing and keeps no text: the minion renders again.
+The digest of a chunk covers all that its plan can read of the tree and of what is known of the minion, for every
+state function (tests/highstate/compile/test_content_of_states.py goes through all of them). Called by `compile_minion`
+with the finished lowstate. So a push that changes a template, or a pillar value that a template prints, changes the
+digest of exactly the chunks whose file changes; and a template of file.managed, file.recurse or cmd.script that cannot
+be rendered is found here, before it goes live. It writes nothing and keeps no text: the minion renders again.
 """
 
 from __future__ import annotations
@@ -11,38 +13,37 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from highstate.bounded_regex import SlowPattern
+from highstate.compile.content_arguments import ContentSource, calls_functions, has_slot, urls_in
 from highstate.compile.positions import source_excerpt
+from highstate.compile.template_variables import template_variables
+from highstate.files import is_binary_template
+from highstate.linear_regex import PatternRefused
 from highstate.memo.tracked import Recorder
 from highstate.patterns import is_part
-from highstate.render import RenderContext, RenderFailed, problems, render_template
-from highstate.salt_urls import split_salt_url
+from highstate.render import problems
+from highstate.render.context import RenderContext, RenderFailed
+from highstate.render.pipeline import render_template
 from highstate.traverse import traverse
-from highstate.types import Chunk, Content, Files, Pos, Problem, Stage, Value
+from highstate.types import ABSENT, Chunk, Content, Files, Pos, Problem, Stage, Value
 
 _MISSING = object()
 
+_JINJA_UNLESS_TOLD = frozenset({("file", "append"), ("file", "prepend"), ("file", "blockreplace")})
+"""State functions whose `template` is jinja where it is not given."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContentSource:
-    """A `salt://` URL: a path in the tree, and the environment that it is looked up in."""
+_LOOKED_UP = {"contents_pillar": "pillar", "dataset_pillar": "pillar", "contents_grains": "grains"}
+"""Arguments that name keys -> where the keys are looked up."""
 
-    path: str
-    saltenv: str
+_CHECKED_KEYS = ("present", "boolean", "integer", "string", "listing", "dictionary")
+"""Arguments of test.check_pillar that name keys of pillar."""
 
-    @classmethod
-    def parse(cls, url: Value, saltenv: str) -> ContentSource | None:
-        """None when it is no `salt://` URL. `?saltenv=` names another environment than the chunk's."""
-        if not isinstance(url, str) or not url.startswith("salt://"):
-            return None
-        path, named = split_salt_url(url, saltenv)
-        return cls(path=path, saltenv=named)
+_NO_SOURCES = frozenset({"context", "defaults", "contents", "content", "text", "dataset", "data", "comment"})
+"""Arguments that hold text and values: a salt:// URL in them is not fetched by the state."""
 
-    def __str__(self) -> str:
-        return f"salt://{self.path} (saltenv {self.saltenv})"
+_CONDITIONS = ("onlyif", "unless", "check_cmd")
 
 
 @dataclass(slots=True)
@@ -101,6 +102,8 @@ class _Reader:
 
     def read(self) -> None:
         """Fill `parts`."""
+        for argument, root in _LOOKED_UP.items():
+            self._looked_up(argument, root)
         match self.chunk.state, self.chunk.fun:
             case "file", "managed":
                 self._managed()
@@ -108,12 +111,14 @@ class _Reader:
                 self._recurse()
             case "cmd", "script":
                 self._script()
+            case "test", "check_pillar":
+                self._checked_keys()
             case _:
-                self._mentioned()
+                self._mentioned(_NO_SOURCES)
+        self._unforeseen()
 
     def _managed(self) -> None:
-        self._looked_up("contents_pillar", "pillar")
-        self._looked_up("contents_grains", "grains")
+        self._mentioned({*_NO_SOURCES, "source", "template"})
         has_text = any(
             self.arguments.get(key) is not None for key in ("contents", "contents_pillar", "contents_grains")
         )
@@ -124,6 +129,7 @@ class _Reader:
         self._first_source(self.arguments.get("source"), self.arguments.get("template"))
 
     def _script(self) -> None:
+        self._mentioned({*_NO_SOURCES, "source", "name", "template"})
         self._first_source(self.arguments.get("source", self.chunk.name), self.arguments.get("template"))
 
     def _first_source(self, sources: Value, template: Value) -> None:
@@ -138,6 +144,8 @@ class _Reader:
             elif source.saltenv in self.contexts and self.files.oid(source.path, source.saltenv) is not None:
                 self._file(source, template, url)
                 return
+            else:
+                self._absent(source)
         missing = [source for url in urls if (source := ContentSource.parse(url, self.chunk.saltenv))]
         if missing:
             self._problem(
@@ -146,9 +154,25 @@ class _Reader:
             )
 
     def _recurse(self) -> None:
-        source = ContentSource.parse(self.arguments.get("source"), self.chunk.saltenv)
-        if source is None:
-            return
+        self._mentioned({*_NO_SOURCES, "source"})
+        given = self.arguments.get("source")
+        found = [
+            ContentSource.parse(url, self.chunk.saltenv) for url in (given if isinstance(given, list) else [given])
+        ]
+        sources = [source for source in found if source is not None]
+        any_found = False
+        for source in sources:
+            if not self.files.list(source.path, source.saltenv):
+                self._absent(source)
+                continue
+            any_found = True
+            self._folder(source)
+            if self.arguments.get("merge") is not True:
+                return
+        if sources and not any_found:
+            self._problem(f"{self._label()}: the source {sources[0]} is not in the tree", hint=self._near(sources[0]))
+
+    def _folder(self, source: ContentSource) -> None:
         wanted, unwanted = self.arguments.get("include_pat"), self.arguments.get("exclude_pat")
         try:
             paths = [
@@ -156,11 +180,9 @@ class _Reader:
                 for path in self.files.list(source.path, source.saltenv)
                 if path != source.path and is_part(path[len(source.path) :].lstrip("/"), wanted, unwanted)
             ]
-        except (re.error, SlowPattern) as error:
+        except (re.error, PatternRefused) as error:
             self._problem(f"{self._label()}: a pattern of its files cannot be used: {error}")
             return
-        if not paths and not self.files.list(source.path, source.saltenv):
-            self._problem(f"{self._label()}: the source {source} is not in the tree", hint=self._near(source))
         for path in paths:
             self.parts.digest.append(path[len(source.path) :])
             below = replace(source, path=path)
@@ -168,23 +190,74 @@ class _Reader:
             name = f"{str(self.chunk.name).rstrip('/')}/{relative}"
             self._file(below, self.arguments.get("template"), f"salt://{path}", name)
 
-    def _mentioned(self) -> None:
-        """Any other state: whatever files its arguments name by a salt:// URL."""
-        for url in _urls(self.arguments):
+    def _mentioned(self, but: Collection[str]) -> None:
+        """Whatever files the arguments, `but` for some, name by a salt:// URL."""
+        default = "jinja" if (self.chunk.state, self.chunk.fun) in _JINJA_UNLESS_TOLD else None
+        template = self.arguments.get("template", default) if "template" not in but else None
+        named = {"name": self.chunk.name, **self.arguments}
+        for url in dict.fromkeys(urls_in({key: value for key, value in named.items() if key not in but})):
             source = ContentSource.parse(url, self.chunk.saltenv)
-            if source is not None:
-                for path in self.files.list(source.path, source.saltenv):
+            if source is None:
+                continue
+            paths = self.files.list(source.path, source.saltenv)
+            for path in paths:
+                if template == "jinja" and path == source.path:
+                    self._rendered(source, url, self.chunk.name)
+                else:
                     self._plain(replace(source, path=path))
+            if not paths:
+                self._absent(source)
+            elif template and template != "jinja":
+                self._whole_minion()
+
+    def _checked_keys(self) -> None:
+        """Keys of pillar that need not be there."""
+        for argument in _CHECKED_KEYS:
+            keys = self.arguments.get(argument)
+            for key in keys if isinstance(keys, list) else [keys]:
+                if isinstance(key, str):
+                    self._record("pillar", key.split(":")[0])
+                    value = traverse(self.context.sources.roots["pillar"], key, _MISSING)
+                    self.parts.digest.append("no value" if value is _MISSING else f"value {_plain_text(value)}")
+
+    def _unforeseen(self) -> None:
+        """Slots, functions in conditions and states of the tree's own modules may read anything of the minion."""
+        module = self._module_of_the_tree()
+        if module is not None:
+            self._plain(module)
+        conditions = [self.arguments.get(key) for key in _CONDITIONS]
+        if module is not None or has_slot(self.arguments) or calls_functions(conditions):
+            self._whole_minion()
+
+    def _module_of_the_tree(self) -> ContentSource | None:
+        """The file of `_states` that brings this state."""
+        for path in f"_states/{self.chunk.state}.py", f"_states/{self.chunk.state}/__init__.py":
+            if self.files.oid(path, self.chunk.saltenv) is not None:
+                return ContentSource(path=path, saltenv=self.chunk.saltenv)
+        return None
+
+    def _absent(self, source: ContentSource) -> None:
+        """The minion need not ask for it; when it comes, the chunk is another."""
+        if source.saltenv in self.contexts:
+            self.parts.files[source.saltenv, source.path] = ABSENT
+            self.parts.digest.append(f"absent {source}")
 
     def _file(self, source: ContentSource, template: Value, url: str, name: str = "") -> None:
         """`name` is where the file goes, when that is not the chunk's name."""
         self._keeps_mode(source)
-        if template == "jinja":
+        if template == "jinja" and self._is_text(source):
             self._rendered(source, url, name or self.chunk.name)
             return
         self._plain(source)
         if template:
             self._whole_minion()
+
+    def _is_text(self, source: ContentSource) -> bool:
+        """Whether it can be a template: an image in a folder of templates is a file like any other."""
+        try:
+            return not is_binary_template(self.files.read(source.path, source.saltenv))
+        except FileNotFoundError:
+            return True
 
     def _keeps_mode(self, source: ContentSource) -> None:
         """`mode: keep` (`file_mode` of file.recurse): the mode in the tree is part of what the chunk writes."""
@@ -204,6 +277,10 @@ class _Reader:
 
     def _rendered(self, source: ContentSource, url: str, name: str) -> None:
         context, variables = self.contexts[source.saltenv], self._variables(url, name)
+        if self.chunk.state == "file" and self._names_accumulator(source):
+            self._not_known_here(source, context, variables)
+            self._whole_minion()
+            return
         try:
             rendered = render_template(source.path, context, extra=variables)
         except RenderFailed as error:
@@ -223,8 +300,15 @@ class _Reader:
             self.parts.volatile.extend(rendered.facts)
             self.parts.digest.append("text " + rendered.text)
 
+    def _names_accumulator(self, source: ContentSource) -> bool:
+        """Whether the template may use what file.accumulated gathers, which is known in the run alone."""
+        try:
+            return b"accumulator" in self.files.read(source.path, source.saltenv)
+        except FileNotFoundError:
+            return False
+
     def _not_known_here(self, source: ContentSource, context: RenderContext, variables: Mapping[str, Value]) -> None:
-        """The files that the render read before it came to the function of the live machine."""
+        """The files that the render read before it came to what only the live machine knows."""
         self._plain(source)
         reads = Recorder(context.sources)
         with contextlib.suppress(RenderFailed):
@@ -235,9 +319,11 @@ class _Reader:
                 self._plain(ContentSource(path=path, saltenv=saltenv))
 
     def _variables(self, url: str, name: str) -> dict[str, Value]:
-        """What a file template sees besides the usual: Salt's own names, then `defaults`, then `context`."""
+        """What a file template sees besides the usual: Salt's own names, extra arguments, `defaults`, `context`."""
         variables: dict[str, Value] = {"name": name, "source": url}
         variables |= {key: self.arguments.get(key) for key in ("user", "group", "mode", "attrs")}
+        if self.chunk.state == "file":
+            variables |= template_variables(self.arguments)
         for key in "defaults", "context":
             value = self.arguments.get(key)
             if isinstance(value, dict):
@@ -247,12 +333,13 @@ class _Reader:
         return variables
 
     def _looked_up(self, argument: str, root: str) -> None:
-        keys = self.arguments.get(argument)
+        keys, delimiter = self.arguments.get(argument), self.arguments.get("contents_delimiter")
+        delimiter = delimiter if isinstance(delimiter, str) and delimiter else ":"
         for key in keys if isinstance(keys, list) else [keys]:
             if not isinstance(key, str):
                 continue
-            self._record(root, key.split(":")[0])
-            value = traverse(self.context.sources.roots[root], key, _MISSING)
+            self._record(root, key.split(delimiter)[0])
+            value = traverse(self.context.sources.roots[root], key, _MISSING, delimiter=delimiter)
             if value is _MISSING:
                 self._problem(f"{self._label()}: {argument} names {key!r}, which this minion does not have")
             else:
@@ -269,7 +356,7 @@ class _Reader:
             self.parts.digest.append(f"{root} {_plain_text(self.context.sources.roots[root])}")
 
     def _record(self, root: str, *path: str) -> None:
-        """Tell whoever memoises the compile that this was read."""
+        """Record that this was read, for the memo of the compile."""
         if self.context.reads is not None:
             self.context.reads.record(("value", root, path))
 
@@ -290,25 +377,6 @@ class _Reader:
     def _problem(self, message: str, hint: str = "") -> None:
         pos = self.chunk.pos or Pos(file=self.chunk.sls, saltenv=self.chunk.saltenv, stage=Stage.COMPILE)
         self.found.append(Problem(message=message, pos=pos, excerpt=source_excerpt(self.files, pos), hint=hint))
-
-
-def _urls(value: Value) -> list[str]:
-    """The salt:// URLs anywhere in a value, in order."""
-    if isinstance(value, str):
-        return [value] if value.startswith("salt://") else []
-    inside: Iterable[Value] = ()
-    if isinstance(value, (dict, Mapping)):
-        inside = value.values()
-    elif isinstance(value, (list, tuple)):
-        inside = value
-    found: list[str] = []
-    for one in inside:
-        if isinstance(one, str):
-            if one.startswith("salt://"):
-                found.append(one)
-        elif one is not None:
-            found += _urls(one)
-    return found
 
 
 def _plain_text(value: Value) -> str:

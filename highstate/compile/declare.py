@@ -1,4 +1,4 @@
-"""One rendered SLS taken apart: its states, `extend` and `exclude`, in the one shape that later stages know.
+"""Splits a rendered SLS into its states, `extend` and `exclude`, in the form that later stages use.
 
 Called by `assemble` for each SLS. `pkg.installed:` becomes `pkg:` with the function in its list, short forms are
 padded, and what has no place in high data becomes a problem. Source: salt/state.py `_handle_state_decls`.

@@ -1,4 +1,4 @@
-"""What a compile stands on: files, functions of the live machine, secrets. Called by `compiler` with its records.
+"""What a compile depends on: files, functions of the live machine, secrets. Called by `compiler` with its records.
 
 The controller compiles again when an answer is another one, and takes the secrets out of whatever it shows.
 """

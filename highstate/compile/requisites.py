@@ -1,6 +1,6 @@
 """`require_in`, `watch_in`, `onchanges_in`, `onfail_in`, `prereq_in`, `use` and `use_in`: turned into extends.
 
-Called by `compile_minion` after `verify`; the extends that come of it go through `reconcile(strict=True)`. It changes
+Called by `compile_minion` after `verify`; the extends that result go through `apply_extends(strict=True)`. It changes
 no body itself. Source: salt/state.py `requisite_in`. `listen_in` is left in the chunk: it is the run stage's affair.
 """
 
@@ -51,7 +51,9 @@ class _Statement:
         return self.high.location(self.id).below(self.state, self.key)
 
     def expand(self, items: Value) -> None:
-        """Add an extend for each target of the statement."""
+        """Add an extend for each target of the statement; one that is empty has none, whatever its form."""
+        if not items:
+            return
         if isinstance(items, dict) and self.key in _IN:
             for state, name in items.items():
                 self._add(self._checked(name, state))

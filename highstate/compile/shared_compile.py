@@ -24,7 +24,8 @@ from highstate.data_limits import unbounded
 from highstate.memo.memo import Memo
 from highstate.memo.sources import Read
 from highstate.memo.tracked import ReadFiles, Recorder
-from highstate.render import RenderContext, RenderFailed, render_sls
+from highstate.render.context import RenderContext, RenderFailed
+from highstate.render.pipeline import render_sls
 from highstate.types import Chunk, Compiled, Content, Problem, Value
 
 ValueLocation = tuple[int, Value]
@@ -60,7 +61,7 @@ class SharedPlan:
     """Index of a chunk -> argument -> placeholder."""
     chunks: Mapping[ValueLocation, tuple[int, ...]]
     """Indexes of the chunks that have values from a location."""
-    shown: Mapping[Value, Value]
+    bodies: Mapping[Value, Value]
     """Bodies of the high data with placeholders in them, by ID."""
     ids: Mapping[ValueLocation, tuple[Value, ...]]
     parts: tuple[_Part, ...]
@@ -80,7 +81,7 @@ class Walk(Recorder):
         return digest
 
     def take(self, saltenv: str, path: str, sls: str, data: dict[Value, Value]) -> dict[Value, Value]:
-        """Told of an SLS by `assemble`."""
+        """Called by `assemble` with each SLS."""
         self.data.append(data)
         self.reads["shape", saltenv, path, sls] = _NOT_YET
         return dict(data)
@@ -171,7 +172,7 @@ def planned(
         return made
 
     high = assembled(take)
-    shown = high.as_salt()
+    highstate = high.as_salt()
     chunks: tuple[Chunk, ...] = lowered(high)
     same = len(data) == len(walk.data) and all(one is other for one, other in zip(data, walk.data, strict=True))
     if (
@@ -182,12 +183,13 @@ def planned(
     ):
         return None
     filled = tuple(replace(chunk, arguments=_filled(chunk.arguments)) for chunk in chunks)
-    if filled != compiled.lowstate or {id_: _shown(body) for id_, body in shown.items()} != compiled.highstate:
+    whole = {id_: _with_values(body) for id_, body in highstate.items()}
+    if filled != compiled.lowstate or whole != compiled.highstate:
         return None
     in_chunks = {index: found for index, chunk in enumerate(chunks) if (found := _placeholders_in(chunk.arguments))}
-    shown_values = {
+    bodies = {
         id_: body
-        for id_, body in shown.items()
+        for id_, body in highstate.items()
         if isinstance(body, dict) and next(_placeholders_of(body), None) is not None
     }
     return SharedPlan(
@@ -197,9 +199,9 @@ def planned(
         chunks=_by_location(
             (placeholder.location, index) for index, found in in_chunks.items() for placeholder in found.values()
         ),
-        shown=shown_values,
+        bodies=bodies,
         ids=_by_location(
-            (placeholder.location, id_) for id_, body in shown_values.items() for placeholder in _placeholders_of(body)
+            (placeholder.location, id_) for id_, body in bodies.items() for placeholder in _placeholders_of(body)
         ),
         parts=tuple(_part(chunk, contexts) for chunk in compiled.lowstate),
     )
@@ -231,12 +233,12 @@ def filled(
             contents[chunk.tag] = content
     if found:
         return None
-    shown = dict(plan.compiled.highstate)
+    highstate = dict(plan.compiled.highstate)
     for location in fresh.locations:
         for id_ in plan.ids.get(location, ()):
-            shown[id_] = _shown(plan.shown[id_], fresh)
+            highstate[id_] = _with_values(plan.bodies[id_], fresh)
     return replace(
-        plan.compiled, lowstate=tuple(chunks), highstate=shown, contents=contents, like=plan.compiled.lowstate
+        plan.compiled, lowstate=tuple(chunks), highstate=highstate, contents=contents, like=plan.compiled.lowstate
     )
 
 
@@ -275,7 +277,7 @@ def _filled(arguments: Mapping[str, Value]) -> dict[str, Value]:
     return {key: value.value if isinstance(value, Placeholder) else value for key, value in arguments.items()}
 
 
-def _shown(body: Value, fresh: _Fresh | None = None) -> Value:
+def _with_values(body: Value, fresh: _Fresh | None = None) -> Value:
     """A body of the high data with values for its placeholders."""
     if not isinstance(body, dict):
         return body

@@ -1,4 +1,4 @@
-"""The form of the high data: everything that is not written as Salt's language wants it, all at once.
+"""Checks the form of the high data and reports every fault at once.
 
 Called after the first `apply_extends`, before the requisites are looked at. It changes nothing but `High.problems`.
 Source: salt/state.py `_verify_high`.
@@ -12,12 +12,17 @@ from highstate.compile.high import REQUISITE_ARGUMENTS, High, states_of
 from highstate.compile.positions import SourceLocation
 from highstate.types import Problem, Value
 
+_PLACE = frozenset(("__id__", "__sls__", "__sls_included_from__"))
+"""What a chunk says of where it comes from."""
+
 
 def verify(high: High) -> None:
     """Add a problem for each declaration that is badly formed."""
     for id_, body in high.bodies.items():
         if id_.startswith("__"):
             continue
+        if not _right_place(body):
+            high.problems.extend(_place_problems(high.location(id_), f"ID {id_!r}", body))
         for state in states_of(body):
             if not _plainly_right(state, body[state]):
                 high.problems.extend(_state_problems(high.location(id_), id_, state, body[state]))
@@ -37,9 +42,33 @@ def _plainly_right(state: str, run: Value) -> bool:
             if not argument:
                 return False
             key = next(iter(argument))
-            if key == "names" or (key in REQUISITE_ARGUMENTS and not _right_requisites(argument, argument[key])):
+            if (
+                not _right_place(argument)
+                or key == "names"
+                or (key in REQUISITE_ARGUMENTS and not _right_requisites(argument, argument[key]))
+            ):
                 return False
     return functions == 1
+
+
+def _right_place(data: dict[Value, Value]) -> bool:
+    """Whether what Salt itself writes into a chunk has Salt's form, where an author wrote it."""
+    return _PLACE.isdisjoint(data) or not any(_place_faults(data))
+
+
+def _place_faults(data: dict[Value, Value]) -> Iterator[tuple[Value, str]]:
+    for key in _PLACE.intersection(data):
+        value = data[key]
+        if key != "__sls_included_from__":
+            if not isinstance(value, str):
+                yield key, "a string"
+        elif not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            yield key, "a list of strings"
+
+
+def _place_problems(location: SourceLocation, where: str, data: dict[Value, Value], *keys: str) -> Iterator[Problem]:
+    for key, form in _place_faults(data):
+        yield location.problem(f"{key} of {where} is not {form}", *keys, key, hint="leave it out: it is set by itself")
 
 
 def _right_requisites(argument: dict[Value, Value], requisites: Value) -> bool:
@@ -100,6 +129,7 @@ def _argument_problems(
     if not argument:
         yield location.problem(f"An argument of {state} {where} is an empty mapping", state)
         return
+    yield from _place_problems(location, f"{state} {where}", argument, state)
     key = next(iter(argument))
     if key == "names":
         yield from _names_problems(location, state, argument[key], where)

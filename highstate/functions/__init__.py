@@ -4,20 +4,3 @@ A module here is a table of functions `f(call: FunctionCall, *arguments)`; `Func
 `catalog` puts the tables together. Functions of the live machine are not here: a caller with such a machine passes them
 as `RenderContext.functions`.
 """
-
-from __future__ import annotations
-
-from highstate.functions.call import Function, FunctionCall, FunctionFailed, NoFunction
-from highstate.functions.catalog import BUILT_IN, Catalog, Module, TemplateFunctions, catalog_of
-
-__all__ = [
-    "BUILT_IN",
-    "Catalog",
-    "Function",
-    "FunctionCall",
-    "FunctionFailed",
-    "Module",
-    "NoFunction",
-    "TemplateFunctions",
-    "catalog_of",
-]

@@ -9,6 +9,7 @@ from highstate.functions.live import OF_THE_FLEET
 from highstate.memo.sources import fresh
 from highstate.memo.tracked import Recorder, plain
 from highstate.ports import Fact
+from highstate.traverse import MISSING, traverse
 from highstate.types import Value
 
 
@@ -37,7 +38,19 @@ class FunctionCall:
 
     def opt(self, name: str, default: Value = None) -> Value:
         """A minion option."""
-        return self.recorder.view("opts").get(name, default)
+        return self.recorder.tracked("opts").get(name, default)
+
+    def look_up(self, root: str, key: Value, default: Value = None, delimiter: str = ":") -> Value:
+        """The value of pillar or grains at `a:b`, or at a list of keys; a mapping or list is the same one each time."""
+        handed_out = self.recorder.sources.handed_out
+        found = traverse(self.recorder.tracked(root), key, MISSING, delimiter=delimiter)
+        keys = key.split(delimiter) if isinstance(key, str) else key if isinstance(key, list) else [key]
+        place = (root, *keys)
+        if handed_out.has(place):
+            found = handed_out.known(place)
+        elif isinstance(found, Mapping | list):
+            return handed_out.give(place, plain(found))
+        return default if found is MISSING else found
 
     def ask(self, fun: str, /, *arguments: Value, **named: Value) -> Value:
         """What the machine answers, where a function cannot tell by itself; FunctionFailed when it is not known."""

@@ -1,4 +1,4 @@
-"""hashutil.*, and the reading and writing functions of slsutil."""
+"""hashutil.*, jinja.*, and the reading and writing functions of slsutil."""
 
 from __future__ import annotations
 
@@ -28,6 +28,10 @@ def _digest(call: FunctionCall, instr: Value, checksum: str = "md5") -> str:
 
 def _hmac(text: Value, secret: Value) -> bytes:
     return hmac.new(_bytes(secret), _bytes(text), hashlib.sha256).digest()
+
+
+def _hmac_signature(call: FunctionCall, string: Value, shared_secret: Value, challenge_hmac: Value) -> bool:
+    return hmac.compare_digest(base64.b64encode(_hmac(string, shared_secret)), _bytes(challenge_hmac))
 
 
 def _serialize(call: FunctionCall, serializer: str, obj: Value, **options: Any) -> str:
@@ -68,6 +72,30 @@ def _renderer(
     return call.render(text, default_renderer, variables)
 
 
+def _load_map(call: FunctionCall, path: str, value: str) -> Value:
+    """A variable of a template of the tree."""
+    if not value.isidentifier():
+        raise FunctionFailed(f"jinja.load_map: {value!r} is no name of a variable")
+    source = f"{{% from {_quoted(path)} import {value} with context %}}{{{{ {value} | tojson }}}}"
+    return call.render(source, "jinja|json", {})
+
+
+def _imported(kind: str) -> Callable[..., Value]:
+    """`jinja.import_yaml` and `jinja.import_json`."""
+
+    def load(call: FunctionCall, path: str) -> Value:
+        source = f"{{% import_{kind} {_quoted(path)} as imported %}}{{{{ imported | tojson }}}}"
+        return call.render(source, "jinja|json", {})
+
+    return load
+
+
+def _quoted(path: str) -> str:
+    if any(sign in path for sign in "'\"\\{}\n"):
+        raise FunctionFailed(f"{path!r} is no path of the tree")
+    return f'"{path.removeprefix("salt://")}"'
+
+
 def _boolstr(call: FunctionCall, value: Value, true: str = "true", false: str = "false") -> str:
     return true if value else false
 
@@ -81,10 +109,11 @@ FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     "hashutil.base64_b64decode": lambda call, instr: base64.b64decode(_bytes(instr)).decode(),
     "hashutil.base64_encodestring": lambda call, instr: base64.encodebytes(_bytes(instr)).decode(),
     "hashutil.base64_decodestring": lambda call, instr: base64.decodebytes(_bytes(instr)).decode(),
-    "hashutil.hmac_signature": lambda call, string, shared_secret, challenge_hmac: hmac.compare_digest(
-        _hmac(string, shared_secret), base64.b64decode(challenge_hmac)
-    ),
+    "hashutil.hmac_signature": _hmac_signature,
     "hashutil.hmac_compute": lambda call, string, shared_secret: _hmac(string, shared_secret).hex(),
+    "jinja.load_map": _load_map,
+    "jinja.import_yaml": _imported("yaml"),
+    "jinja.import_json": _imported("json"),
     "slsutil.serialize": _serialize,
     "slsutil.deserialize": _deserialize,
     "slsutil.renderer": _renderer,

@@ -37,7 +37,7 @@ def _pillar_get(
     unmask: bool | None = None,
 ) -> Value:
     _check_pillarenv(call, pillarenv)
-    pillar = call.recorder.view("pillar")
+    pillar = call.recorder.tracked("pillar")
     if merge and default is not _UNSET:
         found = plain(traverse(pillar, key, MISSING, delimiter=delimiter))
         lists = call.opt("pillar_merge_lists", False) if merge_nested_lists is None else merge_nested_lists
@@ -46,9 +46,9 @@ def _pillar_get(
                 return update(copy.deepcopy(plain(default)), {} if found is MISSING else found, merge_lists=lists)
         elif isinstance(default, list) and (found is MISSING or isinstance(found, list)):
             return join_lists(default, [] if found is MISSING else found)
-    found = traverse(pillar, key, MISSING, delimiter=delimiter)
+    found = call.look_up("pillar", key, MISSING, delimiter)
     if found is not MISSING:
-        return plain(found)
+        return found
     if default is _UNSET:
         if call.opt("pillar_raise_on_missing", False):
             raise FunctionFailed(f"pillar key not found: {key}")
@@ -58,15 +58,14 @@ def _pillar_get(
 
 def _get(root: str) -> Callable[..., Value]:
     def get(call: FunctionCall, key: str, default: Value = "", delimiter: str = ":", ordered: bool = True) -> Value:
-        return plain(traverse(call.recorder.view(root), key, default, delimiter=delimiter))
+        return call.look_up(root, key, default, delimiter)
 
     return get
 
 
 def _item(root: str) -> Callable[..., Value]:
     def item(call: FunctionCall, *keys: str, default: Value = "", delimiter: str = ":", **ignored: Value) -> Value:
-        data = call.recorder.view(root)
-        return {key: plain(traverse(data, key, default, delimiter=delimiter)) for key in keys}
+        return {key: call.look_up(root, key, default, delimiter) for key in keys}
 
     return item
 
@@ -77,7 +76,7 @@ def _items(root: str) -> Callable[..., Value]:
             _check_pillarenv(call, options.get("pillarenv"))
         if options.get("pillar"):
             raise FunctionFailed(f"{root}.items cannot compile another pillar here")
-        return _item(root)(call, *keys) if keys and root == "pillar" else plain(call.recorder.view(root))
+        return _item(root)(call, *keys) if keys and root == "pillar" else plain(call.recorder.tracked(root))
 
     return items
 
@@ -96,13 +95,12 @@ def _kinds(value: Value) -> Value:
 
 
 def _pillar_raw(call: FunctionCall, key: str | None = None, unmask: bool | None = None) -> Value:
-    pillar = call.recorder.view("pillar")
-    return plain(pillar.get(key, {}) if key else pillar)
+    return call.look_up("pillar", [key], {}) if key else plain(call.recorder.tracked("pillar"))
 
 
 def _keys(root: str) -> Callable[..., Value]:
     def keys(call: FunctionCall, key: str, delimiter: str = ":", unmask: bool | None = None) -> Value:
-        found = traverse(call.recorder.view(root), key, None, delimiter=delimiter)
+        found = traverse(call.recorder.tracked(root), key, None, delimiter=delimiter)
         if found is None:
             raise FunctionFailed(f"{root} key not found: {key}")
         if not isinstance(found, Mapping):
@@ -114,18 +112,18 @@ def _keys(root: str) -> Callable[..., Value]:
 
 def _ls(root: str) -> Callable[..., Value]:
     def names(call: FunctionCall, *ignored: Value, **options: Value) -> Value:
-        found = list(call.recorder.view(root))
+        found = list(call.recorder.tracked(root))
         return sorted(found) if root == "grains" else found
 
     return names
 
 
 def _has_value(call: FunctionCall, key: str) -> bool:
-    return bool(plain(traverse(call.recorder.view("grains"), key, "")))
+    return bool(plain(traverse(call.recorder.tracked("grains"), key, "")))
 
 
 def _equals(call: FunctionCall, key: str, value: Value) -> bool:
-    return str(value) == str(plain(traverse(call.recorder.view("grains"), key, "")))
+    return str(value) == str(plain(traverse(call.recorder.tracked("grains"), key, "")))
 
 
 def _filter_by(root: str, lookup_name: str, default_lookup: str | None) -> Callable[..., Value]:
@@ -143,7 +141,7 @@ def _filter_by(root: str, lookup_name: str, default_lookup: str | None) -> Calla
         lookup = named.pop(lookup_name, lookup)
         if named:
             raise FunctionFailed(f"{root}.filter_by takes no argument {next(iter(named))!r}")
-        found = plain(traverse(call.recorder.view(root), lookup, []))
+        found = plain(traverse(call.recorder.tracked(root), lookup, []))
         chosen = _choose(lookup_dict, found if isinstance(found, list) else [found])
         if chosen is None:
             chosen = lookup_dict.get(default)
@@ -228,7 +226,7 @@ def _defaults_get(call: FunctionCall, key: str, default: Value = "") -> Value:
             text = call.recorder.read_file(path, call.saltenv).decode()
             table = call.render(text, pipeline, {})
             break
-    pillar = plain(call.recorder.view("pillar").get(formula, {}))
+    pillar = plain(call.recorder.tracked("pillar").get(formula, {}))
     merged = update(table if isinstance(table, dict) else {}, pillar if isinstance(pillar, dict) else {})
     return traverse(merged, inner, default) if inner else merged
 

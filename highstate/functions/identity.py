@@ -1,13 +1,15 @@
-"""match.* and test.*: who the minion is, and functions that only give back what they got."""
+"""match.* and test.*: identity of the minion, and functions that return their arguments."""
 
 from __future__ import annotations
 
 import copy
+import ipaddress
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
 from highstate.functions.call import FunctionCall, FunctionFailed
+from highstate.matcher import tree_matcher
 from highstate.memo.tracked import plain
 from highstate.targeting.match import KINDS, MatcherKind, Subject, id_matches, match_subject
 from highstate.traverse import update
@@ -29,18 +31,30 @@ class _Named:
     def pillar(self) -> Mapping[str, Value]:
         return self.call.recorder.pillar
 
-    def matches_id(self, matcher: str, pattern: str) -> bool:
-        return id_matches(matcher, pattern, self.minion_id)
+    def matches_id(self, kind: str, pattern: str) -> bool:
+        return id_matches(kind, pattern, self.minion_id, tree_matcher())
 
 
 def _matches(
-    call: FunctionCall, expression: str, kind: str, minion_id: str | None = None, delimiter: str = ":"
+    call: FunctionCall, expression: Value, kind: str, minion_id: str | None = None, delimiter: str = ":"
 ) -> bool:
+    """False for what is no target, such as an undefined value, as in Salt."""
+    if not isinstance(expression, str | list | tuple):
+        return False
+    if not isinstance(expression, str):
+        expression = ("," if kind == "list" else " ").join(map(str, expression))
     if kind not in KINDS:
         raise FunctionFailed(f"there is no matcher {kind!r} (there are {', '.join(KINDS)})")
     subject: Subject = call.recorder if minion_id is None else _Named(call, str(minion_id))
     nodegroups = plain(call.opt("nodegroups", {}))
-    return match_subject(expression, subject, kind=cast(MatcherKind, kind), nodegroups=nodegroups, delimiter=delimiter)
+    return match_subject(
+        expression,
+        subject,
+        kind=cast(MatcherKind, kind),
+        nodegroups=nodegroups,
+        delimiter=delimiter,
+        matcher=tree_matcher(),
+    )
 
 
 def _by_id(kind: MatcherKind) -> Callable[..., bool]:
@@ -49,6 +63,15 @@ def _by_id(kind: MatcherKind) -> Callable[..., bool]:
 
 def _by_data(kind: MatcherKind) -> Callable[..., bool]:
     return lambda call, tgt, delimiter=":": _matches(call, tgt, kind, None, delimiter)
+
+
+def _ipcidr(call: FunctionCall, tgt: str) -> Value:
+    """Salt gives an empty list for what is no address and no network; both are false."""
+    try:
+        ipaddress.ip_network(tgt if isinstance(tgt, str | int) else "")
+    except ValueError:
+        return []
+    return _matches(call, tgt, "ipcidr")
 
 
 def _filter_by(
@@ -107,7 +130,7 @@ FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     "match.grain_pcre": _by_data("grain_pcre"),
     "match.pillar": _by_data("pillar"),
     "match.pillar_pcre": _by_data("pillar_pcre"),
-    "match.ipcidr": lambda call, tgt: _matches(call, tgt, "ipcidr"),
+    "match.ipcidr": _ipcidr,
     "match.filter_by": _filter_by,
     "match.search_by": _search_by,
     "match.ifelse": _ifelse,
@@ -117,5 +140,5 @@ FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     "test.echo": _echo,
     "test.outputter": _echo,
     "test.arg": lambda call, *args, **kwargs: {"args": list(args), "kwargs": kwargs},
-    "test.opts_pkg": lambda call: plain(call.recorder.view("opts")),
+    "test.opts_pkg": lambda call: plain(call.recorder.tracked("opts")),
 }

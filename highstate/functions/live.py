@@ -9,7 +9,7 @@ _NAMES = """
     djangomod dnsmasq dnsutil docker dockercompose dockermod drac drbd ebuildpkg elasticsearch etcd ethtool
     event extfs file firewalld freezer gem genesis git glusterfs gpg group grub_legacy haproxyconn helm hg
     highstate_doc host http icinga2 idem incron influxdb ini inspector introspect iosconfig ipmi ipset iptables
-    iwtools jboss7 jenkinsmod k8s kapacitor kernelpkg key keyboard keystone kmod kubernetes kubernetesmod
+    iwtools jboss7 jenkinsmod jinja_filter k8s kapacitor kernelpkg key keyboard keystone kmod kubernetes kubernetesmod
     launchctl ldap3 libcloud_dns linux_acl linux_ip linux_lvm linux_sysctl locale locate logadm logrotate lvm
     lvs lxc lxd macpackage makeconf mandrill mattermost mdadm memcached mine minion mod_random modjk mongodb
     monit moosefs mount mssql munin mysql nagios napalm netaddress network neutron nfs3 nftables nginx nix node
@@ -27,7 +27,7 @@ _NAMES = """
 LIVE_MODULES = frozenset(_NAMES.split())
 
 OF_THE_FLEET = ("mine.get", "saltutil.runner", "sdb.get")
-"""Functions that no machine answers, but whoever knows all of them."""
+"""Functions that the controller answers, because it knows all minions."""
 
 _FUNCTIONS = """
     cp.cache_dir cp.cache_file cp.cache_files cp.cache_local_file cp.cache_master cp.get_dir cp.get_file cp.get_template

@@ -23,21 +23,21 @@ def _config_get(
     omit_grains: bool = False,
 ) -> Value:
     """The first of options, grains, pillar and pillar's `master` that has the key, as Salt orders them."""
-    view = call.recorder.view
+    tracked = call.recorder.tracked
     if merge is not None:
         return _config_merged(call, key, default, delimiter, merge)
     for root, left_out in (("opts", omit_opts), ("grains", omit_grains), ("pillar", omit_pillar)):
-        found = MISSING if left_out else traverse(view(root), key, MISSING, delimiter=delimiter)
+        found = MISSING if left_out else traverse(tracked(root), key, MISSING, delimiter=delimiter)
         if found is not MISSING:
-            return plain(found)
-    found = MISSING if omit_master else traverse(view("pillar").get("master", {}), key, MISSING, delimiter=delimiter)
+            return call.look_up(root, key, MISSING, delimiter) if root == "pillar" else plain(found)
+    found = MISSING if omit_master else traverse(tracked("pillar").get("master", {}), key, MISSING, delimiter=delimiter)
     return default if found is MISSING else plain(found)
 
 
 def _config_merged(call: FunctionCall, key: str, default: Value, delimiter: str, strategy: str) -> Value:
     merged: dict[str, Value] = {}
     for root in ("pillar", "grains", "opts"):
-        merged = merge_data(merged, plain(call.recorder.view(root)), strategy=strategy)
+        merged = merge_data(merged, plain(call.recorder.tracked(root)), strategy=strategy)
     return traverse(merged, key, default, delimiter=delimiter)
 
 
@@ -65,7 +65,7 @@ FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     "config.get": _config_get,
     "config.option": _config_option,
     "config.dot_vals": lambda call, value: {
-        key: plain(inner) for key, inner in call.recorder.view("opts").items() if str(key).startswith(f"{value}.")
+        key: plain(inner) for key, inner in call.recorder.tracked("opts").items() if str(key).startswith(f"{value}.")
     },
     "environ.get": _environ_get,
     "environ.items": _environ_items,

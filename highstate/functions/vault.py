@@ -16,7 +16,7 @@ def _read_secret(
     call: FunctionCall, path: str, key: str | None = None, metadata: bool = False, default: Value = _UNSET
 ) -> Value:
     if call.recorder.sources.ports.secrets is None:
-        return call.ask("vault.read_secret", path, *([] if key is None else [key]))
+        return _recorded(call, "vault.read_secret", path, *([] if key is None else [key]))
     try:
         secret = dict(call.recorder.secret(path))
     except SecretFailed as error:
@@ -34,10 +34,19 @@ def _read_secret(
     raise FunctionFailed(f"vault.read_secret: the secret {path!r} has no key {key!r}")
 
 
+def _recorded(call: FunctionCall, fun: str, path: str, *more: Value) -> Value:
+    """What the machine answers in place of a vault."""
+    try:
+        return call.ask(fun, path, *more)
+    except FunctionFailed as error:
+        message = f"{fun} {path!r}: no vault is configured (option `vault` of the controller), and {error}"
+        raise FunctionFailed(message, live=fun) from error
+
+
 def _list_secrets(call: FunctionCall, path: str, default: Value = _UNSET) -> Value:
     port = call.recorder.sources.ports.secrets
     if port is None:
-        return call.ask("vault.list_secrets", path)
+        return _recorded(call, "vault.list_secrets", path)
     try:
         return {"keys": list(call.recorder.listed_secrets(path))}
     except SecretFailed as error:

@@ -1,10 +1,10 @@
-"""Lint: what is wrong, or likely to go wrong, in a whole tree, whoever it is compiled for.
+"""Lint: what is wrong, or likely to go wrong, in a whole tree, for all minions.
 
     files -> texts (templates as written) ┐
     files, samples -> trees (rendered)   ├-> findings -> kept (comments, switched-off rules, each once)
     top files -> tops (missing, unused)   ┘
 
-Called by `saltern lint` and by whoever reviews a push. It is pure, as the compile is: trees, samples of grains and the
+Called by `saltern lint` and by reviews of a push. It is pure, as the compile is: trees, samples of grains and the
 table of states come in, findings come out. It must not judge what only a machine can tell.
 """
 

@@ -1,4 +1,4 @@
-"""Excludes of what is nowhere in the tree, mostly a typing error: what was to go stays. Called by `trees`.
+"""Excludes of what is nowhere in the tree, mostly typing errors: nothing is excluded. Called by `trees`.
 
 An exclude of something that only some minions have is right, so the whole tree is asked.
 """
@@ -12,7 +12,8 @@ from highstate.compile.assemble import sls_names
 from highstate.lint.findings import Finding
 from highstate.lint.requisites import Declared
 from highstate.lint.tops import matching
-from highstate.render import Rendered, excerpt, near
+from highstate.render.context import Rendered
+from highstate.render.problems import excerpt, near
 from highstate.types import Files
 
 

@@ -49,8 +49,10 @@ RULES: Mapping[str, Rule] = {
     "missing-grain": Rule(severity=_W, summary="a grain that a sample does not have (see --grains)"),
     "needs-machine": Rule(severity=_W, summary="a template that asks the live machine"),
     "unused-sls": Rule(severity=_W, summary="an SLS that no top file and no include names"),
+    "pillar-by-grain": Rule(severity=_W, summary="pillar that is given by a grain that a minion can claim"),
     "no-effect": Rule(severity=_W, summary="something that is written and does nothing"),
-    "not-implemented": Rule(severity=_N, summary="a state or argument of Salt's that Saltern does not have"),
+    "missing-state": Rule(severity=_E, summary="a state of Salt's that Saltern does not have: it fails on the minion"),
+    "not-implemented": Rule(severity=_N, summary="an argument of Salt's that Saltern does not have"),
 }
 
 
@@ -108,7 +110,7 @@ _IGNORE = re.compile(r"saltern:\s*ignore(?:=([\w-]+(?:\s*,\s*[\w-]+)*))?")
 def ignored_lines(text: str) -> dict[int, frozenset[str]]:
     """Line -> rules that a comment `# saltern: ignore=RULE,RULE` switches off there; no rule named: all of them.
 
-    A comment of its own line speaks for the next line too; in the first line of a file (or right below its `#!` line)
+    A comment of its own line applies to the next line too; in the first line of a file (or right below its `#!` line)
     for the whole file, which is line 0.
     """
     lines: dict[int, frozenset[str]] = {}

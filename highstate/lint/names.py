@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
 
-from highstate.near_names import did_you_mean
+from options.near_names import did_you_mean
 
 _MOVED = """
     acme alternatives apache_conf aptpkg artifactory augeas azurearm_compute azurearm_network bigip boto3_route53

@@ -1,4 +1,4 @@
-"""Pillar keys that a template reads and cannot do without, found in its Jinja syntax tree. Called by `texts`.
+"""Pillar keys that a template reads without a default, found in its Jinja syntax tree. Called by `texts`.
 
 `pillar['a']`, `pillar.a.b` and `salt['pillar.get']('a')` are such reads, unless a default stands at hand (`| default`,
 `or`, a second argument) or a condition around them asks whether the key is there. The empty string that `pillar.get`

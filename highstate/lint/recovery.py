@@ -19,7 +19,7 @@ from highstate.compile.high import High
 from highstate.files import MemoryFiles
 from highstate.render.steps import shebang
 from highstate.render.yaml.loader import load_yaml
-from highstate.targeting.top import TopResult
+from highstate.tops.top import TopResult
 from highstate.types import Minion, Pos
 
 MARK = "saltern-cannot-know"

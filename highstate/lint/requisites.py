@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from highstate.compile.high import High, first_key
 from highstate.lint.findings import Finding
 from highstate.lint.recovery import MARK
-from highstate.near_names import did_you_mean
 from highstate.types import Value
+from options.near_names import did_you_mean
 
 _KINDS = frozenset(
     f"{kind}{form}"

@@ -1,4 +1,4 @@
-"""Whom a tree is looked at for: a few grains of the families of systems that trees branch on. Data alone."""
+"""Sample minions that a tree is checked for: grains of the families of systems that trees distinguish. Data alone."""
 
 from __future__ import annotations
 

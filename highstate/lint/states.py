@@ -8,8 +8,8 @@ from highstate.compile.high import High
 from highstate.compile.positions import SourceLocation
 from highstate.lint.findings import Finding
 from highstate.lint.names import FOR_ALL, KnownStates, Signature
-from highstate.near_names import did_you_mean
 from highstate.types import Value
+from options.near_names import did_you_mean
 
 
 def check_states(high: High, known: KnownStates) -> Iterator[Finding]:
@@ -39,7 +39,7 @@ def _unknown_function(location: SourceLocation, state: str, function: str, known
     name = f"{state}.{function}"
     if name in known.salts or (state not in known.modules and state in known.salt_modules):
         message = f"{name} is a state of Salt's that Saltern does not have"
-        return Finding.of(location.problem(message, state, hint="it fails on the minion"), "not-implemented")
+        return Finding.of(location.problem(message, state, hint="it fails on the minion"), "missing-state")
     message = f"there is no state {name}" if state in known.modules else f"there is no state module {state!r}"
     return Finding.of(location.problem(message, state, hint=known.near(state, function)), "unknown-state")
 

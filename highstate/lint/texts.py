@@ -1,4 +1,4 @@
-"""Files as they are written: whether templates parse, and what pillar they cannot do without. Called by `trees`."""
+"""Files as written: whether templates parse, and which pillar keys they read without a default. Called by `trees`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from jinja2 import nodes
 from highstate.compile import CompileOptions
 from highstate.lint.findings import Finding
 from highstate.lint.pillar_reads import PillarRead, pillar_reads
-from highstate.render import excerpt, jinja
+from highstate.render import jinja
+from highstate.render.problems import excerpt
 from highstate.render.steps import shebang
 from highstate.types import Value
 

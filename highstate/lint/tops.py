@@ -1,4 +1,4 @@
-"""Top files and what hangs from them: SLS that are named and not there, and SLS that nothing names. Called by `trees`.
+"""Top files and what they name: SLS that are named and not there, and SLS that nothing names. Called by `trees`.
 
 All targets are looked at, whether a sample matches them or not.
 """
@@ -9,10 +9,13 @@ import fnmatch
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from highstate.compile.assemble import sls_names, sls_path
 from highstate.lint.findings import Finding
-from highstate.render import Rendered, excerpt, near
+from highstate.lint.grain_targets import claimed_grains
+from highstate.render.context import Rendered
+from highstate.render.problems import excerpt, near
 from highstate.types import Files, Value
 
 _ELSEWHERE = frozenset(("orch", "orchestrate", "orchestration", "reactor", "reactors"))
@@ -31,6 +34,7 @@ class Uses:
 
     tree: str
     files: Files
+    nodegroups: Mapping[str, Any] = field(default_factory=dict)
     tops: set[str] = field(default_factory=set)
     """Saltenvs that have a top file."""
     named: set[Name] = field(default_factory=set)
@@ -41,6 +45,8 @@ class Uses:
     def read_top(self, saltenv: str, path: str, rendered: Rendered) -> Iterator[Finding]:
         """Take in a top file; findings about the SLS that it names."""
         self.tops.add(saltenv)
+        if self.tree == "pillar":
+            yield from self._claimed(saltenv, path, rendered)
         for env, target, index, sls in _named(rendered.data):
             found = matching(self.files, sls, env)
             self.named.update((env, name) for name in found)
@@ -59,8 +65,29 @@ class Uses:
                 hint=near(sls, sls_names(self.files, env)),
             )
 
+    def _claimed(self, saltenv: str, path: str, rendered: Rendered) -> Iterator[Finding]:
+        """Targets of pillar that a minion can make true by itself."""
+        for env, targets in rendered.data.items() if isinstance(rendered.data, dict) else ():
+            for target, items in targets.items() if isinstance(targets, dict) else ():
+                names = claimed_grains(str(target), items, self.nodegroups)
+                if not names:
+                    continue
+                line = rendered.lines.find(env, target)
+                yield Finding(
+                    rule="pillar-by-grain",
+                    message=f"the target {target!r} gives pillar by the grain {', '.join(map(repr, names))}, "
+                    "which every minion can claim",
+                    tree=self.tree,
+                    saltenv=saltenv,
+                    file=path,
+                    line=rendered.lines.template_line(line) or line,
+                    column=1,
+                    excerpt=excerpt(rendered.text, line, 1) if line else "",
+                    hint="target secrets by id or by a nodegroup of ids",
+                )
+
     def unused(self, texts: Mapping[tuple[str, str], str]) -> Iterator[Finding]:
-        """SLS that no top file leads to. One whose name stands anywhere else in the tree is let be: it may be put
+        """SLS that no top file leads to. One whose name stands anywhere else in the tree is not reported: it may be put
         together by a template that no sample takes there.
         """
         used = self._reachable()

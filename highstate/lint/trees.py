@@ -14,6 +14,7 @@ from highstate.compile.high import High
 from highstate.lint.cycles import find_cycle
 from highstate.lint.excludes import Excluding
 from highstate.lint.findings import Finding, ignored_lines, kept
+from highstate.lint.missing_states import own_state_modules
 from highstate.lint.names import KnownStates
 from highstate.lint.recovery import MARK, salvaged
 from highstate.lint.requisites import Declared, check_requisites
@@ -24,8 +25,10 @@ from highstate.lint.texts import TEMPLATES, check_text
 from highstate.lint.tops import Uses, includes_of, linted_sls, matching
 from highstate.memo.memo import Memo
 from highstate.ports import NO_PORTS, CompilePorts
-from highstate.render import RenderFailed, excerpt, render_sls
-from highstate.targeting.top import TopResult
+from highstate.render.context import RenderFailed
+from highstate.render.pipeline import render_sls
+from highstate.render.problems import excerpt
+from highstate.tops.top import TopResult
 from highstate.types import Files, Minion, Pos, Problem, Stage, Value
 
 _OWN_CHECKS = frozenset(("dangling-requisite",))
@@ -67,13 +70,7 @@ def lint_trees(
 
 def _with_own(known: KnownStates, files: Files) -> KnownStates:
     """The state modules that the tree brings itself, by the names of their files."""
-    found = {
-        path.rpartition("/")[2].removesuffix(".py")
-        for saltenv in files.saltenvs()
-        for path in files.list("_states", saltenv)
-        if path.endswith(".py")
-    }
-    return replace(known, own_modules=known.own_modules | found)
+    return replace(known, own_modules=known.own_modules | own_state_modules(files))
 
 
 class _Work:
@@ -88,7 +85,7 @@ class _Work:
         self.ports = ports
         self.memo = Memo()
         self.states = Uses(tree="states", files=trees.files)
-        self.pillars = Uses(tree="pillar", files=trees.pillar_files)
+        self.pillars = Uses(tree="pillar", files=trees.pillar_files, nodegroups=settings.nodegroups)
         self.found_pillars: list[Mapping[str, Value]] = []
         self.texts = {"states": _texts(trees.files), "pillar": _texts(trees.pillar_files)}
         self.salvaged: dict[tuple[str, str], list[High]] = {}

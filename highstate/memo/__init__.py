@@ -1,1 +1,1 @@
-"""Recorded reads, and the results that are found again by them."""
+"""Recorded reads, and memoised results that are looked up by them."""

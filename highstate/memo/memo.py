@@ -1,4 +1,4 @@
-"""Results of renders, found again by what they read.
+"""Memoised results of renders, looked up by what the renders read.
 
 A template is a function of its reads, and it reads in an order that follows from the answers: so the results
 of one template form a tree whose nodes are reads and whose branches are digests of answers. Finding the result

@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from highstate.matcher import tree_matcher
+from highstate.memo.handed_out import HandedOut
 from highstate.ports import NO_PORTS, CompilePorts, DecryptFailed, Fact, SecretFailed
 from highstate.targeting.match import id_matches
 from highstate.types import Files, Minion, Value
@@ -40,6 +42,7 @@ class ReadSources:
     """"grains", "pillar" and "opts"."""
     files: Files
     ports: CompilePorts = NO_PORTS
+    handed_out: HandedOut = field(default_factory=HandedOut, repr=False, compare=False)
     shaping: list[bytes] = field(default_factory=list, repr=False, compare=False)
     """Digest of the options that shape every render, once it is known."""
     _digests: dict[Read, bytes] = field(default_factory=dict, repr=False, compare=False)
@@ -100,8 +103,8 @@ class ReadSources:
             case ("has", root, path, key):
                 value = self.at(root, path)
                 return b"1" if isinstance(value, (dict, Mapping)) and key in value else b"0"
-            case ("id", matcher, pattern):
-                return b"1" if id_matches(matcher, pattern, self.minion_id) else b"0"
+            case ("id", kind, pattern):
+                return b"1" if id_matches(kind, pattern, self.minion_id, tree_matcher()) else b"0"
             case ("file", saltenv, path):
                 return (self.files.oid(path, saltenv) or "").encode()
             case ("mode", saltenv, path):

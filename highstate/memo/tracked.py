@@ -1,4 +1,4 @@
-"""Recorded reads: what a template, top file or pillar looked at, so that its result can be taken again.
+"""Recorded reads: what a template, top file or pillar looked at, so that its result can be reused.
 
 A `Recorder` notes each read of a minion's inputs (`sources`) with a digest of what was seen; a `TrackedMapping` is the
 mapping handed to templates in place of grains, pillar and opts. It is no dict on purpose: C code that takes a dict's
@@ -47,15 +47,15 @@ class Recorder:
             self.reads.setdefault(read, digest)
         self.live.update(live or {})
 
-    def view(self, root: str) -> TrackedMapping:
+    def tracked(self, root: str) -> TrackedMapping:
         """The recording view of grains, pillar or opts; the same one each time."""
         if root not in self._views:
             self._views[root] = TrackedMapping(self, root, (), self.sources.roots[root])
         return self._views[root]
 
-    def matches_id(self, matcher: str, pattern: str) -> bool:
+    def matches_id(self, kind: str, pattern: str) -> bool:
         """Whether the minion's id matches; records the answer and not the id, so that minions can share it."""
-        return self.record(("id", matcher, pattern)) == b"1"
+        return self.record(("id", kind, pattern)) == b"1"
 
     def fact(self, fun: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Fact | None:
         """What the live machine answers, None when there is no answer."""
@@ -87,12 +87,12 @@ class Recorder:
     @property
     def grains(self) -> Mapping[str, Value]:
         """Grains as a recording view (with `pillar` and `matches_id`: a subject for `highstate.targeting.match`)."""
-        return self.view("grains")
+        return self.tracked("grains")
 
     @property
     def pillar(self) -> Mapping[str, Value]:
         """Pillar as a recording view."""
-        return self.view("pillar")
+        return self.tracked("pillar")
 
     def oid(self, path: str, saltenv: str) -> str | None:
         """Content id of a file, None when there is none."""
@@ -126,7 +126,7 @@ class ReadFiles:
         return self._recorder.sources.files.digest
 
     def saltenvs(self) -> Sequence[str]:
-        """Names of the environments; not recorded: part of the key of whoever memoises."""
+        """Names of the environments; not recorded: part of the key of the memo."""
         return self._recorder.sources.files.saltenvs()
 
     def read(self, path: str, saltenv: str = "base") -> bytes:

@@ -16,10 +16,12 @@ from highstate.aggregation import Joinable, unmarked
 from highstate.data_limits import unbounded
 from highstate.memo.sources import digest_value
 from highstate.memo.tracked import Recorder
-from highstate.render import SHAPING, RenderContext, RenderFailed, excerpt, near, render_sls
+from highstate.render.context import RenderContext, RenderFailed
 from highstate.render.lines import LineMap
+from highstate.render.pipeline import SHAPING, render_sls
+from highstate.render.problems import excerpt, near
 from highstate.targeting.match import Nodegroups
-from highstate.targeting.top import GLOB_MARKS, TopResult, sls_path, top_matches
+from highstate.tops.top import GLOB_MARKS, TopResult, sls_path, top_matches
 from highstate.traverse import merge
 from highstate.types import Pos, Problem, Stage, Value
 

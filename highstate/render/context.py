@@ -12,6 +12,16 @@ from highstate.ports import NO_PORTS, CompilePorts
 from highstate.render.lines import LineMap
 from highstate.types import Files, Minion, Problem, Value
 
+_PLACES = {
+    "root_dir": "/",
+    "config_dir": "/etc/saltern",
+    "conf_file": "/etc/saltern/minion",
+    "pki_dir": "/etc/saltern/pki/minion",
+    "cachedir": "/var/cache/saltern/minion",
+    "extension_modules": "/var/cache/saltern/minion/extmods",
+}
+"""Where a minion has its files unless its configuration says otherwise: formulas read these of `opts`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderContext:
@@ -40,6 +50,7 @@ class RenderContext:
             "state_top": "top.sls",
             "master": "salt",
             "file_client": "remote",
+            **_PLACES,
             **self.opts,
             "id": self.minion.id,
             "grains": self.minion.grains,

@@ -9,7 +9,7 @@ from dataclasses import replace
 import jinja2
 import yaml
 
-from highstate.functions import FunctionFailed
+from highstate.functions.call import FunctionFailed
 from highstate.memo.tracked import Recorder
 from highstate.render import jinja
 from highstate.render.context import RenderContext, RenderFailed

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from highstate.functions import FunctionFailed
+from highstate.functions.call import FunctionFailed
 from highstate.memo.tracked import Recorder
 from highstate.render.python_sls import PythonFailed
 from highstate.types import Value

@@ -79,9 +79,7 @@ def render_template(path: str, context: RenderContext, *, extra: Mapping[str, Va
     done = _memoised(path, context, ("file",), extra, lambda job: _render_plain(job, variables), reads)
     if done.failed is not None:
         raise done.failed.again()
-    files = {
-        (read[1], read[2]): digest.decode() for read, digest in reads.reads.items() if read[0] == "file" and digest
-    }
+    files = {(read[1], read[2]): digest.decode() for read, digest in reads.reads.items() if read[0] == "file"}
     facts = tuple(name for name in reads.volatile if name not in reads.live)
     return RenderedText(text=done.text, files=files, volatile=tuple(reads.live), facts=facts)
 
@@ -95,7 +93,8 @@ def _memoised(
     outer: Recorder | None = None,
 ) -> _Done:
     """A result of the memo, or a fresh one. Failures are kept too: ten thousand minions may share one."""
-    saltenv, memo = context.saltenv, context.memo
+    handed_out = context.sources.handed_out
+    saltenv, memo = context.saltenv, None if handed_out.changed else context.memo
     recorder = Recorder(context.sources)
     oid = recorder.oid(path, saltenv)
     if oid is None:
@@ -107,6 +106,8 @@ def _memoised(
         done: _Done = hit.result
     else:
         done = _fresh(path, context, recorder, oid, role, render)
+        if handed_out.settle():
+            recorder.live["#!pillar"] = None  # what it gives hangs on the SLS before it
         if memo is not None and not recorder.live:
             memo.store(key, recorder.reads, done)
     for above in (outer, context.reads):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from highstate.near_names import did_you_mean
+from options.near_names import did_you_mean
 
 
 def excerpt(text: str, line: int, column: int = 0, *, around: int = 2, of: int = 0) -> str:

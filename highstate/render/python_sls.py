@@ -11,7 +11,7 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
-from highstate.functions import FunctionFailed
+from highstate.functions.call import FunctionFailed
 from highstate.types import Value
 
 _DUNDERS = {
@@ -41,6 +41,7 @@ def run_python(source: str, path: str, variables: Mapping[str, Value]) -> Value:
     module.__dict__.update(variables)
     try:
         exec(compile(source, path, "exec"), module.__dict__)  # noqa: S102  (this renderer's purpose)
+        module.__dict__.update(variables)  # `salt` is the functions again, whatever was imported by that name
         run = getattr(module, "run", None)
         if not callable(run):
             raise PythonFailed("an SLS for the renderer py defines a function run()", 1)

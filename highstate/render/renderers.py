@@ -11,7 +11,8 @@ from typing import Any
 
 import yaml
 
-from highstate.functions import FunctionCall, TemplateFunctions
+from highstate.functions.call import FunctionCall
+from highstate.functions.catalog import TemplateFunctions
 from highstate.memo.sources import digest_value
 from highstate.memo.tracked import Recorder, plain
 from highstate.ports import DecryptFailed, SourceFailed
@@ -108,9 +109,9 @@ def data_variables(job: RenderJob) -> dict[str, Any]:
     call = FunctionCall(recorder=recorder, saltenv=context.saltenv, render=render)
     return {
         "salt": TemplateFunctions(call, context.functions),
-        "grains": recorder.view("grains"),
-        "pillar": recorder.view("pillar"),
-        "opts": recorder.view("opts"),
+        "grains": recorder.tracked("grains"),
+        "pillar": recorder.tracked("pillar"),
+        "opts": recorder.tracked("opts"),
         "saltenv": context.saltenv,
         "proxy": {},
     }
@@ -134,6 +135,8 @@ def _mako(job: RenderJob, flow: Flow, argument: str, variables: Variables) -> Fl
 
 def _py(job: RenderJob, flow: Flow, argument: str, variables: Variables) -> Flow:
     job.recorder.live["#!py"] = None
+    if job.context.ports.renderers is not None and "salt" in job.source:
+        job.context.ports.renderers.make_importable()
     try:
         # The file itself, as in Salt: what a template before it made of the text does not count.
         data = run_python(job.source, job.path, {**_python_variables(job), **variables})

@@ -17,7 +17,7 @@ from jinja2.runtime import LoopContext, Macro
 from jinja2.sandbox import SandboxedEnvironment
 
 from highstate.memo.tracked import TrackedMapping
-from highstate.render.template_limits import MAX_PRODUCT, MAX_STEPS, TooMuch, check_call, check_operator
+from highstate.render.template_limits import LIMITS, TooMuch, check_call, check_operator
 from highstate.types import Value
 
 EnvironmentOptions: TypeAlias = tuple[tuple[str, Any], ...]
@@ -123,8 +123,8 @@ class Environment(SandboxedEnvironment):
     def count(self, steps: int = 1) -> None:
         """One step more, or several."""
         self.steps += steps
-        if self.steps > MAX_STEPS:
-            raise TooMuch(f"the template takes more than {MAX_STEPS} steps")
+        if self.steps > LIMITS.steps:
+            raise TooMuch(f"the template takes more than {LIMITS.steps} steps")
 
     def counted(self, items: Iterable[Any]) -> Iterable[Any]:
         """The items of a loop, each of which counts as a step."""
@@ -141,8 +141,8 @@ class Environment(SandboxedEnvironment):
     def joined(self, parts: tuple[Any, ...]) -> str:
         """What `~` makes of its parts."""
         texts = [str(part) for part in parts]
-        if sum(map(len, texts)) > MAX_PRODUCT:
-            raise TooMuch(f"joining text with ~ makes more than {MAX_PRODUCT} characters")
+        if sum(map(len, texts)) > LIMITS.product:
+            raise TooMuch(f"joining text with ~ makes more than {LIMITS.product} characters")
         return "".join(texts)
 
     def fork(self, loader: jinja2.BaseLoader, variables: Mapping[str, Value]) -> Environment:

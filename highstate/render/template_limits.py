@@ -16,14 +16,10 @@ from typing import Any
 import jinja2
 from jinja2 import filters as own
 
+from highstate.limits import TemplateLimits
 from highstate.types import Value
 
-MAX_PRODUCT = 10_000_000
-"""Items or characters that an operator, method or filter may make of strings and lists."""
-MAX_WIDTH = 100_000
-"""Characters that a value may be padded to."""
-MAX_STEPS = 5_000_000
-"""Turns of loops and calls of functions in one render."""
+LIMITS = TemplateLimits()
 
 _SEQUENCES = (str, bytes, list, tuple)
 _DIGITS = re.compile(r"\d{6,}")
@@ -34,20 +30,20 @@ class TooMuch(jinja2.TemplateRuntimeError):
 
 
 def check_operator(operator: str, left: Any, right: Any) -> None:
-    """Raise TooMuch before an operator makes a number, string or list without measure."""
+    """Raise TooMuch before an operator makes a number, string or list beyond the limit."""
     match operator:
         case "**":
             whole = isinstance(left, int) and isinstance(right, int)
-            if whole and left.bit_length() * right > 100_000:
+            if whole and left.bit_length() * right > LIMITS.power_bits:
                 raise TooMuch(f"{left} ** {right} is too large a number")
         case "+":
             both = isinstance(left, _SEQUENCES) and isinstance(right, _SEQUENCES)
-            if both and len(left) + len(right) > MAX_PRODUCT:
+            if both and len(left) + len(right) > LIMITS.product:
                 raise TooMuch(f"adding {len(right)} items to {len(left)} makes too much")
         case "*":
             for sized, times in ((left, right), (right, left)):
                 repeats = isinstance(sized, _SEQUENCES) and isinstance(times, int)
-                if repeats and len(sized) * times > MAX_PRODUCT:
+                if repeats and len(sized) * times > LIMITS.product:
                     raise TooMuch(f"repeating {len(sized)} items {times} times makes too much")
         case "%":
             if isinstance(left, str | bytes):
@@ -56,16 +52,16 @@ def check_operator(operator: str, left: Any, right: Any) -> None:
 
 
 def check_format(text: str, values: Iterable[Any], from_values: bool) -> None:
-    """Raise TooMuch where a format pads without measure. `from_values`: widths may come from the values themselves."""
+    """Raise TooMuch where a format pads beyond the limit. `from_values`: widths may come from the values themselves."""
     wide = _DIGITS.search(text) is not None
     if from_values:
-        wide = wide or any(isinstance(value, int) and abs(value) > MAX_WIDTH for value in values)
+        wide = wide or any(isinstance(value, int) and abs(value) > LIMITS.width for value in values)
     if wide:
-        raise TooMuch(f"the format {text[:60]!r} is too wide: a value may be padded to {MAX_WIDTH} characters")
+        raise TooMuch(f"the format {text[:60]!r} is too wide: a value may be padded to {LIMITS.width} characters")
 
 
 def check_call(function: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> None:
-    """Raise TooMuch before a method of text or a list makes one without measure."""
+    """Raise TooMuch before a method of text or a list makes one beyond the limit."""
     # Jinja wraps `str.format` where it is looked up.
     method = getattr(function, "__wrapped__", function) if callable(function) else function
     owner, name = getattr(method, "__self__", None), getattr(method, "__name__", "")
@@ -93,10 +89,10 @@ def _check_text_method(text: Any, name: str, arguments: tuple[Any, ...], named: 
 
 
 def check_width(*widths: Any) -> None:
-    """Raise TooMuch for a width without measure."""
+    """Raise TooMuch for a width beyond the limit."""
     for width in widths:
-        if isinstance(width, int) and width > MAX_WIDTH:
-            raise TooMuch(f"{width} is too wide: a value may be padded to {MAX_WIDTH} characters")
+        if isinstance(width, int) and width > LIMITS.width:
+            raise TooMuch(f"{width} is too wide: a value may be padded to {LIMITS.width} characters")
 
 
 def _check_join(between: Any, parts: Any) -> None:
@@ -110,8 +106,8 @@ def _check_replace(text: Any, old: Any, new: Any) -> None:
 
 
 def _check_total(size: int, what: str) -> None:
-    if size > MAX_PRODUCT:
-        raise TooMuch(f"{what} of {size} parts makes too much (there may be {MAX_PRODUCT})")
+    if size > LIMITS.product:
+        raise TooMuch(f"{what} of {size} parts makes too much (there may be {LIMITS.product})")
 
 
 def _length(value: Any) -> int:
@@ -129,7 +125,7 @@ def limited(items: Iterable[Value], size: int) -> Iterator[Value]:
 
 
 def _sized(values: Iterable[Value]) -> list[Value]:
-    return list(itertools.islice(values, MAX_PRODUCT))
+    return list(itertools.islice(values, LIMITS.product))
 
 
 def product(*values: Iterable[Value], repeat: int = 1) -> Iterator[Value]:

@@ -9,7 +9,8 @@ import jinja2
 from jinja2.filters import do_default
 from jinja2.utils import missing
 
-from highstate.functions import FunctionFailed, Module, TemplateFunctions, catalog_of
+from highstate.functions.call import FunctionFailed
+from highstate.functions.catalog import Module, TemplateFunctions, catalog_of
 from highstate.memo.tracked import TrackedMapping, place_of
 
 

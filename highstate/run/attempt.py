@@ -30,6 +30,8 @@ class Attempts:
     """Called with a chunk that is about to act; for parallel ones the runner has called it before."""
     arguments: Callable[[str, Chunk], Mapping[str, Value]]
     """Those of a chunk, as they are by now."""
+    on_watch: Callable[[], None]
+    """Called when a chunk's mod_watch follows what it did by itself."""
 
     def until_good(self, chunk: Chunk, attempt: Callable[[], StateResult]) -> StateResult:
         """Attempts until `retry` is satisfied; one, when there is no `retry` or under test=True."""
@@ -55,7 +57,7 @@ class Attempts:
         """Plan and act once; `watched`: something that it watches has changed."""
         prepared = self.prepare(key, chunk)
         if self.test:
-            return self.foreseen(key, prepared, watched)
+            return self.predict(key, prepared, watched, self.on_watch)
         result = self._done(key, prepared)
         if watched and _leaves_watch(result):
             result = self._watch(key, chunk, result)
@@ -69,15 +71,18 @@ class Attempts:
         failure = StateResult(name=chunk.name, result=False, comment=f"No plan was made for {key}")
         return Prepared(chunk=chunk, predicted=failure)
 
-    def foreseen(self, key: str, prepared: Prepared, watched: bool) -> StateResult:
-        """What it would come to, its mod_watch included."""
-        result = prepared.foresee() if prepared.foresee else prepared.predicted
+    def predict(
+        self, key: str, prepared: Prepared, watched: bool, on_watch: Callable[[], None] = lambda: None
+    ) -> StateResult:
+        """The predicted result, its mod_watch included; `on_watch` is called when there is one."""
+        result = prepared.predict() if prepared.predict else prepared.predicted
         if not watched or not _leaves_watch(result) or changed(result):
             return result
         follow = self.executor.plan(prepared.chunk, self.arguments(key, prepared.chunk), watched=True)
         if follow is None:
             return result
-        return follow.foresee() if follow.foresee else follow.predicted
+        on_watch()
+        return follow.predict() if follow.predict else follow.predicted
 
     def listener(self, key: str, chunk: Chunk) -> StateResult:
         """Its mod_watch, because of `listen`."""
@@ -86,12 +91,15 @@ class Attempts:
             comment = f"State '{chunk.state}.mod_watch' was not found, so nothing can listen with it"
             return StateResult(name=chunk.name, result=False, comment=comment)
         if self.test:
-            return prepared.foresee() if prepared.foresee else prepared.predicted
+            return prepared.predict() if prepared.predict else prepared.predicted
         return self._done(key, prepared)
 
     def _watch(self, key: str, chunk: Chunk, result: StateResult) -> StateResult:
         follow = self.executor.plan(chunk, self.arguments(key, chunk), watched=True)
-        return result if follow is None else self._done(key, follow)
+        if follow is None:
+            return result
+        self.on_watch()
+        return self._done(key, follow)
 
     def _done(self, key: str, prepared: Prepared) -> StateResult:
         if prepared.work is None:

@@ -1,6 +1,6 @@
-"""Who has a requisite on whom, in one run.
+"""Which chunk has a requisite on which, in one run.
 
-Called by the runner. Fixed once the chunks are; what came of them is not known here.
+Called by the runner. Fixed once the chunks are; results are not known here.
 """
 
 from __future__ import annotations

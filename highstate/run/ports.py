@@ -24,7 +24,7 @@ class Prepared:
     """What test=True reports: result None with the changes to come; True or False when there is nothing to do."""
     work: object = None
     """The executor's own; None when there is nothing to do, so that `predicted` is the result."""
-    foresee: Callable[[], StateResult] | None = None
+    predict: Callable[[], StateResult] | None = None
     """For what only shows when it is done (user states): asks what it would do. Then `predicted` says nothing, and its
     mod_watch is called after an act that changed nothing."""
 

@@ -1,4 +1,4 @@
-"""Which chunks a requisite means, and what their results make of the chunk that has it.
+"""Which chunks a requisite means, and what their results mean for the chunk that has it.
 
 Called by `highstate.run.runner` alone. The truth table follows Salt 3008 (doc/ref/states/requisites), with one
 difference: a result of None (would change, under test=True) counts as a change and never as a failure, so that a

@@ -22,8 +22,9 @@ from dataclasses import dataclass, field, replace
 from highstate.run import aggregation
 from highstate.run.attempt import Attempts
 from highstate.run.graph import Graph, Named
+from highstate.run.listeners import due_listeners, missing_listeners
 from highstate.run.ports import Executor, Journal, MemoryJournal, RunHooks, StartedTask
-from highstate.run.requisites import RequisiteStatus, changed, items, judge
+from highstate.run.requisites import RequisiteStatus, changed, judge
 from highstate.run.triggers import listener_key, pending_after, triggered
 from highstate.types import Chunk, StateResult, Value
 
@@ -106,6 +107,8 @@ class _Run:
     """`failhard`, or who started the run has it stop: no chunk is begun any more."""
     halted: bool = False
     """Who started the run has it stop."""
+    watches: int = 0
+    """How often mod_watch followed a chunk: Salt counts it in `__run_num__`."""
 
     def __post_init__(self) -> None:
         self.graph = Graph(self.chunks)
@@ -122,7 +125,11 @@ class _Run:
             stopping=self.hooks.stopping,
             remember=self.remember,
             arguments=self.arguments,
+            on_watch=self.count_watch,
         )
+
+    def count_watch(self) -> None:
+        self.watches += 1
 
     def all(self) -> dict[str, StateResult]:
         later: list[str] = []
@@ -221,7 +228,11 @@ class _Run:
 
     def number(self, key: str) -> int:
         """Where a chunk stands among those that were run."""
-        return self.numbers[key] if key in self.numbers else len(self.results) + len(self.pending)
+        return self.numbers.get(key, self.next_number)
+
+    @property
+    def next_number(self) -> int:
+        return len(self.results) + len(self.pending) + self.watches
 
     def keep(self, key: str, result: StateResult) -> None:
         number = self.number(key)
@@ -272,7 +283,7 @@ class _Run:
             result = self.attempted(key, chunk, status)
             return _beside(result) if chunk.arguments.get("parallel") is True else result
         self.remember(key)
-        self.numbers[key] = len(self.results) + len(self.pending)
+        self.numbers[key] = self.next_number
         self.pending[key] = self.hooks.background(lambda: (self.attempted(key, chunk, status), self.clock()))
         return None
 
@@ -345,7 +356,7 @@ class _Run:
                 self.record(key, result, self.clock())
         elif status not in _NOT_RUN:
             prepared = self.attempts.prepare(key, chunk)
-            self.predictions[key] = self.attempts.foreseen(key, prepared, status is RequisiteStatus.CHANGE)
+            self.predictions[key] = self.attempts.predict(key, prepared, status is RequisiteStatus.CHANGE)
         interrupted = self.attempts.interrupted
         if key in interrupted and self.predictions[key].result is True:
             self.predictions[key] = replace(self.predictions[key], result=None, changes=interrupted[key])
@@ -378,23 +389,15 @@ class _Run:
         return self.judged(found)[0] in (RequisiteStatus.MET, RequisiteStatus.CHANGE)
 
     def listeners(self) -> None:
-        """mod_watch of every chunk that listens to one that changed, once each, after everything else."""
-        due: dict[str, None] = {}
-        find = self.graph.index.find
-        for key, chunk in self.chunks.items():
-            if "listen" in chunk.arguments:
-                for item in items(chunk, "listen"):
-                    if any(self.is_changed(one) for one in find(item, key)) and key not in self.known:
-                        due[key] = None
-            if "listen_in" in chunk.arguments and self.is_changed(key):
-                for item in items(chunk, "listen_in"):
-                    due.update(dict.fromkeys(one for one in find(item, key) if one not in self.known))
-            if self.pending_triggers and key not in self.known and listener_key(chunk) in self.pending_triggers:
-                due[key] = None
+        """mod_watch of each chunk that listens to one that changed, after everything else; what names nothing fails."""
+        given = (self.chunks, self.graph.index, self.is_changed)
+        due = due_listeners(*given, known=self.known, pending_triggers=self.pending_triggers)
         for key in due:
             self.listener(self.chunks[key])
             if self.stopped:
                 return
+        for key, failure in missing_listeners(*given, self.known).items():
+            self.record(key, failure, self.clock())
 
     def is_changed(self, key: str) -> bool:
         result = self.of(key)

@@ -1,1 +1,1 @@
-"""Who gets what: matching of minions, top files, external tops."""
+"""Targeting: which minions an expression matches."""

@@ -1,19 +1,23 @@
 """Targeting: does an expression match a minion? Used by top files, `match.*` in templates, and the controller.
 
 The matchers are Salt's (https://docs.saltproject.io/en/latest/topics/targeting/): an expression that Salt
-cannot make sense of matches nothing. `parse_target` is for people at a command line, who get told instead.
+cannot make sense of matches nothing. `parse_target` is for people at a command line, who get an error instead.
+Patterns are compared by a `Matcher`, which is the caller's: one for each question, so that all minions together cost
+no more than its limits; without one those for outsiders hold.
 """
 
 from __future__ import annotations
 
-import fnmatch
+import functools
 import ipaddress
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, get_args
 
-from highstate import bounded_regex
+from highstate.linear_regex import PatternRefused
+from highstate.matcher import CHARACTERS_A_STEP, STEPS_A_LOOK, Matcher, person_matcher
+from highstate.targeting.data_match import DataMatch
 from highstate.traverse import traverse
 from highstate.types import Minion, Value
 
@@ -62,7 +66,7 @@ class Subject(Protocol):
     def pillar(self) -> Mapping[str, Value]:
         """Pillar of the minion."""
 
-    def matches_id(self, matcher: str, pattern: str) -> bool:
+    def matches_id(self, kind: str, pattern: str) -> bool:
         """Whether the id matches by `glob`, `pcre` or `list`."""
 
 
@@ -72,13 +76,14 @@ class _Known:
 
     minion: Minion
     pillar: Mapping[str, Value]
+    matcher: Matcher
     grains: Mapping[str, Value] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "grains", self.minion.grains)
 
-    def matches_id(self, matcher: str, pattern: str) -> bool:
-        return id_matches(matcher, pattern, self.minion.id)
+    def matches_id(self, kind: str, pattern: str) -> bool:
+        return id_matches(kind, pattern, self.minion.id, self.matcher)
 
 
 def match_minion(
@@ -89,13 +94,18 @@ def match_minion(
     kind: MatcherKind = "compound",
     nodegroups: Nodegroups | None = None,
     exact_pillar: bool = False,
+    matcher: Matcher | None = None,
 ) -> bool:
     """Whether `expression` matches; False for an empty, unbalanced or unknown one, as in Salt.
 
     `exact_pillar`: in compound expressions pillar values are compared, and not matched as patterns.
+    PatternRefused for an expression or pattern that is over the limits of the matcher.
     """
-    subject = _Known(minion=minion, pillar=pillar or {})
-    return match_subject(expression, subject, kind=kind, nodegroups=nodegroups, exact_pillar=exact_pillar)
+    matcher = matcher or Matcher()
+    subject = _Known(minion=minion, pillar=pillar or {}, matcher=matcher)
+    return match_subject(
+        expression, subject, kind=kind, nodegroups=nodegroups, exact_pillar=exact_pillar, matcher=matcher
+    )
 
 
 def match_subject(
@@ -106,142 +116,107 @@ def match_subject(
     nodegroups: Nodegroups | None = None,
     delimiter: str = ":",
     exact_pillar: bool = False,
+    matcher: Matcher | None = None,
 ) -> bool:
     """`match_minion` for any subject, one that records what is asked of it included."""
+    matcher = matcher or Matcher()
     match kind:
         case "compound":
-            return _compound(expression, subject, nodegroups or {}, exact_pillar)
+            return _compound(expression, subject, nodegroups or {}, matcher, exact_pillar)
         case "nodegroup":
-            return _compound(f"N@{expression}", subject, nodegroups or {}, exact_pillar)
+            return _compound(f"N@{expression}", subject, nodegroups or {}, matcher, exact_pillar)
         case "glob" | "pcre" | "list":
             return subject.matches_id(kind, expression)
         case "grain" | "grain_pcre":
-            return subdict_match(subject.grains, expression, delimiter, regex=kind == "grain_pcre")
-        case "pillar" | "pillar_pcre":
-            return subdict_match(subject.pillar, expression, delimiter, regex=kind == "pillar_pcre")
-        case "pillar_exact":
-            return subdict_match(subject.pillar, expression, delimiter, exact=True)
+            data = DataMatch(matcher=matcher, regex=kind == "grain_pcre")
+            return data.matches(subject.grains, expression, delimiter)
+        case "pillar" | "pillar_pcre" | "pillar_exact":
+            data = DataMatch(matcher=matcher, regex=kind == "pillar_pcre", exact=kind == "pillar_exact")
+            return data.matches(subject.pillar, expression, delimiter)
         case "ipcidr":
-            return _ipcidr(expression, subject)
+            return _ipcidr(expression, subject, matcher)
 
 
-def id_matches(matcher: str, pattern: Value, minion_id: str) -> bool:
-    """The matchers that look at nothing but the id: glob, pcre and list (a string with commas, or a sequence)."""
-    match matcher:
+def id_matches(kind: str, pattern: Value, minion_id: str, matcher: Matcher) -> bool:
+    """The kinds that look at nothing but the id: glob, pcre and list (a string with commas, or a sequence)."""
+    match kind:
         case "glob":
-            return fnmatch.fnmatch(minion_id, str(pattern))
+            return matcher.glob(str(pattern), minion_id)
         case "pcre":
             try:
-                return bounded_regex.match(str(pattern), minion_id) is not None
+                return matcher.matches(str(pattern), minion_id)
             except re.error:
                 return False
         case _:
-            names = pattern.split(",") if isinstance(pattern, str) else pattern
-            return minion_id in names
+            _check_size(pattern, matcher)
+            return minion_id in (_listed(pattern) if isinstance(pattern, str) else pattern)
 
 
-def parse_target(expression: str, *, kind: MatcherKind = "compound", nodegroups: Nodegroups | None = None) -> str:
+@functools.lru_cache(maxsize=8)
+def _listed(names: str) -> frozenset[str]:
+    """The names of a list, which is asked about each minion."""
+    return frozenset(names.split(","))
+
+
+def _check_size(expression: Value, matcher: Matcher) -> None:
+    """Count what it costs to look through an expression; PatternRefused for one that is too long."""
+    most = matcher.limits.expression_characters
+    if len(expression) > most:
+        raise PatternRefused(f"the target is longer than {most} characters: use a nodegroup", "expression-characters")
+    matcher.spend(len(expression) // CHARACTERS_A_STEP + 1)
+
+
+def parse_target(
+    expression: str,
+    *,
+    kind: MatcherKind = "compound",
+    nodegroups: Nodegroups | None = None,
+    matcher: Matcher | None = None,
+) -> str:
     """`expression` as it is, or BadTarget saying what is wrong with it: for expressions that people type."""
+    matcher = matcher or person_matcher()
     if not expression.strip():
         raise BadTarget("the target is empty: give a minion id, a glob like 'web*' or a compound expression")
     if kind in ("pcre", "grain_pcre", "pillar_pcre"):
         try:
-            re.compile(expression)
+            matcher.check(expression)
         except re.error as error:
             raise BadTarget(f"{expression!r} is no regular expression: {error}") from error
+        except PatternRefused as error:
+            raise BadTarget(str(error)) from error
     if kind in ("grain", "grain_pcre", "pillar", "pillar_pcre", "pillar_exact") and ":" not in expression:
         raise BadTarget(f"{expression!r} names no value: write it as 'name:value', for instance 'os:Debian'")
     if kind == "ipcidr" and _network(expression) is None:
         raise BadTarget(f"{expression!r} is no IP address and no network like 10.0.0.0/8")
     if kind == "nodegroup":
-        _expand(expression, nodegroups or {}, ())
+        _expand(expression, nodegroups or {}, (), matcher)
     if kind == "compound":
-        _Expression(words=_words(expression, nodegroups or {})).evaluate(lambda word: _check(word))
+        words = _words(expression, nodegroups or {}, matcher)
+        depth = matcher.limits.expression_depth
+        _Expression(words=words, deepest=depth).evaluate(lambda word: _check(word, matcher))
     return expression
 
 
-def broken_regex(expression: str, *, kind: MatcherKind, nodegroups: Nodegroups | None = None) -> str:
-    """What is wrong with a regular expression for ids in `expression`, where Salt's matching of it raises; or ''."""
+def broken_regex(
+    expression: str, *, kind: MatcherKind, nodegroups: Nodegroups | None = None, matcher: Matcher | None = None
+) -> str:
+    """What is wrong with a regular expression for ids in `expression`, where Salt's matching of it raises; or ''.
+
+    PatternRefused for one that is over the limits of the matcher.
+    """
+    matcher = matcher or Matcher()
     try:
-        words = _words(expression, nodegroups or {}) if kind == "compound" else []
+        words = _words(expression, nodegroups or {}, matcher) if kind == "compound" else []
         split = [("pcre", expression)] if kind == "pcre" else [_split(word)[:2] for word in words]
     except BadTarget:
         return ""
     for engine, pattern in split:
         try:
             if engine == "pcre":
-                re.compile(pattern)
+                matcher.check(pattern)
         except re.error as error:
             return f"{pattern!r} is no regular expression: {error}"
     return ""
-
-
-def subdict_match(
-    data: Mapping[str, Value], expression: str, delimiter: str = ":", *, regex: bool = False, exact: bool = False
-) -> bool:
-    """Salt's match of `key:nested:value` in nested data; a deeper reading of the key is tried first."""
-    compare = _comparison(regex=regex, exact=exact)
-    parts = expression.split(delimiter)
-    for cut in range(len(parts) - 1, 0, -1):
-        key = delimiter.join(parts[:cut])
-        if key == "*":
-            found, wanted = data, expression
-        else:
-            found, wanted = traverse(data, key, {}, delimiter=delimiter), delimiter.join(parts[cut:])
-        if _matches_value(found, wanted, compare, regex=regex, exact=exact):
-            return True
-    return False
-
-
-_Compare: TypeAlias = Callable[[Value, str], bool]
-
-
-def _matches_value(found: Value, wanted: str, compare: _Compare, *, regex: bool, exact: bool) -> bool:
-    if isinstance(found, Mapping):
-        return bool(found) and _matches_mapping(found, wanted, compare, regex=regex, exact=exact)
-    if isinstance(found, list | tuple):
-        return any(
-            (isinstance(member, Mapping) and _matches_mapping(member, wanted, compare, regex=regex, exact=exact))
-            or compare(member, wanted)
-            for member in found
-        )
-    return compare(found, wanted)
-
-
-def _matches_mapping(target: Mapping[str, Value], wanted: str, compare: _Compare, *, regex: bool, exact: bool) -> bool:
-    below = wanted.startswith("*:")
-    pattern = wanted[2:] if below else wanted
-    if pattern == "*" or pattern in target or any(compare(key, pattern) for key in target):
-        return True
-    if subdict_match(target, pattern, regex=regex, exact=exact):
-        return True
-    if not below:
-        return False
-    for value in target.values():
-        if isinstance(value, Mapping):
-            if _matches_mapping(value, pattern, compare, regex=regex, exact=exact):
-                return True
-        elif any(compare(item, pattern) for item in (value if isinstance(value, list) else [value])):
-            return True
-    return False
-
-
-def _comparison(*, regex: bool, exact: bool) -> _Compare:
-    def by_regex(target: Value, pattern: str) -> bool:
-        try:
-            return bounded_regex.match(pattern.lower(), str(target).lower()) is not None
-        except re.error:
-            return False
-
-    def by_equality(target: Value, pattern: str) -> bool:
-        return str(target).lower() == pattern.lower()
-
-    def by_glob(target: Value, pattern: str) -> bool:
-        return fnmatch.fnmatch(str(target).lower(), pattern.lower())
-
-    if regex:
-        return by_regex
-    return by_equality if exact else by_glob
 
 
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
@@ -251,40 +226,44 @@ def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
         return None
 
 
-def _ipcidr(expression: str, subject: Subject) -> bool:
+def _ipcidr(expression: str, subject: Subject, matcher: Matcher) -> bool:
     network = _network(expression)
     if network is None:
         return False
     addresses = traverse(subject.grains, f"ipv{network.version}", [])
     if not isinstance(addresses, list | tuple):
         return False
+    matcher.spend(STEPS_A_LOOK * len(addresses))
     if "/" not in expression:
         return str(network.network_address) in addresses
     parsed = (_network(str(address)) for address in addresses)
     return any(one is not None and one.version == network.version and one.network_address in network for one in parsed)
 
 
-def _compound(expression: str, subject: Subject, nodegroups: Nodegroups, exact_pillar: bool = False) -> bool:
+def _compound(expression: str, subject: Subject, nodegroups: Nodegroups, matcher: Matcher, exact_pillar: bool) -> bool:
     def holds(word: str) -> bool:
         engine, pattern, delimiter = _split(word)
         if exact_pillar and engine in ("pillar", "pillar_pcre"):
             engine = "pillar_exact"
-        return match_subject(pattern, subject, kind=engine, delimiter=delimiter)
+        return match_subject(pattern, subject, kind=engine, delimiter=delimiter, matcher=matcher)
 
     try:
-        return _Expression(words=_words(expression, nodegroups)).evaluate(holds)
+        words = _words(expression, nodegroups, matcher)
+        return _Expression(words=words, deepest=matcher.limits.expression_depth).evaluate(holds)
     except BadTarget:
         return False
 
 
-def _words(expression: str, nodegroups: Nodegroups, inside: tuple[str, ...] = ()) -> list[str]:
+def _words(expression: str, nodegroups: Nodegroups, matcher: Matcher, inside: tuple[str, ...] = ()) -> list[str]:
+    _check_size(expression, matcher)
     words: list[str] = []
     for word in expression.split():
-        words.extend(_expand(word[2:], nodegroups, inside) if word.startswith("N@") else [word])
+        matcher.spend(STEPS_A_LOOK)
+        words.extend(_expand(word[2:], nodegroups, inside, matcher) if word.startswith("N@") else [word])
     return words
 
 
-def _expand(name: str, nodegroups: Nodegroups, inside: tuple[str, ...]) -> list[str]:
+def _expand(name: str, nodegroups: Nodegroups, inside: tuple[str, ...], matcher: Matcher) -> list[str]:
     """The words of a nodegroup, in parentheses; a list is joined, since its items may be words or expressions."""
     if name in inside:
         raise BadTarget(f"nodegroup {name!r} contains itself: {' -> '.join((*inside, name))}")
@@ -293,7 +272,7 @@ def _expand(name: str, nodegroups: Nodegroups, inside: tuple[str, ...]) -> list[
         raise BadTarget(f"there is no nodegroup {name!r} (nodegroups: {known})")
     definition = nodegroups[name]
     text = definition if isinstance(definition, str) else _joined(definition)
-    return ["(", *_words(text, nodegroups, (*inside, name)), ")"]
+    return ["(", *_words(text, nodegroups, matcher, (*inside, name)), ")"]
 
 
 def _joined(definition: Sequence[str]) -> str:
@@ -314,9 +293,9 @@ def _split(word: str) -> tuple[MatcherKind, str, str]:
     return engine, parsed["pattern"], parsed["delimiter"] or ":"
 
 
-def _check(word: str) -> bool:
+def _check(word: str, matcher: Matcher) -> bool:
     engine, pattern, _ = _split(word)
-    parse_target(pattern, kind=engine)
+    parse_target(pattern, kind=engine, matcher=matcher)
     return True
 
 
@@ -329,7 +308,10 @@ class _Expression:
     """
 
     words: list[str]
+    deepest: int
+    """Parentheses within each other; PatternRefused for more."""
     at: int = 0
+    depth: int = 0
 
     def evaluate(self, holds: Callable[[str], bool]) -> bool:
         """Its truth; BadTarget when it is not well-formed."""
@@ -365,10 +347,15 @@ class _Expression:
                     raise BadTarget("'not' stands twice: leave both out, or put the inner one in parentheses")
                 return not self._one(holds)
             case "(":
+                self.depth += 1
+                if self.depth > self.deepest:
+                    message = f"the target has more than {self.deepest} parentheses within each other"
+                    raise PatternRefused(message, "expression-depth")
                 value = self._any(holds)
                 if self._next() != ")":
                     raise BadTarget("a '(' is never closed")
                 self.at += 1
+                self.depth -= 1
                 return value
             case None | "and" | "or" | ")":
                 before = " ".join(self.words[: self.at - 1])

@@ -27,12 +27,12 @@ from minion.agent.drift import DriftTimer
 from minion.agent.fact_queries import FactAnswerer
 from minion.agent.file_requests import FileRelay
 from minion.agent.grains import Collector, GrainsKeeper
-from minion.agent.mine import MineKeeper, mine_minutes
+from minion.agent.mine import MineKeeper
 from minion.agent.runs import RunJobs, RunPorts
-from minion.agent.schedule import ScheduleTimer
+from minion.agent.schedule import UNREPORTED, ScheduleTimer
 from minion.agent.session import AgentSession, SessionPorts
 from minion.agent.settings_reader import settings_from_child
-from minion.config.files import BadMinionSettings
+from minion.config.files import UNUSABLE, BadMinionSettings
 from minion.config.settings import MinionSettings
 from minion.log import log_to_stderr
 from minion.spool.desired_state import DesiredState
@@ -58,6 +58,7 @@ from wire.messages import (
     Preview,
     Refused,
     ResultAck,
+    ResultRefused,
     ResyncRequired,
     Run,
     ToController,
@@ -72,6 +73,8 @@ LONGEST_WAIT = 30.0
 MOST_PENDING_TRIGGERS = 20
 """Triggers that are reported to the controller."""
 
+NOT_KEPT_SECONDS = 5.0
+"""After a document could not be written: until the controller is asked for it again."""
 SEND_QUEUE_FULL = 0.2
 """Seconds until results are sent again after the send queue was full."""
 
@@ -111,20 +114,28 @@ class Agent:
         self._jobs = RunJobs(
             cachedir,
             self._desired,
-            RunPorts(send=self._send, fork=tasks.worker, ended=self._files.forget),
+            RunPorts(send=self._send_from_jobs, fork=tasks.worker, ended=self._files.forget),
             report_progress=settings.state_events,
+            stop_grace=settings.stop_grace,
         )
         self._facts = FactAnswerer(self._send, tasks.fork, tasks.fact_answer)
         self._drift = DriftTimer(cachedir, settings.id)
-        self._schedule = ScheduleTimer(cachedir, settings.id, settings.opts.get("schedule"))
+        self._schedule = ScheduleTimer(cachedir, settings.id, settings.options.schedule.jobs)
         least = {**settings.grains, "id": settings.id}
         self._grains = GrainsKeeper(cachedir, collect, tasks.fork, least=least)
         self._grains_due = float("inf")
         self._send_results_from = 0.0
-        minutes = mine_minutes(settings.opts)
-        self._mine = MineKeeper(cachedir, self._send, tasks.fork, tasks.update_mine, minutes=minutes)
+        self._resync_from = 0.0
+        self._resync: ResyncRequired | None = None
+        """Is sent when a document may be kept again."""
+        self._mine = MineKeeper(
+            cachedir, self._send, tasks.fork, tasks.update_mine, minutes=settings.options.mine.minutes
+        )
         self._session = AgentSession(
-            settings.id, fingerprint, SessionPorts(send=connection.send, hello=self._hello, keep_alive=self._keep_alive)
+            settings.id,
+            fingerprint,
+            SessionPorts(send=connection.send, hello=self._hello, keep_alive=self._keep_alive),
+            controller=f"{settings.master[0] if settings.master else ''}:{settings.master_port}",
         )
 
     def stop(self) -> None:
@@ -133,7 +144,8 @@ class Agent:
 
     def run(self) -> None:
         """Serve until `stop`."""
-        self._tasks.warm()
+        self._tasks.preload()
+        self._session.dialling(time.monotonic())
         self._start_grains(time.monotonic())
         self._drift.follow(self._desired.drift, time.time())
         self._follow_mine_functions(time.monotonic())
@@ -169,6 +181,8 @@ class Agent:
         ]
         if self._session.online:
             deadlines.append(max(self._jobs.outbox.next_due(now), self._send_results_from))
+            if self._resync is not None:
+                deadlines.append(self._resync_from)
         return max(0.0, min(deadlines) - now)
 
     def _do_due(self, now: float) -> None:
@@ -183,6 +197,7 @@ class Agent:
         self._run_scheduled_jobs(time.time())
         self._mine.tick(now, online=self._session.online)
         self._jobs.start_waiting(now)
+        self._send_resync(now)
         self._send_results(now)
 
     def _handle(self, event: ToMinion | ConnectionEvent, now: float) -> None:
@@ -214,6 +229,9 @@ class Agent:
                 self._facts.accept(event, now)
             case ResultAck():
                 self._jobs.outbox.acknowledge(event.run_id)
+            case ResultRefused():
+                log.error("event=result_refused run=%s reason=%s", event.run_id, event.reason)
+                self._jobs.outbox.acknowledge(event.run_id)
             case FileFound() | FileList() | Blob() | MineFound():
                 self._files.answer(event)
 
@@ -225,24 +243,44 @@ class Agent:
 
     def _disconnected(self, now: float) -> None:
         if self._session.online:
-            log.warning("event=controller_unreachable id=%s", self._settings.id)
+            log.warning("event=connection_lost id=%s", self._settings.id)
         self._session.disconnected()
+        self._session.dialling(now)
         self._files.offline(now)
 
     def _accept_desired(self, message: DesiredUpdate) -> None:
+        modules = self._desired.modules
         try:
-            self._desired.accept(message)
+            changed = self._desired.accept(message)
         except OSError as error:
-            log.error("event=desired_not_kept generation=%s error=%s", message.generation, error)
+            log.error("event=desired_not_stored generation=%s error=%s", message.generation, error)
+            self._resync_from = time.monotonic() + NOT_KEPT_SECONDS
             return
         except PatchMismatch as error:
             log.info("event=patch_refused generation=%s error=%s", message.generation, error)
             self._connection.send(ResyncRequired(generation=message.generation, held=self._desired.digest))
             return
+        self._resync = None
         self._connection.send(Held(generation=message.generation, digest=message.digest))
+        if changed is not None and self._triggers.forget_others(changed.chunks):
+            self._send(self._keep_alive())
         self._drift.follow(self._desired.drift, time.time())
         self._follow_mine_functions(time.monotonic())
         self._jobs.document_changed()
+        if self._desired.modules != modules:  # without a run, grains of a changed `_grains` would wait for the next
+            self._jobs.accept(Call(run_id=f"{UNREPORTED}sync-{message.generation}", fun="saltutil.sync_all"))
+
+    def _send_from_jobs(self, message: ToController) -> bool:
+        """Send it; a document that could not be kept a moment ago is asked for again after a while."""
+        if isinstance(message, ResyncRequired) and time.monotonic() < self._resync_from:
+            self._resync = message
+            return True
+        return self._send(message)
+
+    def _send_resync(self, now: float) -> None:
+        if self._resync is not None and self._session.online and now >= self._resync_from:
+            message, self._resync = self._resync, None
+            self._connection.send(message)
 
     def _send_results(self, now: float) -> None:
         if not self._session.online or now < self._send_results_from:
@@ -295,7 +333,7 @@ class Agent:
 
     def _follow_mine_functions(self, now: float) -> None:
         """Collect the mine functions of the configuration and of the document in force."""
-        self._mine.follow((self._settings.opts.get("mine_functions"), self._desired.mine_functions), now)
+        self._mine.follow((self._settings.options.mine.functions, self._desired.mine_functions), now)
 
     def _send(self, message: ToController) -> bool:
         """Send while online only: what is queued for later would be out of date when it arrives."""
@@ -331,7 +369,7 @@ def main(config_dir: Path, log_level: str | None = None) -> int:
         )
     except (BadMinionSettings, BadKey, OSError) as error:
         log.critical("event=cannot_start error=%s", error)
-        return 1
+        return 1 if isinstance(error, OSError) else UNUSABLE
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: agent.stop())
     try:

@@ -1,9 +1,8 @@
 """What children of the agent do: runs and calls, fact queries, the mine, grains, reading the configuration.
 
-Used by `minion.agent.agent`; everything but `warm`, `fork` and `worker` is called in a child that was just forked. This
-is the only module of the agent that knows the rest of the minion. What is imported at its head is in the agent's
-memory: the engine, which saves each run 30 ms and costs 1.3 MiB. What reads YAML or needs psutil is imported in the
-child that uses it.
+Used by `minion.agent.agent`. Everything but `preload`, `fork` and `worker` runs in a forked child. This is the only
+module of the agent that knows the rest of the minion. Imports at the top of the file take memory of the agent: the
+engine, which saves each run 30 ms and costs 1.3 MiB. Modules that read YAML or need psutil are imported in the child.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from typing import Any
 
 from extmods.fact_answers import answer
 from minion.agent.fact_queries import Answer
+from minion.config.salt_opts import salt_opts
 from minion.config.settings import MinionSettings, keep_id, load_settings
 from minion.execution.context import Context
 from minion.execution.loader import Modules
@@ -26,8 +26,8 @@ from minion.worker.progress import ProgressSlot
 from minion.worker.request import WorkerRequest
 from minion.worker.worker import work
 
-WARM = ("minion.execution.tree_modules", "minion.modules.state.module", "minion.states.file.state")
-"""What most runs import besides."""
+PRELOADED = ("minion.execution.tree_modules", "minion.modules.state.module", "minion.states.file.state")
+"""Modules that most runs import, beyond the imports of this module."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +41,9 @@ class ChildTasks:
     """The desired document in force."""
     grains: Callable[[], Mapping[str, Any]]
 
-    def warm(self) -> None:
-        """Import what workers would import first."""
-        for name in WARM:
+    def preload(self) -> None:
+        """Import what every worker needs, so that forked workers have it already."""
+        for name in PRELOADED:
             importlib.import_module(name)
 
     def fork(self, task: Callable[[AgentPipe], None]) -> Child:
@@ -70,7 +70,8 @@ class ChildTasks:
         return Modules(
             Context(
                 minion_id=settings.id,
-                opts=settings.opts,
+                options=settings.options,
+                opts=salt_opts(settings),
                 make_grains=self.grains,
                 make_pillar=lambda: read_document(document).desired.pillar if document.exists() else {},
                 cachedir=str(settings.cachedir),

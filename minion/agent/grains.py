@@ -95,7 +95,7 @@ class GrainsKeeper:
         try:
             keep_grains(self._cachedir, packed)
         except OSError as error:
-            log.error("event=grains_not_kept error=%s", error)
+            log.error("event=grains_not_stored error=%s", error)
 
     def _collect_in_child(self, pipe: AgentPipe) -> None:
         agent = os.getppid()

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from minion.config.files import BadMinionSettings
 from minion.processes import AgentPipe, Child
 from wire.messages import Mine, MineEntry, ToController
 
@@ -24,19 +23,6 @@ FILE = "mine.json"
 
 MOST_BYTES = 1024 * 1024
 """Of the file; the controller takes no more either."""
-
-DEFAULT_INTERVAL = 60.0
-"""Minutes between collections (Salt's `mine_interval`)."""
-
-
-def mine_minutes(opts: Mapping[str, Any]) -> float:
-    """Minutes between collections, from the configuration; 0: none. Raises BadMinionSettings."""
-    if opts.get("mine_enabled") is False:
-        return 0.0
-    given = opts.get("mine_interval", DEFAULT_INTERVAL)
-    if isinstance(given, bool) or not isinstance(given, int | float) or given < 0:
-        raise BadMinionSettings(f"mine_interval must be a number of minutes, not {given!r}")
-    return float(given)
 
 
 class MineKeeper:

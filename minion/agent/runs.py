@@ -11,7 +11,9 @@ When a worker ends without a result:
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +23,7 @@ import msgspec
 
 from minion.agent.schedule import UNREPORTED
 from minion.machine.file_locks import lock_holder
-from minion.processes import Child, kill_tree
+from minion.processes import Child, installs_packages, kill_tree
 from minion.spool.desired_state import DesiredState
 from minion.spool.journal import Request, RunFolder, RunFolders, error_result
 from minion.spool.outbox import Outbox
@@ -33,6 +35,12 @@ log = logging.getLogger(__name__)
 
 PARALLEL_CALLS = 8
 """Calls that run at the same time; the others wait."""
+
+AFTER_LIMIT = 15.0
+"""Seconds that a call whose limit has passed has to end by itself, beside `stop_grace` where it runs states."""
+
+PACKAGES_AGAIN = 1.0
+"""Seconds between two looks whether a package manager has ended."""
 
 MOST_WORKERS = 20
 """Workers that a state run gets from one agent process; the worker gives up earlier where it can."""
@@ -73,9 +81,17 @@ class RunJobs:
     """All unfinished runs."""
 
     def __init__(
-        self, cachedir: Path, desired_state: DesiredState, ports: RunPorts, *, report_progress: bool = True
+        self,
+        cachedir: Path,
+        desired_state: DesiredState,
+        ports: RunPorts,
+        *,
+        report_progress: bool = True,
+        stop_grace: float = 30.0,
     ) -> None:
+        """`stop_grace`: seconds that a state may go on when its run is ended."""
         self._report_progress = report_progress
+        self._stop_grace = stop_grace
         self._folders = RunFolders(cachedir)
         self.outbox = Outbox(cachedir, self._folders)
         self._desired = desired_state
@@ -159,17 +175,28 @@ class RunJobs:
             self._end(job, job.child)
 
     def expire(self, now: float) -> None:
-        """End the workers of calls that take too long, and report the progress of runs."""
+        """End the workers of calls whose limit has passed, and report the progress of runs."""
         for job in list(self._jobs.values()):
             if job.progress is not None and (message := job.progress.due_message(job.request.run_id, now)) is not None:
                 self._ports.send(message)
             if job.child is not None and now >= job.deadline:
-                job.timed_out = True
-                job.deadline = float("inf")
-                job.child.kill()
-                earlier = lock_holder(job.folder.lock)  # a worker that an earlier agent started
-                if earlier is not None:
-                    kill_tree(earlier)
+                self._end_at_limit(job, job.child, now)
+
+    def _end_at_limit(self, job: RunJob, child: Child, now: float) -> None:
+        """Have a call end, with SIGTERM first; a package manager that it runs is waited for."""
+        earlier = lock_holder(job.folder.lock)  # a worker that an earlier agent started
+        working = child.pid if earlier is None else earlier  # a second worker only waits for the first one's result
+        if not job.timed_out:
+            job.timed_out = True
+            job.deadline = now + self._stop_grace + AFTER_LIMIT
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(working, signal.SIGTERM)
+        elif installs_packages(working):
+            job.deadline = now + PACKAGES_AGAIN
+        else:
+            job.deadline = float("inf")
+            for pid in {child.pid, working}:
+                kill_tree(pid)
 
     def suspend(self) -> None:
         """The agent ends: workers stop their runs where they can be resumed. Calls end by themselves."""
@@ -237,6 +264,9 @@ class RunJobs:
         except (OSError, msgspec.MsgspecError) as error:
             self._answer(error_result(job.request, f"the result cannot be read: {error}"), job.folder)
             return
+        if job.timed_out and isinstance(job.request, Call):
+            result = msgspec.structs.replace(result, outcome="error", error=_past_limit(job.request))
+            job.folder.finish(result)
         log.info("event=run_finished run_id=%s outcome=%s seconds=%.3f", result.run_id, result.outcome, result.seconds)
         self._add(result, job.folder)
 
@@ -253,7 +283,7 @@ class RunJobs:
             folder.path.mkdir(mode=0o700, exist_ok=True)
             folder.finish(result)
         except OSError as error:
-            log.error("event=result_not_kept run_id=%s error=%s", result.run_id, error)
+            log.error("event=result_not_stored run_id=%s error=%s", result.run_id, error)
             folder.remove()
             self._ports.send(result)
             return
@@ -278,8 +308,12 @@ class RunJobs:
 
     def _end_reason(self, job: RunJob, code: int) -> str:
         if job.timed_out and isinstance(job.request, Call):
-            return f"timed out after {job.request.timeout:g} s"
+            return _past_limit(job.request)
         return f"the worker was ended by {_ending(code)}"
+
+
+def _past_limit(call: Call) -> str:
+    return f"timed out after {call.timeout:g} s"
 
 
 def _ending(code: int) -> str:

@@ -154,4 +154,4 @@ class ScheduleTimer:
         try:
             write_whole(path, msgspec.json.encode(value, enc_hook=str))
         except (OSError, TypeError) as error:
-            log.error("event=schedule_not_kept path=%s error=%s", path, error)
+            log.error("event=schedule_not_stored path=%s error=%s", path, error)

@@ -3,7 +3,8 @@
 The agent passes in the messages of the session and calls `tick` at `deadline`. Runs are not started here.
 
     offline --Connected--> requesting_key --KeyState accepted--> hello_sent --HelloAck--> online
-    An agent whose key was accepted before sends its Hello first; a refusal leads back to requesting_key.
+    The first message of a connection is always the key request: until the controller has read a message of an accepted
+    key it takes few bytes from a connection (`wire.limits.StrangerLimits`), and a Hello may have many.
 """
 
 from __future__ import annotations
@@ -22,6 +23,13 @@ KEY_REQUEST_PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0)
 
 HELLO_TIMEOUT = 10.0
 """Seconds without a HelloAck, after which the Hello is sent again."""
+
+
+UNREACHABLE_AFTER = 5.0
+"""Seconds without a connection until that is logged."""
+
+UNREACHABLE_AGAIN = 600.0
+"""Most seconds until it is logged again; the first time it is `UNREACHABLE_AFTER`, and then twice as long each time."""
 
 
 class SessionState(enum.Enum):
@@ -45,7 +53,11 @@ class SessionPorts:
 class AgentSession:
     """The state machine above."""
 
-    def __init__(self, minion_id: str, fingerprint: str, ports: SessionPorts) -> None:
+    def __init__(self, minion_id: str, fingerprint: str, ports: SessionPorts, *, controller: str = "") -> None:
+        """`controller`: host and port that are dialled, for the log."""
+        self._controller = controller
+        self._offline_since = 0.0
+        self._pause = UNREACHABLE_AFTER
         self._id = minion_id
         self._fingerprint = fingerprint
         self._ports = ports
@@ -64,11 +76,14 @@ class AgentSession:
 
     def connected(self, now: float) -> None:
         """There is a connection."""
-        if self._accepted:
-            self.send_hello(now)
-        else:
-            self._key_requests = 0
-            self._request_key(now)
+        self._key_requests = 0
+        self._request_key(now)
+
+    def dialling(self, now: float) -> None:
+        """There is no connection; the socket dials until there is one."""
+        self._offline_since = now
+        self._pause = UNREACHABLE_AFTER
+        self.deadline = now + self._pause
 
     def disconnected(self) -> None:
         """The connection is lost; the socket reconnects by itself."""
@@ -142,7 +157,18 @@ class AgentSession:
                 self.deadline = now + self._keepalive_interval
                 self._ports.send(self._ports.keep_alive())
             case SessionState.OFFLINE:
-                self.deadline = float("inf")
+                self._tell_unreachable(now)
+
+    def _tell_unreachable(self, now: float) -> None:
+        log.warning(
+            "event=controller_unreachable id=%s controller=%s seconds=%.0f do=%s",
+            self._id,
+            self._controller,
+            now - self._offline_since,
+            "see that the controller runs, that `master` names it and that its ports can be reached; still trying",
+        )
+        self._pause = min(2 * self._pause, UNREACHABLE_AGAIN)
+        self.deadline = now + self._pause
 
     def _request_key(self, now: float) -> None:
         self.session_state = SessionState.REQUESTING_KEY

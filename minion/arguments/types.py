@@ -11,8 +11,7 @@ value; where Salt would fail or go on with something else, they raise `Unfit`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any
 
 Value = Any
@@ -32,26 +31,35 @@ class Unfit(Exception):
         self.comment = comment
 
 
-@dataclass(frozen=True, slots=True)
+# The marks are plain classes: the methods that a dataclass generates would take 2 % of the start of `saltern call`.
+
+
 class Reads:
     """In `Annotated`: the function that turns a value into the type. `null`: it is given null, too."""
 
-    convert: Converter
-    null: bool = False
+    __slots__ = ("convert", "null")
+
+    def __init__(self, convert: Converter, null: bool = False) -> None:
+        self.convert = convert
+        self.null = null
 
 
-@dataclass(frozen=True, slots=True)
 class Ignored:
-    """In `Annotated`: an argument of Salt's that is accepted and does nothing."""
+    """In `Annotated`: an argument of Salt's that is accepted and does nothing, and why."""
 
-    why: str
+    __slots__ = ("why",)
+
+    def __init__(self, why: str) -> None:
+        self.why = why
 
 
-@dataclass(frozen=True, slots=True)
 class Unsupported:
-    """In `Annotated`: an argument of Salt's that is not supported. A value that is false is accepted."""
+    """In `Annotated`: an argument of Salt's that is not supported; `instead`: what to do. A false value is accepted."""
 
-    instead: str
+    __slots__ = ("instead",)
+
+    def __init__(self, instead: str) -> None:
+        self.instead = instead
 
 
 class _Supplied:
@@ -193,12 +201,9 @@ def as_owner(value: Any) -> str | None:
     return str(value)
 
 
-_FOUR_DIGITS = re.compile("[0-7]{4}").fullmatch
-
-
 def as_mode(value: Any) -> str | None:
     """Four octal digits of a mode as YAML gives it (`0644`, `'0644'`, `644`, `'0o644'`); None for `keep`."""
-    if type(value) is str and _FOUR_DIGITS(value):
+    if type(value) is str and len(value) == 4 and not value.strip("01234567"):
         return value
     if value == "keep":
         return None
@@ -238,6 +243,13 @@ def as_comma_list(value: Any) -> tuple[str, ...]:
     return as_texts(value)
 
 
+def as_scalar(value: Any) -> Any:
+    """One value as YAML read it: text, a number, a boolean or a date."""
+    if isinstance(value, list | tuple | set | Mapping):
+        raise Unfit("one value")
+    return value
+
+
 def as_list(value: Any) -> list[Any]:
     """A list; null is an empty one."""
     if value is None:
@@ -247,6 +259,11 @@ def as_list(value: Any) -> list[Any]:
     if isinstance(value, tuple | set):
         return list(value)
     raise Unfit("formatted as a list")
+
+
+def as_list_of_texts(value: Any) -> tuple[str, ...]:
+    """Texts of a list; null is an empty one."""
+    return as_texts(as_list(value))
 
 
 def as_each(value: Any) -> list[Any]:
@@ -287,6 +304,11 @@ def as_pairs(value: Any) -> Mapping[str, Any]:
         raise Unfit("a mapping, or a list of mappings") from None
 
 
+def as_text_pairs(value: Any) -> Mapping[str, str]:
+    """As `as_pairs`, keys and values as text."""
+    return {str(key): str(one) for key, one in as_pairs(value).items()}
+
+
 def as_variables(value: Any) -> Mapping[str, Any]:
     """Variables of an environment, as `as_pairs`; what is false is none."""
     try:
@@ -295,13 +317,13 @@ def as_variables(value: Any) -> Mapping[str, Any]:
         raise Unfit("", "{name} must be a mapping, or a list of mappings, of names to values") from None
 
 
-_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?)\s*([bkmgt]?)i?b?\s*")
+_SIZE = r"\s*([0-9]+(?:\.[0-9]*)?)\s*([bkmgt]?)i?b?\s*"
 _UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def as_size(value: Any) -> int:
     """Bytes; a text may end in a unit: `10m`, `1.5GiB`."""
-    found = _SIZE.fullmatch(str(value).lower())
+    found = re.fullmatch(_SIZE, str(value).lower())
     if found is None:
         raise Unfit("a number of bytes, or such as 10m")
     return int(float(found[1]) * _UNITS[found[2] or "b"])
@@ -327,12 +349,15 @@ LinesOfText = Annotated[tuple[str, ...], Reads(as_lines, null=True)]
 """As `Texts`; a boolean is refused."""
 CommaList = Annotated[tuple[str, ...], Reads(as_comma_list, null=True)]
 List = Annotated[list[Any], Reads(as_list, null=True)]
+ListOfTexts = Annotated[tuple[str, ...], Reads(as_list_of_texts, null=True)]
+"""As `Texts`; a text alone is refused."""
 Each = Annotated[list[Any], Reads(as_each, null=True)]
 """One value or many."""
 Map = Annotated[Mapping[str, Any], Reads(as_mapping, null=True)]
 Context = Annotated[Mapping[str, Any], Reads(as_context, null=True)]
 ScriptContext = Annotated[Mapping[str, Any], Reads(as_script_context, null=True)]
 Pairs = Annotated[Mapping[str, Any], Reads(as_pairs, null=True)]
+TextPairs = Annotated[Mapping[str, str], Reads(as_text_pairs, null=True)]
 Variables = Annotated[Mapping[str, Any], Reads(as_variables, null=True)]
 """`env` of a command."""
 Id = Annotated[int, Reads(as_id)]
@@ -344,13 +369,23 @@ Timeout = Annotated[float, Reads(as_timeout)]
 Size = Annotated[int, Reads(as_size)]
 Seconds = Annotated[float, Reads(number_of("seconds"))]
 Days = Annotated[float, Reads(number_of("days"))]
+Scalar = Annotated[Value, Reads(as_scalar)]
+"""Text, a number, a boolean or a date, whose type counts."""
+AnyValue = Value
+"""Of a parameter that Salt takes any value for: what is kept, compared, sent or given back as it is."""
 
+TemplateVariables = Annotated[Mapping[str, Any] | None, SUPPLIED]
+"""Arguments that the state has no use for itself: its template sees them by their names."""
+StateId = Annotated[str, SUPPLIED]
+"""The ID of the state."""
 BackupDir = Annotated[str, SUPPLIED]
 """Where `backup: minion` keeps what it replaces."""
 Requirers = Annotated[Sequence[tuple[str, str]], SUPPLIED]
 """State and name of what the chunk requires, or is required in."""
 ChangedRequisites = Annotated[Value, SUPPLIED]
 """Of a mod_watch: the watched chunks with changes."""
+ToCome = Annotated[Collection[tuple[str, str]], SUPPLIED]
+"""Under test=True: state module and name of what an earlier state of the run would change; else nothing."""
 WatchedFun = Annotated[str, SUPPLIED]
 """Of a mod_watch: the function of the chunk that watches."""
 

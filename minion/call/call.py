@@ -3,38 +3,37 @@
 Called by the CLI's verb (`main`). What is not needed for every call is imported when it is needed, since the start of
 this process is what a person waits for. stdout is data, stderr is everything else.
 
-Exit codes: 0 done, 1 failed, 2 there are changes to make (test=True), 4 the tree does not compile.
+Exit codes: 0 done, 1 failed, 2 there are changes to make (test=True), 4 the tree does not compile, 64 the configuration
+or the command line cannot be used.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from minion.call.arguments import BadArgument, parse
 from minion.call.local_minion import LocalMinion
 from minion.call.options import OUTPUTTERS, CallOptions
-from minion.config.files import BadMinionSettings
-from minion.config.names import LOG_LEVELS
+from minion.config.files import UNUSABLE, BadMinionSettings
+from minion.config.groups import OutputOptions
+from minion.config.names import LOG_LEVELS, names_in
 from minion.config.settings import MinionSettings, load_settings
 from minion.execution import CallFailed, CompileFailed, Context, Modules, OthersRun
-
-if TYPE_CHECKING:
-    from minion.call.outputters.highstate import OutputOptions
+from minion.execution.success import failure_of, is_running
 
 
 def main(options: CallOptions, stdout: TextIO | None = None, stderr: TextIO | None = None) -> int:
     """Call the function and print its value; gives the exit code and raises nothing for what goes wrong."""
     out, err = stdout or sys.stdout, stderr or sys.stderr
     if options.out and options.out not in OUTPUTTERS:
-        return _refuse(err, f"--out {options.out} is not known: take one of {', '.join(OUTPUTTERS)}")
+        return _refuse(err, f"--out {options.out} is not known: take one of {', '.join(OUTPUTTERS)}", UNUSABLE)
     try:
         settings = _settings(options)
         args, kwargs = parse(options.args, options.no_parse)
     except (BadMinionSettings, BadArgument) as error:
-        return _refuse(err, str(error))
+        return _refuse(err, str(error), UNUSABLE)
     try:
         _log_to(err, settings)
     except OSError as error:
@@ -77,7 +76,7 @@ def _deliver(
             _print(options, settings, value, out, asked)
         out.flush()
     except BrokenPipeError:
-        _let_go(out)  # whoever reads has seen enough
+        _let_go(out)  # its reader has closed it
     except OSError as error:
         return _refuse(err, f"{options.out_file or 'standard output'}: {error.strerror}")
     _return(options, context, value, code, out, err)
@@ -94,17 +93,17 @@ def _let_go(out: TextIO) -> None:
 
 def _return(options: CallOptions, context: Context, value: Any, code: int, out: TextIO, err: TextIO) -> None:
     """Hand the value to the returners that are asked for."""
-    asked = options.returners or context.opts.get("return")
+    asked = names_in(options.returners) or context.options.returners.names
     if not asked:
         return
-    from minion.worker.returners import answer, hand_over, names_of
+    from minion.worker.returners import answer, hand_over
 
     ret = answer(context, options.fun, options.args, value, success=code == 0, retcode=code)
     if is_running(value):
         ret["out"] = "highstate"
     elif options.fun == "cmd.retcode" and isinstance(value, int):
         ret |= {"retcode": value, "success": True}
-    for said in hand_over(context, names_of(asked), ret, out):
+    for said in hand_over(context, asked, ret, out):
         print(f"warning: {said}", file=err)
 
 
@@ -183,14 +182,11 @@ def _print_metadata(
 
 def _shown(options: CallOptions, settings: MinionSettings) -> OutputOptions:
     """How much of a run is shown, as options and configuration say."""
-    from dataclasses import replace
-
-    from minion.call.outputters.highstate import shown_of
-
-    shown = shown_of(settings.opts)
-    verbose = shown.verbose if options.state_verbose is None else options.state_verbose
-    output = options.state_output or settings.state_output
-    return replace(shown, state_output=output, verbose=verbose, profile=options.profile or shown.profile)
+    configured = settings.options.output
+    shown = configured._replace(
+        state_output=options.state_output or settings.state_output, profile=options.profile or configured.profile
+    )
+    return shown if options.state_verbose is None else shown._replace(verbose=options.state_verbose, diff=False)
 
 
 def _colored(out: TextIO) -> bool:
@@ -199,28 +195,18 @@ def _colored(out: TextIO) -> bool:
     return out.isatty() and not os.environ.get("NO_COLOR")
 
 
-def is_running(value: Any) -> bool:
-    """Whether a value is a running dictionary."""
-    return (
-        isinstance(value, Mapping)
-        and bool(value)
-        and all(isinstance(entry, Mapping) and "__run_num__" in entry for entry in value.values())
-    )
-
-
 def _exit_code(options: CallOptions, value: Any, retcode: int) -> int:
     if is_running(value):
-        results = [entry["result"] for entry in value.values()]
-        return 1 if False in results else 2 if None in results else 0
-    if retcode:
-        return retcode if options.retcode_passthrough and 0 < retcode < 256 else 1
-    well = not isinstance(value, Mapping) or all(value.get(key, True) for key in ("result", "success"))
-    return 0 if well else 1
+        pending = any(entry["result"] is None for entry in value.values())
+        return 1 if failure_of(value, retcode) else 2 if pending else 0
+    if retcode and options.retcode_passthrough and 0 < retcode < 256:
+        return retcode
+    return 1 if failure_of(value, retcode) else 0
 
 
-def _refuse(err: TextIO, message: str) -> int:
+def _refuse(err: TextIO, message: str, code: int = 1) -> int:
     print(f"error: {message}", file=err)
-    return 1
+    return code
 
 
 def _said(error: Exception) -> str:

@@ -6,15 +6,16 @@ a person waits for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minion.call.options import CallOptions
+from minion.config.salt_opts import salt_opts
 from minion.config.settings import MinionSettings
-from minion.execution import CallFailed, Context
+from minion.execution import CallFailed, Context, Modules
 from minion.spool.state_queue import StateQueue
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ class LocalMinion:
         local = self.options.local or self.settings.file_client == "local"
         return Context(
             minion_id=self.settings.id,
-            opts={**self.settings.opts, "id": self.settings.id, "file_client": "local" if local else "remote"},
+            options=self.settings.options,
+            opts=salt_opts(self.settings, file_client="local" if local else "remote"),
             make_grains=lambda: self.grains,
             read_again=lambda what: self.grains_again() if what == "grains" else self.pillar_again(local),
             make_pillar=self.local_pillar if local else lambda: self.held.pillar,
@@ -47,6 +49,7 @@ class LocalMinion:
             backup_dir=str(self.settings.cachedir / "file_backup"),
             cachedir=str(self.settings.cachedir),
             config_dir=str(self.settings.config_dir),
+            tree_has_modules=self.roots_have_modules if local else lambda: bool(self.held.modules),
             make_run_hooks=self.run_hooks,
         )
 
@@ -64,6 +67,12 @@ class LocalMinion:
         """The tree of states."""
         return _tree(self.options.file_root, self.settings.file_roots, "/srv/saltern/states")
 
+    def roots_have_modules(self) -> bool:
+        """Whether the tree has modules for this minion."""
+        from extmods.store import modules_of
+
+        return bool(modules_of(self.roots))
+
     @cached_property
     def pillar_roots(self) -> Files:
         """The tree of pillars."""
@@ -71,11 +80,28 @@ class LocalMinion:
 
     def roots_compiler(self) -> RootsCompiler:
         """Compiles from these trees."""
+        return self._compiler_seeing(self.local_pillar)
+
+    def _compiler_seeing(self, make_pillar: Callable[[], Mapping[str, Any]]) -> RootsCompiler:
+        """Compiles; the functions that templates call see this pillar."""
         from highstate.types import Minion
+        from minion.config.language import compile_options
         from minion.execution.lowstate_sources import RootsCompiler
 
         minion = Minion(id=self.settings.id, grains=self.grains)
-        return RootsCompiler(files=self.roots, pillar_files=self.pillar_roots, minion=minion, opts=self.settings.opts)
+        return RootsCompiler(
+            files=self.roots,
+            pillar_files=self.pillar_roots,
+            minion=minion,
+            language=compile_options({**self._places(), **salt_opts(self.settings)}),
+            options=self.settings.options,
+            make_modules=lambda: Modules(replace(self.context(), make_pillar=make_pillar)),
+        )
+
+    def _places(self) -> dict[str, str]:
+        """Where the configuration was read, as templates see it in `opts`."""
+        folder = self.settings.config_dir
+        return {"config_dir": str(folder), "conf_file": str(folder / "minion")}
 
     def grains_again(self) -> Mapping[str, Any]:
         """Grains, collected anew."""
@@ -91,7 +117,7 @@ class LocalMinion:
 
     def local_pillar(self) -> Mapping[str, Any]:
         """The pillar, compiled from its tree."""
-        return self.roots_compiler().pillar()
+        return self._compiler_seeing(dict).pillar()
 
     @cached_property
     def held(self) -> Any:
@@ -131,7 +157,7 @@ class LocalMinion:
         there = self.settings.cachedir.is_dir()
         stop = Stop(self.settings.stop_grace, has_agent=False)
         stop.install()
-        return run_hooks(self.settings.opts, TriggerFile(self.settings.cachedir) if there else None, stop)
+        return run_hooks(self.settings.options.state, TriggerFile(self.settings.cachedir) if there else None, stop)
 
 
 def _tree(given: Sequence[str], configured: Mapping[str, Sequence[str]], default: str) -> Files:

@@ -12,11 +12,15 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from highstate.options.document import Fault, Option, UnreadableDocument, merge_options, parse_document
+from options.document import Fault, Option, UnreadableDocument, merge_options, parse_document
 
 DEFAULT_INCLUDE = "minion.d/*.conf"
 _DEEPEST = 20
 """Files that include each other; more are a circle."""
+
+
+UNUSABLE = 64
+"""Exit code of a process whose configuration or command line cannot be used (sysexits' EX_USAGE)."""
 
 
 class BadMinionSettings(Exception):

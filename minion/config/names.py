@@ -1,6 +1,8 @@
-"""Names that options take: ids of minions and levels of the log. Imports nothing."""
+"""Names that options take: ids of minions, levels of the log, lists of names. Imports nothing."""
 
 from __future__ import annotations
+
+from typing import Any
 
 LOG_LEVELS = ("all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet")
 """Salt's names."""
@@ -13,3 +15,9 @@ def is_minion_id(text: str) -> bool:
         and text not in (".", "..")
         and not any(char in "/\\" or char.isspace() or ord(char) < 32 for char in text)
     )
+
+
+def names_in(given: Any) -> tuple[str, ...]:
+    """The names of a list, or of one text that separates them by commas; null is none."""
+    listed = given if isinstance(given, list | tuple) else str("" if given is None else given).split(",")
+    return tuple(name for one in listed if (name := str(one).strip()))

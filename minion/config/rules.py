@@ -1,6 +1,6 @@
 """How the options of a minion are read: a type for each, whose annotations are its rule.
 
-Called by `minion.config.settings` when there are options to read, as it loads msgspec.
+Called by `minion.config.settings` when there are options to read.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from msgspec import Meta
-
-from highstate.options.kinds import Flag, Prepare, number_as_text, one_as_list
+from minion.config.group_rules import GROUPED, is_custom_status, read_groups
 from minion.config.names import LOG_LEVELS, is_minion_id
+from options.convert import convert_options
+from options.document import Fault, Option
+from options.kinds import Flag, Prepare, Wanted, number_as_text, one_as_list
 
 
 def _text(value: Any) -> Any:
@@ -71,24 +72,20 @@ def _level(value: Any) -> Any:
     return value
 
 
-MinionText: TypeAlias = Annotated[str, Meta(description="text"), Prepare(_text)]
+MinionText: TypeAlias = Annotated[str, Wanted("text"), Prepare(_text)]
 MinionId: TypeAlias = Annotated[
-    str, Meta(description="a minion id (letters, digits, dots, dashes; no slashes, no spaces)"), Prepare(_id)
+    str, Wanted("a minion id (letters, digits, dots, dashes; no slashes, no spaces)"), Prepare(_id)
 ]
-Hosts: TypeAlias = Annotated[
-    tuple[str, ...], Meta(description="the name of a host, or a list of them"), Prepare(_hosts)
-]
-Port: TypeAlias = Annotated[int, Meta(ge=1, le=65535, description="a port number from 1 to 65535"), Prepare(_port)]
-AbsolutePath: TypeAlias = Annotated[Path, Meta(description="an absolute path"), Prepare(_path)]
-OptionalPath: TypeAlias = Annotated[
-    Path | None, Meta(description="an absolute path, or empty"), Prepare(_optional_path)
-]
-AnyMapping: TypeAlias = Annotated[Mapping[Any, Any], Meta(description="a mapping"), Prepare(_mapping)]
+Hosts: TypeAlias = Annotated[tuple[str, ...], Wanted("the name of a host, or a list of them"), Prepare(_hosts)]
+Port: TypeAlias = Annotated[int, Wanted("a port number from 1 to 65535", ge=1, le=65535), Prepare(_port)]
+AbsolutePath: TypeAlias = Annotated[Path, Wanted("an absolute path"), Prepare(_path)]
+OptionalPath: TypeAlias = Annotated[Path | None, Wanted("an absolute path, or empty"), Prepare(_optional_path)]
+AnyMapping: TypeAlias = Annotated[Mapping[Any, Any], Wanted("a mapping"), Prepare(_mapping)]
 Roots: TypeAlias = Annotated[
-    Mapping[str, tuple[str, ...]], Meta(description="a mapping of saltenvs to lists of folders"), Prepare(_roots)
+    Mapping[str, tuple[str, ...]], Wanted("a mapping of saltenvs to lists of folders"), Prepare(_roots)
 ]
-Amount: TypeAlias = Annotated[float, Meta(ge=0, description="a number that is not negative")]
-LogLevel: TypeAlias = Annotated[str, Meta(description="one of " + ", ".join(LOG_LEVELS)), Prepare(_level)]
+Amount: TypeAlias = Annotated[float, Wanted("a number that is not negative", ge=0)]
+LogLevel: TypeAlias = Annotated[str, Wanted("one of " + ", ".join(LOG_LEVELS)), Prepare(_level)]
 
 RULES: Mapping[str, Any] = {
     "id": MinionId,
@@ -119,3 +116,53 @@ RULES: Mapping[str, Any] = {
 
 ALIASES = {"controller": "master", "ret_port": "master_port"}
 """Other names of options."""
+
+LANGUAGE = frozenset(
+    (
+        "decrypt_pillar",
+        "decrypt_pillar_delimiter",
+        "default_top",
+        "disabled_requisites",
+        "env_order",
+        "ext_pillar",
+        "ext_pillar_first",
+        "jinja_env",
+        "jinja_sls_env",
+        "master_tops",
+        "master_tops_first",
+        "nodegroups",
+        "pillar_includes_override_sls",
+        "pillar_merge_lists",
+        "pillar_opts",
+        "pillar_source_merging_strategy",
+        "pillarenv",
+        "saltenv",
+        "state_auto_order",
+        "state_top",
+        "state_top_saltenv",
+        "top_file_merging_strategy",
+    )
+)
+"""Options that shape a compile on the minion (`minion.config.language`)."""
+
+NOT_USED = ("beacons", "default_include", "environment", "include")
+"""Options that are known, and that are read elsewhere or not at all."""
+
+KNOWN = frozenset((*RULES, *ALIASES, *GROUPED, *LANGUAGE, *NOT_USED))
+"""All options by name."""
+
+
+def is_known(option: str) -> bool:
+    """Whether an option is read by somebody, so that no warning is due."""
+    return option in KNOWN or is_custom_status(option)
+
+
+def read_settings(options: Mapping[str, Option], faults: list[Fault]) -> dict[str, Any]:
+    """The fields of `MinionSettings` that options set; what is wrong with one is appended to the faults."""
+    values = convert_options(options, RULES, faults, ALIASES)
+    values["options"] = read_groups(options, faults)
+    if not LANGUAGE.isdisjoint(options):
+        from minion.config.language import read_language  # loads the types of the language
+
+        read_language(options, faults)
+    return values

@@ -8,76 +8,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from highstate.near_names import did_you_mean
-from highstate.options.document import Fault, Option
 from minion.config.files import BadMinionSettings, parse_file, read_files
+from minion.config.groups import DEFAULT_OPTIONS, MinionOptions
 from minion.config.names import is_minion_id
+from options.document import Fault, Option
+from options.near_names import did_you_mean
 
 COMMAND_LINE = "command line"
 """Where an option comes from that is in no file."""
 
 DEFAULT_CONFIG_DIR = Path("/etc/saltern")
 
-PASSED_ON = (
-    "pillarenv",
-    "saltenv",
-    "state_queue",
-    "state_top",
-    "top_file_merging_strategy",
-    "env_order",
-    "default_top",
-    "state_auto_order",
-    "pillar_source_merging_strategy",
-    "pillar_merge_lists",
-    "ext_pillar",
-    "ext_pillar_first",
-    "master_tops",
-    "master_tops_first",
-    "nodegroups",
-    "jinja_env",
-    "jinja_sls_env",
-    "beacons",
-    "schedule",
-    "mine_functions",
-    "mine_enabled",
-    "mine_interval",
-    "rawfile_json.filename",
-    "return",
-    "environment",
-    "test",
-    "resources",
-    "enable_fqdns_grains",
-    "enable_gpu_grains",
-    "enable_lspci",
-    "grains_blacklist",
-    "grains_deep_merge",
-    "metadata_server_grains",
-    "default_include",
-    "include",
-    "state_verbose",
-    "state_output_profile",
-    "state_output_diff",
-    "state_output_pct",
-    "state_output_exclude",
-    "state_output_terse",
-    "state_tabular",
-    "state_compress_ids",
-    "module_dirs",
-    "beacons_dirs",
-    "grains_dirs",
-    "returner_dirs",
-    "states_dirs",
-    "utils_dirs",
-)
-"""Keys that are no field of `MinionSettings`; templates, grains and the compile read them from its `opts`."""
+PATHS = ("pki_dir", "cachedir", "log_file")
+"""Options that `root_dir` is put before."""
+
+_NO_OPTIONS: Mapping[Any, Any] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MinionSettings:
+class MinionSettings(NamedTuple):
     """How this minion is set up. Paths are absolute, `root_dir` already in them."""
 
     id: str
@@ -91,10 +42,10 @@ class MinionSettings:
     root_dir: Path = Path("/")
     pki_dir: Path = Path("/etc/saltern/pki/minion")
     cachedir: Path = Path("/var/cache/saltern/minion")
-    grains: Mapping[Any, Any] = field(default_factory=dict)
+    grains: Mapping[Any, Any] = _NO_OPTIONS
     """Static grains, of the file `grains` and of the option; they win over the collected ones."""
-    file_roots: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    pillar_roots: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    file_roots: Mapping[str, tuple[str, ...]] = _NO_OPTIONS
+    pillar_roots: Mapping[str, tuple[str, ...]] = _NO_OPTIONS
     file_client: str = "remote"
     log_level: str = "warning"
     log_file: Path | None = None
@@ -113,10 +64,12 @@ class MinionSettings:
     """Tell the controller how far runs are, about once a second."""
     stop_grace: float = 30.0
     """Seconds that states have to end by themselves when the run is stopped."""
-    opts: Mapping[str, Any] = field(default_factory=dict)
-    """Everything that the files say, for `config.get` and for `opts` in templates."""
+    options: MinionOptions = DEFAULT_OPTIONS
+    """All other options that the minion reads."""
+    written: Mapping[str, Any] = _NO_OPTIONS
+    """Everything that the files say, as they say it: `minion.config.salt_opts` shows it to Salt's users."""
     warnings: tuple[str, ...] = ()
-    """About keys that nobody reads; whoever loads the settings logs them."""
+    """About keys that nothing reads; the caller of `load_settings` logs them."""
 
 
 def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR, overrides: Mapping[str, Any] | None = None) -> MinionSettings:
@@ -141,11 +94,10 @@ def keep_id(settings: MinionSettings) -> None:
 
 def _build(config_dir: Path, options: Mapping[str, Option], faults: list[Fault]) -> MinionSettings:
     values: dict[str, Any] = {}
-    if options:  # else `saltern call test.ping` need not load msgspec, and an agent that is idle has it from a child
-        from highstate.options.convert import convert_options
-        from minion.config.rules import ALIASES, RULES
+    if options:  # rules take 1 % of the start of `saltern call`
+        from minion.config.rules import read_settings
 
-        values = convert_options(options, RULES, faults, ALIASES)
+        values = read_settings(options, faults)
     if "id" not in values:
         values["id"] = _default_id(config_dir, faults)
     grains = _grains_of(config_dir, faults)
@@ -154,14 +106,13 @@ def _build(config_dir: Path, options: Mapping[str, Option], faults: list[Fault])
     root = values.setdefault("root_dir", Path("/"))
     values.setdefault("pki_dir", Path("/etc/saltern/pki/minion"))
     values.setdefault("cachedir", Path("/var/cache/saltern/minion"))
-    for name in _PATHS:
+    for name in PATHS:
         as_typed = name == "log_file" and name in options and options[name].place == COMMAND_LINE
         if values.get(name) is not None and not as_typed:
             values[name] = _under(root, values[name])
     values["grains"] = {**grains, **values.get("grains", {})}
-    opts = {name: option.value for name, option in options.items()}
-    opts |= {key: str(values[key]) for key in ("root_dir", *_PATHS) if opts.get(key) and values[key] is not None}
-    return MinionSettings(config_dir=config_dir, opts=opts, warnings=_unknown(options), **values)
+    written = {name: option.value for name, option in options.items()}
+    return MinionSettings(config_dir=config_dir, written=written, warnings=_unknown(options), **values)
 
 
 def static_grains(config_dir: Path) -> dict[str, Any]:
@@ -203,14 +154,10 @@ def _under(root: Path, path: Path) -> Path:
 def _unknown(options: Mapping[str, Option]) -> tuple[str, ...]:
     if not options:
         return ()
-    from minion.config.rules import ALIASES, RULES
+    from minion.config.rules import KNOWN, is_known
 
-    known = {*RULES, *ALIASES, *PASSED_ON}
-    strange = {name: option.place for name, option in options.items() if name not in known}
+    strange = {name: option.place for name, option in options.items() if not is_known(name)}
     return tuple(
-        f"{place}: unknown option {name}; {did_you_mean(name, known) or 'it stays readable by config.get'}"
+        f"{place}: unknown option {name}; {did_you_mean(name, KNOWN) or 'it stays readable by config.get'}"
         for name, place in strange.items()
     )
-
-
-_PATHS = ("pki_dir", "cachedir", "log_file")

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from minion.machine.environment import environment
+from minion.machine.failure import StateFailed
 from minion.machine.functions import ConditionFunctions
-from minion.machine.plan import Machine, StateFailed, Value
+from minion.machine.plan import Machine, Value
 from minion.machine.umask import umask_of
 
 
@@ -113,10 +114,10 @@ def _answer(functions: ConditionFunctions | None, entry: dict[str, Value], kind:
     if functions is None:
         raise StateFailed(f"{kind}: no execution functions are available here to call {fun}")
     path = entry.pop("get_return", None)
-    value = functions.call(fun, entry.pop("args", None) or (), entry)
+    value, retcode = functions.call_with_retcode(fun, entry.pop("args", None) or (), entry)
     for step in str(path).split(":") if path else ():
         value = value.get(step) if isinstance(value, Mapping) else None
-    return bool(value)
+    return bool(value) and not retcode
 
 
 def _listed(value: Value) -> list[Value]:

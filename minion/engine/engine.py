@@ -11,18 +11,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
-from highstate.near_names import did_you_mean
 from highstate.run.ports import Prepared
 from highstate.types import Chunk, StateResult, Value
 from minion.arguments import BadValues
 from minion.engine import slots
 from minion.engine.conditions import ConditionUnknown, checked, condition
 from minion.engine.registry import Function, UnknownState, find, mod_watch
+from minion.machine.failure import ContentUnknown, StateFailed
 from minion.machine.functions import ConditionFunctions, KnownFunctions
-from minion.machine.plan import NULL, Change, Machine, Plan, Reader, StateFailed
+from minion.machine.plan import NULL, Change, Machine, Plan, Reader
 from minion.machine.printable import printable, printable_in
 from minion.machine.read_only import ReadOnly
 from minion.machine.umask import MaskedMachine, umask_of
+from options.near_names import did_you_mean
 
 # fmt: off
 _GLOBAL = frozenset(
@@ -78,6 +79,12 @@ class _Work:
     warnings: tuple[str, ...]
 
 
+_DECIDING = frozenset({"onlyif", "unless", "creates"})
+"""Arguments that say when a state that acts each time has something to do."""
+
+_EACH_TIME = "Acts each time it is run: not drift"
+
+
 class StateEngine:
     """Runs state functions on `machine`; `functions` answer the conditions that name an execution function."""
 
@@ -90,17 +97,31 @@ class StateEngine:
         backup_dir: str = "",
         user_states: UserStates | None = None,
         reload: Callable[[str], None] | None = None,
+        drift: bool = False,
     ) -> None:
-        """`backup_dir` is where `backup: minion` keeps what it replaces; `reload` is called with `modules`,
-        `grains` or `pillar` after a chunk that asks for it.
+        """Run on `machine`.
+
+        Args:
+            functions: answer the conditions that name an execution function.
+            test: whether nothing may be changed.
+            backup_dir: where `backup: minion` keeps what it replaces.
+            user_states: the state functions of the tree.
+            reload: called with `modules`, `grains` or `pillar` after a chunk that asks for it.
+            drift: whether drift is looked for; a state that acts each time is none.
         """
         self._user_states = user_states
         self._reload = reload
         self._machine = machine
         self._reader = cast(Reader, ReadOnly(machine))
-        self._supplied = {"backup_dir": backup_dir, "functions": KnownFunctions(functions, may_call=not test)}
+        self._to_come: set[tuple[str, str]] = set()
+        self._supplied = {
+            "backup_dir": backup_dir,
+            "functions": KnownFunctions(functions, may_call=not test),
+            "to_come": self._to_come,
+        }
         self._functions = functions
         self._test = test
+        self._drift = drift
 
     def plan(self, chunk: Chunk, arguments: Mapping[str, Value], *, watched: bool) -> Prepared | None:
         """What the chunk would do now; None when it has no mod_watch and `watched` asks for it."""
@@ -129,13 +150,13 @@ class StateEngine:
                 own_check = function is not None and "check_cmd" in function.spec.parameters
                 return Prepared(chunk=chunk, predicted=result if own_check else self._checked(chunk, result))
             if function is None:
-                return self._unforeseen(chunk, arguments, watched)
+                return self._tree_state(chunk, arguments, watched)
             return self._planned(chunk, function, arguments, watched, doubts)
-        except ConditionUnknown as unknown:
+        except (ConditionUnknown, ContentUnknown) as unknown:
             result = StateResult(name=chunk.name, result=None, comment=f"What it would do is not known: {unknown}")
             return Prepared(chunk=chunk, predicted=result)
         except (UnknownState, StateFailed, BadValues) as error:
-            return Prepared(chunk=chunk, predicted=_failed(chunk, str(error)))
+            return Prepared(chunk=chunk, predicted=_failed(chunk, str(error), getattr(error, "changes", None)))
         except OSError as error:
             return Prepared(chunk=chunk, predicted=_failed(chunk, _system(error)))
         except Exception:
@@ -148,7 +169,7 @@ class StateEngine:
             raise ConditionUnknown(f"{fun} of a slot is not called here")
         try:
             return self._functions.call(fun, args, kwargs)
-        except (ConditionUnknown, StateFailed):
+        except (ConditionUnknown, ContentUnknown, StateFailed):
             raise
         except Exception as error:
             raise StateFailed(f"the slot {fun} gave no value: {error}") from error
@@ -210,8 +231,8 @@ class StateEngine:
         except ConditionUnknown as unknown:
             return replace(result, warnings=(*result.warnings, str(unknown)))
 
-    def _unforeseen(self, chunk: Chunk, arguments: Mapping[str, Value], watched: bool) -> Prepared:
-        """A user state: what it does shows when it is called."""
+    def _tree_state(self, chunk: Chunk, arguments: Mapping[str, Value], watched: bool) -> Prepared:
+        """A state function of the tree: the prediction is a call with test=True."""
         states, fun = cast(UserStates, self._user_states), "mod_watch" if watched else chunk.fun
         if not states.takes(chunk.state, fun):
             full = f"{chunk.state}.{fun}"
@@ -223,7 +244,7 @@ class StateEngine:
             chunk=chunk,
             predicted=StateResult(name=chunk.name, result=None, comment=f"{chunk.state}.{fun} would be called"),
             work=_UserWork(fun=fun, arguments=given),
-            foresee=lambda: states.call(chunk, fun, given, test=True),
+            predict=lambda: states.call(chunk, fun, given, test=True),
         )
 
     def _planned(
@@ -236,13 +257,8 @@ class StateEngine:
     ) -> Prepared:
         own, warnings = _arguments(chunk, function, arguments, watched)
         warnings += doubts
-        for name in function.spec.supplied:
-            if name in self._supplied:
-                own[name] = self._supplied[name]
-        if "reqs" in function.spec.supplied:
-            own["reqs"] = arguments.get("__reqs__", [])
-        if "required" in function.spec.supplied:
-            own["required"] = arguments.get("__required__", ())
+        if function.spec.supplied:
+            self._supply(own, function.spec.supplied, arguments)
         plan = function.call(self._reader, chunk.name, **own)
         warnings += plan.warnings
         if not plan.changes:
@@ -250,6 +266,9 @@ class StateEngine:
             result = StateResult(name=chunk.name, result=plan.result, comment=printable(comment), warnings=warnings)
             own_check = "check_cmd" in function.spec.parameters
             return Prepared(chunk=chunk, predicted=result if own_check else self._checked(chunk, result))
+        if self._drift and plan.each_time and not watched and not _DECIDING.intersection(arguments):
+            result = StateResult(name=chunk.name, result=True, comment=_EACH_TIME, warnings=warnings)
+            return Prepared(chunk=chunk, predicted=result)
         changes: dict[str, Value] = {}
         for change in plan.changes:
             _show(change, changes)
@@ -260,10 +279,22 @@ class StateEngine:
             changes=printable_in(changes),
             warnings=warnings,
         )
+        if self._test:
+            self._to_come.add((chunk.state, chunk.name))
         if watched:
             plan = replace(plan, converges=False)
         work = None if self._test else _Work(plan=plan, function=function, arguments=own, warnings=warnings)
         return Prepared(chunk=chunk, predicted=result, work=work)
+
+    def _supply(self, own: dict[str, Any], names: frozenset[str], arguments: Mapping[str, Value]) -> None:
+        """Add what the function gets of the engine."""
+        for name in names:
+            if name in self._supplied:
+                own[name] = self._supplied[name]
+        if "reqs" in names:
+            own["reqs"] = arguments.get("__reqs__", [])
+        if "required" in names:
+            own["required"] = arguments.get("__required__", ())
 
     def _remaining(self, chunk: Chunk, work: _Work) -> list[Change]:
         if not work.plan.converges:
@@ -278,25 +309,27 @@ def _arguments(
     spec = function.spec
     try:
         own = spec.convert(given)
-        if not watched and spec.refused:
+        others = len(own) < len(given)
+        if others and not watched and spec.refused:
             spec.check_refused(f"{chunk.state}.{chunk.fun}", given)
     except BadValues as bad:
         raise StateFailed(f"{bad}{'' if chunk.pos is None else f' ({chunk.pos})'}") from None
-    if spec.takes_anything and given:
-        own |= {
-            key: value for key, value in given.items() if key not in own and key not in _GLOBAL and not spec.knows(key)
-        }
+    strange = [key for key in given if key not in own and key not in _GLOBAL and not spec.knows(key)] if others else []
+    if own.get("template") and "template_variables" in spec.supplied:
+        own["template_variables"], strange = {key: given[key] for key in strange}, []
+    if strange and spec.takes_anything:
+        own |= {key: given[key] for key in strange}
     if "saltenv" in spec.parameters:
         own.setdefault("saltenv", chunk.saltenv)
     if watched and "sfun" in spec.supplied:
         own["sfun"] = chunk.fun
-    missing = [name for name in spec.required if name not in own]
-    if missing:
+    if "state_id" in spec.supplied:
+        own["state_id"] = chunk.id
+    if spec.required and (missing := [name for name in spec.required if name not in own]):
         lines = (f"Missing parameter {name} for state {chunk.state}.{chunk.fun}" for name in missing)
         raise StateFailed("\n".join(lines))
-    if watched or own.keys() >= given.keys():
+    if not strange or watched or spec.takes_anything:
         return own, ()
-    strange = [key for key in given if key not in own and key not in _GLOBAL and not spec.knows(key)]
     return own, tuple(_strange(chunk, key, function) for key in strange)
 
 
@@ -308,13 +341,13 @@ def _strange(chunk: Chunk, key: str, function: Function) -> str:
 
 def _show(change: Change, changes: dict[str, Value]) -> None:
     if change.key:
-        shown = {"old": change.old, "new": change.new} if change.shown is None else change.shown
+        shown = {"old": change.old, "new": change.new} if change.reported is None else change.reported
         changes[change.key] = None if shown is NULL else shown
 
 
 def _perform(change: Change, machine: Machine, changes: dict[str, Value]) -> None:
     more = change.act(machine)
-    if not change.foreseen:
+    if not change.predicted_only:
         _show(change, changes)
     if more:
         changes.update(more)

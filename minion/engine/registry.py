@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
 
-from highstate.near_names import near
 from minion.arguments import ArgumentSpec, spec_of
 from minion.engine.unsupported import UNSUPPORTED
 from minion.machine.plan import Plan, Reader, StateFunction, Value
+from options.near_names import near
 
 MODULES = (
     "alternatives",
@@ -72,6 +72,7 @@ class Function:
     """A state function, and what it takes besides the machine and the name."""
 
     call: StateFunction
+    """Takes each argument as a keyword, those of a group too."""
     spec: ArgumentSpec
 
     def plan(self, machine: Reader, name: str, given: Mapping[str, Value]) -> Plan:
@@ -117,7 +118,8 @@ def _module(state: str) -> ModuleType | None:
 
 @functools.cache
 def _function(call: StateFunction) -> Function:
-    return Function(call=call, spec=spec_of(call, 2))
+    spec = spec_of(call, 2)
+    return Function(call=spec.ungrouped(call), spec=spec)
 
 
 def _near(full: str, state: str, known: list[str]) -> str:

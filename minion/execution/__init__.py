@@ -1,7 +1,8 @@
 """Execution functions, found by Salt's names.
 
-Called by the worker, by `saltern call`, and by conditions and templates of states. A module is a Python file of this
-package with `FUNCTIONS: Mapping[str, Function]`, named in `MODULES` below; each function takes the `Context` first:
+Called by the worker, by `saltern call`, and by conditions and templates of states. A module is a Python file of
+`minion.modules` with `FUNCTIONS: Mapping[str, Function]`, named in `minion.execution.loader`; each function takes the
+`Context` first:
 
     def item(context: Context, *keys: str, default: Any = "", saltenv: CompiledPillar = None) -> dict[str, Any]: ...
     FUNCTIONS = {"item": item}

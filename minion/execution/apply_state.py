@@ -43,5 +43,7 @@ def changed(context: Context, state: str, name: Any, /, **arguments: Any) -> boo
 def changes_of(made: Plan) -> Mapping[str, Any]:
     """The changes of a plan as Salt shows them."""
     return {
-        one.key: {"old": one.old, "new": one.new} if one.shown is None else one.shown for one in made.changes if one.key
+        one.key: {"old": one.old, "new": one.new} if one.reported is None else one.reported
+        for one in made.changes
+        if one.key
     }

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from highstate.files import MemoryFiles
+from minion.config.groups import DEFAULT_OPTIONS, MinionOptions
 from minion.execution.loader import Modules
 from minion.machine.durable_files import write_durably
 from minion.spool.grains_request import request_collection
@@ -46,8 +46,10 @@ class Context:
     """One call's surroundings."""
 
     minion_id: str
+    options: MinionOptions = DEFAULT_OPTIONS
+    """The minion's configuration, for functions."""
     opts: Mapping[str, Any] = field(default_factory=dict)
-    """The minion's configuration, as its files say it."""
+    """The same in Salt's shape (`minion.config.salt_opts`), for templates, extension modules and `config.get`."""
     make_grains: Callable[[], Mapping[str, Any]] = dict
     make_pillar: Callable[[], Mapping[str, Any]] = dict
     make_files: Callable[[], Files] | None = None
@@ -65,6 +67,8 @@ class Context:
     """Takes an event, tag and data; None: there is nobody to send it to."""
     ask_mine: Callable[[str], FactAnswer] | None = None
     """Asks the controller what others have (`GetMine.asked`); None: there is no controller."""
+    tree_has_modules: Callable[[], bool] | None = None
+    """Whether the tree has modules for minions; None: it has to be asked."""
     make_run_hooks: Callable[[], RunHooks] | None = None
     """What runs of states have besides."""
     read_again: Callable[[str], Mapping[str, Any]] | None = None
@@ -85,7 +89,7 @@ class Context:
         """The modules that came with the tree, on disk."""
         from extmods.store import ModuleStore
 
-        return ModuleStore(self.cachedir, self.opts, write=write_durably)
+        return ModuleStore(self.cachedir, self.options.modules, write=write_durably)
 
     @cached_property
     def user_modules(self) -> UserModules:
@@ -98,7 +102,7 @@ class Context:
         """Whether any were synced, as far as the disk or this process knows."""
         if "user_modules" in self.__dict__:
             return bool(self.user_modules.store.index())
-        if any(folders and option.endswith("_dirs") for option, folders in self.opts.items()):
+        if any(self.options.modules):
             return True
         return bool(self.cachedir) and os.path.exists(f"{self.cachedir}/usermodules/index.json")  # noqa: PTH110
 
@@ -109,6 +113,9 @@ class Context:
         changed = self.module_store.sync(self.files, kinds, saltenv, chosen)
         if any(changed.values()):
             self.user_modules.forget()
+        if changed.get("grains"):
+            self.reload("grains")
+            self.ask_for_grains()
         return changed
 
     def reload(self, what: str) -> None:
@@ -155,6 +162,8 @@ class Context:
         """The tree of `salt://`."""
         if self.make_files is not None:
             return self.make_files()
+        from highstate.files import MemoryFiles  # not needed to start: it brings the types of the language
+
         return MemoryFiles({})
 
     @cached_property

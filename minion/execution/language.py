@@ -35,6 +35,9 @@ hashutil.hmac_signature: Whether a signature (HMAC-SHA256, base64) fits text and
 hashutil.md5_digest: MD5 of a text.
 hashutil.sha256_digest: SHA-256 of a text.
 hashutil.sha512_digest: SHA-512 of a text.
+jinja.import_json: What `import_json` of a template gives for a file.
+jinja.import_yaml: What `import_yaml` of a template gives for a file.
+jinja.load_map: A variable of a template, such as `mymap` of `nginx/map.jinja`.
 match.compound: Whether a compound target means this minion.
 match.filter_by: The first entry of a mapping whose target means this minion.
 match.glob: Whether a glob fits the id of this minion.

@@ -10,9 +10,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, cast
 
-from highstate.functions import BUILT_IN, FunctionCall, FunctionFailed
+from highstate.functions.call import FunctionCall, FunctionFailed
+from highstate.functions.catalog import BUILT_IN
 from highstate.memo.tracked import Recorder, plain
-from highstate.render import RenderContext
+from highstate.render.context import RenderContext
 from highstate.render.renderers import render_string
 from highstate.types import Files, Minion
 from minion.execution.errors import CallFailed

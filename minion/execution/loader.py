@@ -1,7 +1,7 @@
 """Finds and calls execution functions.
 
-Called by whoever has a `Context`. It checks arguments before the call, so that a TypeError from within a function is
-never taken for a wrong argument.
+Called by all code that has a `Context`. It checks arguments before the call, so that a TypeError from within a function
+is never taken for a wrong argument.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from highstate.near_names import near
 from minion import arguments
 from minion.arguments import spec_of
 from minion.execution import language
 from minion.execution.errors import BadArguments, CallFailed, UnknownFunction
 from minion.execution.unsupported import NOT_BUILT
-from minion.machine.plan import StateFailed
+from minion.machine.failure import StateFailed
+from options.near_names import near
 
 if TYPE_CHECKING:
     from extmods.loader import UserFunction, UserModules
 
 _NAMES = """
     alternatives archive cmd config cp cron data debconf defaults disk dnsutil environ event file git grains group
-    hashutil hosts http ini jinja kmod locale log match mine mount network pillar pip pkg ps random saltutil schedule
-    service shadow slsutil ssh state status sys sysctl system test timezone user virtualenv
+    hashutil hosts http ini jinja jinja_filter kmod locale log match mine mount network pillar pip pkg ps random
+    saltutil schedule service shadow slsutil ssh state status sys sysctl system test timezone user virtualenv
 """
 
 MODULES = tuple(_NAMES.split())
@@ -53,6 +53,8 @@ _SHELLS = ("cmd.run", "cmd.run_all", "cmd.run_stdout", "cmd.run_stderr", "cmd.re
 
 class FunctionContext(Protocol):
     """What finding a function needs of a `Context`; the function itself is given all of it."""
+
+    retcode: int
 
     @property
     def user_modules(self) -> UserModules:
@@ -83,6 +85,14 @@ class Modules:
             raise CallFailed(str(error)) from error
         except OSError as error:
             raise CallFailed(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from error
+
+    def call_with_retcode(
+        self, fun: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> tuple[Any, int]:
+        """The function's value, and the exit code that it left: of a command, or by `test.retcode`."""
+        self._context.retcode = 0
+        value = self.call(fun, args, kwargs)
+        return value, self._context.retcode
 
     def signature(self, fun: str) -> inspect.Signature | None:
         """What the function takes from its caller; None when there is no such function."""
@@ -208,7 +218,7 @@ def _bound(
         text = str(error)
         said = text if text.startswith("Passed invalid arguments") else f"Passed invalid arguments to {fun}: {text}"
         raise BadArguments(f"{said}\n\nUsage: {usage(fun, function)}") from None
-    return positional, keywords
+    return positional, spec.grouped(keywords)
 
 
 def _check(fun: str, function: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

@@ -6,8 +6,8 @@ Called by `saltern call` and by the worker.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,10 @@ from highstate.compile.compiler import Compilation
 from highstate.desired import Desired
 from highstate.ports import NO_PORTS, CompilePorts
 from highstate.types import Chunk, Compiled, Files, Minion, Pos, Problem
+from minion.config.groups import DEFAULT_OPTIONS, MinionOptions
 from minion.execution.errors import CompileFailed
+from minion.execution.loader import Modules
+from minion.execution.local_facts import LocalFacts
 from minion.execution.module_host import MinionHost
 from minion.spool.files import BlobCache, HeldFiles, Question
 from wire.messages import Refused, ToMinion
@@ -31,22 +34,23 @@ class RootsCompiler:
     files: Files
     pillar_files: Files
     minion: Minion
-    opts: Mapping[str, Any]
+    language: CompileOptions
+    options: MinionOptions = DEFAULT_OPTIONS
+    """For execution functions that modules of the tree call."""
+    make_modules: Callable[[], Modules] | None = None
+    """The execution functions that templates may call; None: those of the language alone."""
 
-    @cached_property
-    def language(self) -> CompileOptions:
-        """The options that the compile takes, out of the minion's configuration."""
-        names = {field.name for field in fields(CompileOptions)} - {"opts"}
-        given = {name: self.opts[name] for name in names if self.opts.get(name) is not None}
-        given = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-        return CompileOptions(opts=self.opts, **given)
+    def with_options(self, **given: str) -> RootsCompiler:
+        """The same with other values of options that shape a compile; templates see them too."""
+        opts = {**self.language.opts, **given}
+        return replace(self, language=replace(self.language, opts=opts, **given))  # type: ignore[arg-type]
 
     @cached_property
     def ports(self) -> CompilePorts:
-        """What the tree brings: nobody else is asked."""
-        return CompileModules(tree=Tree(self.files), minion=self.minion, opts=self.opts, host=MinionHost()).over(
-            NO_PORTS
-        )
+        """The functions of this machine, and what the tree brings."""
+        host, opts = MinionHost(self.options), self.language.opts
+        around = NO_PORTS if self.make_modules is None else CompilePorts(facts=LocalFacts(self.make_modules))
+        return CompileModules(tree=Tree(self.files), minion=self.minion, opts=opts, host=host).over(around)
 
     def highstate(self, pillar_override: Mapping[str, Any] | None) -> Compiled:
         """What the top file gives."""

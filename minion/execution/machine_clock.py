@@ -1,4 +1,4 @@
-"""Clock and chance of this machine for a run of states (`RunHooks`). Called by whoever runs states here."""
+"""Clock and chance of this machine for a run of states (`RunHooks`). Called where states are run."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from extmods.dunders import ModuleScope
 from extmods.loader import UserModules
 from extmods.ports import ImportableFunctions
 from highstate.types import Minion, Value
+from minion.config.groups import DEFAULT_OPTIONS, MinionOptions
 from minion.execution.context import Context
 from minion.execution.tree_modules import ImportedFunctions, scope_of
 
@@ -25,6 +26,10 @@ def imported_functions() -> ImportableFunctions:
 class MinionHost:
     """`extmods.plugins.ModuleHost`."""
 
+    def __init__(self, options: MinionOptions = DEFAULT_OPTIONS) -> None:
+        """`options`: those of the minion, for the execution functions that modules call."""
+        self._options = options
+
     @property
     def imports(self) -> ImportableFunctions:
         """See `ModuleHost`."""
@@ -34,6 +39,12 @@ class MinionHost:
         self, modules: UserModules, minion: Minion, opts: Mapping[str, Any], pillar: Mapping[str, Value]
     ) -> ModuleScope:
         """See `ModuleHost`."""
-        context = Context(minion_id=minion.id, opts=opts, make_grains=lambda: minion.grains, make_pillar=lambda: pillar)
+        context = Context(
+            minion_id=minion.id,
+            options=self._options,
+            opts=opts,
+            make_grains=lambda: minion.grains,
+            make_pillar=lambda: pillar,
+        )
         context.user_modules = modules
         return scope_of(context)

@@ -23,8 +23,8 @@ class EngineContext(FunctionContext, Protocol):
         """Look again at `grains`, `pillar` or `modules`."""
 
 
-def engine_of(context: EngineContext, machine: LocalMachine, *, test: bool) -> StateEngine:
-    """The engine of a run; from now on the context is one under test=True, or not."""
+def engine_of(context: EngineContext, machine: LocalMachine, *, test: bool, drift: bool = False) -> StateEngine:
+    """The engine of a run; from now on the context is one under test=True, or not. `drift`: it looks for drift."""
     context.testing = test
     return StateEngine(
         machine,
@@ -33,4 +33,5 @@ def engine_of(context: EngineContext, machine: LocalMachine, *, test: bool) -> S
         backup_dir=context.backup_dir,
         user_states=CallableStates(context.user_modules),
         reload=context.reload,
+        drift=drift,
     )

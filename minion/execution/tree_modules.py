@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from extmods.dunders import ModuleScope, dunders_of
 from extmods.loader import UserModules
 from extmods.ports import ImportableFunctions, ModuleSources
-from highstate.run import run
+from highstate.run.runner import run
 from highstate.types import Chunk
 from minion.engine import registry
 from minion.execution.loader import MODULES, FunctionContext, Modules

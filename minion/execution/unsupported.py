@@ -59,7 +59,7 @@ sys.list_returner_functions sys.list_returners sys.returner_argspec sys.returner
 sys.list_runner_functions sys.list_runners sys.runner_argspec sys.runner_doc: runners are the controller's
 sys.list_renderers sys.renderer_doc sys.state_schema: see docs/salt-compatibility.md and sys.state_doc
 test.arg_clean test.attr_call test.cross_test test.deprecation_warning: tests of Salt's own loader
-test.module_report test.not_loaded test.providers test.retcode test.stack test.try: tests of Salt's own loader
+test.module_report test.not_loaded test.providers test.stack test.try: tests of Salt's own loader
 test.tty: use cmd.tty
 virtualenv.get_resource_content virtualenv.get_resource_path virtualenv.virtualenv_ver: use cmd.run
 """

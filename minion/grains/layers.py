@@ -10,16 +10,18 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from minion.config.groups import GrainsOptions
 
-def without_blacklisted(found: Mapping[str, Any], opts: Mapping[str, Any]) -> dict[str, Any]:
+
+def without_blacklisted(found: Mapping[str, Any], options: GrainsOptions) -> dict[str, Any]:
     """The grains but those that a pattern of `grains_blacklist` names, a glob or a regular expression."""
-    patterns = [str(one) for one in opts.get("grains_blacklist") or ()]
+    patterns = options.blacklist
     return {key: value for key, value in found.items() if not any(_matches(str(key), one) for one in patterns)}
 
 
-def laid_over(below: Mapping[str, Any], above: Mapping[str, Any], opts: Mapping[str, Any]) -> dict[str, Any]:
+def laid_over(below: Mapping[str, Any], above: Mapping[str, Any], options: GrainsOptions) -> dict[str, Any]:
     """Both; `above` wins, as a whole, or with `grains_deep_merge` mapping by mapping. Lists are replaced."""
-    return _deep(below, above) if opts.get("grains_deep_merge") is True else {**below, **above}
+    return _deep(below, above) if options.deep_merge else {**below, **above}
 
 
 def _deep(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,8 +7,9 @@ import hashlib
 import os
 import pwd
 import sys
-from collections.abc import Mapping
 from typing import Any
+
+from minion.config.groups import GrainsOptions
 
 Grains = dict[str, Any]
 
@@ -24,15 +25,14 @@ def version_grains() -> Grains:
     }
 
 
-def identity_grains(minion_id: str, opts: Mapping[str, Any]) -> Grains:
+def identity_grains(minion_id: str, options: GrainsOptions) -> Grains:
     """Who this minion is, and whom it listens to; nothing without an id."""
     if not minion_id:
         return {}
     number = int(hashlib.sha256(minion_id.encode()).hexdigest(), 16) % 2**31
-    master = opts.get("master") or opts.get("controller") or "salt"
-    grains: Grains = {"id": minion_id, "server_id": number, "master": master}
-    if opts.get("resources"):
-        grains["salt_resources"] = opts["resources"]
+    grains: Grains = {"id": minion_id, "server_id": number, "master": options.master or "salt"}
+    if options.resources:
+        grains["salt_resources"] = options.resources
     return grains
 
 

@@ -2,8 +2,8 @@
 
 Called by `machine` for everything that it writes. A path is walked name by name through descriptors. A symlink on the
 way is followed as ever, with one exception, which is systemd-tmpfiles' rule too: what root does never follows a symlink
-that some other user owns into a folder that is not this user's. So whoever may write somewhere on the way cannot lead
-root out of there, neither before the plan is made nor between the plan and the act.
+that some other user owns into a folder that is not this user's. So users who may write somewhere on the way cannot
+lead root out of there, neither before the plan is made nor between the plan and the act.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import secrets
 import stat
 from collections.abc import Iterator
 
-from minion.machine.plan import StateFailed
+from minion.machine.failure import StateFailed
 
 _FOLDER = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_LINKS = 40

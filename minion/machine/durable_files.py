@@ -1,6 +1,6 @@
 """Files of the minion's own that a crash leaves whole: the old content or the new one, never a part.
 
-Called by whatever keeps something on disk. Files that states manage are `minion.machine.machine`'s.
+Called where the minion stores data of its own. Files that states manage are written by `minion.machine.machine`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from minion.machine.plan import StateFailed, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Value
 
 
 def environment(env: Value, prepend_path: Value = None) -> dict[str, str] | None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import urllib.parse
 from collections.abc import Callable
 
+from minion.machine.failure import StateFailed
 from minion.machine.fetch_cache import WebCache
-from minion.machine.plan import StateFailed
 
 SCHEMES = ("http://", "https://", "ftp://")
 

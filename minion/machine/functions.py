@@ -10,7 +10,8 @@ from inspect import Signature
 from typing import Annotated, Protocol
 
 from minion.arguments.types import SUPPLIED
-from minion.machine.plan import StateFailed, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Value
 
 
 class ConditionFunctions(Protocol):
@@ -18,6 +19,9 @@ class ConditionFunctions(Protocol):
 
     def call(self, fun: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:
         """Its return value; raises what it raises."""
+
+    def call_with_retcode(self, fun: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> tuple[Value, int]:
+        """The same, and the exit code that the function left (0: none, or success)."""
 
 
 class KnownFunctions:

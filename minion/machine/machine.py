@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from minion.machine.dirfd import held, replacing
-from minion.machine.plan import Completed, FileStat, StateFailed, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Accumulator, Completed, FileStat, Value
 
 _PIECE = 1 << 20
 """Bytes of a large file that are held at once."""
@@ -46,7 +47,7 @@ class LocalMachine:
     opts: Mapping[str, Value] = field(default_factory=dict)
     functions: Mapping[str, Callable[..., Value]] = field(default_factory=dict)
     """Execution functions that templates may call."""
-    accumulated: dict[str, dict[str, list[Value]]] = field(default_factory=dict)
+    accumulated: dict[str, dict[str, Accumulator]] = field(default_factory=dict)
     """What file.accumulated has gathered in this run."""
     cachedir: str = ""
     """Where what comes from the web is kept; empty: nowhere."""
@@ -145,13 +146,16 @@ class LocalMachine:
             descriptor = os.open(temporary, flags, 0o600, dir_fd=folder)
             try:
                 fill(descriptor)
-                _dress(descriptor, folder, name, mode, path)
+                _set_owner_and_mode(descriptor, folder, name, mode, path)
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
 
     def mkdir(self, path: str, *, parents: bool = False, mode: str | None = None) -> None:
-        """Make a directory; with `parents`, those above it too, with the same mode. One that is there stays."""
+        """Make a directory; with `parents`, those above it too, with the same mode. One that is there stays.
+
+        Without a mode, it has its group and the setgid bit of the directory that it is made in, as mkdir(2) gives them.
+        """
         if parents and not os.path.isdir(os.path.dirname(path)):  # noqa: PTH112, PTH120
             self.mkdir(os.path.dirname(path), parents=True, mode=mode)  # noqa: PTH120
         with _named(path), held(path) as (folder, name):
@@ -161,7 +165,8 @@ class LocalMachine:
                 if not os.path.isdir(path):  # noqa: PTH112
                     raise
                 return
-        self.chmod(path, mode or "0755")
+            inherited = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode & stat.S_ISGID
+        self.chmod(path, mode or f"{0o755 | inherited:04o}")
 
     def chmod(self, path: str, mode: str) -> None:
         """Set the mode of a file or directory; a symlink is never followed to something else's mode."""
@@ -267,7 +272,7 @@ def _named(path: str) -> Iterator[None]:
         raise type(error)(error.errno, error.strerror, path) from error
 
 
-def _dress(descriptor: int, folder: int, name: str, mode: str | None, path: str) -> None:
+def _set_owner_and_mode(descriptor: int, folder: int, name: str, mode: str | None, path: str) -> None:
     """Give a new file the owner and mode of the one that it replaces, or the mode wanted."""
     try:
         old = os.stat(name, dir_fd=folder, follow_symlinks=False)

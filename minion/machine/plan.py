@@ -104,13 +104,22 @@ class FileStat:
 _KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
 
 
+@dataclass(slots=True, kw_only=True)
+class Accumulator:
+    """Text that states of file.accumulated gather for a file."""
+
+    lines: list[Value] = field(default_factory=list)
+    consumers: set[str] = field(default_factory=set)
+    """IDs of the states that its `require_in` and `watch_in` name."""
+
+
 class Reader(Protocol):
     """What a plan may do: look."""
 
     grains: Mapping[str, Value]
     pillar: Mapping[str, Value]
-    accumulated: dict[str, dict[str, list[Value]]]
-    """What file.accumulated has gathered in this run: file -> accumulator -> lines. Planning adds to it: it is memory
+    accumulated: dict[str, dict[str, Accumulator]]
+    """What file.accumulated has gathered in this run: file -> name -> accumulator. Planning adds to it: it is memory
     of the run, and nothing on the machine."""
 
     def stat(self, path: str) -> FileStat | None:
@@ -201,19 +210,8 @@ class Machine(Reader, Protocol):
         """Run a command; a string goes through `/bin/sh -c`. Never raises for its exit code."""
 
 
-class StateFailed(Exception):
-    """A plan that cannot be made, or an act that did not succeed: result False with this text as its comment.
-
-    `changes` is what an act has done all the same (the output of a command that failed).
-    """
-
-    def __init__(self, comment: str, changes: Mapping[str, Value] | None = None) -> None:
-        super().__init__(comment)
-        self.changes = dict(changes or {})
-
-
 NULL: Value = object()
-"""Stands for None in `Change.shown`, where None itself means that nothing is given."""
+"""Stands for None in `Change.reported`, where None itself means that nothing is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,10 +226,10 @@ class Change:
     new: Value = None
     act: Callable[[Machine], Mapping[str, Value] | None]
     """Does it; raises StateFailed. May return more for `changes`, known only afterwards (pid, retcode, stdout)."""
-    shown: Value = None
-    """Stands in `changes` instead of {"old": old, "new": new} when not None (`diff`, a plain mode, ...)."""
-    foreseen: bool = False
-    """Stands in the `changes` of a plan alone; what comes of the act is what it returns (commands)."""
+    reported: Value = None
+    """The value in `changes` instead of {"old": old, "new": new}, when not None (`diff`, a plain mode, ...)."""
+    predicted_only: bool = False
+    """Only a prediction has this in `changes`; after the act they are what the act returned (commands)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,7 +246,9 @@ class Plan:
     done: str = ""
     """Comment after the acts."""
     converges: bool = True
-    """False for states that act each time they run (cmd.run): no second plan is made."""
+    """False where a second plan would not show what the acts did: none is made."""
+    each_time: bool = False
+    """Whether the state acts each time it runs (cmd.run, module.run), so that having to act says nothing of drift."""
     result: bool | None = True
     """Result when there is nothing to do (test.fail_without_changes has False)."""
     test_result: bool | None = None

@@ -1,7 +1,7 @@
 """Commands on the machine, with an end to each: a time, a size, and no children that hold the minion up.
 
 Called by `LocalMachine.run`. Output goes to files without a name, not to pipes: a daemon that a command leaves behind
-keeps the pipe open, and whoever reads it would wait for ever.
+keeps the pipe open, and its reader would wait for ever.
 """
 
 from __future__ import annotations
@@ -14,13 +14,19 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
-from minion.machine.plan import Completed, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Completed
 
 OUTPUT_LIMIT = 4 * 1024 * 1024
 """Bytes of stdout, and of stderr, that are kept."""
 
 _LOCALE = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "LANGUAGE": ""}
 """So that what is parsed does not depend on where the minion was started (Salt's reset_system_locale)."""
+
+
+def default_shell() -> str:
+    """The shell of who started this process, /bin/sh without one: the grain `shell`."""
+    return os.environ.get("SHELL") or "/bin/sh"
 
 
 def run(
@@ -31,10 +37,11 @@ def run(
     runas: str | None = None,
     timeout: float | None = None,
     stdin: str | None = None,
-    shell: str = "/bin/sh",
+    shell: str | None = None,
 ) -> Completed:
     """Run to the end or for `timeout` seconds. A program that is not there gives 127, one cut off by time 1.
 
+    A text goes through `shell`, without one through that of this process (Salt's DEFAULT_SHELL).
     Without `cwd` it runs in the home of who runs it, as Salt has it.
     """
     if cwd is not None and not os.path.isdir(cwd):  # noqa: PTH112
@@ -43,7 +50,7 @@ def run(
     if runas is not None:
         identity = identity_of(runas, environment)
     environment |= {str(key): str(value) for key, value in (env or {}).items()}
-    command = [shell, "-c", argv] if isinstance(argv, str) else [str(one) for one in argv]
+    command = [shell or default_shell(), "-c", argv] if isinstance(argv, str) else [str(one) for one in argv]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             process = subprocess.Popen(

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from minion.machine.plan import Machine
+from minion.machine.plan import Machine, Reader
 
 WRITING = frozenset(name for name in vars(Machine) if not name.startswith("_"))
 """Methods of `Machine` that a `Reader` has not."""
+
+
+_KEPT = frozenset(name for name in vars(Reader) if not name.startswith("_")) | {"accumulated"}
+"""What stays the same for the life of a machine: each is looked up once, since every plan asks for some of them."""
 
 
 class WritesInPlan(Exception):
@@ -26,4 +30,7 @@ class ReadOnly:
     def __getattr__(self, name: str) -> Any:
         if name in WRITING:
             raise WritesInPlan(f"a plan may not call {name}: return a Change whose act does it")
-        return getattr(self._machine, name)
+        found = getattr(self._machine, name)
+        if name in _KEPT:
+            vars(self)[name] = found
+        return found

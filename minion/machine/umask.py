@@ -5,11 +5,14 @@ Made by the engine for chunks that have `umask`. The process's own umask is not 
 
 from __future__ import annotations
 
+import posixpath
 import shlex
+import stat
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from minion.machine.plan import Completed, Machine, StateFailed, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Completed, Machine, Value
 
 
 def umask_of(value: Value) -> int:
@@ -40,8 +43,16 @@ class MaskedMachine:
         self._machine.write(path, data, mode=mode)
 
     def mkdir(self, path: str, *, parents: bool = False, mode: str | None = None) -> None:
-        """A directory without a mode gets 0777 less the mask."""
-        self._machine.mkdir(path, parents=parents, mode=mode or f"{0o777 & ~self._mask:04o}")
+        """A new directory without a mode gets 0777 less the mask, and the setgid bit of the one that it is in."""
+        if mode is not None or self._machine.stat(path) is not None:
+            self._machine.mkdir(path, parents=parents, mode=mode)
+            return
+        if parents:
+            self.mkdir(posixpath.dirname(path), parents=True)
+        self._machine.mkdir(path)
+        made = self._machine.stat(path)
+        inherited = 0 if made is None else int(made.mode, 8) & stat.S_ISGID
+        self._machine.chmod(path, f"{0o777 & ~self._mask | inherited:04o}")
 
     def run(self, argv: Sequence[str] | str, *, env: Mapping[str, str] | None = None, **options: Any) -> Completed:
         """The command starts with the mask."""

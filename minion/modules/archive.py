@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+from minion.arguments.sources import as_sources
 from minion.arguments.types import CommaList, Unsupported
 from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
@@ -22,7 +23,7 @@ def list_(
     from minion.states.file.sources import Template, of_source
 
     url = name if "://" in name else f"file://{name}"
-    data = of_source(context.machine, url, saltenv, Template(variables={}), source_hash)
+    data = of_source(context.machine, as_sources(url), saltenv, Template(variables={}), source_hash)
     found = [(one.path, one.kind) for one in read_members(data, archive_format)]
     if strip_components:
         cut = [(path.split("/", strip_components), kind) for path, kind in found]

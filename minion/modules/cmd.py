@@ -9,9 +9,10 @@ from __future__ import annotations
 import shlex
 import shutil
 from collections.abc import Mapping
-from typing import Annotated, Any, TypedDict, Unpack
+from typing import Annotated, Any, NamedTuple, TypedDict, Unpack
 
-from minion.arguments.types import Mode, Seconds, Texts, Unsupported
+from minion.arguments.commands import Command, ScriptArguments
+from minion.arguments.types import Mode, Seconds, Texts, Unsupported, Variables
 from minion.execution.arguments import (
     AlwaysDone,
     NoCommandLog,
@@ -25,13 +26,10 @@ from minion.execution.arguments import (
 )
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
-from minion.machine.plan import Completed, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Completed
 
 SHELLS = "/etc/shells"
-
-
-Command = str | list[Any]
-"""A line, or a list of words."""
 
 
 class _MoreOptions(TypedDict, total=False):
@@ -45,7 +43,7 @@ class _MoreOptions(TypedDict, total=False):
 
 class _CodeOptions(_MoreOptions, total=False):
     bg: Annotated[Any, Unsupported("use cmd.run_bg")]
-    env: Any
+    env: Variables | None
     group: Annotated[Any, Unsupported("see runas")]
     hide_output: bool
     log_callback: NotSupported
@@ -79,8 +77,9 @@ def run(context: Context, cmd: Command, **options: Unpack[RunOptions]) -> str:
 
 
 def shell(context: Context, cmd: str, **options: Unpack[RunOptions]) -> str:
-    """Output of a command that goes through a shell in any case."""
-    options["python_shell"] = True
+    """Output of a command that goes through a shell, unless `python_shell` is false."""
+    if options.get("python_shell") is None:
+        options["python_shell"] = True
     return _both(_run(context, cmd, **options))
 
 
@@ -106,7 +105,8 @@ def retcode(context: Context, cmd: Command, **options: Unpack[RunOptions]) -> in
 
 def run_bg(
     context: Context, cmd: Command, cwd: str | None = None, runas: str | None = None, group: NotSupported = None,
-    shell: str | None = None, python_shell: bool | None = True, env: Any = None, clean_env: NotSupported = None,
+    shell: str | None = None, python_shell: bool | None = True, env: Variables | None = None,
+    clean_env: NotSupported = None,
     template: NotSupported = None, umask: Mode | None = None, timeout: NotSupported = None,
     output_encoding: Utf8Output = None, output_loglevel: NoCommandLog = None, log_callback: NotSupported = None,
     reset_system_locale: NoLocale = None, ignore_retcode: NoExitCodeLog = None, saltenv: NoTreeFile = None,
@@ -117,9 +117,9 @@ def run_bg(
     import subprocess
 
     from minion.machine.environment import environment
-    from minion.machine.process import identity_of
+    from minion.machine.process import default_shell, identity_of
 
-    words = [str(one) for one in cmd] if isinstance(cmd, list) else [shell or "/bin/sh", "-c", cmd]
+    words = cmd if isinstance(cmd, list) else [shell or default_shell(), "-c", cmd]
     if isinstance(cmd, str) and not python_shell:
         words = shlex.split(cmd)
     variables = _environ()
@@ -139,14 +139,38 @@ def run_bg(
     return {"pid": process.pid}
 
 
+class ScriptCall(NamedTuple):
+    """Arguments of cmd.script and cmd.script_retcode: how a script is made and run."""
+
+    args: ScriptArguments = ""
+    cwd: str | None = None
+    stdin: str | None = None
+    runas: str | None = None
+    group: NotSupported = None
+    shell: str | None = None
+    python_shell: bool | None = True
+    env: Variables | None = None
+    template: str | None = None
+    umask: Mode | None = None
+
+
+class ScriptSuccess(NamedTuple):
+    """Arguments of the same: which results are good ones."""
+
+    success_retcodes: Texts = ()
+    success_stdout: Texts = ()
+    success_stderr: Texts = ()
+
+
+_GOOD = ScriptSuccess()
+
+
 def script(
-    context: Context, source: str, args: Any = None, cwd: str | None = None, stdin: str | None = None,
-    runas: str | None = None, group: NotSupported = None, shell: str | None = None, python_shell: bool | None = True,
-    env: Any = None, template: str | None = None, umask: Mode | None = None, output_encoding: Utf8Output = None,
+    context: Context, source: str, how: ScriptCall, output_encoding: Utf8Output = None,
     output_loglevel: NoCommandLog = None, log_callback: NotSupported = None, hide_output: bool = False,
     timeout: Seconds | None = None, reset_system_locale: NoLocale = None, saltenv: str = "base",
-    use_vt: NoTerminal = None, bg: NotSupported = None, password: NoPassword = None, success_retcodes: Texts = (),
-    success_stdout: Texts = (), success_stderr: Texts = (), **options: Unpack[_MoreOptions],
+    use_vt: NoTerminal = None, bg: NotSupported = None, password: NoPassword = None, success: ScriptSuccess = _GOOD,
+    **options: Unpack[_MoreOptions],
 ) -> dict[str, Any]:  # fmt: skip
     """Fetch a script (`salt://`, a path, a URL), run it, and say how it went."""
     from minion.states.cmd.script import content, run_script, source_of
@@ -154,37 +178,30 @@ def script(
     path, more = source_of(source, None)
     machine = context.machine
     try:
-        data = content(machine, path, saltenv, template, {})
+        data = content(machine, path, saltenv, how.template, {})
     except StateFailed:
-        if not path.startswith("salt://") or template:
+        if not path.startswith("salt://") or how.template:
             raise
         return {"pid": 0, "retcode": 1, "stdout": "", "stderr": "", "cache_error": True}
 
     def launch(_machine: Any, line: str) -> Completed:
         return _run(
-            context, line, cwd=cwd, env=env, runas=runas, timeout=timeout, stdin=stdin, shell=shell,
-            python_shell=python_shell, umask=umask, hide_output=hide_output, success_retcodes=success_retcodes,
-            success_stdout=success_stdout, success_stderr=success_stderr, **options,
+            context, line, cwd=how.cwd, env=how.env, runas=how.runas, timeout=timeout, stdin=how.stdin,
+            shell=how.shell, python_shell=how.python_shell, umask=how.umask, hide_output=hide_output,
+            **success._asdict(), **options,
         )  # fmt: skip
 
-    return as_salt(run_script(machine, data, args or more, cwd, runas, launch))
+    return as_salt(run_script(machine, data, how.args or more, how.cwd, how.runas, launch))
 
 
 def script_retcode(
-    context: Context, source: str, args: Any = None, cwd: str | None = None, stdin: str | None = None,
-    runas: str | None = None, group: NotSupported = None, shell: str | None = None, python_shell: bool | None = True,
-    env: Any = None, template: str | None = None, umask: Mode | None = None, timeout: Seconds | None = None,
+    context: Context, source: str, how: ScriptCall, timeout: Seconds | None = None,
     reset_system_locale: NoLocale = None, saltenv: str = "base", output_encoding: Utf8Output = None,
     output_loglevel: NoCommandLog = None, log_callback: NotSupported = None, use_vt: NoTerminal = None,
-    password: NoPassword = None, success_retcodes: Texts = (), success_stdout: Texts = (), success_stderr: Texts = (),
-    **options: Unpack[_MoreOptions],
+    password: NoPassword = None, success: ScriptSuccess = _GOOD, **options: Unpack[_MoreOptions],
 ) -> int:  # fmt: skip
     """Exit code of a script."""
-    done = script(
-        context, source, args, cwd, stdin, runas, shell=shell, python_shell=python_shell, env=env, template=template,
-        umask=umask, timeout=timeout, saltenv=saltenv, success_retcodes=success_retcodes,
-        success_stdout=success_stdout, success_stderr=success_stderr, **options,
-    )  # fmt: skip
+    done = script(context, source, how, timeout=timeout, saltenv=saltenv, success=success, **options)
     code: int = done["retcode"]
     return code
 
@@ -265,11 +282,13 @@ def _both(done: Completed) -> str:
 def _code(context: Context, lang: str, code: Command, args: Command | None, options: RunOptions) -> Completed:
     import tempfile
 
-    text = "\n".join(str(one) for one in code) if isinstance(code, list) else code
-    words = [str(one) for one in args] if isinstance(args, list) else (args or "").split()
+    text = "\n".join(code) if isinstance(code, list) else code
+    words = args if isinstance(args, list) else (args or "").split()
     with tempfile.NamedTemporaryFile("w", prefix="saltern-code-") as file:
         file.write(text)
         file.flush()
+        if options.get("runas") is not None:
+            context.machine.chown(file.name, options["runas"], None)
         return _run(context, [lang, file.name, *words], **options)
 
 
@@ -294,7 +313,7 @@ def _run(context: Context, cmd: Command, **options: Unpack[RunOptions]) -> Compl
         runas=options.get("runas"),
         timeout=options.get("timeout"),
         stdin=options.get("stdin"),
-        shell=options.get("shell") or "/bin/sh",
+        shell=options.get("shell"),
     )
     done = _judged(done, options)
     context.retcode = 0 if options.get("ignore_retcode") else done.returncode
@@ -308,7 +327,7 @@ def _run(context: Context, cmd: Command, **options: Unpack[RunOptions]) -> Compl
 def _command(context: Context, cmd: Command, options: RunOptions) -> str | list[str]:
     """What is run: words, or a line for the shell."""
     if isinstance(cmd, list):
-        return [str(one) for one in cmd]
+        return cmd
     template, umask, line = options.get("template"), options.get("umask"), cmd
     if template is not None:
         line = context.machine.render_text(line, template, options.get("saltenv", "base"), {}).decode()
@@ -321,8 +340,8 @@ def _judged(done: Completed, options: RunOptions) -> Completed:
     """With exit code 0 where the caller counts this code or this output as success."""
     good = (
         str(done.returncode) in options.get("success_retcodes", ())
-        or done.stdout.rstrip("\n") in options.get("success_stdout", ())
-        or done.stderr.rstrip("\n") in options.get("success_stderr", ())
+        or any(text in done.stdout for text in options.get("success_stdout", ()))
+        or any(text in done.stderr for text in options.get("success_stderr", ()))
     )
     return Completed(returncode=0, stdout=done.stdout, stderr=done.stderr, pid=done.pid) if good else done
 

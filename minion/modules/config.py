@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from highstate.traverse import MISSING, traverse
+from minion.arguments.types import AnyValue
 from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 
 
 def get(
-    context: Context, key: str, default: Any = "", delimiter: str = ":", merge: str | None = None,
+    context: Context, key: str, default: AnyValue = "", delimiter: str = ":", merge: str | None = None,
     omit_opts: bool = False, omit_pillar: bool = False, omit_master: bool = False, omit_grains: bool = False,
 ) -> Any:  # fmt: skip
     """A value of the minion's configuration, else of its grains, else of its pillar (Salt's order), or the default.
@@ -28,7 +29,7 @@ def get(
 
 
 def option(
-    context: Context, value: str, default: Any = None, omit_opts: bool = False, omit_grains: bool = False,
+    context: Context, value: str, default: AnyValue = None, omit_opts: bool = False, omit_grains: bool = False,
     omit_pillar: bool = False, omit_master: bool = False, omit_all: bool = False, wildcard: bool = False,
 ) -> Any:  # fmt: skip
     """A value by its whole name, as config.get finds it; with `wildcard` all whose name a glob fits."""
@@ -76,7 +77,7 @@ def items(context: Context) -> dict[str, Any]:
 def merge(
     context: Context,
     value: str,
-    default: Any = "",
+    default: AnyValue = "",
     omit_opts: NotSupported = None,
     omit_master: NotSupported = None,
     omit_pillar: NotSupported = None,
@@ -94,9 +95,9 @@ def merge(
     return found[-1]
 
 
-def manage_mode(context: Context, mode: Any) -> Any:
+def manage_mode(context: Context, mode: str | None) -> str | None:
     """A mode as files have it: four octal digits; null for none."""
-    return None if mode is None else str(mode).removeprefix("0o").lstrip("0").rjust(3, "0").rjust(4, "0")
+    return None if mode is None else mode.removeprefix("0o").lstrip("0").rjust(3, "0").rjust(4, "0")
 
 
 def valid_fileproto(context: Context, uri: str) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from highstate.salt_urls import split_salt_url
+from minion.arguments.sources import as_sources
 from minion.arguments.types import CommaList
 from minion.execution.arguments import AlwaysDone, NotSupported
 from minion.execution.context import Context
@@ -65,7 +66,7 @@ def get_dir(
     return done
 
 
-def get_url(context: Context, path: str, dest: Any = "", saltenv: str = "base", makedirs: bool = False,
+def get_url(context: Context, path: str, dest: str | None = "", saltenv: str = "base", makedirs: bool = False,
             source_hash: str | None = None) -> Any:  # fmt: skip
     """Copy `salt://`, a path or a URL to the machine; without `dest` to the cache, with null give its text."""
     from minion.states.file.sources import Template, of_source
@@ -76,7 +77,7 @@ def get_url(context: Context, path: str, dest: Any = "", saltenv: str = "base", 
             return False
     else:
         url = path if "://" in path else f"file://{path}"
-        data = of_source(context.machine, url, saltenv, Template(variables={}), source_hash)
+        data = of_source(context.machine, as_sources(url), saltenv, Template(variables={}), source_hash)
     if dest is None:
         return data.decode("utf-8", "replace")
     if dest == "" and path.startswith("file://"):

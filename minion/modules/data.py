@@ -1,10 +1,12 @@
-"""The execution module `data`: values that the minion keeps for whoever asks, in a file of its cache."""
+"""The execution module `data`: values that callers store on the minion, in a file of its cache."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from minion.arguments.commands import Words
+from minion.arguments.types import AnyValue
 from minion.execution.context import Context
 from minion.execution.json_store import keep, place_of, read_kept
 
@@ -16,7 +18,7 @@ def load(context: Context) -> dict[str, Any]:
     return read_kept(context, FILE)
 
 
-def dump(context: Context, new_data: Any) -> bool:
+def dump(context: Context, new_data: AnyValue) -> bool:
     """Keep this mapping, in place of all that was kept; false when it is none."""
     if not isinstance(new_data, Mapping):
         return False
@@ -24,18 +26,18 @@ def dump(context: Context, new_data: Any) -> bool:
     return True
 
 
-def update(context: Context, key: str, value: Any) -> bool:
+def update(context: Context, key: str, value: AnyValue) -> bool:
     """Keep one value more."""
     return dump(context, {**load(context), key: value})
 
 
-def get(context: Context, key: Any, default: Any = None) -> Any:
+def get(context: Context, key: str | Words, default: AnyValue = None) -> Any:
     """A value, or a list of several."""
     kept = load(context)
     return [kept.get(one, default) for one in key] if isinstance(key, list) else kept.get(key, default)
 
 
-def pop(context: Context, key: str, default: Any = None) -> Any:
+def pop(context: Context, key: str, default: AnyValue = None) -> Any:
     """A value, which is kept no more."""
     kept = load(context)
     value = kept.pop(key, default)
@@ -43,7 +45,7 @@ def pop(context: Context, key: str, default: Any = None) -> Any:
     return value
 
 
-def cas(context: Context, key: str, value: Any, old_value: Any) -> bool:
+def cas(context: Context, key: str, value: AnyValue, old_value: AnyValue) -> bool:
     """Keep a value in place of another one; false when it is not that one that is kept."""
     kept = load(context)
     if key not in kept or kept[key] != old_value:

@@ -28,9 +28,9 @@ def show(context: Context, name: str) -> list[list[str]] | None:
     return get_selections(context).get(name)
 
 
-def set_(context: Context, package: str, question: str, type: str, value: Any, *extra: Any) -> bool:  # noqa: A002
+def set_(context: Context, package: str, question: str, type: str, value: str, *extra: str) -> bool:  # noqa: A002
     """Answer a question of a package."""
-    text = " ".join(str(one) for one in (value, *extra))
+    text = " ".join((value, *extra))
     act(context, "debconf.set", package, data={question: {"type": type, "value": text}})
     return True
 

@@ -6,13 +6,13 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from minion.arguments.types import Map, Texts
+from minion.arguments.types import AnyValue, Map, Texts
 from minion.execution.arguments import AlwaysDone
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 
 
-def get(context: Context, key: str, default: Any = "") -> Any:
+def get(context: Context, key: str, default: AnyValue = "") -> Any:
     """A variable, or the default."""
     return os.environ.get(key, default)
 
@@ -23,7 +23,7 @@ def has_value(context: Context, key: str, value: str | None = None) -> bool:
     return found is not None if value is None else found == value
 
 
-def item(context: Context, keys: Texts, default: Any = "") -> dict[str, Any]:
+def item(context: Context, keys: Texts, default: AnyValue = "") -> dict[str, Any]:
     """Several variables."""
     return {key: os.environ.get(key, default) for key in keys}
 
@@ -33,7 +33,7 @@ def items(context: Context) -> dict[str, str]:
     return dict(os.environ)
 
 
-def setval(context: Context, key: str, val: Any, false_unsets: bool = False, permanent: bool = False) -> Any:
+def setval(context: Context, key: str, val: AnyValue, false_unsets: bool = False, permanent: bool = False) -> Any:
     """Set a variable; false empties it, or with `false_unsets` takes it away. False for what is no text."""
     if permanent:
         raise CallFailed("permanent is for Windows; on this system put the variable into /etc/environment")

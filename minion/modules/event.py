@@ -1,6 +1,6 @@
 """The execution module `event`: events to the controller.
 
-They go where `Context.fire` takes them; a masterless call has nobody to send them to.
+They go where `Context.fire` takes them; `saltern call` has nobody to send them to.
 """
 
 from __future__ import annotations
@@ -8,17 +8,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from minion.arguments.commands import Words
+from minion.arguments.types import AnyValue, Map
 from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
+from minion.execution.errors import CallFailed
 
 
 def send(
-    context: Context, tag: str, data: Any = None, preload: Any = None, with_env: NotSupported = False,
-    with_grains: Any = False, with_pillar: Any = False, with_env_opts: NotSupported = None, **more: Any,
-) -> bool:  # fmt: skip
-    """An event with this tag and data; whether it was taken."""
+    context: Context,
+    tag: str,
+    data: AnyValue = None,
+    preload: Map | None = None,
+    with_env: NotSupported = False,
+    with_grains: bool | Words = False,
+    with_pillar: bool | Words = False,
+    with_env_opts: NotSupported = None,
+    **more: Any,
+) -> bool:
+    """An event with this tag and data. CallFailed when it cannot be sent."""
     body: dict[str, Any] = {
-        **(preload if isinstance(preload, dict) else {}),
+        **(preload or {}),
         **(data if isinstance(data, dict) else {}),
     }
     if data is not None and not isinstance(data, dict):
@@ -28,15 +38,20 @@ def send(
         body["grains"] = _chosen(context.grains, with_grains)
     if with_pillar:
         body["pillar"] = _chosen(context.pillar, with_pillar)
-    return context.fire is not None and context.fire(tag, body)
+    if context.fire is None:
+        way = f"`saltern run {context.minion_id} event.send {tag}` does"
+        raise CallFailed(f"event {tag} not sent: `saltern call` has no connection to the controller; {way}")
+    if not context.fire(tag, body):
+        raise CallFailed(f"event {tag} not sent: this run has sent as many events as a run may")
+    return True
 
 
-def fire_master(context: Context, data: Any, tag: str, preload: Any = None) -> bool:
+def fire_master(context: Context, data: AnyValue, tag: str, preload: Map | None = None) -> bool:
     """The same, with the arguments the other way round."""
     return send(context, tag, data, preload)
 
 
-def _chosen(values: Mapping[str, Any], keys: Any) -> dict[str, Any]:
+def _chosen(values: Mapping[str, Any], keys: bool | Words) -> dict[str, Any]:
     return {key: values[key] for key in (keys if isinstance(keys, list) else values) if key in values}
 
 

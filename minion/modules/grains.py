@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from highstate.traverse import MISSING, traverse
+from minion.arguments.types import AnyValue, Reads, Unfit
 from minion.execution.arguments import KeptOrder, NoCache
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 
 
-def get(context: Context, key: str, default: Any = "", delimiter: str = ":", ordered: KeptOrder = True) -> Any:
+def get(context: Context, key: str, default: AnyValue = "", delimiter: str = ":", ordered: KeptOrder = True) -> Any:
     """A grain by its path (`os`, `ip4_interfaces:eth0`), or the default."""
     return traverse(context.grains, key, default, delimiter=delimiter)
 
 
 def item(
-    context: Context, *keys: str, default: Any = "", delimiter: str = ":", sanitize: bool = False
+    context: Context, *keys: str, default: AnyValue = "", delimiter: str = ":", sanitize: bool = False
 ) -> dict[str, Any]:
     """The grains named; one that is not there is empty."""
     return _sanitized({key: traverse(context.grains, key, default, delimiter=delimiter) for key in keys}, sanitize)
@@ -46,7 +47,7 @@ def has_value(context: Context, key: str) -> bool:
 def set_(
     context: Context,
     key: str,
-    val: Any = "",
+    val: AnyValue = "",
     force: bool = False,
     destructive: bool = False,
     delimiter: str = ":",
@@ -67,26 +68,34 @@ def set_(
     return {**said, "changes": {first: new}}
 
 
+def as_grains(value: Any) -> Mapping[str, Any]:
+    """Grains and their values. Worded as Salt does."""
+    if not isinstance(value, Mapping):
+        raise Unfit("", "setvals grains must be a dictionary.")
+    return {str(key): one for key, one in value.items()}
+
+
+Grains = Annotated[Mapping[str, Any], Reads(as_grains, null=True)]
+
+
 def setvals(
     context: Context,
-    grains: Mapping[str, Any],
+    grains: Grains,
     destructive: bool = False,
     refresh_pillar: NoCache = True,
 ) -> Any:
     """Set several static grains, whatever they were; null with `destructive` takes one away."""
-    if not isinstance(grains, Mapping):
-        raise CallFailed("setvals grains must be a dictionary.")
     gone = [key for key, value in grains.items() if value is None and destructive]
-    write(context, {str(key): value for key, value in grains.items()}, gone=gone)
+    write(context, grains, gone=gone)
     return dict(grains)
 
 
-def setval(context: Context, key: str, val: Any, destructive: bool = False, refresh_pillar: NoCache = True) -> Any:
+def setval(context: Context, key: str, val: AnyValue, destructive: bool = False, refresh_pillar: NoCache = True) -> Any:
     """Set a static grain, whatever it was."""
     return setvals(context, {key: val}, destructive)
 
 
-def append(context: Context, key: str, val: Any, convert: bool = False, delimiter: str = ":") -> Any:
+def append(context: Context, key: str, val: AnyValue, convert: bool = False, delimiter: str = ":") -> Any:
     """Add a value to a list; with `convert` a single value becomes a list first."""
     old = traverse(context.grains, key, [], delimiter=delimiter)
     if not isinstance(old, list) and convert:
@@ -98,7 +107,7 @@ def append(context: Context, key: str, val: Any, convert: bool = False, delimite
     return _set_list(context, key, [*old, *val] if isinstance(val, list) else [*old, val], delimiter)
 
 
-def remove(context: Context, key: str, val: Any, delimiter: str = ":") -> Any:
+def remove(context: Context, key: str, val: AnyValue, delimiter: str = ":") -> Any:
     """Take a value out of a list."""
     old = traverse(context.grains, key, [], delimiter=delimiter)
     if not isinstance(old, list):

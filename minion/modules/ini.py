@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from minion.arguments.types import Map
 from minion.execution.apply_state import act, changes_of
 from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
@@ -46,7 +47,7 @@ def get_option(
 def set_option(
     context: Context,
     file_name: str,
-    sections: Any = None,
+    sections: Map | None = None,
     separator: str = "=",
     encoding: NotSupported = None,
     no_spaces: bool = False,

@@ -1,15 +1,17 @@
 """The execution module `mine`: what this minion has for others, and what others have.
 
-The agent sends what lies in the file, whoever has put it there. Without an agent a minion has its own mine alone.
-Behaviour: doc/topics/mine.
+The agent sends what lies in the file, whichever function has put it there. Without an agent a minion has its own mine
+alone. Behaviour: doc/topics/mine.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
+from minion.arguments.commands import Words
+from minion.arguments.types import Reads, as_mapping
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.execution.json_store import keep, read_kept
@@ -21,12 +23,18 @@ FILE = "mine.json"
 """In the cache: name -> `{value, allow, allow_type}`."""
 
 
-def update(context: Context, clear: bool = False, mine_functions: Any = None) -> bool | None:
+def as_mine_functions(value: Any) -> Mapping[str, Any]:
+    """A mapping of names to what is called, or a list of functions."""
+    return as_mapping({name: {} for name in value} if isinstance(value, list) else value)
+
+
+MineFunctions = Annotated[Mapping[str, Any], Reads(as_mine_functions)]
+
+
+def update(context: Context, clear: bool = False, mine_functions: MineFunctions | None = None) -> bool | None:
     """Call the functions of `mine_functions` (configuration and pillar, or these) and keep what they give."""
     wanted = mine_functions or _configured(context)
-    if isinstance(wanted, list):
-        wanted = {name: {} for name in wanted}
-    if not wanted or not isinstance(wanted, Mapping):
+    if not wanted:
         return None
     modules = Modules(context)
     found = {}
@@ -50,7 +58,9 @@ def send(context: Context, name: str, *args: Any, **kwargs: Any) -> bool:
     return _store(context, {name: _entry(value, access)})
 
 
-def get(context: Context, tgt: Any, fun: Any, tgt_type: str = "glob", exclude_minion: bool = False) -> dict[str, Any]:
+def get(
+    context: Context, tgt: str | Words, fun: str | Words, tgt_type: str = "glob", exclude_minion: bool = False
+) -> dict[str, Any]:
     """What the minions of a target have under a name; of several names by name first."""
     if context.ask_mine is None:
         return _own(context, tgt, fun, tgt_type)
@@ -122,11 +132,11 @@ def _store(context: Context, found: Mapping[str, Any], *, clear: bool = False) -
     return True
 
 
-def _own(context: Context, tgt: Any, fun: Any, tgt_type: str) -> dict[str, Any]:
+def _own(context: Context, tgt: str | list[str], fun: str | list[str], tgt_type: str) -> dict[str, Any]:
     """Without a controller: what is in the mine of this minion."""
     if not Modules(context).call(f"match.{tgt_type}", (tgt,)):
         return {}
-    names = fun if isinstance(fun, list) else list(dict.fromkeys(str(fun).split(",")))
+    names = fun if isinstance(fun, list) else list(dict.fromkeys(fun.split(",")))
     kept = read_kept(context, FILE)
     found = {name: {context.minion_id: kept[name]["value"]} for name in names if name in kept}
     return found if isinstance(fun, list) or len(names) > 1 else found.get(names[0], {})

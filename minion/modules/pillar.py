@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, TypedDict, Unpack
 
 from highstate.traverse import MISSING, traverse
+from minion.arguments.types import AnyValue
 from minion.execution.arguments import CompiledPillar
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
@@ -24,7 +25,7 @@ class OfPillar(TypedDict, total=False):
 def get(
     context: Context,
     key: str,
-    default: Any = "",
+    default: AnyValue = "",
     merge: bool = False,
     merge_nested_lists: bool | None = None,
     delimiter: str = ":",
@@ -35,7 +36,7 @@ def get(
     if value is MISSING:
         return default
     if merge and isinstance(value, Mapping) and isinstance(default, Mapping):
-        lists = context.opts.get("pillar_merge_lists", False) if merge_nested_lists is None else merge_nested_lists
+        lists = context.options.pillar.merge_lists if merge_nested_lists is None else merge_nested_lists
         return _updated(context, default, value, bool(lists))
     if merge and isinstance(value, list) and isinstance(default, list):
         return [*default, *(one for one in value if one not in default)]
@@ -62,7 +63,7 @@ def items(context: Context, *keys: str, pillar: Pillar = None, **ignored: Unpack
 
 
 def item(
-    context: Context, *keys: str, default: Any = "", delimiter: str = ":", **ignored: Unpack[OfPillar]
+    context: Context, *keys: str, default: AnyValue = "", delimiter: str = ":", **ignored: Unpack[OfPillar]
 ) -> dict[str, Any]:
     """The values named; one that is not there is the default."""
     return {key: traverse(context.pillar, key, default, delimiter=delimiter) for key in keys}

@@ -6,8 +6,9 @@ import random
 import secrets
 import string
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
+from minion.arguments.types import Reads, Scalar, Unfit
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 
@@ -40,17 +41,17 @@ def get_str(
     return "".join(secrets.choice(known) for _ in range(length))
 
 
-def rand_int(context: Context, start: int = 1, end: int = 10, seed: Any = None) -> int:
+def rand_int(context: Context, start: int = 1, end: int = 10, seed: Scalar | None = None) -> int:
     """A number from `start` to `end`, both included."""
     return _dice(seed).randint(start, end)
 
 
-def sample(context: Context, value: str | list[Any], size: int, seed: Any = None) -> list[Any]:
+def sample(context: Context, value: str | list[Any], size: int, seed: Scalar | None = None) -> list[Any]:
     """Some members of a list, each at most once."""
     return _dice(seed).sample(list(value), size)
 
 
-def shuffle(context: Context, value: str | list[Any], seed: Any = None) -> list[Any]:
+def shuffle(context: Context, value: str | list[Any], seed: Scalar | None = None) -> list[Any]:
     """A list in another order."""
     return _dice(seed).sample(list(value), len(list(value)))
 
@@ -64,12 +65,20 @@ def shadow_hash(
     return gen_password(context, password or get_str(context), crypt_salt, algorithm)
 
 
-def str_encode(context: Context, value: Any, encoder: str = "base64") -> str:
+def as_encodable(value: Any) -> str:
+    """Text alone. Worded as Salt does."""
+    if isinstance(value, str):
+        return value
+    raise Unfit("", "Value must be an encode-able string")
+
+
+Encodable = Annotated[str, Reads(as_encodable, null=True)]
+
+
+def str_encode(context: Context, value: Encodable, encoder: str = "base64") -> str:
     """A text in another coding: base64, hex, …"""
     import base64
 
-    if not isinstance(value, str):
-        raise CallFailed("Value must be an encode-able string")
     codings = {"base64": base64.b64encode, "base32": base64.b32encode, "hex": base64.b16encode}
     if encoder not in codings:
         raise CallFailed(f"encoder can be {', '.join(codings)}, not {encoder!r}")

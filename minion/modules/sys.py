@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from minion.execution.context import Context
 
 if TYPE_CHECKING:
+    from extmods.loader import UserFunction
     from minion.engine.registry import Function as StateFunction
 
 
@@ -16,7 +17,8 @@ def list_functions(context: Context, *modules: str) -> list[str]:
     """Full names of all functions, or of those of some modules."""
     from minion.execution.loader import names
 
-    return _chosen(names(), modules)
+    own = context.user_modules.names("modules") if context.has_user_modules() else ()
+    return _chosen(sorted({*names(), *own}), modules)
 
 
 def list_modules(context: Context, *modules: str) -> list[str]:
@@ -28,13 +30,11 @@ def doc(context: Context, *modules: str) -> dict[str, str]:
     """Signature and description of functions."""
     from minion.execution.loader import find, usage, usage_of_user
 
-    built_in = {name: usage(name, find(name)) for name in list_functions(context, *modules)}
-    user = context.user_modules if context.has_user_modules() else None
-    for name in user.names("modules") if user else ():
-        found = user.function(name) if user else None
-        if found is not None and _chosen([name], modules):
-            built_in[name] = usage_of_user(name, found.call)
-    return dict(sorted(built_in.items()))
+    described = {}
+    for name in list_functions(context, *modules):
+        user = context.user_modules.function(name) if context.has_user_modules() else None
+        described[name] = usage(name, find(name)) if user is None else usage_of_user(name, user.call)
+    return described
 
 
 def argspec(context: Context, *modules: str) -> dict[str, Any]:
@@ -61,30 +61,45 @@ def list_state_functions(context: Context, *modules: str) -> list[str]:
     """Full names of all state functions, or of those of some modules."""
     from minion.engine.registry import names
 
-    return _chosen(names(), modules)
+    own = context.user_modules.names("states") if context.has_user_modules() else ()
+    return _chosen(sorted({*names(), *own}), modules)
 
 
 def list_state_modules(context: Context, *modules: str) -> list[str]:
     """Names of the state modules, or of those that a glob fits."""
-    from minion.engine.registry import MODULES
-
-    return _fitting(sorted(MODULES), modules)
+    return _fitting(sorted({name.partition(".")[0] for name in list_state_functions(context)}), modules)
 
 
 def state_doc(context: Context, *modules: str) -> dict[str, str]:
     """Signature and description of state functions."""
     import inspect
 
-    found = {name: _state(name) for name in list_state_functions(context, *modules)}
-    return {
-        name: f"{name}{one.spec.signature('name')}\n\n{inspect.getdoc(one.call) or ''}".strip()
-        for name, one in found.items()
-    }
+    from minion.execution.loader import usage_of_user
+
+    described = {}
+    for name in list_state_functions(context, *modules):
+        if (user := _user_state(context, name)) is not None:
+            described[name] = usage_of_user(name, user.call)
+            continue
+        one = _state(name)
+        described[name] = f"{name}{one.spec.signature('name')}\n\n{inspect.getdoc(one.call) or ''}".strip()
+    return described
 
 
 def state_argspec(context: Context, *modules: str) -> dict[str, Any]:
     """What state functions take: names, defaults, and whether they take more."""
-    return {name: _argspec(_state(name).spec.signature("name")) for name in list_state_functions(context, *modules)}
+    found = {name: _user_state(context, name) for name in list_state_functions(context, *modules)}
+    return {
+        name: _argspec(_state(name).spec.signature("name") if user is None else user.signature)
+        for name, user in found.items()
+    }
+
+
+def _user_state(context: Context, name: str) -> UserFunction | None:
+    """A state function of the tree."""
+    module, _, fun = name.partition(".")
+    loaded = context.user_modules.loaded("states").get(module) if context.has_user_modules() else None
+    return loaded.functions.get(fun) if loaded else None
 
 
 def _state(name: str) -> StateFunction:

@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from minion.machine.plan import Completed, Machine, Reader, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Completed, Machine, Reader
 
 REDACTED = "XXX-REDACTED-XXX"
 """Stands for a password hash wherever one could be shown."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from minion.machine.plan import Completed, Machine, Reader, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Completed, Machine, Reader
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+:@/~-]*")
 _VERSION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,+:~^-]*")

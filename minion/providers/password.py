@@ -9,7 +9,7 @@ import ctypes
 import secrets
 import threading
 
-from minion.machine.plan import StateFailed
+from minion.machine.failure import StateFailed
 
 _LIBRARIES = ("libcrypt.so.1", "libcrypt.so.2", "libcrypt.so")
 _ALPHABET = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -48,6 +48,7 @@ class DesiredState:
         self.generation = 0
         self.digest = ""
         self.drift: Mapping[str, Any] = {}
+        self.modules: Mapping[str, str] = {}
         self.schedule: Any = None
         self.mine_functions: Any = None
         try:
@@ -59,15 +60,19 @@ class DesiredState:
             return
         self._remember(held)
 
-    def accept(self, desire: DesiredUpdate) -> None:
-        """Apply an update; it is on disk when this returns. PatchMismatch when it is based on another document."""
+    def accept(self, desire: DesiredUpdate) -> Desired | None:
+        """Apply an update; it is on disk when this returns. PatchMismatch when it is based on another document.
+
+        The new document; None when it is the one that was held before.
+        """
         if desire.digest == self.digest:
             self.generation = desire.generation
-            return
+            return None
         document = self._patched(desire.base, desire.patch, desire.digest)
         held = HeldDocument(generation=desire.generation, digest=desire.digest, desired=_desired(document))
         write_durably(self.path, _pack(desire.generation, desire.digest, document))
         self._remember(held)
+        return held.desired
 
     def packed_preview(self, preview: Preview) -> bytes:
         """The document of a preview, as `read_document` reads it. PatchMismatch as above. Nothing is stored."""
@@ -86,6 +91,7 @@ class DesiredState:
 
     def _remember(self, held: HeldDocument) -> None:
         self.generation, self.digest, self.drift = held.generation, held.digest, held.desired.drift
+        self.modules = held.desired.modules
         self.schedule = held.desired.pillar.get("schedule")
         self.mine_functions = held.desired.pillar.get("mine_functions")
 

@@ -14,10 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from extmods.store import KINDS, SALTENV
 from highstate.desired import Desired
 from highstate.files import blob_id
 from highstate.salt_urls import split_salt_url
-from highstate.types import Chunk
+from highstate.types import ABSENT, Chunk
 from minion.machine.durable_files import write_durably
 from wire.messages import Blob, FileFound, FileList, FindFile, GetBlob, GetMine, ListFiles, Refused, ToMinion
 
@@ -68,7 +69,8 @@ class BlobCache:
     def put(self, oid: str, data: bytes) -> None:
         """Keep a content that was verified."""
         path = self._of(oid)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (self.path, path.parent):  # `parents=True` would make the outer one with the umask alone
+            folder.mkdir(mode=0o700, exist_ok=True)
         write_durably(path, data)
 
     def trim(self, now: float, *, most_bytes: int = CACHE_BYTES, most_seconds: float = CACHE_SECONDS) -> int:
@@ -102,9 +104,9 @@ class HeldFiles:
         self._whole = frozenset(_recursed(desired.chunks.values()))
         self._cache = cache
         self._controller = controller
-        self._found: dict[tuple[str, str], str] = {}
+        self._found = {(SALTENV, path): oid for path, oid in desired.modules.items()}
         self._modes: dict[tuple[str, str], int] = {}
-        self._listed: dict[tuple[str, str], Mapping[str, str]] = {}
+        self._listed = _listed(desired.modules) if desired.modules else {}
         self._requests = 0
 
     @property
@@ -131,7 +133,7 @@ class HeldFiles:
         """Content id of a file, None when there is no such file."""
         held = self._held.get(saltenv, {}).get(path)
         if held is not None:
-            return held
+            return held or None
         if (saltenv, path) not in self._found:
             question = FindFile(request=self._next(), path=path, saltenv=saltenv)
             self._found[saltenv, path] = self._ask(question, FileFound, f"salt://{path}").oid
@@ -142,6 +144,8 @@ class HeldFiles:
         held = self._held_modes.get(saltenv, {}).get(path)
         if held is not None:
             return held
+        if self._held.get(saltenv, {}).get(path) == ABSENT:
+            return None
         if (saltenv, path) not in self._modes:
             question = FindFile(request=self._next(), path=path, saltenv=saltenv)
             found = self._ask(question, FileFound, f"salt://{path}")
@@ -156,10 +160,13 @@ class HeldFiles:
         return sorted(self._listed[saltenv, folder])
 
     def _listing(self, folder: str, saltenv: str) -> Mapping[str, str]:
+        if self._held.get(saltenv, {}).get(folder) == ABSENT:
+            return {}
         if any(folder == whole or folder.startswith(whole + "/") for env, whole in self._whole if env == saltenv):
             # The compile names every file that a file.recurse takes: no need to ask, and right for this document.
             named = self._held.get(saltenv, {})
-            below = {path: oid for path, oid in named.items() if path == folder or path.startswith(folder + "/")}
+            inside = folder + "/"
+            below = {path: oid for path, oid in named.items() if oid and (path == folder or path.startswith(inside))}
             if below:
                 return below
         question = ListFiles(request=self._next(), prefix=folder, saltenv=saltenv)
@@ -198,15 +205,24 @@ class HeldFiles:
         return self._requests
 
 
+def _listed(modules: Mapping[str, str]) -> dict[tuple[str, str], Mapping[str, str]]:
+    """The folders of modules: a document that names any names all."""
+    listed: dict[tuple[str, str], dict[str, str]] = {(SALTENV, f"_{kind}"): {} for kind in KINDS}
+    for path, oid in modules.items():
+        listed.setdefault((SALTENV, path.partition("/")[0]), {})[path] = oid
+    return dict(listed)
+
+
 def _recursed(chunks: Iterable[Chunk]) -> Iterator[tuple[str, str]]:
     """(saltenv, folder) of every folder that the chunks copy, as `highstate.compile.content` reads them."""
     for chunk in chunks:
         if (chunk.state, chunk.fun) != ("file", "recurse"):
             continue
-        source = chunk.arguments.get("source")
-        if isinstance(source, str) and source.startswith("salt://"):
-            path, saltenv = split_salt_url(source, chunk.saltenv)
-            yield saltenv, path
+        given = chunk.arguments.get("source")
+        for source in given if isinstance(given, list) else [given]:
+            if isinstance(source, str) and source.startswith("salt://"):
+                path, saltenv = split_salt_url(source, chunk.saltenv)
+                yield saltenv, path
 
 
 def cache_needs_trim(cachedir: Path, now: float, *, every: float = 24 * 3600.0) -> bool:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import time
 from collections.abc import Iterator
@@ -108,6 +107,8 @@ class StateQueue:
             os.close(guard)
 
     def _show(self) -> Any:
+        import json  # most calls run no states, and start without it
+
         path = self._folder / f"{os.getpid()}-{time.monotonic_ns()}"
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         fcntl.flock(fd, fcntl.LOCK_EX)
@@ -122,6 +123,8 @@ class StateQueue:
 
 def _read(path: Path) -> Turn | None:
     """The run of a file; None when its process has ended, and the file is removed."""
+    import json
+
     fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -11,9 +11,11 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from highstate.run.triggers import listener_key
+from highstate.types import Chunk
 from minion.machine.durable_files import write_durably
 from minion.machine.file_locks import take_lock
 
@@ -38,6 +40,19 @@ class TriggerFile:
             return frozenset()
         return frozenset(key for key in keys if isinstance(key, str)) if isinstance(keys, list) else frozenset()
 
+    def forget_others(self, chunks: Mapping[str, Chunk]) -> bool:
+        """Forget triggers of states that the minion no longer has; whether there were any.
+
+        `chunks`: all that it has, by key.
+        """
+        known = self.pending_triggers()
+        gone = known - chunks.keys()
+        if gone:
+            gone -= {listener_key(chunk) for chunk in chunks.values()}
+        if gone:
+            self.settle(frozenset(), gone)
+        return bool(gone)
+
     def settle(self, more: frozenset[str], less: frozenset[str]) -> None:
         """Remember more of them, and less; what other runs have settled meanwhile stays."""
         if self._left(self.pending_triggers(), more, less) == self.pending_triggers():
@@ -51,7 +66,7 @@ class TriggerFile:
                 if lock is not None:
                     os.close(lock)
         except OSError as error:
-            log.error("event=triggers_not_kept error=%s", error)
+            log.error("event=triggers_not_stored error=%s", error)
 
     def _left(self, pending_triggers: frozenset[str], more: frozenset[str], less: frozenset[str]) -> frozenset[str]:
         left = (pending_triggers - less) | more

@@ -8,7 +8,8 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping
 
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction
 
 
 def install(machine: Reader, name: str, *, link: str, path: str, priority: int) -> Plan:
@@ -19,7 +20,7 @@ def install(machine: Reader, name: str, *, link: str, path: str, priority: int) 
     shown = {"name": name, "link": link, "path": path, "priority": priority}
     act = _run("--install", link, name, path, str(priority))
     return Plan(
-        changes=tuple(Change(key=key, shown=shown[key], act=act if key == "name" else _nothing) for key in shown),
+        changes=tuple(Change(key=key, reported=shown[key], act=act if key == "name" else _nothing) for key in shown),
         pending=f"Alternative will be set for {name} to {path} with priority {priority}",
         done=f"Alternative for {name} set to path {path} with priority {priority}",
     )
@@ -30,7 +31,7 @@ def remove(machine: Reader, name: str, *, path: str) -> Plan:
     if path not in group_of(machine, name).priorities:
         return Plan(comment=f"Alternative for {name} doesn't exist")
     return Plan(
-        changes=(Change(key="path", shown=path, act=_run("--remove", name, path)),),
+        changes=(Change(key="path", reported=path, act=_run("--remove", name, path)),),
         pending=f"Alternative for {name} will be removed",
         done=f"Alternative for {name} removed",
     )
@@ -44,7 +45,7 @@ def set_(machine: Reader, name: str, *, path: str) -> Plan:
     if path not in group.priorities:
         raise StateFailed(f"Alternative {path} for {name} doesn't exist")
     return Plan(
-        changes=(Change(key="path", shown=path, act=_run("--set", name, path)),),
+        changes=(Change(key="path", reported=path, act=_run("--set", name, path)),),
         pending=f"Alternative for {name} will be set to path {path}",
         done=f"Alternative for {name} set to path {path}",
     )
@@ -58,7 +59,7 @@ def auto(machine: Reader, name: str) -> Plan:
     if group.is_auto:
         return Plan(comment=f"{name} already in auto mode")
     return Plan(
-        changes=(Change(key="result", shown="auto mode", act=_run("--auto", name)),),
+        changes=(Change(key="result", reported="auto mode", act=_run("--auto", name)),),
         pending=f"{name} will be put in auto mode",
         done=f"{name} put in auto mode",
     )

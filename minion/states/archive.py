@@ -15,13 +15,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Unpack
 
+from minion.arguments.sources import Sources
 from minion.arguments.types import Ignored, Owner, Unsupported
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
+from minion.states.file.digests import SignatureOptions, signed_of
 from minion.states.file.paths import behind, checked, make_parents
 from minion.states.file.perms import Perms, differing, put
 from minion.states.file.sources import SourceCheck, Template, of_source
 from minion.states.pkg.steps import with_its_neighbour
-from minion.states.unused_arguments import NoSourceCache, Signatures
+from minion.states.unused_arguments import NoSourceCache
 
 LARGEST = 8 * 1024 * 1024 * 1024
 """Bytes that an archive may unpack to."""
@@ -42,8 +45,8 @@ class Member:
     target: str = ""
 
 
-class _ExtractedUnused(Signatures, total=False):
-    """Arguments of Salt's archive.extracted that are ignored or refused."""
+class _More(SignatureOptions, total=False):
+    """How the archive is verified, and arguments of Salt's archive.extracted that are ignored or refused."""
 
     skip_files_list_verify: Annotated[Value, Ignored("no list of an earlier extraction is kept")]
     list_options: Annotated[Value, Ignored("the archive's members are read without tar")]
@@ -56,7 +59,7 @@ def extracted(
     machine: Reader,
     name: str,
     *,
-    source: Value,
+    source: Sources,
     source_hash: str | None = None,
     source_hash_name: str | None = None,
     skip_verify: bool = False,
@@ -76,7 +79,7 @@ def extracted(
     source_hash_update: bool = False,
     password: str | None = None,
     saltenv: str = "base",
-    **_: Unpack[_ExtractedUnused],
+    **more: Unpack[_More],
 ) -> Plan:
     """Everything in the archive is there. What is there is looked into only with `overwrite` or `source_hash_update`.
 
@@ -91,8 +94,9 @@ def extracted(
     if if_missing and behind(machine, checked(if_missing, "extracted"))[1] is not None:
         return Plan(comment=f"Path {if_missing} exists")
     owner = Perms(user=user, group=group)
-    check = SourceCheck(source_hash_name=source_hash_name or "", skip=skip_verify, use_etag=use_etag)
-    data = of_source(machine, source, saltenv, Template(variables={}), source_hash, check)
+    data = of_source(machine, source, saltenv, Template(variables={}), source_hash, SourceCheck(
+        source_hash_name=source_hash_name or "", skip=skip_verify, use_etag=use_etag,
+        signed=signed_of(more)))  # fmt: skip
     members = _stripped(read_members(data, archive_format, password, modes=extract_perms), _strip(options))
     if enforce_toplevel:
         _one_top(members, name)
@@ -100,12 +104,11 @@ def extracted(
     if not wrong:
         return _owned(machine, name, top, members, owner)
     in_the_way = [top] if clean_parent and found is not None else _tops_there(machine, top, members) if clean else []
-    if found is not None and found.kind != "directory":
-        in_the_way = [top]
+    in_the_way = [top] if found is not None and found.kind != "directory" else in_the_way
     changes = _extraction(machine, f"{name.rstrip('/')}/", top, members, wrong, in_the_way, owner,
                           is_new=found is None, whole=clean_parent, trim_output=trim_output)  # fmt: skip
     why = ", due to source_hash update" if source_hash_update else "" if overwrite else _ABSENT
-    what = f"{source[0] if isinstance(source, list) else source} {{}} to {name.rstrip('/')}/"
+    what = f"{source[0][0]} {{}} to {name.rstrip('/')}/"
     cleaned = ", after cleaning destination path(s)" if clean else ""
     return Plan(
         changes=changes,
@@ -125,13 +128,13 @@ def _extraction(
             machine.remove(path)
         _lay_out(machine, top, members, members if in_the_way else wrong, owner)
 
-    made = Change(key="directories_created", shown=[place], act=with_its_neighbour)
-    cleaned = Change(key="removed", shown=_removed(machine, in_the_way, whole, place), act=with_its_neighbour)
+    made = Change(key="directories_created", reported=[place], act=with_its_neighbour)
+    cleaned = Change(key="removed", reported=_removed(machine, in_the_way, whole, place), act=with_its_neighbour)
     files = _trimmed([one.path for one in members], trim_output)
     return (
         *((made,) if is_new or list(in_the_way) == [top] else ()),
         *((cleaned,) if in_the_way else ()),
-        Change(key="extracted_files", shown=files, act=act),
+        Change(key="extracted_files", reported=files, act=act),
     )
 
 
@@ -152,7 +155,7 @@ def _removed(machine: Reader, paths: Sequence[str], whole: bool, place: str) -> 
 def _owned(machine: Reader, name: str, top: str, members: Sequence[Member], owner: Perms) -> Plan:
     """What is left to do where all is there: owners."""
     wrong = [one for one in _paths(members) if _owner_differs(machine, top, one, owner)]
-    change = Change(key="updated ownership", shown=True, act=lambda machine: _own(machine, top, wrong, owner))
+    change = Change(key="updated ownership", reported=True, act=lambda machine: _own(machine, top, wrong, owner))
     return Plan(
         changes=(change,) if wrong else (),
         comment="All files in archive are already present",

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 from typing import Annotated, TypedDict, Unpack
 
+from minion.arguments.sources import as_sources
 from minion.arguments.types import Context, Ignored
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
 from minion.states.file.diff import diff
 from minion.states.file.sources import SourceCheck, of_source
 from minion.states.file.sources import template as rendering
@@ -86,7 +88,11 @@ def present(
     key = command if identifier is None else identifier
     tab = read_tab(machine, user)
     old = next((job for job in tab.jobs if job.is_for(command, key)), None)
-    when = _special(special) if special is not None else _times((minute, hour, daymonth, month, dayweek), key)
+    when = (
+        _special(special)
+        if special is not None
+        else _times((minute, hour, daymonth, month, dayweek), key, () if old is None else old.when)
+    )
     job = CronJob(
         command=command,
         when=when,
@@ -169,11 +175,11 @@ def file(
         return Plan(comment=f"User {user} already has a crontab. No changes made")
     check = SourceCheck(source_hash_name=source_hash_name or "")
     rendered = rendering(template, context, defaults, {"name": name, "user": user})
-    data = of_source(machine, name, saltenv, rendered, source_hash, check)
+    data = of_source(machine, as_sources(name), saltenv, rendered, source_hash, check)
     if data == tab.encode():
         return Plan(comment=f"Crontab for user {user} is in the correct state")
     return Plan(
-        changes=(Change(key="diff", shown=diff(tab.encode(), data), act=_write(user, data.decode())),),
+        changes=(Change(key="diff", reported=diff(tab.encode(), data), act=_write(user, data.decode())),),
         pending=f"Crontab for user {user} is set to be updated",
         done=f"Crontab for user {user} was updated",
     )
@@ -229,7 +235,7 @@ def _job(line: str, identifier: str | None, comment: str | None, *, disabled: bo
 
 
 def _plan(user: str, what: str, tab: Tab, pending: str, done: str) -> Plan:
-    return Plan(changes=(Change(key=user, shown=what, act=_write(user, tab.text())),), pending=pending, done=done)
+    return Plan(changes=(Change(key=user, reported=what, act=_write(user, tab.text())),), pending=pending, done=done)
 
 
 def _write(user: str, text: str) -> Callable[[Machine], None]:
@@ -255,14 +261,17 @@ def _special(special: str) -> tuple[str, ...]:
     return (text,)
 
 
-def _times(fields: tuple[str, ...], key: str) -> tuple[str, ...]:
+def _times(fields: tuple[str, ...], key: str, there: tuple[str, ...]) -> tuple[str, ...]:
+    """The fields; one that is `random` stays the number that is there."""
     import hashlib
 
     spans = ((0, 60), (0, 24), (1, 28), (1, 12), (0, 7))
     times = []
     for index, one in enumerate(fields):
         text = one.lower()
-        if text == "random":
+        if text == "random" and len(there) == len(fields) and there[index].isdigit():
+            text = there[index]
+        elif text == "random":
             low, many = spans[index]
             dice = int.from_bytes(hashlib.sha256(f"{index} {key}".encode()).digest()[:4], "big")
             text = str(low + dice % many)

@@ -8,34 +8,47 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from typing import Annotated
 
-from minion.arguments.types import Context, Map
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.arguments.sources import Sources
+from minion.arguments.types import Context, Reads, Unfit
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
 from minion.states.file.sources import of_source
 from minion.states.file.sources import template as rendering
 
 _LINE = re.compile(r"^[\s*]*(\S+?):\s?(.*)$")
 
 
-def set_(machine: Reader, name: str, *, data: Map) -> Plan:
+def as_answers(value: Value) -> Mapping[str, tuple[str, str]]:
+    """Question → type and answer, of `{question: {type: string, value: x}}`."""
+    if not isinstance(value, Mapping) or not all(isinstance(one, Mapping) for one in value.values()):
+        raise Unfit("a mapping of questions to mappings with type and value")
+    return {
+        str(question): (str(answer.get("type", "string")), _value(answer.get("value")))
+        for question, answer in value.items()
+    }
+
+
+Answers = Annotated[Mapping[str, tuple[str, str]], Reads(as_answers)]
+
+
+def set_(machine: Reader, name: str, *, data: Answers) -> Plan:
     """The questions of the package `name` are answered: `{question: {type: string, value: x}}`."""
-    if not all(isinstance(one, Mapping) for one in data.values()):
-        raise StateFailed("data must be a mapping of questions to mappings with type and value")
     have = answers(machine, name)
     lines, shown = [], dict[str, str]()
-    for question, answer in data.items():
-        kind, value = str(answer.get("type", "string")), _value(answer.get("value"))
-        if any("\n" in part for part in (str(question), kind, value)):
+    for question, (kind, value) in data.items():
+        if any("\n" in part for part in (question, kind, value)):
             raise StateFailed(f"The answer to {question} has several lines, which debconf cannot take here")
-        old = have.get(str(question))
+        old = have.get(question)
         if old == value or (kind == "password" and old):
             continue
         lines.append(f"{name} {question} {kind} {value}\n")
-        shown[str(question)] = "(password hidden)" if kind == "password" else f"New value: {value}"
+        shown[question] = "(password hidden)" if kind == "password" else value
     if not shown:
         return Plan(comment="All specified answers are already set")
     return Plan(
-        changes=tuple(Change(key=key, shown=value, act=_set("".join(lines))) for key, value in shown.items()),
+        changes=tuple(Change(key=key, reported=value, act=_set("".join(lines))) for key, value in shown.items()),
         pending="Changes would be made",
         done=f"Set answers to: {', '.join(shown)}",
     )
@@ -45,7 +58,7 @@ def set_file(
     machine: Reader,
     name: str,
     *,
-    source: Value,
+    source: Sources,
     template: str | None = None,
     context: Context | None = None,
     defaults: Context | None = None,
@@ -60,14 +73,14 @@ def set_file(
             continue
         fields = line.split(None, 3)
         if len(fields) < 3:
-            raise StateFailed(f"{source}, line {number}: package, question, type and value are wanted")
+            raise StateFailed(f"{source[0][0]}, line {number}: package, question, type and value are wanted")
         wanted[fields[0], fields[1]] = f"{line}\n"
     have = {package: answers(machine, package) for package in {package for package, _ in wanted}}
     lines = [line for (package, question), line in wanted.items() if _differs(have[package].get(question), line)]
     if not lines:
         return Plan(comment="All specified answers are already set")
     return Plan(
-        changes=(Change(key="selections", shown=[_shown(line) for line in lines], act=_set("".join(lines))),),
+        changes=(Change(key="selections", reported=[_shown(line) for line in lines], act=_set("".join(lines))),),
         pending="Debconf selections would have been set.",
         done="Debconf selections were set.",
     )

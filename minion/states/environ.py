@@ -9,8 +9,19 @@ import os
 from collections.abc import Mapping
 from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import Unsupported
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.arguments.types import Reads, Unfit, Unsupported
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
+
+
+def as_environ_value(value: Value) -> str | bool | Mapping[str, Value]:
+    """The text of a variable, False, or a mapping of variables. Worded as Salt does."""
+    if isinstance(value, str | Mapping) or value is False:
+        return value
+    raise Unfit("", "Environ value must be string, dict or False")
+
+
+EnvironValue = Annotated[str | bool | Mapping[str, Value], Reads(as_environ_value, null=True)]
 
 
 class _SetenvUnused(TypedDict, total=False):
@@ -23,7 +34,7 @@ def setenv(
     machine: Reader,
     name: str,
     *,
-    value: Value,
+    value: EnvironValue,
     false_unsets: bool = False,
     clear_all: bool = False,
     permanent: bool = False,
@@ -32,8 +43,6 @@ def setenv(
     """The variable, or each of a mapping, has this value; False empties it, or with `false_unsets` takes it away."""
     if permanent:
         raise StateFailed("permanent is for Windows; on this system put the variable into /etc/environment")
-    if not isinstance(value, str | Mapping) and value is not False:
-        raise StateFailed("Environ value must be string, dict or False")
     given = value if isinstance(value, Mapping) else {name: value}
     wanted: dict[str, str | None] = {}
     for key, one in given.items():
@@ -42,7 +51,7 @@ def setenv(
         wanted |= {key: None if false_unsets else "" for key in os.environ if key not in wanted}
     changed = {key: one for key, one in wanted.items() if os.environ.get(key) != one}
     return Plan(
-        changes=tuple(Change(key=key, shown=one or "", act=_Set(key, one)) for key, one in changed.items()),
+        changes=tuple(Change(key=key, reported=one or "", act=_Set(key, one)) for key, one in changed.items()),
         comment="Environ values were already set with the correct values",
         test_comment="Environ values are already set with the correct values",
         pending="Environ values will be changed",

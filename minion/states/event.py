@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from minion.arguments.types import List
+from minion.arguments.types import AnyValue, List, Map
+from minion.machine.failure import StateFailed
 from minion.machine.functions import Functions
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
 
 
 def send(
@@ -17,8 +18,8 @@ def send(
     name: str,
     *,
     functions: Functions,
-    data: Value = None,
-    preload: Value = None,
+    data: AnyValue = None,
+    preload: Map | None = None,
     with_env: bool = False,
     with_grains: bool | List = False,
     with_pillar: bool | List = False,
@@ -34,13 +35,14 @@ def send(
             raise StateFailed("The event could not be sent")
 
     shown = show_changed and data is not None
-    changes = [Change(key="tag", shown=name, act=_with_its_neighbour)] if show_changed else []
-    changes.append(Change(key="data" if shown else "", shown=data, act=act))
+    changes = [Change(key="tag", reported=name, act=_with_its_neighbour)] if show_changed else []
+    changes.append(Change(key="data" if shown else "", reported=data, act=act))
     return Plan(
         changes=tuple(changes),
         pending="Event would have been fired",
         done="Event fired",
         converges=False,
+        each_time=True,
     )
 
 
@@ -49,7 +51,7 @@ def wait(machine: Reader, name: str, **arguments: Value) -> Plan:
     return Plan()
 
 
-def mod_watch(machine: Reader, name: str, *, functions: Functions, data: Value = None) -> Plan:
+def mod_watch(machine: Reader, name: str, *, functions: Functions, data: AnyValue = None) -> Plan:
     """The event, because something that it watches has changed."""
     return send(machine, name, functions=functions, data=data)
 

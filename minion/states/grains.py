@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from highstate.traverse import MISSING, traverse
+from minion.arguments.types import AnyValue
+from minion.machine.failure import StateFailed
 from minion.machine.functions import Functions, KnownFunctions
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
 
 Act = Callable[[Machine], None]
 
@@ -19,7 +21,7 @@ def present(
     machine: Reader,
     name: str,
     *,
-    value: Value,
+    value: AnyValue,
     functions: Functions,
     delimiter: str = ":",
     force: bool = False,
@@ -33,7 +35,7 @@ def present(
     _settable(machine, name, delimiter, force=force)
     path = name.split(delimiter)
     shown = _nested(path[1:], value)
-    change = Change(key=path[0], shown=shown, act=_set(functions, name, value, delimiter, force=force))
+    change = Change(key=path[0], reported=shown, act=_set(functions, name, value, delimiter, force=force))
     word = "added" if old is MISSING else "changed"
     return Plan(changes=(change,), pending=f"Grain {name} is set to be {word}", done=f"Set grain {name} to {value}")
 
@@ -55,15 +57,15 @@ def absent(
         raise StateFailed(f"The key '{name}' exists but is a dict or a list. Use 'force=True' to overwrite.")
     if destructive:
         change = Change(
-            key="deleted", shown=name, act=_set(functions, name, None, delimiter, force=force, destructive=True)
+            key="deleted", reported=name, act=_set(functions, name, None, delimiter, force=force, destructive=True)
         )
         return Plan(changes=(change,), pending=f"Grain {name} is set to be deleted", done=f"Grain {name} was deleted")
     if old is None:
         return Plan(comment=f"Value for grain {name} is already None")
     return Plan(
         changes=(
-            Change(key="grain", shown=name, act=_set(functions, name, None, delimiter, force=force)),
-            Change(key="value", shown="None", act=lambda machine: None),
+            Change(key="grain", reported=name, act=_set(functions, name, None, delimiter, force=force)),
+            Change(key="value", reported="None", act=lambda machine: None),
         ),
         pending=f"Value for grain {name} is set to be deleted (None)",
         done=f"Value for grain {name} was set to None",
@@ -77,7 +79,7 @@ def exists(machine: Reader, name: str, *, delimiter: str = ":") -> Plan:
     return Plan(comment="Grain exists")
 
 
-def list_present(machine: Reader, name: str, *, value: Value, functions: Functions, delimiter: str = ":") -> Plan:
+def list_present(machine: Reader, name: str, *, value: AnyValue, functions: Functions, delimiter: str = ":") -> Plan:
     """The list has this value, or all of these; one that is not there is made."""
     old = _list(machine, name, delimiter)
     wanted = value if isinstance(value, list) else [value]
@@ -90,7 +92,7 @@ def list_present(machine: Reader, name: str, *, value: Value, functions: Functio
     return Plan(
         changes=(
             Change(
-                key="new", shown=_nested(path, new), act=_set(functions, name, new, delimiter, force=old is not None)
+                key="new", reported=_nested(path, new), act=_set(functions, name, new, delimiter, force=old is not None)
             ),
         ),
         pending=f"Grain {name} is set to be added"
@@ -100,7 +102,7 @@ def list_present(machine: Reader, name: str, *, value: Value, functions: Functio
     )
 
 
-def list_absent(machine: Reader, name: str, *, value: Value, functions: Functions, delimiter: str = ":") -> Plan:
+def list_absent(machine: Reader, name: str, *, value: AnyValue, functions: Functions, delimiter: str = ":") -> Plan:
     """The list does not have this value, nor any of these."""
     old = _list(machine, name, delimiter)
     if old is None:
@@ -111,7 +113,7 @@ def list_absent(machine: Reader, name: str, *, value: Value, functions: Function
         return Plan(comment="\n".join(f"Value {one} is absent from grain {name}" for one in unwanted))
     left = [one for one in old if one not in gone]
     return Plan(
-        changes=(Change(key="deleted", shown=gone, act=_set(functions, name, left, delimiter, force=True)),),
+        changes=(Change(key="deleted", reported=gone, act=_set(functions, name, left, delimiter, force=True)),),
         pending="\n".join(f"Value {one} in grain {name} is set to be deleted" for one in gone),
         done="\n".join(f"Value {one} was deleted from grain {name}" for one in gone),
     )
@@ -121,7 +123,7 @@ def append(
     machine: Reader,
     name: str,
     *,
-    value: Value,
+    value: AnyValue,
     functions: Functions,
     convert: bool = False,
     delimiter: str = ":",
@@ -141,7 +143,7 @@ def append(
     if not is_list:
         pending = f"Grain {name} is set to be converted to list and value {value} will be added"
     return Plan(
-        changes=(Change(key="added", shown=value, act=_set(functions, name, new, delimiter, force=True)),),
+        changes=(Change(key="added", reported=value, act=_set(functions, name, new, delimiter, force=True)),),
         pending=pending,
         done=f"Value {value} was added to grain {name}",
     )

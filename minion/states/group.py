@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Unpack
 
 from minion.arguments.types import CommaList, Id
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Plan, Reader, Value
 from minion.providers import accounts
 from minion.providers.accounts import Group
 from minion.states.unused_arguments import LocalAccounts
@@ -52,7 +53,7 @@ def absent(machine: Reader, name: str, **_: Unpack[LocalAccounts]) -> Plan:
         accounts.change(machine, ["groupdel", "--", name], f"Failed to remove group {name}")
 
     return Plan(
-        changes=(Change(key=name, shown="", act=act),),
+        changes=(Change(key=name, reported="", act=act),),
         pending=f"Group {name} is set for removal",
         done=f"Removed group {name}",
     )
@@ -75,9 +76,9 @@ def _creation(
         made = accounts.group(machine, name)
         return made.as_salt() if made else {}
 
-    first = Change(key="name", shown=name, act=act)
+    first = Change(key="name", reported=name, act=act)
     known = {"passwd": "x", "gid": gid, "members": list(members or [])}
-    shown = (Change(key=key, shown=value, act=_with_the_group) for key, value in known.items() if value is not None)
+    shown = (Change(key=key, reported=value, act=_with_the_group) for key, value in known.items() if value is not None)
     return Plan(changes=(first, *shown), pending=f"Group {name} set to be added", done=f"New group {name} created")
 
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from minion.arguments.types import Texts
-from minion.machine.plan import Change, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Plan, Reader, StateFunction, Value
 
 HOSTS = "/etc/hosts"
 
@@ -18,7 +20,7 @@ def present(machine: Reader, name: str, *, ip: Texts, comment: str = "", clean: 
     """The name stands beside each address; with `clean`, beside no other."""
     wanted = _addresses(ip)
     lines = host_lines(machine)
-    have = {address: names for address, names, _ in lines}
+    have = _names(lines)
     added = [address for address in wanted if name not in have.get(address, ())]
     noted = [address for address in wanted if comment and _comment(lines, address) != comment]
     others = [address for address, names in have.items() if address and name in names and address not in wanted]
@@ -35,7 +37,7 @@ def present(machine: Reader, name: str, *, ip: Texts, comment: str = "", clean: 
     for address in added:
         new = _with(new, address, name)
     for address in noted:
-        new = [(a, names, f" {comment}" if a == address else note) for a, names, note in new]
+        new = [replace(line, note=comment, raw=None) if line.address == address else line for line in new]
     parts: tuple[tuple[str, Sequence[str], str, str, str], ...] = (
         ("added", added, name, "Host {name} ({address}) would be added", "Added host {name} ({address})"),
         ("comment_added", noted, comment, "Comment for {address} ({comment}) would be added",
@@ -55,7 +57,7 @@ def present(machine: Reader, name: str, *, ip: Texts, comment: str = "", clean: 
 def absent(machine: Reader, name: str, *, ip: Texts) -> Plan:
     """The name does not stand beside these addresses."""
     lines = host_lines(machine)
-    have = {address: names for address, names, _ in lines}
+    have = _names(lines)
     addresses = _addresses(ip)
     there = [address for address in addresses if name in have.get(address, ())]
     new = lines
@@ -74,60 +76,89 @@ def only(machine: Reader, name: str, *, hostnames: Texts) -> Plan:
     _addresses([name])
     wanted = [one.strip() for one in hostnames]
     lines = host_lines(machine)
-    old = next((list(names) for address, names, _ in lines if address == name), [])
+    old = _names(lines).get(name, [])
     texts = " ".join(old), " ".join(wanted)
-    if old == wanted:
+    if texts[0] == texts[1]:
         return Plan(comment=f'IP address {name} already set to "{texts[1]}"')
-    new = [line for line in lines if line[0] != name]
-    if wanted != [""]:
-        new = [*new, (name, tuple(wanted), "")]
+    line = HostLine(address=name, names=tuple(wanted))
+    where = next((index for index, one in enumerate(lines) if one.address == name), len(lines))
+    before, after = lines[:where], [one for one in lines[where:] if one.address != name]
     return Plan(
-        changes=_changes({name: {"old": texts[0], "new": texts[1]}}, new),
+        changes=_changes(
+            {name: {"old": texts[0], "new": texts[1]}}, [*before, *([line] if texts[1].strip() else []), *after]
+        ),
         pending=f'Would change {name} from "{texts[0]}" to "{texts[1]}"',
         done=f'successfully changed {name} from "{texts[0]}" to "{texts[1]}"',
     )
 
 
-_Line = tuple[str, tuple[str, ...], str]
-"""Address, names, comment. A line without an address is kept whole in the comment."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostLine:
+    """A line of the hosts file."""
+
+    address: str = ""
+    """Empty for a line without one."""
+    names: tuple[str, ...] = ()
+    note: str = ""
+    raw: str | None = None
+    """How it stands in the file; None for one that is to be written anew."""
+
+    def text(self) -> str:
+        """The line as it is written, in Salt's form when it is new."""
+        if self.raw is not None:
+            return self.raw
+        return f"{self.address}\t\t{' '.join(self.names)}" + (f"\t\t# {self.note}" if self.note else "")
 
 
-def host_lines(machine: Reader) -> list[_Line]:
+def host_lines(machine: Reader) -> list[HostLine]:
     """The lines of the hosts file."""
     text = machine.read(HOSTS).decode("utf-8", "surrogateescape") if machine.stat(HOSTS) else ""
-    lines: list[_Line] = []
+    lines: list[HostLine] = []
     for line in text.splitlines():
-        body, _, comment = line.partition("#")
+        body, _, note = line.partition("#")
         words = body.split()
-        lines.append((words[0], tuple(words[1:]), comment) if len(words) > 1 else ("", (), line))
+        if len(words) > 1:
+            lines.append(HostLine(address=words[0], names=tuple(words[1:]), note=note.strip(), raw=line))
+        else:
+            lines.append(HostLine(raw=line))
     return lines
 
 
-def _comment(lines: list[_Line], address: str) -> str:
-    return next((note.strip() for one, _, note in lines if one == address), "")
+def _names(lines: Sequence[HostLine]) -> dict[str, list[str]]:
+    """Names of each address, of all its lines."""
+    found: dict[str, list[str]] = {}
+    for line in lines:
+        if line.address:
+            found.setdefault(line.address, []).extend(line.names)
+    return found
 
 
-def _with(lines: list[_Line], address: str, name: str) -> list[_Line]:
-    index = next((i for i, line in enumerate(lines) if line[0] == address), None)
+def _comment(lines: Sequence[HostLine], address: str) -> str:
+    return next((line.note for line in lines if line.address == address and line.note), "")
+
+
+def _with(lines: list[HostLine], address: str, name: str) -> list[HostLine]:
+    index = next((i for i, line in enumerate(lines) if line.address == address), None)
     if index is None:
-        return [*lines, (address, (name,), "")]
-    _, names, note = lines[index]
-    return [*lines[:index], (address, (*names, name), note), *lines[index + 1 :]]
+        return [*lines, HostLine(address=address, names=(name,))]
+    line = lines[index]
+    return [*lines[:index], replace(line, names=(*line.names, name), raw=None), *lines[index + 1 :]]
 
 
-def _without(lines: list[_Line], address: str, name: str) -> list[_Line]:
-    left = [(a, tuple(n for n in names if a != address or n != name), note) for a, names, note in lines]
-    return [line for line in left if not line[0] or line[1]]
+def _without(lines: list[HostLine], address: str, name: str) -> list[HostLine]:
+    left = [
+        replace(line, names=tuple(one for one in line.names if one != name), raw=None)
+        if line.address == address and name in line.names
+        else line
+        for line in lines
+    ]
+    return [line for line in left if not line.address or line.names]
 
 
-def _changes(shown: Mapping[str, Value], lines: list[_Line]) -> tuple[Change, ...]:
-    text = "".join(
-        f"{address}\t{' '.join(names)}{f' #{note}' if note else ''}\n" if address else f"{note}\n"
-        for address, names, note in lines
-    )
-    data = text.encode("utf-8", "surrogateescape")
+def _changes(shown: Mapping[str, Value], lines: list[HostLine]) -> tuple[Change, ...]:
+    data = "".join(f"{line.text()}\n" for line in lines).encode("utf-8", "surrogateescape")
     return tuple(
-        Change(key=key, shown=value, act=lambda machine: machine.write(HOSTS, data)) for key, value in shown.items()
+        Change(key=key, reported=value, act=lambda machine: machine.write(HOSTS, data)) for key, value in shown.items()
     )
 
 

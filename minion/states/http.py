@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import re
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict, Unpack
 
+from extmods.salt_compat.utils.http import answer_to, headers_of
 from minion.arguments.types import Pairs, Seconds, Texts
+from minion.machine.failure import StateFailed
 from minion.machine.fetch import shown
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
-
-LARGEST = 4 * 1024 * 1024
-"""Bytes of an answer that are looked at."""
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,15 +36,8 @@ class _Query:
         request = urllib.request.Request(  # noqa: S310  (the scheme is checked)
             self.url, data=self.body, headers=dict(self.headers), method=self.method
         )
-        try:
-            with urllib.request.urlopen(request, timeout=self.timeout) as answer:  # noqa: S310
-                code, data = answer.status, answer.read(LARGEST)
-        except urllib.error.HTTPError as error:
-            with error:
-                code, data = error.code, error.read(LARGEST)
-        except (urllib.error.URLError, OSError, ValueError) as error:
-            return f"{shown(self.url)}: {getattr(error, 'reason', error)}"
-        return self._judged(code, data.decode("utf-8", "replace"))
+        code, _, data, trouble = answer_to(request, self.timeout, raise_error=False)
+        return f"{shown(self.url)}: {trouble}" if trouble else self._judged(code, data.decode("utf-8", "replace"))
 
     def _judged(self, code: int, text: str) -> str:
         if self.status and not any(re.fullmatch(one, str(code)) for one in self.status):
@@ -95,6 +86,7 @@ def query(machine: Reader, name: str, *, wait_for: Seconds | None = None, **aske
         pending=f"{wanted.method} {shown(name)} would be sent",
         done=good,
         converges=False,
+        each_time=True,
     )
 
 
@@ -115,6 +107,7 @@ def wait_for_successful_query(
         pending=f"{shown(name)} does not answer as it should yet; it would be asked for {wait_for:g} seconds",
         done=f"{wanted.method} {shown(name)} answered as it should",
         converges=False,
+        each_time=True,
     )
 
 
@@ -147,11 +140,6 @@ def _query(
         raise StateFailed(f"{url} is no http:// or https:// URL")
     if match is None and not status:
         raise StateFailed("Either match text (match) or a status code (status) is required.")
-    headers = {"User-Agent": "saltern", **{str(k): str(v) for k, v in (header_dict or {}).items()}}
-    if username:
-        import base64
-
-        headers["Authorization"] = "Basic " + base64.b64encode(f"{username}:{password or ''}".encode()).decode()
     try:
         for pattern in (*status, *([match] if match and match_type == "pcre" else [])):
             re.compile(pattern)
@@ -161,7 +149,7 @@ def _query(
         url=url,
         method=method.upper(),
         body=None if data is None else data.encode(),
-        headers=headers,
+        headers=headers_of(header_dict, None, username, password),
         timeout=timeout,
         match=match,
         pcre=match_type == "pcre",

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Annotated
 
-from minion.arguments.types import List, Map
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.arguments.types import Reads, as_list_of_texts, as_mapping
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
 from minion.states.file.paths import behind, checked
 
 
@@ -77,11 +80,41 @@ def parse(text: str, separator: str, encoding: str = "utf-8") -> Ini:
     return Ini(tuple(lines), separator, encoding)
 
 
+def as_ini_options(value: Value) -> Mapping[str, Mapping[str, str]]:
+    """Section → option → value; options beside the sections are in the section of the empty name."""
+    wanted: dict[str, dict[str, str]] = {}
+    for section, options in as_mapping(value).items():
+        if isinstance(options, Mapping):
+            wanted[str(section)] = {str(key): str(one) for key, one in options.items()}
+        else:
+            wanted.setdefault("", {})[str(section)] = str(options)
+    return wanted
+
+
+def as_ini_keys(value: Value) -> tuple[tuple[str, str], ...]:
+    """Section and name of options, of `{section: [option, ...]}`; a name without a list is an option of no section."""
+    found: list[tuple[str, str]] = []
+    for section, keys in as_mapping(value).items():
+        found += [(str(section), str(key)) for key in keys] if isinstance(keys, list) else [("", str(section))]
+    return tuple(found)
+
+
+def as_section_names(value: Value) -> tuple[str, ...]:
+    """The names of a list, or the keys of a mapping."""
+    return as_list_of_texts(list(value) if isinstance(value, Mapping) else value)
+
+
+IniOptions = Annotated[Mapping[str, Mapping[str, str]], Reads(as_ini_options, null=True)]
+IniKeys = Annotated[tuple[tuple[str, str], ...], Reads(as_ini_keys, null=True)]
+SectionNames = Annotated[tuple[str, ...], Reads(as_section_names, null=True)]
+NO_OPTIONS: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+
+
 def options_present(
     machine: Reader,
     name: str,
     *,
-    sections: Map | None = None,
+    sections: IniOptions = NO_OPTIONS,
     separator: str = "=",
     strict: bool = False,
     encoding: str | None = None,
@@ -90,7 +123,7 @@ def options_present(
     """The options have these values; with `strict` there are no others."""
     ini = read_ini(machine, name, separator, encoding, make=True)
     joint = separator if no_spaces else f" {separator} "
-    wanted, changes = _sections(sections or {}), dict[str, Value]()
+    wanted, changes = dict(sections), dict[str, Value]()
     have = ini.sections()
     if strict and "" in have:
         wanted.setdefault("", {})
@@ -110,29 +143,26 @@ def options_present(
 
 
 def options_absent(
-    machine: Reader, name: str, *, sections: Map | None = None, separator: str = "=", encoding: str | None = None
+    machine: Reader, name: str, *, sections: IniKeys = (), separator: str = "=", encoding: str | None = None
 ) -> Plan:
     """The options are not there."""
     ini = read_ini(machine, name, separator, encoding)
     have, changes = ini.sections(), dict[str, Value]()
-    for section, keys in (sections or {}).items():
-        listed = keys if isinstance(keys, list) else [section]
-        where = section if isinstance(keys, list) else ""
-        for key in (str(one) for one in listed):
-            if key in have.get(where, {}):
-                ini = ini.without_option(where, key)
-                old = have[where][key]
-                changes.update({where: {**changes.get(where, {}), key: old}} if where else {key: old})
+    for section, key in sections:
+        if key in have.get(section, {}):
+            ini = ini.without_option(section, key)
+            old = have[section][key]
+            changes.update({section: {**changes.get(section, {}), key: old}} if section else {key: old})
     return _plan(name, ini, changes, lambda key: _would((key, changes[key]), "Deleted"))
 
 
 def sections_present(
-    machine: Reader, name: str, *, sections: List | Map | None = None, separator: str = "=", encoding: str | None = None
+    machine: Reader, name: str, *, sections: SectionNames = (), separator: str = "=", encoding: str | None = None
 ) -> Plan:
     """The sections are there."""
     ini = read_ini(machine, name, separator, encoding, make=True)
     have, changes = ini.sections(), dict[str, Value]()
-    for section in (str(one) for one in sections or ()):
+    for section in sections:
         if section not in have:
             ini = replace(ini, lines=(*ini.lines, (section, f"[{section}]")))
             changes[section] = {"before": None, "after": {}}
@@ -140,12 +170,12 @@ def sections_present(
 
 
 def sections_absent(
-    machine: Reader, name: str, *, sections: List | Map | None = None, separator: str = "=", encoding: str | None = None
+    machine: Reader, name: str, *, sections: SectionNames = (), separator: str = "=", encoding: str | None = None
 ) -> Plan:
     """The sections are not there, and what was in them is gone."""
     ini = read_ini(machine, name, separator, encoding)
     have, changes = ini.sections(), dict[str, Value]()
-    for section in (str(one) for one in sections or ()):
+    for section in sections:
         if section in have:
             ini = ini.without_section(section)
             changes[section] = have[section]
@@ -180,16 +210,6 @@ def _errors(codec: str) -> str:
     return "surrogateescape" if codec == "utf-8" else "strict"
 
 
-def _sections(sections: Mapping[str, Value]) -> dict[str, dict[str, str]]:
-    wanted: dict[str, dict[str, str]] = {}
-    for section, options in sections.items():
-        if isinstance(options, Mapping):
-            wanted[str(section)] = {str(key): str(value) for key, value in options.items()}
-        else:
-            wanted.setdefault("", {})[str(section)] = str(options)
-    return wanted
-
-
 def _note(changes: dict[str, Value], section: str, key: str, before: Value, after: Value) -> None:
     (changes.setdefault(section, {}) if section else changes)[key] = {"before": before, "after": after}
 
@@ -204,7 +224,7 @@ def _would(change: tuple[str, Value], verb: str = "Changed") -> str:
 def _plan(name: str, ini: Ini, changes: Mapping[str, Value], say: Callable[[str], str] | None = None) -> Plan:
     act = _write(name, ini)
     return Plan(
-        changes=tuple(Change(key=key, shown=value, act=act) for key, value in changes.items()),
+        changes=tuple(Change(key=key, reported=value, act=act) for key, value in changes.items()),
         comment="No anomaly detected",
         pending="".join(_would(change) for change in changes.items()) if say is None else "".join(map(say, changes)),
         done="Changes take effect",

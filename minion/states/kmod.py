@@ -9,7 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from minion.arguments.types import Texts
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction
 
 CONFIG = "/etc/modules-load.d/salt_managed.conf"
 
@@ -32,8 +33,8 @@ def present(machine: Reader, name: str, *, persist: bool = False, mods: Texts = 
 
     return Plan(
         changes=(
-            Change(key=fresh[0], shown="loaded", act=act),
-            *(Change(key=one, shown="loaded", act=_nothing) for one in fresh[1:]),
+            Change(key=fresh[0], reported="loaded", act=act),
+            *(Change(key=one, reported="loaded", act=_nothing) for one in fresh[1:]),
         ),
         pending=f"{_modules(fresh)} set to be loaded",
         done=f"Loaded kernel {_listed(fresh)}",
@@ -58,8 +59,8 @@ def absent(machine: Reader, name: str, *, persist: bool = False, comment: bool =
 
     return Plan(
         changes=(
-            Change(key=gone[0], shown="removed", act=act),
-            *(Change(key=one, shown="removed", act=_nothing) for one in gone[1:]),
+            Change(key=gone[0], reported="removed", act=act),
+            *(Change(key=one, reported="removed", act=_nothing) for one in gone[1:]),
         ),
         pending=f"{_modules(gone)} set to be removed",
         done=f"Removed kernel {_listed(gone)}",

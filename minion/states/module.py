@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from inspect import Parameter, Signature
 
+from minion.machine.failure import StateFailed
 from minion.machine.functions import Functions, KnownFunctions
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
 
 _RENAMED = ("name", "fun", "names", "state", "saltenv")
 """Arguments of functions that a state cannot have under their names: they are written with `m_`."""
@@ -81,7 +82,7 @@ def _several(functions: KnownFunctions, calls: list[_Call]) -> Plan:
 
     names = ", ".join(call.fun for call in calls)
     pending = f"Function{'s' if len(calls) > 1 else ''} {names} to be executed."
-    return Plan(changes=(Change(key="", act=act),), pending=pending, done="", converges=False)
+    return Plan(changes=(Change(key="", act=act),), pending=pending, done="", converges=False, each_time=True)
 
 
 def _one(functions: KnownFunctions, fun: str, arguments: Mapping[str, Value]) -> Plan:
@@ -104,6 +105,7 @@ def _one(functions: KnownFunctions, fun: str, arguments: Mapping[str, Value]) ->
         pending=f"Module function {fun} is set to execute",
         done=f"Module function {fun} executed",
         converges=False,
+        each_time=True,
     )
 
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from minion.arguments.types import Ignored, Path
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
 
 HOSTNAME = "/etc/hostname"
 LIVE = "/proc/sys/kernel/hostname"

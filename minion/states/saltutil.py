@@ -39,7 +39,7 @@ def _one(kind: str) -> StateFunction:
 
 def _plan(kind: str, act: Callable[[Machine], Mapping[str, Value]]) -> Plan:
     pending = f"saltutil.sync_{kind} would have been run"
-    return Plan(changes=(Change(key="", act=act),), pending=pending, converges=False)
+    return Plan(changes=(Change(key="", act=act),), pending=pending, converges=False, each_time=True)
 
 
 STATES: Mapping[str, StateFunction] = {"sync_all": sync_all, **{f"sync_{kind}": _one(kind) for kind in KINDS}}

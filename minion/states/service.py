@@ -8,13 +8,35 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from minion.arguments.types import Seconds, WatchedFun, Word
-from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFailed
-from minion.providers.service.detection import service_manager
+from minion.arguments.types import Seconds, ToCome, WatchedFun, Word
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Completed, Machine, Plan, Reader
+from minion.providers.service.detection import is_offline, service_manager
 from minion.providers.service.services import ServiceManager, ServiceState, Verb
 
 _LONGEST_DELAY = 3600
+_OFFLINE = "Running in OFFLINE mode. Nothing to do"
+_BRINGING = frozenset({"archive", "cmd", "git", "module", "pkg"})
+"""States that may bring a service; a file does when it is a unit or an init script."""
+_UNITS = ("/etc/systemd/", "/lib/systemd/", "/usr/lib/systemd/", "/usr/local/lib/systemd/", "/etc/init.d/")
+
+
+class ServiceProcess(NamedTuple):
+    """Arguments of running, dead and mod_watch: what the process of the service is, and how long it is waited for."""
+
+    sig: str | None = None
+    init_delay: Seconds | None = None
+    no_block: bool = False
+
+
+class Restart(NamedTuple):
+    """Arguments of running: what is done when something that the service watches has changed."""
+
+    reload: bool = False
+    force: bool = False
+    full_restart: bool = False
 
 
 def running(
@@ -22,12 +44,8 @@ def running(
     name: str,
     *,
     enable: Word | None = None,
-    sig: str | None = None,
-    init_delay: Seconds | None = None,
-    reload: bool = False,
-    force: bool = False,
-    full_restart: bool = False,
-    no_block: bool = False,
+    process: ServiceProcess,
+    restart: Restart,
     unmask: bool = False,
     unmask_runtime: bool = False,
     enabled: Word | None = None,
@@ -38,7 +56,9 @@ def running(
     for the start and does not wait for it, and `unmask` first lets a masked service be started.
     """
     _refuse_enabled(name, enabled)
-    wish = _wish(True, enable, sig, init_delay, no_block)
+    wish = _wish(True, enable, process)
+    if is_offline(machine):
+        return Plan(comment=_OFFLINE)
     plan = _kept(machine, name, wish)
     return _with_unmask(machine, name, plan, runtime=unmask_runtime) if unmask else plan
 
@@ -48,14 +68,16 @@ def dead(
     name: str,
     *,
     enable: Word | None = None,
-    sig: str | None = None,
-    init_delay: Seconds | None = None,
-    no_block: bool = False,
+    process: ServiceProcess,
     enabled: Word | None = None,
+    to_come: ToCome = frozenset(),
 ) -> Plan:
     """The service does not run, and is (`enable: True`) or is not (`False`) started at boot."""
     _refuse_enabled(name, enabled)
-    return _kept(machine, name, _wish(False, enable, sig, init_delay, no_block))
+    wish = _wish(False, enable, process)
+    if is_offline(machine):
+        return Plan(comment=_OFFLINE)
+    return _kept(machine, name, wish, to_come)
 
 
 def enabled(machine: Reader, name: str) -> Plan:
@@ -67,12 +89,12 @@ def enabled(machine: Reader, name: str) -> Plan:
     return _switch_plan(manager, found, wanted=True)
 
 
-def disabled(machine: Reader, name: str) -> Plan:
+def disabled(machine: Reader, name: str, *, to_come: ToCome = frozenset()) -> Plan:
     """The service is not started at boot."""
     manager = service_manager(machine)
     found = manager.service(machine, name)
     if found is None:
-        return Plan(comment=_not_available(name))
+        return _absent_as_wanted(name, "disabled", to_come)
     return _switch_plan(manager, found, wanted=False)
 
 
@@ -109,55 +131,53 @@ def mod_watch(
     name: str,
     *,
     sfun: WatchedFun,
-    sig: str | None = None,
-    reload: bool = False,
-    force: bool = False,
-    full_restart: bool = False,
-    init_delay: Seconds | None = None,
-    no_block: bool = False,
+    process: ServiceProcess,
+    restart: Restart,
 ) -> Plan:
     """What a service does when something that it watches has changed: restart, reload, start, or stop."""
     if sfun not in ("running", "dead"):
         raise StateFailed(f"Unable to trigger watch for service.{sfun}")
-    delay = _delay(init_delay)
+    delay = _delay(process.init_delay)
+    if is_offline(machine):
+        return Plan(comment=_OFFLINE)
     manager = service_manager(machine)
     found = manager.service(machine, name)
     if found is None:
         if sfun == "dead":
             return Plan(comment=_not_available(name))
         return _absent(manager, name, "started")
-    runs = _runs(machine, found, sig)
+    runs = _runs(machine, found, process.sig)
     if sfun == "dead" and not runs:
         return Plan(comment="Service is already stopped")
-    verb = _watch_verb(sfun, runs=runs, reload=reload, force=force)
+    verb = _watch_verb(sfun, runs=runs, restart=restart)
     word = {"stop": "stop", "force-reload": "forcefully reload"}.get(verb, verb)
     past = "stopped" if verb == "stop" else f"{word}ed"
 
     def act(machine: Machine) -> None:
-        full = full_restart and verb == "restart"
+        full = restart.full_restart and verb == "restart"
         if verb == "start" or full:
             # What is left of a service that does not answer would be in the way of a new one.
             manager.control(machine, name, "stop")
-        done = manager.control(machine, name, "start" if full else verb, block=not no_block)
+        done = manager.control(machine, name, "start" if full else verb, block=not process.no_block)
         _require(done, f"Failed to {word} the service")
         time.sleep(delay)
 
     return Plan(
-        changes=(Change(key=name, shown=True, act=act),),
+        changes=(Change(key=name, reported=True, act=act),),
         pending=f"Service is set to be {past}",
         done=f"Service {past}",
         converges=False,
     )
 
 
-def _watch_verb(sfun: str, *, runs: bool, reload: bool, force: bool) -> Verb:
+def _watch_verb(sfun: str, *, runs: bool, restart: Restart) -> Verb:
     if sfun == "dead":
         return "stop"
     if not runs:
         return "start"
-    if not reload:
+    if not restart.reload:
         return "restart"
-    return "force-reload" if force else "reload"
+    return "force-reload" if restart.force else "reload"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,8 +196,9 @@ def _refuse_enabled(name: str, given: bool | None) -> None:
         raise StateFailed(f'Service {name} uses non-existent option "enabled".  Perhaps "enable" option was intended?')
 
 
-def _wish(run: bool, enable: bool | None, sig: str | None, init_delay: float | None, no_block: bool) -> _Wish:
-    return _Wish(run=run, enable=enable, sig=sig, delay=_delay(init_delay), block=not no_block)
+def _wish(run: bool, enable: bool | None, process: ServiceProcess) -> _Wish:
+    delay = _delay(process.init_delay)
+    return _Wish(run=run, enable=enable, sig=process.sig, delay=delay, block=not process.no_block)
 
 
 def _with_unmask(machine: Reader, name: str, plan: Plan, *, runtime: bool) -> Plan:
@@ -201,13 +222,13 @@ def _with_unmask(machine: Reader, name: str, plan: Plan, *, runtime: bool) -> Pl
     )
 
 
-def _kept(machine: Reader, name: str, wish: _Wish) -> Plan:
+def _kept(machine: Reader, name: str, wish: _Wish, to_come: ToCome = frozenset()) -> Plan:
     """The plan of `running` and of `dead`."""
     run, wanted = wish.run, wish.enable
     manager = service_manager(machine)
     found = manager.service(machine, name)
     if found is None:
-        return _absent(manager, name, "started") if run else Plan(comment=_not_available(name))
+        return _absent(manager, name, "started") if run else _absent_as_wanted(name, "stopped", to_come)
     if _runs(machine, found, wish.sig) == run:
         there = f"The service {name} is already {'running' if run else 'dead'}"
         plan = None if wanted is None else _switch_plan(manager, found, wanted=wanted)
@@ -219,11 +240,8 @@ def _kept(machine: Reader, name: str, wish: _Wish) -> Plan:
         done = f"Service {name} {'has been' if switch else 'is already'} {word}, and is {'running' if run else 'dead'}"
     if wish.delay and run:
         done += f"\nDelayed return for {wish.delay:g} seconds"
-    changes = [Change(key=name, shown=run, act=_toggle(manager, found, wish))]
-    if switch:
-        changes.append(
-            Change(key="", act=_switch(manager, name, wanted=bool(wanted), state="running" if run else "dead"))
-        )
+    turn = _switch(manager, name, wanted=bool(wanted), state="running" if run else "dead") if switch else None
+    changes = [Change(key=name, reported=run, act=_toggle(manager, found, wish, turn))]
     return Plan(
         changes=tuple(changes),
         pending=f"Service {name} is set to start" if run else f"Service {name} is set to be killed",
@@ -232,10 +250,13 @@ def _kept(machine: Reader, name: str, wish: _Wish) -> Plan:
     )
 
 
-def _toggle(manager: ServiceManager, found: ServiceState, wish: _Wish) -> Callable[[Machine], None]:
+def _toggle(
+    manager: ServiceManager, found: ServiceState, wish: _Wish, turn: Callable[[Machine], None] | None
+) -> Callable[[Machine], None]:
+    """Start or stop it; then `turn` has it started at boot or not, also where the start or the stop has failed."""
     verb: Verb = "start" if wish.run else "stop"
 
-    def act(machine: Machine) -> None:
+    def toggle(machine: Machine) -> None:
         failed = f"Service {found.name} failed to {'start' if wish.run else 'die'}"
         done = manager.control(machine, found.name, verb, block=wish.block)
         _require(done, failed)
@@ -243,6 +264,21 @@ def _toggle(manager: ServiceManager, found: ServiceState, wish: _Wish) -> Callab
         now = manager.service(machine, found.name)
         if wish.block and (now is None or _runs(machine, now, wish.sig) != wish.run):
             raise StateFailed(f"{failed}: the command to {verb} it succeeded{_said(done)}")
+
+    def act(machine: Machine) -> None:
+        try:
+            toggle(machine)
+        except StateFailed as failure:
+            if turn is None:
+                raise
+            try:
+                turn(machine)
+            except StateFailed as second:
+                raise StateFailed(f"{failure}\n{second}") from second
+            word = "enabled" if wish.enable else "disabled"
+            raise StateFailed(f"{failure}\nService {found.name} has been {word}", {found.name: True}) from failure
+        if turn is not None:
+            turn(machine)
 
     return act
 
@@ -257,7 +293,7 @@ def _switch_plan(manager: ServiceManager, found: ServiceState, *, wanted: bool) 
         comment = f"Service {found.name} is already {word}, and is in the desired state"
         return Plan(comment=comment, warnings=warnings)
     return Plan(
-        changes=(Change(key=found.name, shown=True, act=_switch(manager, found.name, wanted=wanted, state="")),),
+        changes=(Change(key=found.name, reported=True, act=_switch(manager, found.name, wanted=wanted, state="")),),
         pending=f"Service {found.name} set to be {word}",
         done=f"Service {found.name} has been {word}, and is in the desired state",
     )
@@ -285,6 +321,21 @@ def _absent(manager: ServiceManager, name: str, word: str) -> Plan:
         changes=(Change(key="", act=act),),
         pending=f"Service {name} not present; if created in this state run, it would have been {word}",
     )
+
+
+def _absent_as_wanted(name: str, word: str, to_come: ToCome) -> Plan:
+    """A service that is not there need not be stopped or disabled; one that an earlier state of a test run would bring
+    would have to be. Salt says so of every service that is not there, for `dead`, and of none for `disabled`."""
+    if any(state in _BRINGING or (state == "file" and one.startswith(_UNITS)) for state, one in to_come):
+        return Plan(
+            changes=(Change(key="", act=_nothing),),
+            pending=f"Service {name} not present; if created in this state run, it would have been {word}",
+        )
+    return Plan(comment=_not_available(name))
+
+
+def _nothing(machine: Machine) -> None:
+    """Under test=True alone."""
 
 
 def _not_available(name: str) -> str:

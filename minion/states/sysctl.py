@@ -5,19 +5,28 @@ Behaviour: doc/ref/states/all/salt.states.sysctl.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping
 
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction
 
-DEFAULT_CONFIG = "/etc/sysctl.d/99-salt.conf"
-
+_OF_SYSTEMD, _OF_PROCPS = "/etc/sysctl.d/99-salt.conf", "/etc/sysctl.conf"
+_HEAD = "#\n# Kernel sysctl configuration\n#\n"
 
 _ONLY_LIVE = "Sysctl value is currently set on the running system but not in a config file. "
 
 
+def default_config(machine: Reader) -> str:
+    """The file that is read at boot: systemd does not read /etc/sysctl.conf."""
+    return _OF_PROCPS if machine.stat("/run/systemd/system") is None else _OF_SYSTEMD
+
+
 def present(machine: Reader, name: str, *, value: str, config: str | None = None) -> Plan:
     """The parameter has this value now, and `config` sets it at boot."""
-    file = config or DEFAULT_CONFIG
+    if name.startswith("-"):
+        raise StateFailed(f"{name} is no name of a parameter: sysctl would take it for an option")
+    file = config or default_config(machine)
     wanted = _words(value)
     asked = machine.query(["sysctl", "-n", name])
     if asked.returncode == 127:
@@ -25,7 +34,7 @@ def present(machine: Reader, name: str, *, value: str, config: str | None = None
     if asked.returncode != 0:
         raise StateFailed(f"Failed to set {name} to {value}: {asked.stderr.strip()}")
     is_live = _words(asked.stdout) == wanted
-    old = machine.read(file).decode("utf-8", "surrogateescape") if machine.stat(file) else ""
+    old = machine.read(file).decode("utf-8", "surrogateescape") if machine.stat(file) else _HEAD
     new = _with(old, name, wanted)
     if is_live and new == old:
         return Plan(comment=f"Sysctl value {name} = {value} is already set")
@@ -37,11 +46,13 @@ def present(machine: Reader, name: str, *, value: str, config: str | None = None
             if done.returncode != 0 or "Invalid argument" in done.stderr or "setting key" in done.stderr:
                 raise StateFailed(f"Failed to set {name} to {value}: sysctl -w failed: {done.stderr.strip()}")
         if new != old:
+            if machine.stat(posixpath.dirname(file)) is None:
+                machine.mkdir(posixpath.dirname(file), parents=True)
             machine.write(file, new.encode("utf-8", "surrogateescape"))
 
     would = f"Sysctl option {name} set to be changed to {value}"
     return Plan(
-        changes=(Change(key=name, shown=value, act=act),),
+        changes=(Change(key=name, reported=value, act=act),),
         pending=f"{_ONLY_LIVE}{would} in config file." if is_live else would,
         done=f"Updated sysctl value {name} = {value}",
     )

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from highstate.traverse import MISSING, traverse
 from minion.arguments.types import ChangedRequisites, Each, OnlyBool, Texts
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
 
 _OLD, _NEW = "Unchanged", "Something pretended to change"
 
@@ -103,7 +104,7 @@ def check_pillar(
 
 def mod_watch(machine: Reader, name: str, reqs: ChangedRequisites = (), **arguments: Value) -> Plan:
     """Says that it was called, and what has changed (`reqs`)."""
-    change = Change(key="Requisites with changes", shown=reqs, act=_nothing)
+    change = Change(key="Requisites with changes", reported=reqs, act=_nothing)
     return Plan(changes=(change,), pending="Watch statement fired.", done="Watch statement fired.", converges=False)
 
 
@@ -113,7 +114,7 @@ def _pretended(result: bool, pending: str, done: str) -> Plan:
             raise StateFailed(done, {"testing": {"old": _OLD, "new": _NEW}})
 
     change = Change(key="testing", old=_OLD, new=_NEW, act=act)
-    return Plan(changes=(change,), pending=pending, done=done, converges=False)
+    return Plan(changes=(change,), pending=pending, done=done, converges=False, each_time=True)
 
 
 def _nothing(machine: Machine) -> None:

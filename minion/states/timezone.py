@@ -9,7 +9,8 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping
 
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction
 
 ZONES = "/usr/share/zoneinfo"
 
@@ -35,7 +36,7 @@ def system(machine: Reader, name: str, *, utc: bool = True) -> Plan:
             machine.write("/etc/timezone", f"{name}\n".encode())
 
     return Plan(
-        changes=(Change(key="timezone", shown=name, act=act),),
+        changes=(Change(key="timezone", reported=name, act=act),),
         pending=f"Timezone {name} needs to be set",
         done=f"Set timezone {name}",
     )

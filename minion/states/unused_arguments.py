@@ -9,7 +9,6 @@ from typing import Annotated, TypedDict
 
 from minion.arguments.types import Ignored, Unsupported, Value, WindowsOnly
 
-SignatureOption = Annotated[Value, Ignored("it is an option of a signature check, which is refused")]
 NoOutput = Annotated[Value, Ignored("the output of a command stands in the result, and nowhere else")]
 NoSourceCache = Annotated[Value, Ignored("sources are not kept after the run")]
 OldOption = Annotated[Value, Ignored("the program has no such option any more")]
@@ -20,18 +19,6 @@ MountAsRoot = Annotated[Value, Unsupported("mount as root")]
 AbsentKey = Annotated[Value, Unsupported("take the file of the key away with file.absent")]
 PackageHold = Annotated[Value, Ignored("the hold is on the package, whatever its version")]
 WholeKey = Annotated[Value, Ignored("keys are compared as a whole, not by fingerprints")]
-
-
-class Signatures(TypedDict, total=False):
-    """A signed source."""
-
-    signed_by_any: SignatureOption
-    signed_by_all: SignatureOption
-    keyring: SignatureOption
-    gnupghome: SignatureOption
-    sig_backend: SignatureOption
-    signature: Annotated[Value, Unsupported("give the source a source_hash")]
-    source_hash_sig: Annotated[Value, Unsupported("keep the digest in the tree, which is signed by its commits")]
 
 
 class WindowsOwner(TypedDict, total=False):

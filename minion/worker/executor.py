@@ -11,17 +11,20 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from highstate.desired import Desired
-from highstate.run import as_running, not_run, outcome, run
 from highstate.run.ports import RunHooks
+from highstate.run.report import as_running, not_run, outcome
+from highstate.run.runner import run
 from highstate.types import StateResult
+from minion.config.salt_opts import salt_opts
 from minion.engine.engine import StateEngine
 from minion.engine.registry import MODULES
 from minion.execution.context import Context, LowstateSource
 from minion.execution.loader import Modules
 from minion.execution.state_engine import engine_of
+from minion.execution.success import failure_of
 from minion.modules.state.runs import sync_for
 from minion.processes import AgentGone
 from minion.spool.desired_state import FILE_NAME, read_document
@@ -29,9 +32,10 @@ from minion.spool.files import BlobCache, HeldFiles, cache_needs_trim
 from minion.spool.journal import RunJournal, kind_of
 from minion.spool.state_queue import StateQueue
 from minion.spool.triggers import TriggerFile
+from minion.worker.live_contents import live_contents
 from minion.worker.preview_sandbox import PreviewFunctions, PreviewMachine, PreviewStates, known_conditions
 from minion.worker.request import ControllerClient, WorkerRequest
-from minion.worker.returners import answer, hand_over, names_of
+from minion.worker.returners import answer, hand_over
 from minion.worker.run_hooks import SentEvents, run_hooks
 from minion.worker.termination import Stop
 from wire.messages import Call, FactAnswer, GetMine, MineFound, Preview, Refused, Run, RunResult
@@ -61,9 +65,9 @@ def run_chunks(
         engine = _preview_engine(job, context, desired)
     else:
         sync_for(context, desired.chunks.values())
-        engine = engine_of(context, context.machine, test=test)
+        engine = engine_of(context, context.machine, test=test, drift=kind_of(request) == "drift")
     hooks = run_hooks(
-        job.settings.opts,
+        job.settings.options.state,
         TriggerFile(job.settings.cachedir, whole=desired.chunks.keys()),
         stop,
         events.on_result,
@@ -104,16 +108,20 @@ def run_chunks(
 
 
 def _preview_engine(job: WorkerRequest, context: Context, desired: Desired) -> StateEngine:
-    """An engine that runs nothing that only the branch has: no command, function or module."""
-    live = job.settings.cachedir / FILE_NAME
-    known = known_conditions(read_document(live).desired) if live.exists() else frozenset()
+    """An engine that runs nothing that only the branch has, and shows no content that the live runs do not show."""
+    from highstate.render.pipeline import SHAPING
+
+    path = job.settings.cachedir / FILE_NAME
+    live = read_document(path).desired if path.exists() else Desired(chunks={})
+    known = known_conditions(live)
     machine = PreviewMachine(
         sources_port=context.files,
         minion_id=context.minion_id,
         grains=context.grains,
         pillar=context.pillar,
-        opts=context.opts,
+        opts={name: context.opts[name] for name in SHAPING if name in context.opts},
         known=known,
+        contents=live_contents(live),
     )
     functions = PreviewFunctions(functions=Modules(context), known=known)
     return StateEngine(machine, functions, test=True, user_states=PreviewStates(_tree_states(context, desired)))
@@ -131,10 +139,17 @@ def _tree_states(context: Context, desired: Desired) -> frozenset[str]:
     return frozenset(path.removeprefix("_states/").removesuffix("/__init__.py").removesuffix(".py") for path in listed)
 
 
-def call_function(
-    job: WorkerRequest, request: Call, controller: ControllerClient, stop: Stop
-) -> tuple[Any, SentEvents]:
-    """The return value of an execution function, and the events that it sent; what it raises is raised."""
+class CallEnd(NamedTuple):
+    """What an execution function returned."""
+
+    value: Any
+    failure: str
+    """Why it counts as failed, as Salt decides it; empty when it succeeded."""
+    events: SentEvents
+
+
+def call_function(job: WorkerRequest, request: Call, controller: ControllerClient, stop: Stop) -> CallEnd:
+    """Call an execution function; what it raises is raised."""
     path = job.settings.cachedir / FILE_NAME
 
     @cache
@@ -145,16 +160,18 @@ def call_function(
     state_queue = StateQueue(job.settings.cachedir, request.fun, request.run_id)
     context = _context(job, held, controller, events=events, state_queue=state_queue, stop=stop)
     value = Modules(context).call(request.fun, request.args, request.kwargs)
-    if job.settings.opts.get("return"):
+    if job.settings.options.returners.names:
         _return(context, request, value)
-    return value, events
+    return CallEnd(value, failure_of(value, context.retcode), events)
 
 
 def _return(context: Context, request: Call, value: Any) -> None:
     """Give the value to the returners of the configuration; the controller gets it in any case."""
-    ret = answer(context, request.fun, [str(one) for one in request.args], value, success=True, retcode=0)
+    failed = bool(failure_of(value, context.retcode))
+    words = [str(one) for one in request.args]
+    ret = answer(context, request.fun, words, value, success=not failed, retcode=context.retcode or int(failed))
     ret["jid"] = request.run_id
-    for said in hand_over(context, names_of(context.opts["return"]), ret, sys.stderr):
+    for said in hand_over(context, context.options.returners.names, ret, sys.stderr):
         log.warning("event=not_returned run_id=%s error=%s", request.run_id, said)
 
 
@@ -174,11 +191,12 @@ def _context(
 
     def hooks() -> RunHooks:
         triggers = TriggerFile(job.settings.cachedir)
-        return run_hooks(job.settings.opts, triggers, stop, on_result=events.on_result, on_start=job.on_start)
+        return run_hooks(job.settings.options.state, triggers, stop, on_result=events.on_result, on_start=job.on_start)
 
     return Context(
         minion_id=job.settings.id,
-        opts=job.settings.opts,
+        options=job.settings.options,
+        opts=salt_opts(job.settings),
         make_grains=lambda: job.grains,
         read_again=lambda what: _collect_grains(job) if what == "grains" else held().pillar,
         make_pillar=lambda: held().pillar,
@@ -191,6 +209,7 @@ def _context(
         config_dir=str(job.settings.config_dir),
         fire=events.fire,
         ask_mine=lambda asked: _mine_of_others(controller, asked),
+        tree_has_modules=lambda: bool(held().modules),
         make_run_hooks=hooks,
     )
 

@@ -2,8 +2,13 @@
 
 A preview plans the document of a branch that nobody has approved. Its states read the machine by our own code; but
 `onlyif` and `unless` are commands of the branch's author, and a template may call execution functions. A condition is
-evaluated only if the live document has the same one, with the same options; otherwise the state is shown as if it ran,
-with a warning. Templates have no functions of the machine, and no URL is fetched.
+evaluated only if the live document has the same one, with the same options; of execution functions, only those that
+change nothing are called. Otherwise the state is shown as if it ran, with a warning. Templates have no functions of the
+machine, only Jinja ones are rendered, and no URL is fetched.
+
+What files and databases of the machine hold is read only where `minion.worker.live_contents` lets it be shown; for
+everything else the machine raises ContentUnknown, whichever state asks. Kind, size, owner, mode and times of a path,
+and where a symlink points, are shown of any path.
 
 Called by `minion.worker.executor`.
 """
@@ -12,24 +17,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from extmods.fact_answers import LOOKERS
 from highstate.desired import Desired
 from highstate.types import Chunk, StateResult
 from minion.engine.conditions import ConditionUnknown, as_command
+from minion.machine.failure import ContentUnknown, StateFailed
 from minion.machine.functions import ConditionFunctions
 from minion.machine.machine import LocalMachine
-from minion.machine.plan import Completed, StateFailed
+from minion.machine.plan import Completed
+from minion.worker.live_contents import LiveContents
 
-_LOOKERS = frozenset(
+_READ_ONLY_PROGRAMS = frozenset(
     [
         "alternatives",
         "apk",
         "apt-cache",
         "apt-get",
-        "crontab",
-        "debconf-show",
         "dnf",
         "dnf5",
         "dpkg-query",
@@ -38,12 +44,10 @@ _LOOKERS = frozenset(
         "id",
         "locale",
         "pacman",
-        "pgrep",
         "pkg",
         "rc-service",
         "rpm",
         "service",
-        "ssh-keygen",
         "sysctl",
         "systemctl",
         "update-alternatives",
@@ -51,6 +55,29 @@ _LOOKERS = frozenset(
     ]
 )
 """Programs that states look with; what they are asked is put together by our own code."""
+
+_CONTENT_PROGRAMS = frozenset(["crontab", "debconf-show", "pgrep", "ssh-keygen"])
+"""Programs that states look with too, and that tell what only root may read, or search it for the branch's pattern."""
+
+_PUBLIC_DATABASES = frozenset(["group", "passwd"])
+"""What getent may be asked for; shadow has the hashes of passwords."""
+
+_LOOKING = """
+    file.contains file.contains_glob file.contains_regex file.search grains.equals grains.fetch grains.get
+    grains.has_value grains.item grains.items match.compound match.glob match.grain match.grain_pcre match.ipcidr
+    match.list match.pcre match.pillar match.pillar_pcre pillar.get pillar.item pillar.items pillar.keys
+    pkg.upgrade_available test.echo test.false test.ping test.true
+"""
+_CONDITIONS = LOOKERS | frozenset(_LOOKING.split())
+"""Functions that change nothing: a condition that is live may call them in a preview, and no other."""
+
+_SHOWN = (LOOKERS - {"file.check_hash", "file.get_hash", "file.get_sum", "shadow.info"}) | frozenset(
+    ["grains.get", "grains.item", "pillar.get", "pillar.item"]
+)
+"""Those whose values a slot shows: none tells what is in a file or what a password is."""
+
+_PURE_FUNCTIONS = frozenset(["schedule.build_schedule_item"])
+"""Functions of states that tell nothing of the machine."""
 
 
 def known_conditions(live: Desired) -> frozenset[str]:
@@ -69,6 +96,35 @@ class PreviewMachine(LocalMachine):
 
     known: frozenset[str] = frozenset()
     """From `known_conditions`."""
+    contents: LiveContents = field(default_factory=LiveContents)
+    """What may be shown of the machine."""
+
+    def read(self, path: str) -> bytes:
+        """Content of a file that a live state determines; ContentUnknown for any other."""
+        self._refuse_hidden(path)
+        return super().read(path)
+
+    def same(self, path: str, other: str) -> bool:
+        """Compare two files that live states determine; ContentUnknown for others."""
+        self._refuse_hidden(path)
+        self._refuse_hidden(other)
+        return super().same(path, other)
+
+    def listdir(self, path: str) -> Sequence[str]:
+        """Names in a directory that a live state cleans; ContentUnknown for others."""
+        if not self.contents.lists(path):
+            raise ContentUnknown(f"names in {path} are not read in a preview: no live state determines them")
+        return super().listdir(path)
+
+    def _refuse_hidden(self, path: str) -> None:
+        if not self.contents.shows(path):
+            raise ContentUnknown(f"content of {path} is not read in a preview: no live state determines it")
+
+    def render_text(self, text: str, engine: str, saltenv: str, context: Mapping[str, Any]) -> bytes:
+        """A Jinja text rendered; ConditionUnknown for templates that are programs (`py`, `mako`)."""
+        if engine != "jinja":
+            raise ConditionUnknown(f"a preview does not render {engine} templates: they are programs of the branch")
+        return super().render_text(text, engine, saltenv, context)
 
     def run(
         self,
@@ -90,8 +146,11 @@ class PreviewMachine(LocalMachine):
     def query(
         self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, stdin: str | None = None
     ) -> Completed:
-        """Look by one of the system's own programs; ConditionUnknown for others: git and pip run what they find."""
-        if argv[0] not in _LOOKERS:
+        """Run a program of the system that only reads what is public; others run hooks (git, pip), or tell secrets."""
+        words = [word for word in argv if word != "--"]
+        if words[0] in _CONTENT_PROGRAMS or (words[0] == "getent" and words[1] not in _PUBLIC_DATABASES):
+            raise ContentUnknown(f"what {' '.join(argv[:3])} tells is not shown in a preview")
+        if argv[0] not in _READ_ONLY_PROGRAMS:
             raise ConditionUnknown(f"a preview does not run {argv[0]}")
         return super().run(list(argv), env=env, stdin=stdin)
 
@@ -102,21 +161,36 @@ class PreviewMachine(LocalMachine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviewFunctions:
-    """Execution functions for the conditions of a preview."""
+    """Execution functions for the conditions and slots of a preview."""
 
     functions: ConditionFunctions
     known: frozenset[str]
 
     def call(self, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Call a function that a live condition calls in the same way; ConditionUnknown otherwise."""
+        """The value of a function for a slot, which shows it; ConditionUnknown where a live condition does not call it
+        in the same way, where it may change the machine, and where its value is not for everybody."""
+        self._refuse_unknown(fun, args, kwargs)
+        if fun not in _SHOWN:
+            raise ConditionUnknown(f"what {fun} tells is not shown in a preview")
+        return self.functions.call(fun, args, kwargs)
+
+    def call_with_retcode(self, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, int]:
+        """The value and the exit code of a function for a condition; ConditionUnknown as for `call`."""
+        self._refuse_unknown(fun, args, kwargs)
+        return self.functions.call_with_retcode(fun, args, kwargs)
+
+    def _refuse_unknown(self, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        if fun not in _CONDITIONS:
+            raise ConditionUnknown(f"not evaluated in a preview: {fun} may change the machine")
         plain, listed = {"fun": fun, **kwargs}, {"fun": fun, "args": list(args), **kwargs}
         forms = [listed] if args else [plain, listed]
         if not any(_signature(form, {}) in self.known for form in forms):
             raise ConditionUnknown(f"not evaluated in a preview: {fun} is not called so in the live state")
-        return self.functions.call(fun, args, kwargs)
 
     def look(self, fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """A function that a state of ours asks, which changes nothing and takes nothing from the branch but data."""
+        """A function that a state of ours asks, and that tells nothing of the machine; ContentUnknown for others."""
+        if fun not in _PURE_FUNCTIONS:
+            raise ContentUnknown(f"what {fun} tells is not shown in a preview")
         return self.functions.call(fun, args, kwargs)
 
     def signature(self, fun: str) -> Any:

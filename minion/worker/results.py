@@ -9,16 +9,20 @@ from typing import Any
 
 import msgspec
 
-from wire.messages import MAX_TO_CONTROLLER, RunResult, encode
+from wire.limits import MinionLimits
+from wire.messages import RunResult, encode
 
 ROOM = 64 * 1024
-"""Bytes left free in the largest message."""
+"""Bytes left free in the largest message of a result."""
+
+LARGEST = MinionLimits().result_message_bytes - ROOM
+"""Bytes of the largest result that is sent."""
 
 _CUTS = (256 * 1024, 32 * 1024, 4 * 1024, 512, 64)
 """Longest text in a result that is too large, tried in this order: the largest diffs go first."""
 
 
-def fitting(result: RunResult, *, limit: int = MAX_TO_CONTROLLER - ROOM) -> RunResult:
+def fitting(result: RunResult, *, limit: int = LARGEST) -> RunResult:
     """`result`, or the same with its longest texts cut and a note in their place, so that it can be sent."""
     result = _plain(result)
     size = len(encode(result))

@@ -1,27 +1,19 @@
 """Returners: where the value of a call goes besides the one who asked. Salt's contract for `_returners`.
 
 Called by `saltern call` (`--return`, and `return:` of the configuration). A returner is a module with a function
-`returner` that takes one mapping. One that fails costs nothing but itself: what it said is handed back.
+`returner` that takes one mapping. One that fails ends nothing else: its error is returned.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
 
 from minion.execution.context import Context
-
-RAW_FILE = "/var/log/saltern/events"
-"""Of rawfile_json, unless `rawfile_json.filename` says another."""
-
-
-def names_of(given: Any) -> list[str]:
-    """Names of returners, as a list or with commas."""
-    listed = given if isinstance(given, list | tuple) else str(given or "").split(",")
-    return [str(one).strip() for one in listed if str(one).strip()]
 
 
 def answer(
@@ -60,7 +52,9 @@ def _returner(context: Context, name: str, out: TextIO) -> Callable[[dict[str, A
 
 
 def _append(context: Context, ret: Mapping[str, Any]) -> None:
-    place = Path(str(context.opts.get("rawfile_json.filename") or RAW_FILE))
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with place.open("a") as file:
+    """Append to a file of this user alone: values of functions may be secrets."""
+    place = Path(context.options.returners.raw_file)
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    opened = os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with os.fdopen(opened, "a") as file:
         file.write(json.dumps(ret, default=str) + "\n")

@@ -11,6 +11,7 @@ from typing import Any
 
 from highstate.run.ports import RunHooks, Task, Triggers
 from highstate.types import Chunk, StateResult
+from minion.config.groups import StateOptions
 from minion.execution.machine_clock import WAITING
 from minion.worker.termination import Stop
 
@@ -72,7 +73,7 @@ class SentEvents:
 
 
 def run_hooks(
-    opts: Mapping[str, Any],
+    options: StateOptions,
     triggers: Triggers | None = None,
     stop: Stop | None = None,
     on_result: Callable[[str, Chunk, StateResult], None] | None = None,
@@ -81,12 +82,11 @@ def run_hooks(
     resumed: bool = False,
 ) -> RunHooks:
     """The hooks of a run on this minion; `resumed`: it has a journal, from which another worker can resume it."""
-    aggregate = opts.get("state_aggregate")
     if stop is not None:
         stop.runs_states = True
     return RunHooks(
         background=ThreadTask,
-        most_parallel=_number(opts.get("state_max_parallel")),
+        most_parallel=options.most_parallel,
         triggers=triggers,
         remembers_at_once=not resumed,
         stopping=stop.requested if stop is not None else lambda: False,
@@ -96,9 +96,5 @@ def run_hooks(
         local_time=WAITING.local_time,
         on_result=on_result or (lambda key, chunk, result: None),
         on_start=on_start or (lambda key, done, total: None),
-        aggregate=aggregate is True or (isinstance(aggregate, list) and "pkg" in aggregate),
+        aggregate=options.aggregate_packages,
     )
-
-
-def _number(given: Any) -> int:
-    return given if isinstance(given, int) and given > 0 else 0

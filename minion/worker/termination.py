@@ -5,8 +5,9 @@ Used by the worker and by `saltern call`; the agent sends SIGHUP to its workers 
 SIGTERM  end: the current state may finish within the grace, the other states are not run, and the result says so.
 SIGHUP   suspend: as above, but there is no result; the next agent resumes the run.
 
-After the grace the commands that still run are ended, with SIGTERM first. A function of Python cannot be ended so: a
-process that is to suspend then ends in the middle of it, and the journal says where.
+After the grace the commands that still run are ended, with SIGTERM first; package managers are left to finish. A
+function of Python cannot be ended so: a process that is to suspend then ends in the middle of it, and the journal says
+where.
 """
 
 from __future__ import annotations

@@ -72,13 +72,20 @@ def _call(job: WorkerRequest, request: Call, pipe: AgentPipe, stop: Stop) -> Run
         return error_result(request, "the minion was stopped while this function ran; whether it finished is not known")
     journal.attempt()
     try:
-        value, events = call_function(job, request, ControllerClient(pipe), stop)
+        end = call_function(job, request, ControllerClient(pipe), stop)
     except CallFailed as error:
         return error_result(request, ENDED if _ended(stop) else str(error))
     if _ended(stop):
-        return msgspec.structs.replace(error_result(request, ENDED), events=events.sent())
+        return msgspec.structs.replace(error_result(request, ENDED), value=end.value, events=end.events.sent())
     return RunResult(
-        run_id=request.run_id, kind="call", generation=0, digest="", outcome="ok", value=value, events=events.sent()
+        run_id=request.run_id,
+        kind="call",
+        generation=0,
+        digest="",
+        outcome="failed" if end.failure else "ok",
+        error=end.failure,
+        value=end.value,
+        events=end.events.sent(),
     )
 
 
@@ -99,10 +106,16 @@ def _run(job: WorkerRequest, request: Run | Preview, pipe: AgentPipe, stop: Stop
         return error_result(request, f"the document of this run is {held.digest[:12]}, not {request.digest[:12]}")
     unknown = [key for key in request.keys or () if key not in held.desired.chunks]
     if unknown:
-        return error_result(request, f"the document has no chunk {unknown[0]!r}")
+        return error_result(request, f"the document has no state {_title(unknown[0])}")
     return run_chunks(job, request, held.desired, journal, ControllerClient(pipe), stop)
 
 
 def _reached(journal: RunJournal) -> str:
     begun = [key for key in journal.intents() if key not in journal.results()]
-    return f"Last begun: {begun[-1]}" if begun else "No chunk was left in the middle"
+    return f"Last begun: {_title(begun[-1])}" if begun else "No state was left in the middle"
+
+
+def _title(key: str) -> str:
+    """The key of a state as people read it: `nginx (pkg.installed)`."""
+    state, identifier, _, fun = (*key.split("_|-", 3), "", "", "")[:4]
+    return f"{identifier} ({state}.{fun.partition('#')[0]})" if fun else key

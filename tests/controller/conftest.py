@@ -18,19 +18,19 @@ from typing import Any
 
 import pytest
 
-from controller.api.schema import (
-    CallProgress,
-    CallReturn,
-    ChunkDiff,
-    CompileView,
-    ControllerKey,
-    DriftView,
-    EventView,
-    FieldDiff,
-    HistoryEntry,
-    KeyView,
-    MinionDiff,
-    MinionStatus,
+from controller.api.serving import Listening, serve
+from controller.cli.main import run as run_cli
+from controller.compilation.sources import open_source
+from controller.composition.controller import Parts, compose
+from controller.composition.shared import Resources
+from controller.config.settings import ControllerSettings, load_settings
+from controller.observe.metrics import Metrics, MinionSample
+from controller.schema.errors import ServiceError
+from controller.schema.events import EventView, WhyStep, WhyView
+from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
+from controller.schema.minions import CompileView, MinionStatus, VolatileRead
+from controller.schema.plans import ChunkDiff, DriftView, FieldDiff, MinionDiff
+from controller.schema.previews import (
     PreviewBroken,
     PreviewClass,
     PreviewEvent,
@@ -38,21 +38,10 @@ from controller.api.schema import (
     PreviewStarted,
     PreviewSummary,
     PreviewWarned,
-    RemoteStatus,
-    RunView,
-    ServiceError,
-    SyncReturn,
-    TargetExpression,
-    VolatileRead,
-    WhyStep,
-    WhyView,
 )
-from controller.api.serving import Listening, serve
-from controller.cli.main import run as run_cli
-from controller.compilation.sources import open_source
-from controller.composition import Parts, Resources, compose
-from controller.config.settings import ControllerSettings, load_settings
-from controller.observe.metrics import Metrics, MinionSample
+from controller.schema.remotes import RemoteStatus
+from controller.schema.runs import CallProgress, CallReturn, HistoryEntry, RunView, SyncReturn
+from controller.schema.targets import TargetExpression
 from controller.store import Store
 from gitfs.changes import Changes
 
@@ -69,16 +58,20 @@ class Desk:
     """Three minions, three keys and a history in memory; answers as a controller does."""
 
     def __init__(self) -> None:
+        self.refused_keys: dict[str, int] = {}
         self.minions = dict.fromkeys(("db1", "web1", "web2"), "Synced")
         self.paused: set[str] = set()
         self.key_views = {
-            "aa:01": KeyView(id="db1", state="accepted", fingerprint="aa:01", first_seen=1.0, changed=2.0),
-            "aa:02": KeyView(id="web1", state="pending", fingerprint="aa:02", first_seen=1.0, changed=1.0),
+            "aa:01": KeyView(minion="db1", state="accepted", fingerprint="aa:01", first_seen=1.0, changed=2.0),
+            "aa:02": KeyView(minion="web1", state="pending", fingerprint="aa:02", first_seen=1.0, changed=1.0),
             "aa:03": KeyView(
-                id="db1", state="pending", fingerprint="aa:03", first_seen=3.0, changed=3.0, conflict=True
+                minion="db1", state="pending", fingerprint="aa:03", first_seen=3.0, changed=3.0, conflict=True
             ),
         }
-        self.hints: list[str | None] = []
+        self.fetched: list[str | None] = []
+        """What `hook` was called with."""
+        self.users: list[str] = []
+        """Who called, of what changes something."""
         self.listeners = 0
         self.broken_stream = False
 
@@ -99,7 +92,7 @@ class Desk:
         """One of them does not compile."""
         return [
             MinionStatus(
-                id=name,
+                minion=name,
                 sync="Paused" if name in self.paused else "OutOfSync" if name == "db1" else "Synced",
                 health="Degraded" if name == "db1" else "Healthy",
                 connected=name != "web2",
@@ -118,7 +111,10 @@ class Desk:
         """One that fails."""
         return [RemoteStatus(name="states", url="https://git/states", commit="abc1234def", error="connection refused")]
 
-    def keys(self) -> Sequence[KeyView]:
+    def key_refusals(self) -> KeyRefusals:
+        return KeyRefusals(limits=self.refused_keys)
+
+    async def keys(self) -> Sequence[KeyView]:
         """All of them."""
         return list(self.key_views.values())
 
@@ -133,23 +129,28 @@ class Desk:
                 raise ServiceError("not-found", f"no key {name}")
             old = self.key_views[name]
             if state == "accepted" and old.conflict:
-                raise ServiceError("conflict", f"another key is accepted for {old.id!r}", hint="delete that one first")
+                raise ServiceError(
+                    "conflict", f"another key is accepted for {old.minion!r}", hint="delete that one first"
+                )
             self.key_views[name] = KeyView(
-                id=old.id, state=state, fingerprint=name, first_seen=old.first_seen, changed=9.0
+                minion=old.minion, state=state, fingerprint=name, first_seen=old.first_seen, changed=9.0
             )
             changed.append(self.key_views[name])
         return changed
 
-    def accept(self, names: Sequence[str]) -> Sequence[KeyView]:
+    async def accept(self, names: Sequence[str], *, user: str = "") -> Sequence[KeyView]:
         """By fingerprint."""
+        self.users.append(user)
         return self._set(names, "accepted")
 
-    def reject(self, names: Sequence[str]) -> Sequence[KeyView]:
+    async def reject(self, names: Sequence[str], *, user: str = "") -> Sequence[KeyView]:
         """By fingerprint."""
+        self.users.append(user)
         return self._set(names, "rejected")
 
-    def delete(self, names: Sequence[str]) -> Sequence[KeyView]:
+    async def delete(self, names: Sequence[str], *, user: str = "") -> Sequence[KeyView]:
         """By fingerprint."""
+        self.users.append(user)
         return [self.key_views.pop(name) for name in names]
 
     def diff(self, minion: str | None) -> Sequence[MinionDiff]:
@@ -159,7 +160,7 @@ class Desk:
         change = ChunkDiff(key="file_|-motd", action="changed", fields=(FieldDiff(field="mode", old="1", new=2),))
         drift = DriftView(key="file_|-motd", comment="would be updated", changes={"mode": "0600"})
         found = MinionDiff(
-            id="web1", base="abc", head="def", text="~ file.managed motd", changes=(change,), drift=(drift,),
+            minion="web1", base="abc", head="def", text="~ file.managed motd", changes=(change,), drift=(drift,),
             warnings=("web.sls:3: the last one alone counts",),
         )  # fmt: skip
         return [found] if minion in (None, "web1") else []
@@ -184,7 +185,7 @@ class Desk:
             VolatileRead(name="ext_pillar.http_json", at=2_000.0),
         )
         warnings = ("web.sls:3: the last one alone counts",)
-        return CompileView(id=minion, revision="abc1234", compiled_at=2_000.0, warnings=warnings, volatile=reads)
+        return CompileView(minion=minion, revision="abc1234", compiled_at=2_000.0, warnings=warnings, volatile=reads)
 
     async def why(self, minion: str) -> WhyView:
         """web1 was pushed to, and a state failed."""
@@ -198,7 +199,7 @@ class Desk:
             id="9", cause="7", tag="salt/job/1/ret/web1", time=1_001.0, step="result", text="apply: failed",
             details=("nginx (pkg.installed) (web.sls): no \x1b[31m package",),
         )  # fmt: skip
-        return WhyView(id=minion, steps=(live, failed))
+        return WhyView(minion=minion, steps=(live, failed))
 
     def run_detail(self, run_id: str) -> RunView:
         """One of the five."""
@@ -215,9 +216,12 @@ class Desk:
         kwargs: Mapping[str, Any],
         timeout: float,
         *,
+        limit: float,
         progress: bool,
+        user: str = "",
     ) -> AsyncIterator[CallReturn | CallProgress]:
         """Returns what it was asked; web2 is away."""
+        self.users.append(user)
         for name in self._match(target):
             await asyncio.sleep(0)
             if progress:
@@ -236,33 +240,43 @@ class Desk:
             raise ServiceError("internal", "it broke in the middle")
 
     async def sync(
-        self, target: TargetExpression, *, whole: bool, test: bool, progress: bool
+        self, target: TargetExpression, *, whole: bool, test: bool, progress: bool, user: str = ""
     ) -> AsyncIterator[SyncReturn]:
         """Changes, or would."""
+        self.users.append(user)
         for name in self._match(target):
             outcome = "pending" if test else "changed"
             yield SyncReturn(minion=name, outcome=outcome, changes=1, states=STATES, summary="whole" if whole else "")
 
-    async def pause(self, target: TargetExpression) -> Sequence[str]:
+    async def pause(self, target: TargetExpression, *, user: str = "") -> Sequence[str]:
         """Until resume."""
+        self.users.append(user)
         names = self._match(target)
         self.paused.update(names)
         return names
 
-    async def resume(self, target: TargetExpression) -> Sequence[str]:
+    async def resume(self, target: TargetExpression, *, user: str = "") -> Sequence[str]:
         """Until pause."""
+        self.users.append(user)
         names = self._match(target)
         self.paused.difference_update(names)
         return names
 
     async def preview(
-        self, base: str, head: str, target: TargetExpression | None, *, live: bool
+        self, base: str, head: str, target: TargetExpression | None, *, live: bool, user: str = ""
     ) -> AsyncIterator[PreviewEvent]:
         """Branch `broken` does not compile, `same` changes nothing, `nope` is not there."""
+        self.users.append(user)
         if head == "nope":
             raise ServiceError("not-found", "no remote has 'nope'", hint="did you mean 'note'?")
         names = self._match(target)
         changed = 0 if head in ("same", "broken") else len(names)
+        if head == "endless":
+            self.listeners += 1
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                self.listeners -= 1
         broken = len(names) if head == "broken" else 0
         yield PreviewStarted(base=base, head=head, minions=len(names), changed=changed, unchanged=0, broken=broken)
         if broken:
@@ -285,10 +299,11 @@ class Desk:
         finally:
             self.listeners -= 1
 
-    async def hook(self, remote_hint: str | None) -> int:
+    async def hook(self, remote: str | None, *, user: str = "") -> int:
         """Knows one url."""
-        self.hints.append(remote_hint)
-        return 2 if remote_hint is None else int(remote_hint == "https://git/states.git")
+        self.users.append(user)
+        self.fetched.append(remote)
+        return 2 if remote is None else int(remote == "https://git/states.git")
 
 
 class Served:
@@ -423,11 +438,20 @@ async def make_controller(tmp_path: Path) -> Any:
             store = stack.enter_context(Store(settings.store_url))
             source = stack.enter_context(open_source(settings))
             changes = Changes(source.remotes, roots=source.roots)
-            parts = compose(Resources(settings=settings, store=store, source=source, changes=changes))
-            stack.callback(parts.pool.close)
+            parts = compose(
+                Resources(settings=settings, store=store, source=source, changes=changes, metrics=Metrics(time.time))
+            )
+            for pool in parts.pools:
+                stack.callback(pool.close)
             return Composed(parts, repository)
 
         yield make
+
+
+@pytest.fixture
+def make_repository(tmp_path: Path) -> Any:
+    """Makes a repository of this name beside that of the states."""
+    return lambda name: Repository(tmp_path / name)
 
 
 class Repository:

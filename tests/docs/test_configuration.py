@@ -16,6 +16,7 @@ from minion.config import settings as of_minion
 PAGE = "docs/configuration.md"
 LANGUAGE = {*of_controller.LANGUAGE, *of_controller.RENDERERS}
 TREES = {*of_controller.ROOTS, *GIT_LISTS}
+PASSED_ON = {*rules_of_minion.KNOWN} - {*rules_of_minion.RULES, *rules_of_minion.ALIASES}
 KINDS = ("both", "states", "pillar")
 
 
@@ -27,7 +28,7 @@ def test_options_of_the_controller(pages, rows):
         for option, default in defaults(rows(page.section(title))).items()
     }
     remote = options_of_remotes() | options_of_remotes(pillar=True)
-    known = {*of_controller.OWN, *LANGUAGE, *TREES}
+    known = {*of_controller.OWN, *LANGUAGE, *TREES, "limits"}
     known |= {name for name in GIT_PREFIXES if not name.endswith("_")}
     assert set(documented) == known | remote
     plain = of_controller.ControllerSettings()
@@ -77,13 +78,13 @@ def test_options_of_the_minion(pages, rows):
 
 def test_options_that_are_passed_on(pages, coded):
     named = set(coded(pages[PAGE].section("Options that are passed on")))
-    assert named >= set(of_minion.PASSED_ON)
+    assert named >= PASSED_ON
 
 
 def test_options_that_are_not_read_are_not_read(pages, rows, coded):
     known = {
         "master": {*of_controller.OWN, *LANGUAGE, *TREES, *of_controller.SALT_NAMES},
-        "minion": {*rules_of_minion.RULES, *rules_of_minion.ALIASES, *of_minion.PASSED_ON},
+        "minion": {*rules_of_minion.RULES, *rules_of_minion.KNOWN},
     }
     found = {row[0]: set(coded(row[1])) for row in rows(pages[PAGE].section("Salt's options that are not read yet"))}
     assert set(found) == set(known)

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from controller.api.schema import HealthName, SyncName
 from controller.observe.metrics import Metrics, MinionSample
+from controller.schema.minions import HealthName, SyncName
 from wire.messages import RunKind
 from wire.server.types import RefusalReason
 
@@ -31,14 +31,19 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     metrics.memo_checked(equal=True)
     metrics.fetched("states", 0.1, ok=False)
     metrics.kept_back("states", 1)
+    metrics.fetch_failing("states", failing=True)
     metrics.left_out("states", 1)
     metrics.mirror_size("states", 1)
     metrics.sent("Run")
     metrics.received("KeepAlive")
     metrics.refused("malformed")
     metrics.run_ended("apply", "changed", 0.1)
+    metrics.missed_by_plan(1)
+    metrics.policy_refused(refused=True)
     metrics.push_applied(0.1)
     metrics.hooked("accepted")
+    metrics.limit_refused("webhook", "body-bytes")
+    metrics.stalled(1.0)
     found = {}
     for family in text_string_to_metric_families(metrics.exposition().decode()):
         if family.name.endswith("_created"):
@@ -56,7 +61,7 @@ def test_every_series_is_documented(pages, rows, coded, series):
 
 
 def test_the_fixture_calls_all_there_is():
-    quiet = {"watch_minions", "exposition"}
+    quiet = {"watch_minions", "watch_strangers", "limit_refusals", "exposition"}
     calls = {name for name, value in vars(Metrics).items() if callable(value) and not name.startswith("_")}
     called = {
         "reconciled",
@@ -66,6 +71,7 @@ def test_the_fixture_calls_all_there_is():
         "memo_checked",
         "fetched",
         "kept_back",
+        "fetch_failing",
         "left_out",
         "mirror_size",
         "sent",
@@ -74,6 +80,10 @@ def test_the_fixture_calls_all_there_is():
         "run_ended",
         "push_applied",
         "hooked",
+        "limit_refused",
+        "missed_by_plan",
+        "policy_refused",
+        "stalled",
     }
     assert calls == called | quiet
 

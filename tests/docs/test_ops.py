@@ -27,7 +27,10 @@ RULE_TESTS = {
                 {"series": 'saltern_applied_revision_age_seconds{minion="web2"}', "values": "60x120"},
                 {"series": 'saltern_applied_revision_age_seconds{minion="web3"}', "values": "100000x120"},
                 {"series": 'saltern_applied_revision_age_seconds{minion="web4"}', "values": "100000x120"},
-                {"series": 'saltern_git_fetch_errors_total{remote="states"}', "values": "0+1x120"},
+                {"series": 'saltern_git_fetch_failing{remote="states"}', "values": "1x120"},
+                # An outage of two minutes, with all its tries, that is over.
+                {"series": 'saltern_git_fetch_failing{remote="pillar"}', "values": "0x80 1 1 0x40"},
+                {"series": 'saltern_git_fetch_errors_total{remote="pillar"}', "values": "0x80 3 6 6x40"},
             ],
             "promql_expr_test": [
                 {

@@ -10,6 +10,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from init_scripts import without_systemctl
 from rig import Rig
 
 TREE = Path(__file__).parent / "nginx"
@@ -29,7 +30,7 @@ pytestmark = [
 def rig():
     """A controller and this machine as its minion, with the agent as root."""
     folder = Path(tempfile.mkdtemp(prefix="saltern-e2e-"))
-    with Rig(folder, {"e2e": {}}, TREE) as rig:
+    with without_systemctl(), Rig(folder, {"e2e": {}}, TREE) as rig:
         rig.up()
         yield rig
     subprocess.run(["service", "nginx", "stop"], check=False, capture_output=True)

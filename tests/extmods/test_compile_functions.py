@@ -7,7 +7,7 @@ import pytest
 from extmods.compile_functions import CompileFunctions, CompileHost
 from extmods.loader import UserModules
 from highstate.files import MemoryFiles
-from highstate.functions import FunctionFailed
+from highstate.functions.call import FunctionFailed
 from highstate.types import Minion
 
 WEB = Minion(id="web1", grains={"id": "web1", "roles": ["a"]})

@@ -10,6 +10,7 @@ from highstate.files import MemoryFiles
 from highstate.memo.memo import Memo
 from highstate.ports import NO_PORTS, Fact
 from highstate.types import Minion
+from minion.config.language import compile_options
 from minion.execution.lowstate_sources import RootsCompiler
 
 WEB = Minion(id="web1", grains={"id": "web1", "role": "web"})
@@ -184,6 +185,20 @@ def test_one_of_the_saltenv_wins_over_that_of_base():
     assert names(compile_minion(tree, MemoryFiles({}), WEB, CompileOptions(), None, ports)) == ["dev"]
 
 
+def test_an_sls_in_python_may_import_what_modules_may():
+    source = """#!py
+import salt.utils.yaml
+from salt.exceptions import SaltRenderError
+from salt.utils.odict import OrderedDict
+from salt.utils.yaml import safe_load
+
+def run():
+    assert issubclass(SaltRenderError, Exception)
+    return OrderedDict([(salt['grains.get']('id') + safe_load('[x]')[0], {'test.nop': []})])
+"""
+    assert names(compiled({"app.sls": source})) == [f"{WEB.id}x"]
+
+
 def test_a_memo_knows_nothing_of_what_a_renderer_read():
     memo = Memo()
     text = {"app.sls": "#!probe\nx"}
@@ -273,7 +288,7 @@ def test_runners_that_fail_say_why(call, why):
 def test_masterless_they_are_run_too():
     tree = files(STATES, {"app.sls": "#!upper WORD|yaml\nSHOUT: {test.nop: []}"})
     given = {"files": tree, "pillar_files": files(PILLARS), "minion": WEB}
-    compiler = RootsCompiler(**given, opts={"ext_pillar": [{"inventory": ["a"]}]})
+    compiler = RootsCompiler(**given, language=compile_options({"ext_pillar": [{"inventory": ["a"]}]}))
     for done in (compiler.highstate(None), compiler.highstate({"more": 1}), compiler.sls(["app"], "base", None)):
         assert names(done) == ["WORD"]
         assert done.pillar["got"][0] == "web1"

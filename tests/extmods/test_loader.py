@@ -11,7 +11,8 @@ from extmods.salt_compat.exceptions import SaltException
 from extmods.store import ModuleStore
 from highstate.desired import chunk_keys
 from highstate.files import MemoryFiles
-from highstate.run import RunHooks, run
+from highstate.run.ports import RunHooks
+from highstate.run.runner import run
 from highstate.types import Chunk, StateResult
 from minion.execution import CallFailed, Context, Modules
 from minion.execution.state_engine import engine_of

@@ -123,18 +123,18 @@ def test_retries_become_rare():
 async def test_hints_by_name_or_url(far, hint):
     async with Changes([far]) as changes:
         await told(changes, "far")
-        assert changes.hint(hint) == {"far"}
+        assert changes.pushed(hint) == {"far"}
         assert await told(changes, "far") == {"far"}
-        assert changes.hint("https://git.example.com/infra/other") == frozenset()
+        assert changes.pushed("https://git.example.com/infra/other") == frozenset()
 
 
 async def test_one_notice_is_pending_and_none_is_lost(far):
     async with Changes([far]) as changes:
         await told(changes, "far")
         for _ in range(100):
-            changes.hint("far")
+            changes.pushed("far")
         assert await anext(changes) == {"far"}
-        changes.hint("far")  # during the fetch that the notice above began
+        changes.pushed("far")  # during the fetch that the notice above began
         async with asyncio.timeout(DEADLINE):
             assert await anext(changes) == {"far"}
         waiting = asyncio.create_task(anext(changes))

@@ -1,6 +1,6 @@
 """The golden cases as text: a small archive of files, what is compiled for whom, and what comes out.
 
-Used by tests/highstate/test_golden.py and by ops/oracle.py. A case is a comment, then files that begin with
+Used by tests/highstate/test_golden.py and by tools/oracle. A case is a comment, then files that begin with
 `-- name --`:
 
     states/PATH, pillar/PATH      the trees of saltenv base; `states@qa/PATH` is another saltenv

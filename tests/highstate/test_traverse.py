@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from highstate.files import MemoryFiles
-from highstate.functions import BUILT_IN, FunctionCall
+from highstate.functions.call import FunctionCall
+from highstate.functions.catalog import BUILT_IN
 from highstate.memo.sources import ReadSources
 from highstate.memo.tracked import Recorder, plain
 from highstate.render.filters.text import FILTERS

@@ -16,7 +16,7 @@ import pytest
 
 from highstate.desired import Desired
 from highstate.files import MemoryFiles, blob_id
-from highstate.run import run
+from highstate.run.runner import run
 from highstate.types import Chunk, StateResult
 from minion.engine.engine import StateEngine
 from minion.machine.file_locks import lock_holder
@@ -281,8 +281,8 @@ def desired_state() -> Callable[..., Desired]:
 
 
 @pytest.fixture
-def settles(tmp_path: Path) -> Callable[..., StateResult]:
-    """settles("file.touch", name, **arguments): planned under test, done, and planned again.
+def converge(tmp_path: Path) -> Callable[..., StateResult]:
+    """converge("file.touch", name, **arguments): planned under test, done, and planned again.
 
     Holds for every state: the test run says what the real run does and leaves `tmp_path` as it was, and a second run
     finds nothing to do. `machine` is another machine than a plain one.
@@ -313,7 +313,7 @@ def settles(tmp_path: Path) -> Callable[..., StateResult]:
             )
         elif not result.changes:
             assert contents(tmp_path) == before
-            # What shows only when it is tried (a check of the content, a server that is waited for) is not foreseen.
+            # What shows only when it is tried (a check of the content, a server that is waited for) is not predicted.
             if predicted.result is not None:
                 assert (predicted.result, predicted.comment) == (result.result, result.comment)
         return result

@@ -22,7 +22,7 @@ def test_most_random_cases_compile(kind):
 
 
 def test_differences_are_told():
-    chunk = {"__id__": "a", "state": "test", "fun": "nop", "name": "a", "order": 1}
+    chunk = {"__id__": "a", "__env__": "base", "state": "test", "fun": "nop", "name": "a", "order": 1}
     mine = Answer(low=(chunk,))
     assert difference(mine, mine) == ""
     assert "order" in difference(mine, Answer(low=({**chunk, "order": 2},)))

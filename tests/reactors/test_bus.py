@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from reactors.bus import Bus
+from reactors.bus import Bus, QueueBounds
 from reactors.events import tag_matches
 
 
@@ -31,12 +31,49 @@ async def test_subscribers_get_what_matches_in_order():
 
 
 async def test_a_slow_subscriber_loses_its_oldest_and_is_told():
-    bus = Bus(lambda: 0.0, bound=3)
+    bus = Bus(lambda: 0.0, bounds=QueueBounds(events=3))
     with bus.subscribe() as slow:
         for number in range(10):
             bus.publish(f"a/{number}", {})
         assert [event.tag for event in await take(slow, 3)] == ["a/7", "a/8", "a/9"]
         assert slow.dropped == 7
+
+
+async def test_the_bytes_that_wait_for_a_subscriber_are_bounded():
+    refused = []
+    bus = Bus(lambda: 0.0, bounds=QueueBounds(size=1_000_000), on_refusal=refused.append)
+    with bus.subscribe() as slow:
+        honest = [bus.publish("saltern/a", {"id": f"web{number}"}) for number in range(100)]
+        for number in range(200):
+            bus.publish("mallory/x", {"id": "mallory", "text": "x" * 20_000, "number": number})
+        waiting = slow.drain()
+    assert [event for event in waiting if event.minion != "mallory"] == honest
+    theirs = [event.data["number"] for event in waiting if event.minion == "mallory"]
+    assert theirs == list(range(200 - len(theirs), 200)), "the newest are left"
+    assert 30 <= len(theirs) <= 50
+    assert refused == ["stream-bytes"] * slow.dropped
+    assert slow.drain() == []
+
+
+async def test_many_events_of_one_push_out_its_own():
+    bus = Bus(lambda: 0.0, bounds=QueueBounds(events=100))
+    with bus.subscribe() as slow:
+        honest = [bus.publish("saltern/a", {"id": f"web{number}"}) for number in range(20)]
+        for number in range(1000):
+            bus.publish("salt/auth", {"id": f"stranger{number}"})
+            bus.publish("mallory/x", {"id": "mallory"})
+        waiting = slow.drain()
+    assert waiting[:20] == honest
+    assert len(waiting) <= 100
+    assert waiting == sorted(waiting, key=lambda event: event.id)
+
+
+async def test_one_event_that_is_larger_than_the_bound_is_dropped():
+    bus = Bus(lambda: 0.0, bounds=QueueBounds(size=10_000))
+    with bus.subscribe() as slow:
+        honest = bus.publish("saltern/a", {"id": "web1"})
+        bus.publish("mallory/x", {"id": "mallory", "text": "x" * 20_000})
+        assert slow.drain() == [honest]
 
 
 async def test_a_subscriber_that_waits_is_woken():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import fcntl
 import os
 import shutil
 import socket
@@ -23,7 +24,7 @@ from typing import Any
 from rig import free_ports
 
 USER, PASSWORD = "reader", "s3cret-word"
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds until a server has to listen."""
 
 
@@ -123,17 +124,26 @@ def serving(
         server.server_close()
 
 
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One process of the tests at a time makes what is kept in the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def find_nginx(cache: Path) -> str | None:
     """nginx of this machine, or Debian's, unpacked below `cache` without being installed; None where neither is."""
     installed = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin:/usr/local/sbin")
     if installed or shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         return installed
     program = cache / "usr/sbin/nginx"
-    if not program.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["apt-get", "-q", "download", "nginx"], cwd=cache, check=False, capture_output=True)
-        for package in cache.glob("nginx_*.deb"):
-            subprocess.run(["dpkg-deb", "-x", package, cache], check=False, capture_output=True)
+    with locked(cache):
+        if not program.exists():
+            subprocess.run(["apt-get", "-q", "download", "nginx"], cwd=cache, check=False, capture_output=True)
+            for package in cache.glob("nginx_*.deb"):
+                subprocess.run(["dpkg-deb", "-x", package, cache], check=False, capture_output=True)
     works = program.exists() and subprocess.run([program, "-v"], check=False, capture_output=True).returncode == 0
     return str(program) if works else None
 
@@ -195,17 +205,18 @@ GIFTLESS = (
 """What giftless needs; its own package does not say."""
 
 
-def find_giftless(folder: Path) -> str | None:
-    """Python of an environment that has giftless: that of SALTERN_GIFTLESS, or one made in `folder`; None without."""
-    folder = Path(os.environ.get("SALTERN_GIFTLESS") or folder)
+def find_giftless(cache: Path) -> str | None:
+    """Python of an environment that has giftless: that of SALTERN_GIFTLESS, or one made in `cache`; None without."""
+    folder = Path(os.environ.get("SALTERN_GIFTLESS") or cache)
     python = folder / "bin/python"
     check = [str(python), "-c", "import giftless.app, jwt"]
-    if not python.exists():
-        venv.create(folder, with_pip=True)
-    if subprocess.run(check, check=False, capture_output=True).returncode:
-        command = [python, "-m", "pip", "--disable-pip-version-check", "-q", "install", "--timeout", "10", *GIFTLESS]
-        subprocess.run(command, check=False, capture_output=True)
-    return str(python) if subprocess.run(check, check=False, capture_output=True).returncode == 0 else None
+    with locked(cache):
+        if not python.exists():
+            venv.create(folder, with_pip=True)
+        if subprocess.run(check, check=False, capture_output=True).returncode:
+            pip = [python, "-m", "pip", "--disable-pip-version-check", "-q", "--timeout", "10"]
+            subprocess.run([*pip, "install", *GIFTLESS], check=False, capture_output=True)
+        return str(python) if subprocess.run(check, check=False, capture_output=True).returncode == 0 else None
 
 
 @contextlib.contextmanager

@@ -211,7 +211,7 @@ class Rig:
 
     def keys(self, state: str) -> list[str]:
         """Ids of the keys in a state."""
-        return [key["id"] for key in self.ask("/keys") if key["state"] == state]
+        return [key["minion"] for key in self.ask("/keys") if key["state"] == state]
 
     def _start(self, name: str, *arguments: str) -> None:
         with (self.directory / f"{name}.log").open("ab") as log:
@@ -227,6 +227,10 @@ class Rig:
     def pid(self, name: str) -> int:
         """Process id of `controller` or of a minion's agent."""
         return self._processes[name].pid
+
+    def exit_code(self, name: str, within: float) -> int:
+        """Of a process that ends within so many seconds; subprocess.TimeoutExpired when it does not."""
+        return self._processes[name].wait(within)
 
     def kill(self, name: str, *, children: bool) -> None:
         """kill -9, of the process alone or with all that it started."""
@@ -288,7 +292,7 @@ class Rig:
 
     def status(self) -> dict[str, dict[str, Any]]:
         """Status of each minion by id."""
-        return {minion["id"]: minion for minion in self.ask("/status")["minions"]}
+        return {minion["minion"]: minion for minion in self.ask("/status")["minions"]}
 
     def remotes(self) -> list[dict[str, Any]]:
         """The git remotes as the controller sees them."""

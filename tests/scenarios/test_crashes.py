@@ -3,6 +3,8 @@
 import json
 import time
 
+import pytest
+
 KILLS = [
     # who dies, with its children or alone, how many seconds after the push
     ("controller", False, 0.0),
@@ -25,6 +27,7 @@ def restart(rig, name):
         rig.start_minion(name)
 
 
+@pytest.mark.timeout(400)
 def test_ten_kills(make_rig):
     rig = make_rig()
     rig.wait_applied(rig.push("first"))
@@ -38,9 +41,10 @@ def test_ten_kills(make_rig):
             assert (rig.root(minion) / "app.conf").read_text() == f"number {number}\n"
             told = (rig.root(minion) / "told").read_text().splitlines()
             assert told[-1] == f"number {number}", "whoever waits for the change was told of it"
+    # The last push is followed by a check of the whole highstate on each minion, a run of its own.
+    rig.wait("all runs to be finished", lambda: {run["state"] for run in rig.history()} == {"finished"})
     runs = rig.history()
     assert len({run["run_id"] for run in runs}) == len(runs)
-    assert {run["state"] for run in runs} == {"finished"}
     assert {run["outcome"] for run in runs} <= {"changed", "ok"}
     for minion in rig.minions:
         rig.wait("results to be acknowledged", lambda minion=minion: not unacknowledged(rig, minion))

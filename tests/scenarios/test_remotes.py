@@ -43,7 +43,7 @@ def test_rewound_and_forward_again(make_rig):
     third = rig.push("third", {"pillar/numbers.sls": ("number: 1", "number: 2")})
     rig.wait_applied(third)
     rig.wait("the error to go", lambda: not errors(rig))
-    assert refused(rig) == 0
+    rig.wait("the figure to go", lambda: refused(rig) == 0)
 
 
 def test_garbage_and_restart_on_the_last_snapshot(make_rig):

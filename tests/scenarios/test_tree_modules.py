@@ -1,6 +1,10 @@
 """Modules that a tree brings serve its compile, behind the walls, and a push that changes one reaches the minions."""
 
+import json
+import subprocess
+
 import yaml
+from rig import SALTERN
 
 MODULES = {
     "_renderers/shout.py": """
@@ -51,3 +55,37 @@ def test_modules_of_the_tree_serve_its_compile_and_follow_a_push(make_rig):
     rig.push("a broken one", {"states/_pillar/inventory.py": ("return", "raise KeyError(key)\n    return")})
     rig.wait("its error", lambda: "(_pillar/inventory.py, line 3)" in rig.saltern("status", "-v", "web1").stdout)
     assert told.read_text() == "said web1 second\n"
+
+
+def test_a_push_of_modules_for_minions_reaches_them(make_rig):
+    """Of modules alone: functions for `module.run`, and grains that minions are chosen by."""
+    rig = make_rig(minions={"web1": {}})
+    states = rig.work / "states"
+    for folder in ("_modules", "_grains"):
+        (states / folder).mkdir()
+    (states / "_grains/site.py").write_text('def site():\n    return {"site": "north"}\n')
+    (states / "top.sls").write_text("base:\n  '*':\n    - told\n")
+    (states / "told.sls").write_text("nothing:\n  test.nop: []\n")
+    rig.wait_applied(rig.push("grains"))
+    rig.wait("the grain", lambda: rig.saltern("run", "-G", "site:north", "test.ping", check=False).returncode == 0)
+    rig.push("another", {"states/_grains/site.py": ("north", "south")})
+    rig.wait(
+        "the other grain", lambda: rig.saltern("run", "-G", "site:south", "test.ping", check=False).returncode == 0
+    )
+    (states / "_modules/tell.py").write_text(
+        "def it(where):\n    with open(where, 'w') as file:\n        file.write('told')\n"
+    )
+    (states / "told.sls").write_text("told:\n  module.run:\n    - tell.it:\n      - where: {{ grains.root }}/told\n")
+    rig.root("web1").mkdir(exist_ok=True)
+    rig.wait_applied(rig.push("a module"))
+    assert (rig.root("web1") / "told").read_text() == "told"
+    assert "tell.it" in rig.saltern("run", "web1", "sys.list_functions", "tell").stdout
+    for asked in (["state.show_sls", "told"], ["state.show_highstate"]):
+        shown = json.loads(rig.saltern("run", "web1", *asked, "--out", "json").stdout)
+        assert "tell.it" in str(shown)
+    config = str(rig.directory / "web1")
+    called = subprocess.run(
+        [*SALTERN, "call", "-c", config, "state.apply", "test=True"], capture_output=True, text=True
+    )
+    assert "user_modules_not_synced" not in called.stderr
+    assert "module.run" in called.stdout

@@ -73,7 +73,7 @@ somewhere:
 
 
 def test_programs_of_a_branch_are_not_run_for_a_preview(make_rig):
-    rig = make_rig(minions={"web1": {}})
+    rig = make_rig(minions={"web1": {}}, compile_confinement=False)  # so that a program could leave its marker
     marker = rig.directory / "marker"
     rig.wait_applied(rig.push("first"))
     rig.git("checkout", "-q", "-b", "branch")
@@ -83,6 +83,13 @@ def test_programs_of_a_branch_are_not_run_for_a_preview(make_rig):
     assert not marker.exists()
     assert "py" in shown.stdout
     assert json.loads(shown.stdout)["started"]["broken"] == 1
+    shown = rig.saltern("preview", "--base", "branch", "--head", "main", "--out", "json", check=False)
+    assert not marker.exists(), "the base of a preview may be a branch that nobody has approved, too"
+    assert json.loads(shown.stdout)["started"]["minions"] == 1
+    rig.git("checkout", "-q", "main")
+    rig.git("merge", "-q", "branch")
+    rig.push_head()
+    rig.wait("what is live to be run", marker.exists)
 
 
 MODULES = {

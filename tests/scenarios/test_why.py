@@ -1,6 +1,8 @@
 """`saltern why` with real processes: a push, a broken push, drift that is remediated, and a person."""
 
 import json
+import os
+import pwd
 
 
 def why(rig, minion="web1"):
@@ -46,7 +48,7 @@ def test_the_chain_of_each_kind_of_run(make_rig):
 
     rig.saltern("sync", "web1", "--whole")
     asked = rig.wait("the run of a person", lambda: (s := why(rig))[0]["step"] == "request" and s)
-    assert asked[0]["text"] == "a person: saltern sync web1 --whole"
+    assert asked[0]["text"] == f"{pwd.getpwuid(os.geteuid()).pw_name}: saltern sync web1 --whole"
     assert asked[1]["text"].startswith("apply of the whole highstate")
     assert rig.saltern("why", "nobody", check=False).returncode == 5
 

@@ -14,6 +14,7 @@ import zmq
 from wire.address import Address, Bind
 from wire.client import Connection, Timing
 from wire.keys import KeyPair
+from wire.limits import WireLimits
 from wire.server.server import Server
 from wire.server.types import Identity, Limits
 
@@ -65,11 +66,12 @@ class Peer:
 class Controller:
     """A server, its registry, and all that it delivered."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: Limits | None = None, borders: WireLimits | None = None) -> None:
         self.keys = new_keys()
         self.identities: dict[str, Identity] = {}
         self.delivered: list[Any] = []
         self.limits = limits
+        self.borders = borders
         self._lock = threading.Lock()
         self._closing: list[Callable[[], None]] = []
         self.server = self._serve(Bind(publish_port=0, request_port=0))
@@ -82,7 +84,7 @@ class Controller:
             self.delivered += batch
 
     def _serve(self, bind: Bind) -> Server:
-        server = Server(bind, self.keys, self, self._deliver, limits=self.limits)
+        server = Server(bind, self.keys, self, self._deliver, limits=self.limits, borders=self.borders)
         server.start()
         self._closing.append(server.stop)
         return server
@@ -132,13 +134,20 @@ class Controller:
         return Peer(connection, own)
 
     def raw(
-        self, keys: KeyPair | None = None, *, routing: bytes | None = None, kind: int = zmq.DEALER, port: int = 0
+        self,
+        keys: KeyPair | None = None,
+        *,
+        routing: bytes | None = None,
+        kind: int = zmq.DEALER,
+        port: int = 0,
+        queue: int = 1000,
     ) -> Any:
-        """A socket that can speak CURVE, and is held to nothing else."""
+        """A socket that can speak CURVE, and is held to nothing else; it reads `queue` messages ahead."""
         own = keys or new_keys()
         context: zmq.Context[Any] = zmq.Context()
         opened = context.socket(kind)
         opened.linger = 0
+        opened.rcvhwm = queue
         opened.curve_serverkey = self.keys.public.encode()
         opened.curve_publickey, opened.curve_secretkey = own.public.encode(), own.secret.encode()
         opened.rcvtimeo = int(DEADLINE * 1000)
@@ -168,8 +177,8 @@ def controller_with() -> Iterator[Callable[..., Controller]]:
     """Makes a controller with other limits."""
     made: list[Controller] = []
 
-    def make(**limits: Any) -> Controller:
-        made.append(Controller(Limits(**limits)))
+    def make(*, borders: WireLimits | None = None, **limits: Any) -> Controller:
+        made.append(Controller(Limits(**limits), borders))
         return made[-1]
 
     yield make

@@ -37,6 +37,18 @@ def test_a_connection_is_made_again_when_the_controller_restarts(controller: Any
     assert controller.wait(Incoming).message == Hello(id="web1", grains={})
 
 
+def test_minions_are_back_after_each_of_five_restarts_with_a_dial_or_two(controller: Any) -> None:
+    peers = [controller.peer(f"web{number}") for number in range(3)]
+    for peer in peers:
+        peer.wait(Connected)
+    for restarts in range(1, 6):
+        controller.restart()
+        for peer in peers:
+            peer.wait(Disconnected)
+            peer.wait(Connected)
+        assert [peer.connection.counts()["connections"] for peer in peers] == [1 + restarts] * 3
+
+
 def test_a_controller_that_comes_late_is_found(controller: Any) -> None:
     address = controller.address
     controller.server.stop()
@@ -141,3 +153,8 @@ def test_an_address_that_is_none_is_said() -> None:
 
 def _bind(address: Address) -> Bind:
     return Bind(publish_port=address.publish_port, request_port=address.request_port)
+
+
+def test_a_minion_dials_again_within_two_seconds() -> None:
+    timing = Timing()
+    assert timing.retry_most * 1.5 <= 2.0, "half as much again is added by chance"

@@ -32,6 +32,14 @@ from wire.messages import (
 def _example(kind: type[msgspec.Struct]) -> msgspec.Struct:
     values: dict[str, Any] = {
         "str": "text",
+        "Name": "text",
+        "ChunkKey": "text",
+        "PathText": "text",
+        "Whole": 3,
+        "MessageSeconds": 1.5,
+        "Annotated[tuple[Name, ...], Meta(max_length=10000)]": ("a", "b"),
+        "Annotated[tuple[ChunkKey, ...], Meta(max_length=1000)]": ("a", "b"),
+        "Annotated[tuple[tuple[PathText, dict[str, Any]], ...], Meta(max_length=10000)]": (("my/tag", {"a": 1}),),
         "int": 3,
         "float": 1.5,
         "bool": True,
@@ -44,7 +52,6 @@ def _example(kind: type[msgspec.Struct]) -> msgspec.Struct:
         "tuple[str, ...]": ("a", "b"),
         "tuple[Any, ...]": (1, "b"),
         "tuple[str, ...] | None": ("a",),
-        "tuple[tuple[str, dict[str, Any]], ...]": (("my/tag", {"a": 1}),),
         "tuple[FactQuery, ...]": (FactQuery(fun="cmd.which", asked='[["sh"], {}]'),),
         "tuple[FactAnswer, ...]": (FactAnswer(value="/bin/sh"), FactAnswer(error="failed there")),
         "FactAnswer": FactAnswer(value={"web1": [1]}),
@@ -148,6 +155,29 @@ def test_what_follows_a_message_in_its_frame_makes_it_malformed() -> None:
 def test_a_frame_over_the_bound_is_not_read() -> None:
     with pytest.raises(MalformedMessage, match="is the most"):
         decode_to_controller(bytes(MAX_TO_CONTROLLER + 1))
+
+
+@pytest.mark.parametrize(
+    ("fields", "limit"),
+    [({"value": "x" * 5_000_000}, "result-message-bytes"), ({"value": [[]] * 400_000}, "values")],
+)
+def test_a_result_over_a_limit_is_one_that_says_so_and_is_counted(fields: dict[str, Any], limit: str) -> None:
+    result = RunResult(run_id="r", kind="call", generation=3, digest="d", outcome="ok", seconds=2.0, **fields)
+    frame, refused = encode(result), list[str]()
+    tracemalloc.start()
+    read = decode_to_controller(frame, on_refusal=refused.append)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert isinstance(read, RunResult)
+    assert (read.run_id, read.kind, read.generation, read.seconds) == ("r", "call", 3, 2.0)
+    assert (read.outcome, read.value, refused) == ("error", None, [limit])
+    assert read.error.startswith("the result was refused: a message of ")
+    assert most < 1_000_000, "its values are not decoded"
+
+
+def test_other_messages_may_be_larger_than_a_result() -> None:
+    hello = Hello(id="a", grains={"x": "y" * 5_000_000})
+    assert decode_to_controller(encode(hello)) == hello
 
 
 def test_the_tags_are_the_protocol() -> None:

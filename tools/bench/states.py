@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from highstate.files import MemoryFiles
-from highstate.run import RunHooks, run
+from highstate.run.ports import RunHooks
+from highstate.run.runner import run
 from highstate.types import Chunk
 from minion.execution import Context
 from minion.execution.state_engine import engine_of

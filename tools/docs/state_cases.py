@@ -80,12 +80,18 @@ def _repository(*more: str) -> tuple[str, ...]:
 
 
 _AS_USER = {"before": (f"useradd -m {USER}",), "after": (f"userdel -rf {USER}",)}
-_AS_SERVICE = {
+_SYSTEMCTL = '"$(readlink -f "$(command -v systemctl)")"'
+_AS_SERVICE: dict[str, Any] = {
     "before": (
+        # Where systemctl is installed and systemd does not run, states of services do nothing.
+        f"! command -v systemctl >/dev/null || {{ touch {{top}}/hidden && mount --bind {{top}}/hidden {_SYSTEMCTL}; }}",
         f"cp {{top}}/init /etc/init.d/{SERVICE} && chmod 755 /etc/init.d/{SERVICE}",
         f"update-rc.d {SERVICE} defaults",
     ),
-    "after": (f"/etc/init.d/{SERVICE} stop; update-rc.d -f {SERVICE} remove; rm -f /etc/init.d/{SERVICE}",),
+    "after": (
+        f"/etc/init.d/{SERVICE} stop; update-rc.d -f {SERVICE} remove; rm -f /etc/init.d/{SERVICE}",
+        "umount /usr/bin/systemctl 2>/dev/null || umount /bin/systemctl 2>/dev/null || true",
+    ),
     "files": {"init": _INIT},
     "name": SERVICE,
 }
@@ -371,3 +377,12 @@ WITHOUT: Mapping[str, str] = {
     "service.unmasked": "needs systemd; tested on recorded output",
 }
 """State functions that no case can run, and why."""
+
+
+def with_top(value: Any, old: str, new: str) -> Any:
+    """The value with the text `new` in place of `old`, at all depths: for `{top}`, and back."""
+    if isinstance(value, str):
+        return value.replace(old, new)
+    if isinstance(value, Mapping):
+        return {with_top(key, old, new): with_top(one, old, new) for key, one in value.items()}
+    return [with_top(one, old, new) for one in value] if isinstance(value, list) else value

@@ -26,15 +26,14 @@ from pathlib import Path
 from typing import Any
 
 from highstate.files import MemoryFiles
-from highstate.run import run
+from highstate.run.runner import run
 from highstate.types import Chunk, StateResult
 from minion.engine.registry import find, names
 from minion.engine.unsupported import UNSUPPORTED
 from minion.execution import Context
 from minion.execution.state_engine import engine_of
 from minion.grains import collect
-from tools.docs.state_cases import APT, CASES, SERVICE, WITHOUT, Case
-from tools.oracle.states import with_top
+from tools.docs.state_cases import APT, CASES, SERVICE, WITHOUT, Case, with_top
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/states.md"
 WATCHED = (
@@ -52,7 +51,7 @@ class Row:
     fun: str
     converges: str
     """yes, no, or why the question does not arise."""
-    foretold: str
+    predicted: str
     untouched: str
     said: str = ""
     """What went wrong."""
@@ -64,7 +63,7 @@ class Row:
     @property
     def holds(self) -> bool:
         """Whether all three hold, as far as they arise."""
-        return "no" not in (self.converges, self.foretold, self.untouched)
+        return "no" not in (self.converges, self.predicted, self.untouched)
 
 
 def judge(case: Case) -> Row:
@@ -87,35 +86,35 @@ def _judged(case: Case) -> Row:
         stack.enter_context(run_hooks(case, folder / "top"))
         kept = dict(case.grains)
         before = fingerprint(folder)
-        foretold = _once(case, folder, kept, test=True)
+        predicted = _once(case, folder, kept, test=True)
         untouched = fingerprint(folder)
         done = _once(case, folder, kept, test=False)
         again = _once(case, folder, kept, test=False)
         tested = _once(case, folder, kept, test=True)
     wrong = [] if (done.result is False) == case.fails else [f"result {done.result}: {done.comment}"]
     wrong += [f"test=True changed {path}" for path in sorted(_differing(before, untouched))]
-    # What an act that comes each time will say (a number of a process, an output) nobody can foretell.
-    more = sorted(set(done.changes) - set(foretold.changes))
-    told = all(done.changes.get(key) == one for key, one in foretold.changes.items())
-    told = case.acts_always or (told and bool(foretold.changes) >= bool(done.changes))
-    wrong += [] if told else [f"foretold {dict(foretold.changes)}, done {dict(done.changes)}"]
+    # What an act that comes each time will say (a number of a process, an output) nobody can predict.
+    more = sorted(set(done.changes) - set(predicted.changes))
+    right = all(done.changes.get(key) == one for key, one in predicted.changes.items())
+    right = case.acts_always or (right and bool(predicted.changes) >= bool(done.changes))
+    wrong += [] if right else [f"predicted {dict(predicted.changes)}, done {dict(done.changes)}"]
     empty = case.fails or (not again.changes and not tested.changes and again.result is tested.result is True)
     wrong += [] if empty or case.acts_always else [f"again: {again.comment} {dict(again.changes)}"]
     return Row(
         fun=case.fun,
         converges="acts each time" if case.acts_always else _word(empty),
-        foretold=_foretold(case, told, more),
+        predicted=_prediction(case, right, more),
         untouched=_word(before == untouched),
         said="; ".join(wrong),
-        results={"test": foretold, "run": done, "again": again},
+        results={"test": predicted, "run": done, "again": again},
         top=str(folder / "top"),
     )
 
 
-def _foretold(case: Case, told: bool, more: Sequence[str]) -> str:
+def _prediction(case: Case, right: bool, more: Sequence[str]) -> str:
     if case.acts_always and more:
         return "as it comes"
-    return f"yes; {', '.join(more)} as the system chooses" if told and more else _word(told)
+    return f"yes; {', '.join(more)} as the system chooses" if right and more else _word(right)
 
 
 def fingerprint(*more: Path) -> dict[str, Any]:
@@ -283,7 +282,7 @@ def page(rows: Sequence[Row]) -> str:
     lines = []
     for fun in names():
         row = found.get(fun)
-        cells = (row.converges, row.foretold, row.untouched) if row else (WITHOUT[fun], "", "")
+        cells = (row.converges, row.predicted, row.untouched) if row else (WITHOUT[fun], "", "")
         lines.append(f"| `{fun}` | {' | '.join(cells)} |")
     return _PAGE.format(table="\n".join(lines)) + arguments_part()
 
@@ -307,7 +306,7 @@ def merged(rows: Sequence[Row]) -> dict[str, Row]:
         found[row.fun] = Row(
             fun=row.fun,
             converges=_both(old.converges, row.converges),
-            foretold=_both(old.foretold, row.foretold),
+            predicted=_both(old.predicted, row.predicted),
             untouched=_both(old.untouched, row.untouched),
             said="; ".join(filter(None, (old.said, row.said))),
         )
@@ -329,11 +328,11 @@ function on a Debian system as root; `make e2e` runs the same and fails where on
 A function may have several cases; what holds, holds in all of them.
 
 - **converges**: after it acted, there is nothing left to do, for real and under test=True.
-- **as foretold**: the `changes` of the test run are those of the real one.
+- **as predicted**: the `changes` of the test run are those of the real one.
 - **test changes nothing**: test=True leaves inode, owner, mode, size and times as they were of everything in `/etc`, of
   the databases of packages, crontabs, homes and of the files that the state is about.
 
-| function | converges | as foretold | test changes nothing |
+| function | converges | as predicted | test changes nothing |
 |---|---|---|---|
 {table}
 

@@ -2,6 +2,7 @@
 
     make oracle                          the goldens of tests/golden, and some hundred random trees
     FORMULAS=DIR make oracle             every SLS of the formulas checked out in DIR (NAME-formula each)
+    python -m tools.oracle --trees DIR   highstates, SLS and globs of the trees checked out in DIR
     .venv/bin/python -m tools.oracle --random 1000 --seed 7
 
 Salt is that of the virtualenv SALT_VENV; without one, it is installed into .cache/oracle once. `--record` writes what
@@ -20,8 +21,12 @@ import venv
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tools.oracle.client import Salt
+
+if TYPE_CHECKING:
+    from tools.oracle.formulas import Outcome
 
 VERSION = "3008.3"
 _ROOT = Path(__file__).resolve().parents[2]
@@ -36,6 +41,10 @@ def main() -> int:
     parser.add_argument("--random", type=int, metavar="N", help="compare N random trees, pillars and top files instead")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first random tree")
     parser.add_argument("--formulas", type=Path, default=formulas and Path(formulas), help="compare formulas instead")
+    parser.add_argument("--trees", type=Path, help="compare the highstates, SLS and globs of a folder's trees instead")
+    parser.add_argument(
+        "--most", type=int, default=60, metavar="N", help="at most N single SLS of each tree or formula"
+    )
     parser.add_argument("--combined", type=int, default=60, metavar="N", help="N trees of several formulas each")
     parser.add_argument("--json", action="store_true", help="a JSON line a formula, or for all else")
     parser.add_argument("--verbose", action="store_true", help="also the errors that both have")
@@ -44,6 +53,8 @@ def main() -> int:
     if options.formulas and not options.formulas.is_dir():
         parser.error(f"there is no folder {options.formulas}")
     with Salt(salt_venv(options.salt)) as salt:
+        if options.trees:
+            return _trees(salt, options)
         if options.formulas:
             return _formulas(salt, options)
         if options.random is not None:
@@ -81,21 +92,34 @@ def _random(salt: Salt, seed: int, count: int) -> int:
 
 
 def _formulas(salt: Salt, options: argparse.Namespace) -> int:
-    from tools.oracle.formulas import COLUMNS, compare, compare_combined, formulas, line
+    from tools.oracle.formulas import compare, compare_combined, formulas
+
+    seeds = range(options.seed, options.seed + options.combined)
+    outcomes = (compare(path, salt, options.most) for path in formulas(options.formulas, options.names))
+    together = (compare_combined(options.formulas, options.names, seeds, salt) for _ in (1,))
+    return _table(chain(outcomes, together), options)
+
+
+def _trees(salt: Salt, options: argparse.Namespace) -> int:
+    from tools.oracle.trees import compare_tree, trees
+
+    return _table((compare_tree(path, salt, options.most) for path in trees(options.trees, options.names)), options)
+
+
+def _table(outcomes: Iterable[Outcome], options: argparse.Namespace) -> int:
+    from tools.oracle.formulas import COLUMNS, line
 
     total, wrong = dict.fromkeys(COLUMNS[1:], 0), []
     if not options.json:
         _told([line(dict(zip(COLUMNS, COLUMNS, strict=True)))])
-    seeds = range(options.seed, options.seed + options.combined)
-    outcomes = (compare(path, salt) for path in formulas(options.formulas, options.names))
-    together = (compare_combined(options.formulas, options.names, seeds, salt) for _ in (1,))
-    for outcome in chain(outcomes, together):
+    for outcome in outcomes:
         row = outcome.row()
         _told([json.dumps(row) if options.json else line(row)])
         total = {key: value + row[key] for key, value in total.items()}
         wrong += outcome.different
         if options.verbose:
             _told(f"  {count} times, both: {text}" for text, count in outcome.errors.most_common())
+        _told(f"  {count} times, another SLS is blamed: {text}" for text, count in outcome.blame.most_common())
     if not options.json:
         _told([line({"formula": "all", **total})])
     return _told((f"DIFFERS: {one}" for one in wrong), bool(wrong))

@@ -23,12 +23,12 @@ from highstate.compile import CompileOptions
 from highstate.compile.compiler import Compilation
 from highstate.compile.order import MOD_WATCH
 from highstate.files import MemoryFiles
-from highstate.functions import BUILT_IN
+from highstate.functions.catalog import BUILT_IN
 from highstate.functions.live import LIVE_MODULES
 from highstate.memo.memo import Memo
 from highstate.pillar.pillar import PillarResult
 from highstate.ports import CompilePorts, Fact
-from highstate.targeting.top import TopResult
+from highstate.tops.top import TopResult
 from highstate.types import Chunk, Minion, Pos, Problem
 
 Trees = Mapping[str, Mapping[str, bytes]]
@@ -206,7 +206,13 @@ def difference(mine: Answer, salts: Answer) -> str:
         if mine.errors and salts.errors:
             return ""
         return f"ours: {_shown(mine)}\n    Salt: {_shown(salts)}"
-    return "" if mine.low == salts.low else _first_chunk(mine.low, salts.low)
+    theirs = tuple(map(_with_saltenv, salts.low))
+    return "" if mine.low == theirs else _first_chunk(mine.low, theirs)
+
+
+def _with_saltenv(chunk: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A chunk of Salt's; one whose `__env__` is no text, since `env` was meant, is one of base here."""
+    return chunk if isinstance(chunk.get("__env__"), str) else {**chunk, "__env__": "base"}
 
 
 def _first_chunk(mine: Sequence[Any], salts: Sequence[Any]) -> str:

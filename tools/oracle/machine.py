@@ -2,8 +2,8 @@
 
     python -m tools.oracle.machine VENV [FUN ...]
 
-VENV is a virtualenv with Salt 3008. The cases are those of `state_cases`, run for real in their surroundings, as root
-on Debian; the machine is left as it was. tests/e2e/test_states.py compares.
+VENV is a virtualenv with Salt 3008. The cases are those of `tools/docs/state_cases.py`, run for real in their
+surroundings, as root on Debian; the machine is left as it was. tests/e2e/test_states.py compares.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Record what real Salt answers for calls of execution functions: tests/golden/modules/*.yaml, rewritten in place.
 
-    python -m ops.module_oracle SALT_VENV [NAME ...]
+    python -m tools.oracle.modules SALT_VENV [NAME ...]
 
 A golden is a list of cases; each has the files of a folder of its own, which is `{tmp}` in arguments and answers, the
 files of `salt://` (`tree`), and calls that are made one after the other. An answer is `value`, or `error` where Salt

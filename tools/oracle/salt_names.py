@@ -96,7 +96,7 @@ def _documented(node: ast.FunctionDef) -> Iterator[str]:
 
 
 def _of_package_managers(modules: Path) -> set[str]:
-    """What `pkg.install` takes, whoever provides it."""
+    """What `pkg.install` takes, with any package manager."""
     found: set[str] = set()
     for path in modules.glob("*.py"):
         text = path.read_text()

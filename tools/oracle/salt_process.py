@@ -1,9 +1,9 @@
 """Real Salt as a process that answers JSON lines. Runs in a virtualenv that has Salt; knows nothing of Saltern.
 
-Started by `oracle_client.Salt`, never by hand. The first line that it reads is what that sends: where to write, which
-functions of templates need the machine and what those answer that were recorded (the others fail, as where a tree is
-compiled for a machine that is not this one), and which states can be watched. Each further line is an
-`oracle_client.Job`; each of its runs is answered by one line {"low"} or {"errors"}, with "seconds".
+Started by `Salt` of `tools/oracle/client.py`, never by hand. The first line that it reads is what that sends: where to
+write, which functions of templates need the machine and what those answer that were recorded (the others fail, as where
+a tree is compiled for a machine that is not this one), and which states can be watched. Each further line is a `Job`
+of `tools/oracle/client.py`; each of its runs is answered by one line {"low"} or {"errors"}, with "seconds".
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _answer(base: dict[str, Any], job: dict[str, Any], watched: list[str]) -> li
         with salt.state.HighState(opts, initial_pillar=pillar) as state:
             for name in watched:
                 state.state.states[f"{name}.mod_watch"] = print
-            return [_timed(state, run) for run in job["runs"]]
+            return [_unchanged(state, run) for run in job["runs"]]
     except Exception as error:
         return [{"errors": [f"{type(error).__name__}: {error}"], "seconds": 0.0}] * len(job["runs"])
 
@@ -158,6 +158,19 @@ def _pillar(opts: dict[str, Any], override: dict[str, Any]) -> Any:
         pillar_override=override or None,
     )
     return found.compile_pillar()
+
+
+def _unchanged(state: Any, sls: list[str]) -> dict[str, Any]:
+    """One run, after which each place of pillar is as it was: templates can change it, and runs are commands apart."""
+    packed = state.state.functions.pack["__pillar__"]
+    places = [state.opts["pillar"], state.state.opts["pillar"], getattr(packed, "value", lambda: packed)()]
+    pillars = list({id(place): place for place in places if isinstance(place, dict)}.values())
+    before = [copy.deepcopy(pillar) for pillar in pillars]
+    answer = _timed(state, sls)
+    for pillar, kept in zip(pillars, before, strict=True):
+        pillar.clear()
+        pillar.update(kept)
+    return answer
 
 
 def _timed(state: Any, sls: list[str]) -> dict[str, Any]:

@@ -19,6 +19,8 @@ from typing import Any
 
 import yaml
 
+from tools.docs.state_cases import with_top
+
 CASES = Path(__file__).resolve().parents[2] / "tests/golden/states"
 _INSIDE = Path(__file__).with_name("states_salt.py")
 
@@ -57,15 +59,6 @@ def laid_out(case: Mapping[str, Any], top: Path) -> dict[str, Any]:
             place.write_text(text)
             place.chmod(0o644)
     return whole
-
-
-def with_top(value: Any, old: str, new: str) -> Any:
-    """The value with one text in place of another, wherever it stands."""
-    if isinstance(value, str):
-        return value.replace(old, new)
-    if isinstance(value, Mapping):
-        return {with_top(key, old, new): with_top(one, old, new) for key, one in value.items()}
-    return [with_top(one, old, new) for one in value] if isinstance(value, list) else value
 
 
 class _Plain(yaml.SafeDumper):

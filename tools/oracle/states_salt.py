@@ -1,8 +1,8 @@
 """Real Salt as a process that runs single states. Runs in a virtualenv that has Salt; knows nothing of Saltern.
 
-Started by `oracle_states`, never by hand. The first line that it reads is the folder that it may write to. Each further
-line is a case: {"top", "state", "arguments", "pillar", "grains", "tree"}. It is answered by one line with what came of
-the state under test=True (`test`), for real (`run`) and once more (`again`).
+Started by `tools/oracle/states.py`, never by hand. The first line that it reads is the folder that it may write to.
+Each further line is a case: {"top", "state", "arguments", "pillar", "grains", "tree"}. It is answered by one line with
+what came of the state under test=True (`test`), for real (`run`) and once more (`again`).
 """
 
 from __future__ import annotations

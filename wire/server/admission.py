@@ -1,6 +1,6 @@
 """Admission of frames: pure checks, one frame at a time.
 
-Called by `wire.server.server`. Knows no socket; the key has been authenticated by then, and no frame is
+Called by `wire.server.reception`. Knows no socket; the key has been authenticated by then, and no frame is
 believed when it names its sender.
 """
 
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from wire.errors import MalformedMessage
+from wire.errors import MalformedMessage, OverLimit
 from wire.keys import valid_minion_id
+from wire.limits import WireLimits
 from wire.messages import MAX_TO_CONTROLLER, PROTOCOL, Hello, KeyRequest, ToController, decode_to_controller
 from wire.server.types import Identity, Incoming, Limits, Refusal, RefusalReason
 
@@ -25,7 +26,9 @@ ANSWERS: Final[dict[RefusalReason, str]] = {
 """Text of the answer. It must tell an unaccepted key nothing that it does not know."""
 
 
-def admit(frame: bytes | memoryview, *, key: str, identity: Identity | None, limits: Limits) -> Incoming | Refusal:
+def admit(
+    frame: bytes | memoryview, *, key: str, identity: Identity | None, limits: Limits, borders: WireLimits
+) -> Incoming | Refusal:
     """The message in the frame, if the owner of the key may send it."""
     accepted = identity.id if identity is not None and identity.state == "accepted" else None
     known = identity.id if identity is not None else None
@@ -33,14 +36,22 @@ def admit(frame: bytes | memoryview, *, key: str, identity: Identity | None, lim
     limit = MAX_TO_CONTROLLER if accepted is not None else limits.unaccepted_bytes
     if len(frame) > limit:
         return Refusal(reason="too-large", key=key, id=known, detail=f"{len(frame)} bytes, and {limit} is the most")
+    refused: list[str] = []
     try:
-        message = decode_to_controller(frame)
+        message = decode_to_controller(frame, borders.minion, refused.append)
+    except OverLimit as error:
+        borders.minion_refused(error.limit)
+        return Refusal(reason="too-large", key=key, id=known, detail=str(error))
     except MalformedMessage as error:
         return Refusal(reason="malformed", key=key, id=known, detail=str(error)[:200])
-    return _check(message, key=key, known=known, accepted=accepted)
+    for name in refused:
+        borders.minion_refused(name)
+    size = 0 if refused else len(frame)  # of a refused result nothing is kept
+    refusal = _check(message, key=key, known=known, accepted=accepted)
+    return refusal or Incoming(key=key, id=accepted, message=message, size=size)
 
 
-def _check(message: ToController, *, key: str, known: str | None, accepted: str | None) -> Incoming | Refusal:
+def _check(message: ToController, *, key: str, known: str | None, accepted: str | None) -> Refusal | None:
     if accepted is None and not isinstance(message, KeyRequest):
         kind = type(message).__name__
         return Refusal(reason="not-accepted", key=key, id=known, detail=f"sent {kind} before its key was accepted")
@@ -53,4 +64,4 @@ def _check(message: ToController, *, key: str, known: str | None, accepted: str 
         if known is not None and message.id != known:
             detail = f"calls itself {message.id!r}, and its key is {known!r}'s"
             return Refusal(reason="id-mismatch", key=key, id=known, detail=detail)
-    return Incoming(key=key, id=accepted, message=message)
+    return None

@@ -1,12 +1,14 @@
 """Commands of other threads to the server's thread, which are queued.
 
-Made by the public methods of `wire.server.server.Server`, carried out by its thread. Hold no behaviour.
+Made by the public methods of `wire.server.server.Server`, carried out by its thread.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TypeAlias
+
+from wire.messages import ToController, ToMinion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,13 @@ class Disconnect:
     """The connections of a key are to be ended."""
 
     key: str
+    refused_seconds: float
+    """Until it may connect again."""
 
 
 Command: TypeAlias = Send | Publish | Disconnect
+
+
+def kind_of(message: ToController | ToMinion) -> str:
+    """The tag of a message."""
+    return str(type(message).__struct_config__.tag)

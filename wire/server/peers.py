@@ -1,6 +1,6 @@
 """Which connection a key is reached by: the bindings of key, routing id and connection.
 
-Called by `wire.server.server` alone, from its thread. Opens and closes nothing.
+Used by `wire.server.connections` and `wire.server.reception`, in the thread of the server. Opens and closes nothing.
 
 A ROUTER sends to whoever presented a routing id, so a binding is made only by an authenticated frame, belongs to
 that key and that connection, and ends with the connection. Connections are numbered by their file descriptor, which
@@ -10,8 +10,6 @@ the system hands out again: a record is the same only when number, routing id an
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-
-from wire.server.types import Identity
 
 SHORTEST_ROUTING_ID = 16
 """Bytes; a shorter one might be guessed by somebody who waits for its owner to go."""
@@ -27,6 +25,12 @@ class PeerConnection:
     born: int
     """Turn of the server's loop in which its first frame came."""
     garbage: int = 0
+    asked: float = float("-inf")
+    """When its last key request came, by the monotonic clock."""
+    sent: int = 0
+    """Bytes of the messages that were sent to it."""
+    largest: int = 0
+    """Bytes of the largest of them."""
     ended: bool = False
     """We have ended it: whatever it sent before that is dropped."""
     clean: bool = False
@@ -54,14 +58,9 @@ class Peers:
         self._by_number: dict[int, PeerConnection] = {}
         self._by_routing: dict[bytes, PeerConnection] = {}
         self._by_key: dict[str, PeerConnection] = {}
-        self._unaccepted: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._by_key)
-
-    def unaccepted(self) -> int:
-        """Number of peers whose key was not accepted when their last frame came."""
-        return len(self._unaccepted)
 
     def get(self, key: str) -> PeerConnection | None:
         """The connection that reaches this key."""
@@ -73,13 +72,6 @@ class Peers:
         if known is not None and known.routing == routing and known.key == key:
             return Meeting(connection=known)
         return self._bind(PeerConnection(number=number, routing=routing, key=key, born=turn), known)
-
-    def note(self, key: str, identity: Identity | None) -> None:
-        """Remembers whether a peer is accepted, for `unaccepted`."""
-        if identity is not None and identity.state == "accepted":
-            self._unaccepted.discard(key)
-        else:
-            self._unaccepted.add(key)
 
     def forget(self, connection: PeerConnection) -> bool:
         """Removes a connection that has ended; True when its key can no longer be reached."""
@@ -94,7 +86,6 @@ class Peers:
         if self._by_key.get(connection.key) is not connection:
             return False
         del self._by_key[connection.key]
-        self._unaccepted.discard(connection.key)
         return True
 
     def closed(self, number: int, *, turn: int, reopened: bool) -> PeerConnection | None:

@@ -21,6 +21,8 @@ class Subscribers:
 
     def __init__(self) -> None:
         self._by_number: dict[int, _Subscriber] = {}
+        self._numbers: dict[str, set[int]] = {}
+        """Key -> its connections."""
 
     def __len__(self) -> int:
         return len(self._by_number)
@@ -29,6 +31,10 @@ class Subscribers:
         """(number of the connection, key) of each."""
         return [(number, subscriber.key) for number, subscriber in self._by_number.items()]
 
+    def of(self, key: str) -> tuple[int, ...]:
+        """Numbers of the connections of a key."""
+        return tuple(self._numbers.get(key, ()))
+
     def record(self, key: str, number: int, frame: bytes, *, limit: int) -> bool:
         """Record a frame of a connection; False when it is more than subscriptions, or too many of them.
 
@@ -36,10 +42,19 @@ class Subscribers:
         """
         subscriber = self._by_number.get(number)
         if subscriber is None or subscriber.key != key:
+            self.closed(number)
             subscriber = self._by_number[number] = _Subscriber(key=key)
+            self._numbers.setdefault(key, set()).add(number)
         subscriber.frames += 1
         return frame[:1] in (b"\x00", b"\x01") and subscriber.frames <= limit
 
     def closed(self, number: int) -> bool:
         """The connection has ended; False when it had never subscribed."""
-        return self._by_number.pop(number, None) is not None
+        subscriber = self._by_number.pop(number, None)
+        if subscriber is None:
+            return False
+        numbers = self._numbers[subscriber.key]
+        numbers.discard(number)
+        if not numbers:
+            del self._numbers[subscriber.key]
+        return True

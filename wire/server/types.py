@@ -21,7 +21,7 @@ RefusalReason: TypeAlias = Literal[
     "not-accepted",  # more than a key request, from a key that is not accepted; or a message for such a key
     "routing-id",  # a routing id that is too short, or somebody else's
     "superseded",  # a connection of a key that has opened another
-    "overflow",  # the peer does not read what it is sent, or there are too many unaccepted peers
+    "overflow",  # the peer does not read what it is sent
     "garbage",  # too many refused frames: the connection was ended
     "unroutable",  # a message for a peer that is not there
 ]
@@ -33,6 +33,11 @@ class Identity:
 
     id: str
     state: IdentityState
+
+
+def is_accepted(identity: Identity | None) -> bool:
+    """Whether this is an accepted key's."""
+    return identity is not None and identity.state == "accepted"
 
 
 class Registry(Protocol):
@@ -50,6 +55,10 @@ class Incoming:
     key: str
     id: str | None
     message: ToController
+    address: str = ""
+    """IP address of the peer; with key requests only."""
+    size: int = 0
+    """Bytes of the message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,13 +91,12 @@ class Limits:
     """Messages of a peer that wait to be read; then TCP holds it back."""
     queue_out: int = 128
     """Messages that wait for a peer to read them; then it is disconnected."""
-    batch: int = 1024
+    batch: int = 256
     """Frames of one delivery."""
     batch_bytes: int = 32 * 1024 * 1024
+    """Bytes of memory that the messages of one delivery may take, but for the last."""
     unaccepted_bytes: int = 4096
     """Size of the largest frame of a key that is not accepted."""
-    unaccepted_peers: int = 2000
-    """Peers that are not accepted, at the same time."""
     garbage: int = 20
     """Refused frames until a connection is ended."""
     subscriptions: int = 8

@@ -18,7 +18,7 @@ from highstate.types import Minion, Value
 MAX_OUTPUT = 16 * 1024 * 1024
 """Bytes that are read of a command."""
 _ENVIRONMENT = ("PATH", "LANG", "PYTHONPATH", "HOME")
-"""What it is told of the controller's; passwords may stand in the rest."""
+"""What it gets of the controller's; passwords may stand in the rest."""
 
 
 class CommandSource:

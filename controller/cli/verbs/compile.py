@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ import click
 from controller.cli import output
 from controller.cli.compile_inputs import Given, facts_of, git_layers, language_of, mapping_of, options_of, roots_of
 from controller.cli.failure import COMPILE, FAILED, Failure
+from controller.cli.trees import Layers, configured_layers
 
 if TYPE_CHECKING:
     from controller.offline import Case
@@ -43,7 +45,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--timeout", type=click.FloatRange(min=0.001), default=60.0, show_default=True, help="Seconds a case.")
 @click.option("--memory", type=click.IntRange(min=0), default=4096, show_default=True, help="MiB a case; 0: no bound.")
 @click.option(
-    "-c", "--config-dir", type=click.Path(path_type=Path), help="Take roots and options of the language here."
+    "-c", "--config-dir", type=click.Path(path_type=Path), help="Take roots, remotes and options of the language here."
 )
 def compile_command(sls: tuple[str, ...], batch: Any, out: str, timeout: float, memory: int, **given: Any) -> int:
     """Compile the highstate that the top file gives a minion, or only the SLS that are named.
@@ -70,9 +72,16 @@ def _one(inputs: Given, form: Form, timeout: float, memory: int) -> int:
     from controller.offline.one import show_one
 
     case = _case(inputs)
-    with tempfile.TemporaryDirectory(prefix="saltern-compile-") as mirrors:
-        files = git_layers(inputs.git, Path(mirrors, "files"))
-        pillar = git_layers(inputs.pillar_git, Path(mirrors, "pillar"))
+    with contextlib.ExitStack() as stack:
+        mirrors = stack.enter_context(tempfile.TemporaryDirectory(prefix="saltern-compile-"))
+        configured: tuple[Layers, Layers] = ([], [])
+        if inputs.config_dir is not None:
+            configured = stack.enter_context(configured_layers(inputs.config_dir))
+        # What is named on the command line stands in place of what is configured.
+        files = git_layers(inputs.git, Path(mirrors, "files")) or ([] if inputs.file_roots else configured[0])
+        pillar = git_layers(inputs.pillar_git, Path(mirrors, "pillar")) or (
+            [] if inputs.pillar_roots else configured[1]
+        )
         if not case.file_roots and not files and case.show != "pillar":
             raise click.UsageError("say where the states are: --file-root DIR")
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import click
 
 from controller.cli import options
 from controller.cli.configuration import settings_of
-from controller.cli.failure import Failure
+from controller.cli.failure import USAGE, Failure
 from controller.config.settings import LOG_LEVELS, nearest_level
 
 
@@ -22,12 +23,17 @@ from controller.config.settings import LOG_LEVELS, nearest_level
 def controller_command(log_level: str | None, check: bool, config_dir: Path) -> int:
     """Run the controller until it is told to stop (Ctrl-C, SIGTERM)."""
     settings = settings_of(config_dir, whole=True)
+    if nothing := _no_configuration(config_dir):
+        if check or not config_dir.is_dir():
+            raise Failure(nothing, USAGE, hint="docs/configuration.md names the options; gitfs_remotes is the first")
+        click.echo(f"saltern: {nothing}: the defaults hold, and no remote is followed", err=True)
     if check:
         click.echo(f"{settings.config_dir} can be used", err=True)
         return 0
     if log_level is not None:
         settings = replace(settings, log_level=nearest_level(log_level))
     os.umask(0o077)
+    leave_out_rich()
     from gitfs.fetching.fork_server import ForkServer
 
     # Before the rest is imported and threads are started: its children have what is in memory now.
@@ -39,6 +45,19 @@ def controller_command(log_level: str | None, check: bool, config_dir: Path) -> 
     from wire.errors import WireError
 
     try:
-        main(settings, fork_server)
+        return main(settings, fork_server)
     except (CannotListen, StoreError, WireError, OSError) as error:
         raise Failure(f"the controller cannot run: {error}") from None
+
+
+def _no_configuration(config_dir: Path) -> str:
+    """What is missing in a folder without any configuration."""
+    if not config_dir.is_dir():
+        return f"there is no folder {config_dir}"
+    there = (config_dir / "controller").exists() or any((config_dir / "controller.d").glob("*.conf"))
+    return "" if there else f"there is no configuration in {config_dir} (controller, controller.d/*.conf)"
+
+
+def leave_out_rich() -> None:
+    """Have structlog not load rich, which takes 4 MiB: it is for tracebacks on a terminal, and this log is logfmt."""
+    sys.modules.setdefault("rich", None)  # type: ignore[arg-type]  # the documented way to have an import fail

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from controller.api.schema import MinionDiff
 from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.failure import COMPILE, OK, PENDING
+from controller.schema.plans import MinionDiff
 
 
 @click.command("diff")
@@ -37,7 +37,7 @@ def _show(diff: MinionDiff) -> None:
     if not (diff.text or diff.drift or diff.errors or diff.warnings):
         return
     revisions = f" {diff.base or 'nothing'} -> {diff.head}" if diff.head != diff.base else ""
-    click.echo(output.styled(f"{diff.id}:{revisions}", bold=True))
+    click.echo(output.styled(f"{diff.minion}:{revisions}", bold=True))
     for error in diff.errors:
         click.echo(output.styled(_indented(error), fg="red"))
     for warning in diff.warnings:
@@ -47,9 +47,13 @@ def _show(diff: MinionDiff) -> None:
     if diff.drift:
         click.echo(output.styled(f"  drifted, found {output.ago(diff.drift_at) or 'lately'}:", fg="yellow"))
     for drift in diff.drift:
-        click.echo(f"    {output.printable(drift.key)}: {output.printable(drift.comment)}")
-        for line in output.nested(drift.changes, 6) if drift.changes else ():
+        click.echo(f"    {output.printable(output.state_title(drift.key))}")
+        for line in output.printable(drift.comment).splitlines():
+            click.echo(f"      {line}")
+        for line in output.nested(drift.changes, 8) if drift.changes else ():
             click.echo(line)
+    if diff.heal:
+        click.echo(f"  {output.printable(diff.heal)}")
 
 
 def coloured_plan(text: str) -> str:

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from controller.api.schema import EventView
 from controller.cli import options, output
 from controller.cli.client import Client
+from controller.schema.events import EventView
 
 
 @click.command("events")

@@ -2,45 +2,69 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import Path
 
 import click
 
-from controller.api.schema import HistoryEntry
 from controller.cli import options, output
 from controller.cli.client import Client
+from controller.cli.verbs.show import show_run
+from controller.schema.runs import HistoryEntry, RunView
+
+_JID = re.compile(r"\d{20}|(drift|scheduled)-.+")
 
 
 @click.command("history")
-@click.argument("minion", required=False)
+@click.argument("name", metavar="[MINION|JID]", required=False)
 @click.option(
     "-n", "--limit", type=click.IntRange(1, 100_000), default=20, show_default=True, help="Most runs to show."
 )
 @options.out
 @options.config_dir
-def history_command(minion: str | None, limit: int, out: str, config_dir: Path) -> None:
-    """Runs of MINION, or of all, newest first."""
+def history_command(name: str | None, limit: int, out: str, config_dir: Path) -> None:
+    """Runs of MINION, or of all, newest first; of a JID: that run or job with its result."""
+    if name is not None and _JID.fullmatch(name):
+        _show_job(name, out, config_dir)
+        return
     with Client(config_dir) as client:
-        entries = client.get("/history", tuple[HistoryEntry, ...], minion=minion, limit=limit)
+        entries = client.get("/history", tuple[HistoryEntry, ...], minion=name, limit=limit)
     if out != "text":
         output.document(entries, out)
         return
-    heads = ("Time", "Minion", "Kind", "Revision", "Outcome", "Changes", "Failed", "Took", "Run", "Summary")
+    # The last ones get lines of their own where the terminal is narrow.
+    heads = ("Time", "Minion", "Kind", "Outcome", "Changes", "Failed", "Took", "Revision", "Run", "Cause", "Summary")
     output.table(heads, [_row(entry) for entry in entries])
     if not entries:
         output.remark("nothing has run yet")
 
 
+def _show_job(jid: str, out: str, config_dir: Path) -> None:
+    with Client(config_dir) as client:
+        view = client.get("/run", RunView, id=jid)
+    if out == "text":
+        show_run(view)
+    else:
+        output.document(view, out)
+
+
 def _row(entry: HistoryEntry) -> tuple[str, ...]:
     return (
-        output.clock(entry.finished or entry.created).replace(" ", "T"),
+        _time(entry.finished or entry.created),
         entry.minion,
         entry.kind,
-        entry.revision,
         entry.outcome or entry.state,
         str(entry.changes),
         str(entry.failed),
         output.span(entry.seconds),
+        entry.revision,
         entry.run_id,
+        entry.cause,
         entry.summary,
     )
+
+
+def _time(at: float) -> str:
+    """Without a blank where columns are split by blanks, without the year where people read it."""
+    return output.clock(at)[5:] if sys.stdout.isatty() else output.clock(at).replace(" ", "T")

@@ -9,11 +9,11 @@ from typing import Any
 
 import click
 
-from controller.api.requests import KeysQuestion
-from controller.api.schema import ControllerKey, KeyView
 from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.failure import NO_TARGET, Failure
+from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
+from controller.schema.requests import KeysQuestion
 
 _WORDS = {"accept": "accepted", "reject": "rejected", "delete": "deleted"}
 _SALT = (
@@ -134,14 +134,17 @@ def list_keys(out: str, config_dir: Path) -> None:
     """Print all keys."""
     with Client(config_dir) as client:
         keys = client.get("/keys", tuple[KeyView, ...])
+        refused = _refused(client)
     if out != "text":
         output.document(keys, out)
         return
-    rows = [(key.id, key.state, output.ago(key.changed), key.fingerprint, _remark(key)) for key in keys]
+    rows = [(key.minion, key.state, output.ago(key.changed), key.fingerprint, _remark(key)) for key in keys]
     output.table(("Minion", "Key", "Since", "Fingerprint", "Remark"), rows)
     waiting = sum(key.state == "pending" for key in keys)
     if waiting:
         output.remark(f"{output.counted(waiting, 'key')} to be accepted: saltern key accept NAME")
+    if refused:
+        output.remark(refused)
 
 
 def fingers(names: Sequence[str], out: str, config_dir: Path) -> None:
@@ -151,9 +154,9 @@ def fingers(names: Sequence[str], out: str, config_dir: Path) -> None:
     if not keys:
         raise Failure("no key has such a name" if names else "there is no key", NO_TARGET)
     if out != "text":
-        output.document({key.fingerprint: {"id": key.id, "state": key.state} for key in keys}, out)
+        output.document({key.fingerprint: {"minion": key.minion, "state": key.state} for key in keys}, out)
         return
-    output.table(("Minion", "Key", "Fingerprint"), [(key.id, key.state, key.fingerprint) for key in keys])
+    output.table(("Minion", "Key", "Fingerprint"), [(key.minion, key.state, key.fingerprint) for key in keys])
 
 
 def _change(verb: str, names: Sequence[str], yes: bool, out: str, config_dir: Path) -> None:
@@ -161,10 +164,11 @@ def _change(verb: str, names: Sequence[str], yes: bool, out: str, config_dir: Pa
         known = client.get("/keys", tuple[KeyView, ...])
         wanted = [key for key in known if _meant(key, names) and _movable(key, verb, names)]
         if not wanted:
-            raise Failure(f"no key to {verb} has such a name", NO_TARGET, hint="see: saltern key list")
+            hint = "; ".join(filter(None, ("see: saltern key list", _refused(client))))
+            raise Failure(f"no key to {verb} has such a name", NO_TARGET, hint=hint)
         if not yes and sys.stdin.isatty():
             for key in wanted:
-                output.remark(f"{key.id}  {key.state}  {key.fingerprint}  {_remark(key)}".rstrip())
+                output.remark(f"{key.minion}  {key.state}  {key.fingerprint}  {_remark(key)}".rstrip())
             click.confirm(f"{verb} {output.counted(len(wanted), 'key')}?", default=True, abort=True, err=True)
         # By fingerprint: what was shown is what is changed, even if another key asks for the same id meanwhile.
         question = KeysQuestion(names=tuple(key.fingerprint for key in wanted))
@@ -173,18 +177,28 @@ def _change(verb: str, names: Sequence[str], yes: bool, out: str, config_dir: Pa
         output.document(changed, out)
         return
     for key in changed:
-        click.echo(f"{_WORDS[verb]} {key.id}")
+        click.echo(f"{_WORDS[verb]} {key.minion}")
+
+
+def _refused(client: Client) -> str:
+    """What an operator should know who misses a key; empty when no request was refused."""
+    limits = client.get("/keys/refused", KeyRefusals).limits
+    if not limits:
+        return ""
+    by_limit = ", ".join(f"{limit} {count}" for limit, count in limits.items())
+    count = output.counted(sum(limits.values()), "key request")
+    return f"limits refused {count} since the controller started ({by_limit}); a minion asks again by itself"
 
 
 def _meant(key: KeyView, names: Sequence[str]) -> bool:
     import fnmatch
 
-    return any(name == key.fingerprint or fnmatch.fnmatchcase(key.id, name) for name in names)
+    return any(name == key.fingerprint or fnmatch.fnmatchcase(key.minion, name) for name in names)
 
 
 def _movable(key: KeyView, verb: str, names: Sequence[str]) -> bool:
     """A glob accepts and rejects what waits; what was decided before is changed by name alone, conflicts too."""
-    if verb == "delete" or key.id in names or key.fingerprint in names:
+    if verb == "delete" or key.minion in names or key.fingerprint in names:
         return True
     return key.state == "pending" and not (verb == "accept" and key.conflict)
 

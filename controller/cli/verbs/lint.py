@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from controller.cli import output
 from controller.cli.compile_inputs import mapping_of, options_of, read_data, roots_of
 from controller.cli.failure import FAILED, Failure
 from controller.cli.lint_output import Located, as_github, as_json, as_text, located
+from controller.cli.trees import configured_layers
 
 if TYPE_CHECKING:
     from controller.offline.linting import LintJob
@@ -43,6 +45,12 @@ def _print_rules(context: click.Context, _: click.Parameter, wanted: bool) -> No
 @click.option("--disable", multiple=True, metavar="RULE,...", help="Rules to leave out; repeatable.")
 @click.option("--out", "--output", type=click.Choice(["text", "json", "github"]), default="text", show_default=True)
 @click.option("--timeout", type=click.FloatRange(min=0.001), default=600.0, show_default=True, help="Seconds.")
+@click.option(
+    "-c",
+    "--config-dir",
+    type=click.Path(path_type=Path),
+    help="Find what is included from this controller's remotes.",
+)
 @click.option("--rules", is_flag=True, is_eager=True, expose_value=False, callback=_print_rules, help="List the rules.")
 def lint_command(
     tree: Path | None,
@@ -54,6 +62,7 @@ def lint_command(
     disable: tuple[str, ...],
     out: str,
     timeout: float,
+    config_dir: Path | None,
 ) -> int:
     """Check a whole tree, for a Debian, a RedHat, a SUSE and a FreeBSD, or for the grains that are given.
 
@@ -70,18 +79,23 @@ def lint_command(
         settings = Case(opts=options_of(opts)).settings()
     except BadCase as error:
         raise click.UsageError(str(error)) from None
-    job = LintJob(
-        file_roots=states,
-        pillar_roots=pillar,
-        pillar=mapping_of(pillar_file, "pillar"),
-        samples=_samples(grains),
-        settings=settings,
-        disabled=_disabled(disable),
-    )
-    try:
-        found = located(lint(job, timeout=timeout), {"states": states, "pillar": pillar})
-    except Lost as lost:
-        raise Failure(f"the trees cannot be linted: {lost}", FAILED) from None
+    with contextlib.ExitStack() as stack:
+        remotes = stack.enter_context(configured_layers(config_dir)) if config_dir is not None else ([], [])
+        job = LintJob(
+            file_roots=states,
+            pillar_roots=pillar,
+            git=tuple(remotes[0]),
+            pillar=mapping_of(pillar_file, "pillar"),
+            samples=_samples(grains),
+            settings=settings,
+            disabled=_disabled(disable),
+        )
+        try:
+            found = located(lint(job, timeout=timeout), {"states": states, "pillar": pillar})
+        except Lost as lost:
+            raise Failure(f"the trees cannot be linted: {lost}", FAILED) from None
+    if remotes[0]:  # a formula's own faults are for those who write it
+        found = [one for one in found if Path(one.path).exists()]
     _show(found, out, job)
     return 1 if any(one.finding.severity is not Severity.NOTICE for one in found) else 0
 
@@ -96,8 +110,8 @@ def _show(found: Sequence[Located], out: str, job: LintJob) -> None:
         counts: dict[str, int] = {}
         for one in found:
             counts[one.finding.severity.value] = counts.get(one.finding.severity.value, 0) + 1
-        told = ", ".join(output.counted(count, word) for word, count in sorted(counts.items())) or "nothing found"
-        output.remark(f"{told} ({', '.join(sample.name for sample in job.samples)})")
+        summary = ", ".join(output.counted(count, word) for word, count in sorted(counts.items())) or "nothing found"
+        output.remark(f"{summary} ({', '.join(sample.name for sample in job.samples)})")
 
 
 def _roots(

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from controller.api.requests import TargetQuestion
-from controller.api.schema import TargetExpression
 from controller.cli import options, output
 from controller.cli.client import Client
+from controller.schema.requests import TargetQuestion
+from controller.schema.targets import TargetExpression
 
 
 @click.command("pause")

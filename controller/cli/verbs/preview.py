@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import click
 
-from controller.api.requests import PreviewQuestion
-from controller.api.schema import (
+from controller.cli import options, output
+from controller.cli.client import Client
+from controller.cli.failure import COMPILE, FAILED, OK, PENDING, Failure
+from controller.cli.verbs.diff import coloured_plan
+from controller.schema.previews import (
+    MovedSource,
     PreviewBroken,
     PreviewClass,
     PreviewResult,
     PreviewStarted,
     PreviewSummary,
+    PreviewUnknown,
     PreviewWarned,
-    TargetExpression,
 )
-from controller.cli import options, output
-from controller.cli.client import Client
-from controller.cli.failure import COMPILE, FAILED, OK, PENDING, Failure
-from controller.cli.verbs.diff import coloured_plan
+from controller.schema.requests import PreviewQuestion
+from controller.schema.targets import TargetExpression
 
 
 @dataclass(slots=True)
@@ -31,6 +34,7 @@ class PreviewItems:
     started: PreviewStarted | None = None
     classes: list[PreviewClass] = field(default_factory=list)
     broken: list[PreviewBroken] = field(default_factory=list)
+    unknown: list[PreviewUnknown] = field(default_factory=list)
     warned: list[PreviewWarned] = field(default_factory=list)
     results: list[PreviewResult] = field(default_factory=list)
     summary: PreviewSummary | None = None
@@ -44,6 +48,8 @@ class PreviewItems:
                 self.classes.append(item)
             case PreviewBroken():
                 self.broken.append(item)
+            case PreviewUnknown():
+                self.unknown.append(item)
             case PreviewWarned():
                 self.warned.append(item)
             case PreviewResult():
@@ -57,7 +63,7 @@ class PreviewItems:
             return COMPILE
         if any(result.outcome in ("failed", "error") for result in self.results):
             return FAILED
-        return PENDING if self.classes else OK
+        return PENDING if self.classes or self.unknown else OK
 
 
 @click.command("preview")
@@ -91,7 +97,7 @@ def preview_command(
             click.echo(markdown(preview))
         case _:
             parts: dict[str, Any] = {"started": preview.started, "classes": preview.classes, "broken": preview.broken}
-            parts |= {"warned": preview.warned}
+            parts |= {"unknown": preview.unknown, "warned": preview.warned}
             output.document(parts | {"results": preview.results, "summary": preview.summary}, out)
     return preview.exit_code() if exit_code else OK
 
@@ -100,6 +106,8 @@ def _progress(item: Any) -> None:
     match item:
         case PreviewStarted():
             output.remark(f"{item.base}..{item.head}: {_counts(item)}")
+            for moved in item.moved:
+                output.remark(output.printable(f"  {_moved(moved, alone=len(item.moved) == 1)}"))
         case PreviewClass():
             click.echo(output.styled(f"\n{_names(item.minions)}", bold=True))
             click.echo(coloured_plan(output.printable(item.text.rstrip())))
@@ -107,6 +115,9 @@ def _progress(item: Any) -> None:
             click.echo(output.styled(f"\n{_names(item.minions)}: does not compile", fg="red"))
             for error in item.errors:
                 click.echo(output.printable(error))
+        case PreviewUnknown():
+            click.echo(output.styled(f"\n{_names(item.minions)}: not known", fg="yellow"))
+            click.echo(output.printable(_why_unknown(item)))
         case PreviewWarned():
             click.echo(output.styled(f"\n{_names(item.minions)}: new warnings", fg="yellow"))
             for warning in item.warnings:
@@ -122,6 +133,7 @@ def _progress(item: Any) -> None:
 def _end(summary: PreviewSummary) -> None:
     parts = [f"{output.counted(summary.changed, 'minion')} would change", f"{summary.unchanged} would not"]
     parts += [f"{summary.broken} would not compile"] if summary.broken else []
+    parts += [f"{summary.unknown} not known"] if summary.unknown else []
     parts += [f"{summary.tested} tested"] if summary.tested else []
     parts += [f"{summary.failed} failed the test"] if summary.failed else []
     parts += [f"{summary.unreachable} not connected"] if summary.unreachable else []
@@ -132,7 +144,17 @@ def _counts(started: PreviewStarted) -> str:
     text = f"{output.counted(started.minions, 'minion')}, {started.changed} changed"
     text += f" in {output.counted(started.classes, 'way')}" if started.classes > 1 else ""
     text += f", {started.broken} broken" if started.broken else ""
+    text += f", {started.unknown} not known" if started.unknown else ""
     return text + (f", testing on {started.testing}" if started.testing else "")
+
+
+def _moved(moved: MovedSource, *, alone: bool) -> str:
+    commits = "" if alone else f" {moved.base or 'nothing'}..{moved.head}"
+    return f"{moved.remote}{commits}: {moved.subject} ({moved.author})"
+
+
+def _why_unknown(item: PreviewUnknown) -> str:
+    return f"needs {', '.join(item.functions)} of the machine, which is not connected or not asked that in a preview"
 
 
 def _names(minions: tuple[str, ...], most: int = 6) -> str:
@@ -145,12 +167,16 @@ def markdown(preview: PreviewItems) -> str:
     summary, started = preview.summary, preview.started
     lines = []
     if started is not None and summary is not None:
-        lines += [f"### Saltern preview: `{started.base}` → `{started.head}`", ""]
+        lines += [f"### Saltern preview: {_code(started.base)} → {_code(started.head)}", ""]
+        lines += [f"- {_code(_moved(moved, alone=len(started.moved) == 1))}" for moved in started.moved]
+        lines += [""] if started.moved else []
         lines += ["| minions | would change | unchanged | do not compile | tested | test failed |", "|-|-|-|-|-|-|"]
         counts = (summary.minions, summary.changed, summary.unchanged, summary.broken, summary.tested, summary.failed)
         lines += ["| " + " | ".join(str(count) for count in counts) + " |", ""]
     for broken in preview.broken:
         lines += [f"**{_names(broken.minions)}**: does not compile", *_fenced("\n".join(broken.errors))]
+    for unknown in preview.unknown:
+        lines += [f"**{_names(unknown.minions)}**: not known", *_fenced(_why_unknown(unknown))]
     for warned in preview.warned:
         lines += [f"**{_names(warned.minions)}**: new warnings", *_fenced("\n".join(warned.warnings))]
     for found in preview.classes:
@@ -158,12 +184,40 @@ def markdown(preview: PreviewItems) -> str:
         lines += [f"<details><summary>{_names(found.minions)} ({count})</summary>", "", *_fenced(found.text, "diff")]
         lines += ["</details>", ""]
     for result in preview.results:
-        lines.append(
-            f"- `{result.minion}` (test=True): **{result.outcome}** {output.printable(result.summary)}".rstrip()
-        )
-    if not preview.classes and not preview.broken:
+        summary_text = _code(result.summary) if result.summary else ""
+        lines.append(f"- `{result.minion}` (test=True): **{result.outcome}** {summary_text}".rstrip())
+        if told := _differences(result.states):
+            lines += ["", "<details><summary>what would change</summary>", "", *_fenced("\n".join(told), "diff")]
+            lines += ["</details>", ""]
+    if not preview.classes and not preview.broken and not preview.unknown:
         lines.append("Nothing would change.")
     return "\n".join(lines).rstrip()
+
+
+def _differences(states: Mapping[str, Any]) -> list[str]:
+    """What the states of a test run would change: of files the difference, as tools of git show it."""
+    lines: list[str] = []
+    for key, entry in states.items():
+        changes = entry.get("changes")
+        if entry.get("result") is True and not changes:
+            continue
+        comment = next(iter(str(entry.get("comment", "")).splitlines()), "")
+        lines.append(f"# {output.state_title(key)}: {comment}")
+        more = dict(changes) if isinstance(changes, Mapping) else {}
+        difference = more.pop("diff", "")
+        lines += difference.splitlines() if isinstance(difference, str) else output.nested(difference)
+        lines += output.nested(more)
+    return lines
+
+
+def _code(text: str) -> str:
+    """The text as a code span: no link, image, mention or HTML of a branch or minion comes into the comment."""
+    shown = " ".join(output.printable(text).split())
+    fence = "`"
+    while fence in shown:  # as in `_fenced`
+        fence += "`"
+    space = " " if "`" in shown else ""
+    return f"{fence}{space}{shown}{space}{fence}"
 
 
 def _fenced(text: str, language: str = "") -> list[str]:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from controller.api.schema import FetchView, RemoteStatus
 from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.failure import FAILED, OK, UNREACHABLE, Failure
 from controller.cli.trees import source_of
+from controller.schema.remotes import FetchView, RemoteStatus
 
 if TYPE_CHECKING:
     from gitfs.config.settings import RemoteSettings
@@ -59,7 +59,7 @@ def list_remotes(out: str, config_dir: Path) -> None:
 @options.config_dir
 def fetch(names: tuple[str, ...], timeout: float, out: str, config_dir: Path) -> int:
     """Have the controller fetch remotes now (by name or URL; all without NAMES), and wait for it."""
-    from controller.api.requests import RemotesQuestion
+    from controller.schema.requests import RemotesQuestion
 
     with _fetching(config_dir) as client:
         before = client.get("/remotes", tuple[RemoteStatus, ...])
@@ -126,28 +126,29 @@ def show(name: str, out: str, config_dir: Path) -> None:
         output.document(views, out)
         return
     for view, each in zip(views, found, strict=True):
-        told = {**view, "fetched": output.ago(each.fetched) or "never"}
-        for key, value in told.items():
+        shown = {**view, "fetched": output.ago(each.fetched) or "never"}
+        for key, value in shown.items():
             for line in _lines(key, value):
                 click.echo(line)
 
 
 @remote_command.command("check")
 @click.argument("names", nargs=-1)
+@click.option("-t", "--timeout", default=60.0, show_default=True, help="Seconds to wait for the remotes.")
 @options.out
 @options.config_dir
-def check(names: tuple[str, ...], out: str, config_dir: Path) -> int:
+def check(names: tuple[str, ...], timeout: float, out: str, config_dir: Path) -> int:
     """Ask remotes whether they answer with these credentials. Fetches nothing, needs no controller."""
     from gitfs.errors import FetchFailed
-    from gitfs.remote_report import ask
 
-    answers: list[dict[str, object]] = []
     with source_of(config_dir) as source:
-        for settings, _ in _mirrors(source, names):
-            try:
-                answers.append({"name": settings.name, "refs": len(ask(settings)), "error": ""})
-            except FetchFailed as error:
-                answers.append({"name": settings.name, "refs": 0, "error": error.reason})
+        remotes = [settings for settings, _ in _mirrors(source, names)]
+        answers = [
+            {"name": settings.name, "refs": 0, "error": found.reason}
+            if isinstance(found, FetchFailed)
+            else {"name": settings.name, "refs": found, "error": ""}
+            for settings, found in zip(remotes, source.ask(remotes, patience=timeout), strict=True)
+        ]
     _say(answers, out, lambda answer: f"ok, {answer['refs']} refs")
     return FAILED if any(answer["error"] for answer in answers) else OK
 

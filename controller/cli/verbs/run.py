@@ -7,12 +7,13 @@ from typing import Any
 
 import click
 
-from controller.api.requests import CallQuestion
-from controller.api.schema import CallProgress, CallReturn, TargetExpression
 from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.failure import FAILED, OK
 from controller.cli.progress import progress_line
+from controller.schema.requests import CallQuestion
+from controller.schema.runs import CallProgress, CallReturn
+from controller.schema.targets import TargetExpression
 from minion.call.arguments import BadArgument, parse
 
 
@@ -21,7 +22,15 @@ from minion.call.arguments import BadArgument, parse
 @click.argument("function")
 @click.argument("arguments", nargs=-1)
 @options.targeting
-@click.option("-t", "--timeout", type=click.FloatRange(0.1), default=30.0, show_default=True, help="Seconds to wait.")
+@click.option(
+    "-t",
+    "--timeout",
+    type=click.FloatRange(0.1),
+    default=30.0,
+    show_default=True,
+    help="Seconds to wait; the job goes on after that.",
+)
+@click.option("--limit", type=click.FloatRange(0.1), help="Seconds after which minions end the job; none by default.")
 @click.option("--out", "--output", type=click.Choice(options.FORMATS), default="nested", show_default=True)
 @click.option("--hide-timeout", is_flag=True, help="Leave out minions that do not answer.")
 @options.config_dir
@@ -31,6 +40,7 @@ def run_command(
     arguments: tuple[str, ...],
     kind: str | None,
     timeout: float,
+    limit: float | None,
     out: str,
     hide_timeout: bool,
     config_dir: Path,
@@ -47,7 +57,13 @@ def run_command(
     returns: list[CallReturn] = []
     with Client(config_dir) as client, progress_line() as line:
         question = CallQuestion(
-            target=asked, fun=function, args=values, kwargs=pairs, timeout=timeout, progress=line.shown
+            target=asked,
+            fun=function,
+            args=values,
+            kwargs=pairs,
+            timeout=timeout,
+            limit=limit or 0.0,
+            progress=line.shown,
         )
         for item in client.stream("/call", question):
             if isinstance(item, CallProgress):
@@ -61,6 +77,8 @@ def run_command(
                     _show(item, out)
     if out in ("json", "yaml"):
         output.document({item.minion: _told(item) for item in returns}, out)
+    if any(item.answered and not item.ok for item in returns):
+        output.remark("ERROR: Minions returned with non-zero exit code")
     return OK if returns and all(item.ok for item in returns) else FAILED
 
 

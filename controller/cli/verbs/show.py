@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
-from controller.api.schema import CompileView, RunView
 from controller.cli import options, output
 from controller.cli.client import Client
-from controller.cli.failure import Failure
+from controller.cli.failure import FAILED, NO_TARGET, Failure
+from controller.schema.minions import CompileView
+from controller.schema.runs import RunView
 
 
 @click.command("show")
@@ -27,7 +28,7 @@ def show_command(name: str, changes: bool, out: str, config_dir: Path) -> None:
     if out != "text":
         output.document(view, out)
     elif isinstance(view, RunView):
-        _show_run(view, changes)
+        show_run(view, changes)
     else:
         _show_compile(view)
 
@@ -38,11 +39,15 @@ def _asked(client: Client, name: str) -> RunView | CompileView:
     except Failure as no_run:
         try:
             return client.get("/compile", CompileView, minion=name)
-        except Failure:
-            raise no_run from None
+        except Failure as no_minion:
+            if no_run.code != FAILED or no_minion.code != NO_TARGET:
+                raise no_run from None
+            message = f"there is neither a run nor a minion {name!r}"
+            raise Failure(message, NO_TARGET, hint="see: saltern history, saltern status") from None
 
 
-def _show_run(view: RunView, changes: bool) -> None:
+def show_run(view: RunView, changes: bool = False) -> None:
+    """Print one run; `changes`: without the states that had nothing to do."""
     entry = view.entry
     facts = {
         "run": entry.run_id,
@@ -64,7 +69,7 @@ def _show_run(view: RunView, changes: bool) -> None:
 
 
 def _show_compile(view: CompileView) -> None:
-    _head({"minion": view.id, "revision": view.revision, "compiled": output.clock(view.compiled_at)})
+    _head({"minion": view.minion, "revision": view.revision, "compiled": output.clock(view.compiled_at)})
     for error in view.errors:
         click.echo(output.styled(output.printable(error), fg="red"))
     for warning in view.warnings:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from controller.api.schema import MinionStatus, StatusView
 from controller.cli import options, output
 from controller.cli.client import Client
+from controller.schema.minions import MinionStatus, StatusView
 
 
 @click.command("status")
@@ -47,12 +47,12 @@ def _show(view: StatusView, out: str, verbose: bool) -> None:
     output.table(heads, [_row(minion) for minion in view.minions])
     for minion in view.minions if verbose else ():
         for error in minion.errors:
-            click.echo(f"\n{minion.id}:\n{output.printable(error)}")
+            click.echo(f"\n{minion.minion}:\n{output.printable(error)}")
         for warning in minion.warnings:
-            click.echo(f"\n{minion.id}: warning:\n{output.printable(warning)}")
+            click.echo(f"\n{minion.minion}: warning:\n{output.printable(warning)}")
         if minion.volatile:
             asked = ", ".join(map(output.printable, minion.volatile))
-            click.echo(f"\n{minion.id}: asked of the machine, {output.ago(minion.asked_at)}: {asked}")
+            click.echo(f"\n{minion.minion}: asked of the machine, {output.ago(minion.asked_at)}: {asked}")
     if not view.minions:
         output.remark("no minion has connected with an accepted key yet; see `saltern key list`")
     for remote in view.remotes:
@@ -62,7 +62,7 @@ def _show(view: StatusView, out: str, verbose: bool) -> None:
 
 def _row(minion: MinionStatus) -> tuple[str, ...]:
     return (
-        minion.id,
+        minion.minion,
         minion.sync,
         minion.health,
         minion.applied_revision,

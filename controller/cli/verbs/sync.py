@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from controller.api.requests import SyncQuestion
-from controller.api.schema import CallProgress, SyncReturn, TargetExpression
 from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.failure import FAILED, OK, PENDING
 from controller.cli.progress import progress_line
+from controller.schema.requests import SyncQuestion
+from controller.schema.runs import CallProgress, SyncReturn
+from controller.schema.targets import TargetExpression
 
 _BAD = ("failed", "error", "unreachable", "lost")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from controller.api.schema import WhyStep, WhyView
 from controller.cli import options, output
 from controller.cli.client import Client
+from controller.schema.events import WhyStep, WhyView
 
 _WIDTH = 80
 _STEP = 10

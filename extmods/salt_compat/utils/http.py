@@ -11,7 +11,7 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -31,7 +31,7 @@ def ask(
     params: Mapping[str, Any] | None = None,
     data: Any = None,
     header_dict: Mapping[str, Any] | None = None,
-    header_list: list[str] | None = None,
+    header_list: Sequence[str] | None = None,
     username: str | None = None,
     password: str | None = None,
     decode: bool = False,
@@ -51,10 +51,10 @@ def ask(
     request = urllib.request.Request(  # noqa: S310  (the scheme is checked)
         f"{url}?{urllib.parse.urlencode(params)}" if params else url,
         data=_body(data),
-        headers=_headers(header_dict, header_list, username, password),
+        headers=headers_of(header_dict, header_list, username, password),
         method=method.upper(),
     )
-    code, found_headers, body, trouble = _answered(request, float(timeout), raise_error)
+    code, found_headers, body, trouble = answer_to(request, float(timeout), raise_error)
     shown: dict[str, Any] = {"status": code} if status else {}
     if trouble:
         return {**({"body": body.decode("utf-8", "replace")} if body else {}), **shown, "error": trouble}
@@ -77,10 +77,16 @@ def query(url: str, method: str = "GET", **options: Any) -> dict[str, Any]:
         return {"error": str(error)}
 
 
-def _answered(
+def answer_to(
     request: urllib.request.Request, timeout: float, raise_error: bool
 ) -> tuple[int, dict[str, str], bytes, str]:
-    """Status (0: none), headers and body of the answer, and what went wrong."""
+    """Status (0: none), headers and body of the answer (`LARGEST` bytes at most), and what went wrong.
+
+    Args:
+        request: to an http:// or https:// URL.
+        timeout: seconds.
+        raise_error: whether a status from 400 has gone wrong.
+    """
     try:
         with urllib.request.urlopen(request, timeout=timeout) as answer:  # noqa: S310  (the scheme is checked)
             return answer.status, dict(answer.headers), answer.read(LARGEST), ""
@@ -89,23 +95,24 @@ def _answered(
             trouble = f"HTTP {error.code}: {error.reason}" if raise_error else ""
             return error.code, dict(error.headers), error.read(LARGEST), trouble
     except (urllib.error.URLError, OSError, ValueError) as error:
-        return 0, {}, b"", str(getattr(error, "reason", error))
+        return 0, {}, b"", str(getattr(error, "reason", error)) or type(error).__name__
+
+
+def headers_of(
+    given: Mapping[str, Any] | None, listed: Sequence[str] | None, username: str | None, password: str | None
+) -> dict[str, str]:
+    """Headers of a request: ours, those given as a mapping and as lines, and the password."""
+    headers = {"User-Agent": "saltern", **{str(key): str(value) for key, value in (given or {}).items()}}
+    headers |= {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in listed or ())}
+    if username:
+        headers["Authorization"] = "Basic " + base64.b64encode(f"{username}:{password or ''}".encode()).decode()
+    return headers
 
 
 def _body(data: Any) -> bytes | None:
     if data is None or isinstance(data, bytes):
         return data
     return data.encode() if isinstance(data, str) else json.dumps(data).encode()
-
-
-def _headers(
-    given: Mapping[str, Any] | None, listed: list[str] | None, username: str | None, password: str | None
-) -> dict[str, str]:
-    headers = {"User-Agent": "saltern", **{str(key): str(value) for key, value in (given or {}).items()}}
-    headers |= {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in listed or ())}
-    if username:
-        headers["Authorization"] = "Basic " + base64.b64encode(f"{username}:{password or ''}".encode()).decode()
-    return headers
 
 
 def _decoded(text: str, kind: str, headers: Mapping[str, str]) -> Any:

@@ -116,8 +116,11 @@ def filter_by_networks(values: Iterable[Value] | None, networks: Iterable[str] |
 
 
 def mac_str_to_bytes(value: str) -> bytes:
-    """Six bytes of `01:23:45:67:89:ab` or without separators."""
-    return bytes.fromhex(value.replace(":", "").replace("-", ""))
+    """Six bytes of `01:23:45:67:89:ab`, with any separator or none; ValueError for another form."""
+    digits = value.replace(value[2], "") if len(value) == 17 else value
+    if len(digits) != 12:
+        raise ValueError(f"{value!r} is no MAC address")
+    return bytes.fromhex(digits)
 
 
 NETWORK_FILTERS: Mapping[str, Callable[..., Value]] = {

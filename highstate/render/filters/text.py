@@ -1,18 +1,14 @@
 """Salt's Jinja filters, tests and globals, as far as they are functions of their arguments.
 
-Those that draw random numbers, ask a clock, a network or the machine's disk are there by name and raise: a
-compile must give the same result each time (`random_shuffle` and `random_sample` work with a seed, as there
-the outcome is fixed, and `random` draws by the minion's id). The filters for data are in `data`,
-for networks in `network`, for XML in `xml`, for YAML and JSON in `serial`.
+A compile must give the same result each time: `random_shuffle` and `random_sample` want a seed, and `random` draws by
+the minion's id. Those that draw other random numbers, ask a clock, a network or the machine's disk are in `live`; the
+filters for data are in `data`, for networks in `network`, for XML in `xml`, for YAML and JSON in `serial`.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import datetime
-import email.utils
-import fnmatch
 import hashlib
 import hmac
 import itertools
@@ -28,8 +24,10 @@ import jinja2
 from jinja2.exceptions import TemplateRuntimeError
 
 from highstate import bounded_regex, seeded
+from highstate.matcher import tree_matcher
 from highstate.memo.tracked import TrackedMapping, plain
 from highstate.render.filters.data import DATA_FILTERS
+from highstate.render.filters.live import LIVE_FILTERS
 from highstate.render.filters.network import NETWORK_FILTERS
 from highstate.render.filters.xml import xml
 from highstate.render.serial import SERIAL_FILTERS
@@ -88,48 +86,12 @@ def method_call(obj: Any, name: str, *arguments: Any, **named: Any) -> Any:
     return method(*arguments, **named) if callable(method) else None
 
 
-def date_format(date: Value, form: str = "%Y-%m-%d") -> str:
-    """`|strftime` of a date, a time stamp (UTC) or text in ISO form."""
-    if not date and date != 0:
-        raise TemplateRuntimeError("strftime of nothing means now, and a compile has no clock: pass a date")
-    if isinstance(date, datetime.datetime | datetime.date):
-        return date.strftime(form)
-    try:
-        return datetime.datetime.fromtimestamp(float(date), datetime.UTC).strftime(form)
-    except (TypeError, ValueError):
-        pass
-    found = _date_in_words(str(date).strip())
-    if found is None:
-        raise TemplateRuntimeError(f"{date!r} is no date that can be read here: write it as 2026-01-31")
-    return found.strftime(form)
-
-
-_DATE_FORMS = ("%d %b %Y", "%d %B %Y", "%b %d %Y", "%B %d %Y", "%b %d, %Y", "%B %d, %Y", "%Y/%m/%d", "%Y%m%d")
-
-
-def _date_in_words(text: str) -> datetime.datetime | None:
-    """A date in ISO form, in that of mails, or as people write it in English."""
-    try:
-        return datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        pass
-    for form in _DATE_FORMS:
-        try:
-            return datetime.datetime.strptime(text, form).replace(tzinfo=datetime.UTC)
-        except ValueError:
-            continue
-    try:
-        return email.utils.parsedate_to_datetime(text)
-    except ValueError:
-        return None
-
-
 def _matches_name(value: Value, pattern: Value) -> bool:
     """A glob, or a regular expression for the whole text."""
     if not isinstance(value, str) or not isinstance(pattern, str):
         return False
     try:
-        return fnmatch.fnmatch(value, pattern) or bounded_regex.search(rf"\A{pattern}\Z", value) is not None
+        return tree_matcher().glob(pattern, value) or tree_matcher().searches(rf"\A{pattern}\Z", value)
     except re.error:
         return False
 
@@ -180,9 +142,22 @@ def _hashed(name: str) -> Callable[[Value], str]:
     return lambda value: hashlib.new(name, _bytes(value), usedforsecurity=False).hexdigest()
 
 
-def _hmac(text: str, secret: str, expected: str) -> bool:
-    made = hmac.new(_bytes(secret), _bytes(text), hashlib.sha256).digest()
-    return hmac.compare_digest(made, base64.b64decode(expected))
+def _hmac(string: str, shared_secret: str, challenge_hmac: str) -> bool:
+    made = hmac.new(_bytes(shared_secret), _bytes(string), hashlib.sha256).digest()
+    return hmac.compare_digest(base64.b64encode(made), _bytes(challenge_hmac))
+
+
+def _hmac_compute(string: str, shared_secret: str) -> str:
+    return hmac.new(_bytes(shared_secret), _bytes(string), hashlib.sha256).hexdigest()
+
+
+def encoded(data: Value) -> Value:
+    """`|json_encode_dict` and its variants: all texts of the data, keys too, as bytes."""
+    if isinstance(data, str):
+        return data.encode()
+    if isinstance(data, Mapping):
+        return {encoded(key): encoded(value) for key, value in data.items()}
+    return [encoded(value) for value in data] if isinstance(data, list | tuple) else data
 
 
 def _human_to_bytes(size: Value, default_unit: str = "B", handle_metric: bool = False) -> int:
@@ -229,13 +204,6 @@ def _base64_decode(text: Value) -> str:
         raise TemplateRuntimeError(f"this is no base64 of text: {error}") from error
 
 
-def _refused(name: str, why: str) -> Callable[..., Value]:
-    def refuse(*arguments: Any, **named: Any) -> Value:
-        raise TemplateRuntimeError(f"the filter {name} {why}: it is not available where states are compiled")
-
-    return refuse
-
-
 @jinja2.pass_context
 def _chosen(context: jinja2.runtime.Context, values: Iterable[Value]) -> Value:
     """`|random`: one of the values, for a minion the same each time."""
@@ -259,12 +227,6 @@ def show_full_context(context: jinja2.runtime.Context) -> dict[str, Value]:
     }
 
 
-_CHANCE = "gives another result each time"
-
-
-_DISK = "looks at the machine's disk"
-
-
 FILTERS: Mapping[str, Callable[..., Value]] = {
     "to_bool": to_bool,
     "skip": lambda value: "",
@@ -285,8 +247,6 @@ FILTERS: Mapping[str, Callable[..., Value]] = {
     "product": itertools.product,
     "zip": zip,
     "zip_longest": itertools.zip_longest,
-    "strftime": date_format,
-    "date_format": date_format,
     "base64_encode": lambda value: base64.b64encode(_bytes(value)).decode(),
     "base64_decode": _base64_decode,
     "md5": _hashed("md5"),
@@ -294,7 +254,7 @@ FILTERS: Mapping[str, Callable[..., Value]] = {
     "sha256": _hashed("sha256"),
     "sha512": _hashed("sha512"),
     "hmac": _hmac,
-    "hmac_compute": lambda text, secret: hmac.new(_bytes(secret), _bytes(text), hashlib.sha256).hexdigest(),
+    "hmac_compute": _hmac_compute,
     "to_bytes": _bytes,
     "str_to_num": _to_num,
     "to_num": _to_num,
@@ -304,10 +264,10 @@ FILTERS: Mapping[str, Callable[..., Value]] = {
     "to_snake_case": _to_snake_case,
     "to_camelcase": _to_camelcase,
     "traverse": lambda data, path, default=None, delimiter=":": traverse(data, path, default, delimiter=delimiter),
-    "json_encode_dict": plain,
-    "json_encode_list": plain,
-    "json_decode_dict": plain,
-    "json_decode_list": plain,
+    "json_encode_dict": encoded,
+    "json_encode_list": encoded,
+    "json_decode_dict": encoded,
+    "json_decode_list": encoded,
     "substring_in_list": lambda text, values: any(text in value for value in values),
     "is_list": lambda value: isinstance(value, list),
     "is_iter": lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes),
@@ -317,24 +277,11 @@ FILTERS: Mapping[str, Callable[..., Value]] = {
     "json_query": json_query,
     "mysql_to_dict": table_rows,
     "random": _chosen,
-    "shuffle": _refused("shuffle", _CHANCE),
-    "random_str": _refused("random_str", _CHANCE),
-    "rand_str": _refused("rand_str", _CHANCE),
-    "random_hash": _refused("random_hash", _CHANCE),
-    "gen_mac": _refused("gen_mac", _CHANCE),
-    "which": _refused("which", _DISK),
-    "is_empty": _refused("is_empty", _DISK),
-    "is_text_file": _refused("is_text_file", _DISK),
-    "is_bin_file": _refused("is_bin_file", _DISK),
-    "list_files": _refused("list_files", _DISK),
-    "file_hashsum": _refused("file_hashsum", _DISK),
-    "get_uid": _refused("get_uid", _DISK),
-    "http_query": _refused("http_query", "asks the network"),
-    "dns_check": _refused("dns_check", "asks the network"),
     "xml": xml,
     **SERIAL_FILTERS,
     **DATA_FILTERS,
     **NETWORK_FILTERS,
+    **LIVE_FILTERS,
 }
 
 

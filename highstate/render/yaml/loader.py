@@ -1,6 +1,6 @@
 """Documents of YAML by Salt's rules (`salt_yaml`), entry by entry where that is quicker (`blocks`).
 
-Called by the renderers, and by whoever reads YAML that people wrote for Salt. No Jinja in here.
+Called by the renderers, and by readers of YAML that people wrote for Salt. It knows no Jinja.
 """
 
 from __future__ import annotations

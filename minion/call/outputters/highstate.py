@@ -7,73 +7,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from minion.call.outputters.compressed import compressed
 from minion.call.outputters.nested import nested, paint, plain
+from minion.config.groups import OutputOptions
 
 Entry = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputOptions:
-    """How much is shown."""
-
-    state_output: str = "full"
-    """full: all; terse: a line each; mixed: a line for those that did not fail; changes: a line for those that have
-    nothing to change; filter: as `exclude` and `terse` say. With `_id` at its end the id stands where the name would.
-    """
-    verbose: bool = True
-    """False: states that succeeded without changes are left out."""
-    times: bool = True
-    """When each began and how long it took (`state_output_profile`)."""
-    profile: bool = False
-    """After the summary, where the time went."""
-    exclude: tuple[str, ...] = ()
-    """`True`, `False`, `None`: results that `filter` leaves out."""
-    terse: tuple[str, ...] = ()
-    """Results that `filter` shows in a line."""
-    percent: bool = False
-    """Shares in the summary (`state_output_pct`)."""
-    tabular: bool | str = False
-    """Lines of states in columns, or in a form of their own (`state_tabular`)."""
-    compress: bool = False
-    """The states of one ID and one result are one (`state_compress_ids`)."""
-
-    def mode(self, entry: Entry) -> str:
-        """`full`, `terse`, or nothing."""
-        result = str(entry["result"])
-        if not self.verbose and entry["result"] is True and not entry["changes"]:
-            return ""
-        match self.state_output.removesuffix("_id"):
-            case "mixed":
-                return "full" if entry["result"] is False else "terse"
-            case "changes":
-                return "full" if entry["changes"] or entry["result"] is not True else "terse"
-            case "filter" if result in self.terse:
-                return "terse"
-            case "filter" if result in self.exclude:
-                return ""
-            case "filter":
-                return "full"
-            case other:
-                return other
-
-
-def shown_of(opts: Mapping[str, Any]) -> OutputOptions:
-    """As a configuration asks for it, by Salt's options."""
-    return OutputOptions(
-        state_output=str(opts.get("state_output") or "full").lower(),
-        verbose=bool(opts.get("state_verbose", True)) and not opts.get("state_output_diff"),
-        times=bool(opts.get("state_output_profile", True)),
-        profile=bool(opts.get("state_output_profile_table")),
-        exclude=_words(opts.get("state_output_exclude")),
-        terse=_words(opts.get("state_output_terse")),
-        percent=bool(opts.get("state_output_pct")),
-        tabular=opts.get("state_tabular") or False,
-        compress=bool(opts.get("state_compress_ids")),
-    )
 
 
 def highstate(running: Mapping[str, Entry], minion_id: str, shown: OutputOptions, color: bool) -> Iterator[str]:
@@ -82,7 +22,7 @@ def highstate(running: Mapping[str, Entry], minion_id: str, shown: OutputOptions
     entries = sorted(found.items(), key=lambda item: item[1].get("__run_num__", 0))
     yield paint(f"{plain(minion_id)}:", _head_shade([entry for _, entry in entries], shown), color)
     for key, entry in entries:
-        match shown.mode(entry):
+        match _mode(shown, entry):
             case "terse":
                 yield _terse(key, entry, shown, color)
             case "full":
@@ -92,15 +32,30 @@ def highstate(running: Mapping[str, Entry], minion_id: str, shown: OutputOptions
         yield from _profile(entries, color)
 
 
-def _words(given: Any) -> tuple[str, ...]:
-    listed = given if isinstance(given, list | tuple) else [] if given is None else str(given).split(",")
-    return tuple(str(one).strip() for one in listed)
+def _mode(shown: OutputOptions, entry: Entry) -> str:
+    """How an entry is shown: `full`, `terse`, or nothing."""
+    result = str(entry["result"])
+    if (shown.diff or not shown.verbose) and entry["result"] is True and not entry["changes"]:
+        return ""
+    match shown.state_output.removesuffix("_id"):
+        case "mixed":
+            return "full" if entry["result"] is False else "terse"
+        case "changes":
+            return "full" if entry["changes"] or entry["result"] is not True else "terse"
+        case "filter" if result in shown.terse:
+            return "terse"
+        case "filter" if result in shown.exclude:
+            return ""
+        case "filter":
+            return "full"
+        case other:
+            return other
 
 
 def _head_shade(entries: Sequence[Entry], shown: OutputOptions) -> str:
     """That of the last state that did not succeed."""
-    told = [entry["result"] for entry in entries if shown.mode(entry) and entry["result"] is not True]
-    return "green" if not told else "red" if told[-1] is False else "yellow"
+    results = [entry["result"] for entry in entries if _mode(shown, entry) and entry["result"] is not True]
+    return "green" if not results else "red" if results[-1] is False else "yellow"
 
 
 def _shade(entry: Entry) -> str:
@@ -168,7 +123,7 @@ def _summary(
     total = sum(counts.get(key, 1) for key, _ in entries)
     failed = sum(counts.get(key, 1) for key, entry in entries if entry["result"] is False)
     pending = sum(counts.get(key, 1) for key, entry in entries if entry["result"] is None)
-    warned = sum(bool(entry.get("warnings")) and shown.mode(entry) == "full" for _, entry in entries)
+    warned = sum(bool(entry.get("warnings")) and _mode(shown, entry) == "full" for _, entry in entries)
     changed = sum(_changed(entry, counts.get(key, 1)) for key, entry in entries)
     width = 11 + max(len(str(number)) for number in (failed, pending, total - failed - pending, warned))
 

@@ -13,7 +13,7 @@ from minion.call.outputters.as_json import as_json
 from minion.call.outputters.nested import nested
 
 if TYPE_CHECKING:
-    from minion.call.outputters.highstate import OutputOptions
+    from minion.config.groups import OutputOptions
 
 
 def render(
@@ -37,7 +37,8 @@ def render(
             lines = value.splitlines() or [""] if isinstance(value, str) else [str(_as_dict(value))]
             return "\n".join(f"{minion_id}: {line}" for line in lines)
         case "highstate":
-            from minion.call.outputters.highstate import OutputOptions, highstate
+            from minion.call.outputters.highstate import highstate
+            from minion.config.groups import OutputOptions
 
             return "\n".join(highstate(value, minion_id, shown or OutputOptions(), color))
         case "raw":

@@ -14,7 +14,7 @@ _FIELDS = ("lstchg", "min", "max", "warn", "inact", "expire")
 
 
 def info(context: Context, name: str, root: OtherRoot = None) -> dict[str, Any]:
-    """The shadow entry of a user; empty fields when there is none. The hash goes to whoever calls this."""
+    """The shadow entry of a user; empty fields when there is none. The hash is given to every caller."""
     row = _entries(context).get(name)
     if row is None:
         return {"name": "", "passwd": "", **dict.fromkeys(_FIELDS, "")}

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from minion.arguments.commands import Words
+from minion.arguments.sources import as_sources
 from minion.arguments.types import CommaList, as_comma_list
 from minion.execution.apply_state import act
 from minion.execution.arguments import NotSupported
@@ -21,7 +23,7 @@ CONFIG = ".ssh/authorized_keys"
 
 def auth_keys(
     context: Context,
-    user: str | list[Any] | None = None,
+    user: str | Words | None = None,
     config: str = CONFIG,
     fingerprint_hash_type: str | None = None,
 ) -> Any:
@@ -31,10 +33,10 @@ def auth_keys(
     names = user if isinstance(user, list) else [user or "root"]
     found: dict[str, dict[str, Any]] = {}
     for name in names:
-        place = _file(context, str(name), config)
+        place = _file(context, name, config)
         text = place.read_text(errors="surrogateescape") if place.is_file() else ""
         keys = [key for line in text.splitlines() if (key := parse(line)) is not None]
-        found[str(name)] = {
+        found[name] = {
             key.key: {
                 "enc": key.kind,
                 "comment": key.comment,
@@ -43,7 +45,7 @@ def auth_keys(
             }
             for key in keys
         }
-    return found if isinstance(user, list) else found[str(names[0])]
+    return found if isinstance(user, list) else found[names[0]]
 
 
 def check_key(
@@ -144,13 +146,13 @@ def host_keys(context: Context, keydir: str = "/etc/ssh", private: bool = True, 
 
 
 def user_keys(
-    context: Context, user: str | list[Any] | None = None, pubfile: str | None = None, prvfile: str | None = None
+    context: Context, user: str | Words | None = None, pubfile: str | None = None, prvfile: str | None = None
 ) -> dict[str, dict[str, str]]:
     """The public keys of users, and private ones when `prvfile` names a file."""
     names = user if isinstance(user, list) else [user] if user else accounts.user_names(context.machine)
     found: dict[str, dict[str, str]] = {}
     for name in names:
-        one = accounts.user(context.machine, str(name))
+        one = accounts.user(context.machine, name)
         folder = Path(one.home) / ".ssh" if one else None
         if folder is None or not folder.is_dir():
             continue
@@ -158,7 +160,7 @@ def user_keys(
         places += [folder / prvfile] if prvfile else []
         keys = {place.name.removeprefix("id_"): place.read_text().rstrip("\n") for place in places if place.is_file()}
         if keys:
-            found[str(name)] = keys
+            found[name] = keys
     return found
 
 
@@ -269,7 +271,7 @@ def _keys_in(context: Context, source: str, saltenv: str) -> Any:
     from minion.states.ssh.auth import parse
 
     url = source if "://" in source else f"file://{source}"
-    text = of_source(context.machine, url, saltenv, Template(variables={}), None).decode("utf-8", "replace")
+    text = of_source(context.machine, as_sources(url), saltenv, Template(variables={}), None).decode("utf-8", "replace")
     return [key for line in text.splitlines() if (key := parse(line)) is not None]
 
 

@@ -6,6 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from minion.arguments.commands import Words
+from minion.arguments.patterns import Flags
+from minion.arguments.sources import Bytes
 from minion.execution.apply_state import act, changes_of, plan
 from minion.execution.arguments import BufferSize, NotSupported
 from minion.execution.context import Context
@@ -43,19 +46,19 @@ def truncate(context: Context, path: str, length: int) -> None:
     os.truncate(expanded(path), length)
 
 
-def seek_write(context: Context, path: str, data: Any, offset: int) -> int:
+def seek_write(context: Context, path: str, data: Bytes, offset: int) -> int:
     """Write over a file from an offset on; how many bytes."""
     with expanded(path).open("r+b") as file:
         file.seek(offset)
-        return file.write(data if isinstance(data, bytes) else str(data).encode())
+        return file.write(data)
 
 
 def replace(
-    context: Context, path: str, pattern: str, repl: str, count: int = 0, flags: int | str | list[Any] = 8,
+    context: Context, path: str, pattern: str, repl: str, count: int = 0, flags: Flags = 8,
     bufsize: BufferSize = 1, append_if_not_found: bool = False, prepend_if_not_found: bool = False,
     not_found_content: str | None = None, backup: str | bool = ".bak", dry_run: bool = False,
     search_only: bool = False, show_changes: bool = True, ignore_if_missing: bool = False,
-    preserve_inode: NotSupported = True, backslash_literal: bool = False,
+    preserve_inode: NotSupported = True, backslash_literal: bool = False, encoding: str | None = None,
 ) -> Any:  # fmt: skip
     """Put a text where a regular expression fits; the diff, or with `show_changes=False` whether anything changed."""
     place = expanded(path)
@@ -80,6 +83,7 @@ def replace(
         not_found_content=not_found_content,
         backup=backup,
         backslash_literal=backslash_literal,
+        encoding=encoding,
     )
     return changes_of(made).get("diff", "") if show_changes else bool(made.changes)
 
@@ -190,10 +194,10 @@ def sed_contains(context: Context, path: str, text: str, limit: str = "", flags:
 
 
 def patch(
-    context: Context, originalfile: str, patchfile: str, options: str | list[Any] = "", dry_run: bool = False
+    context: Context, originalfile: str, patchfile: str, options: str | Words = "", dry_run: bool = False
 ) -> dict[str, Any]:
     """Change a file or directory by patch(1)."""
-    words = [str(one) for one in options] if isinstance(options, list) else options.split()
+    words = list(options) if isinstance(options, list) else options.split()
     place = expanded(originalfile)
     if not any(word.startswith(("-N", "--forward")) for word in words):
         words.append("--forward")

@@ -31,7 +31,7 @@ Test = Callable[[str, os.stat_result], bool]
 
 def find(context: Context, path: str, *args: Any, **kwargs: Any) -> Any:
     """What is below a directory. Chosen by name, iname, regex, iregex, type, owner, group, size, mtime, grep, empty,
-    mindepth, maxdepth; `print` says what is told of each, `delete` removes it, `exec` runs a command for it.
+    mindepth, maxdepth; `print` says what is shown of each, `delete` removes it, `exec` runs a command for it.
     """
     options = {key: value for key, value in kwargs.items() if not key.startswith("_")}
     options |= {str(one): True for one in args if str(one) in ("delete", "print", "empty")}
@@ -43,13 +43,13 @@ def find(context: Context, path: str, *args: Any, **kwargs: Any) -> Any:
     found = [place for place in _walk(str(expanded(path)), *depths) if _fits(place, tests)]
     shown = options.get("print")
     names = [one.strip() for one in str(shown).split(",")] if shown and shown is not True else ["path"]
-    told = {place: _told(place, names) for place in found}
+    rows = {place: _shown(place, names) for place in found}
     if "delete" in options:
         found = _deleted(context, found, str(options["delete"]))
     if "exec" in options:
         for place in found:
             context.machine.run([word.replace("{}", place) for word in str(options["exec"]).split()])
-    return [told[place][0] if len(names) == 1 else told[place] for place in found]
+    return [rows[place][0] if len(names) == 1 else rows[place] for place in found]
 
 
 _ACTS = ("delete", "print", "exec", "mindepth", "maxdepth")
@@ -181,7 +181,7 @@ def _deleted(context: Context, found: list[str], kinds: str) -> list[str]:
     return gone
 
 
-def _told(place: str, names: list[str]) -> list[Any]:
+def _shown(place: str, names: list[str]) -> list[Any]:
     from minion.modules.file.look import _name
 
     unknown = [one for one in names if one not in _SHOWN]

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from minion.arguments.patterns import Flags
+from minion.arguments.sources import as_sources
 from minion.execution.arguments import BufferSize, NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
@@ -168,21 +170,21 @@ def search(
     context: Context,
     path: str,
     pattern: str,
-    flags: int | str | list[Any] = 8,
+    flags: Flags = 8,
     bufsize: BufferSize = 1,
     ignore_if_missing: bool = False,
     multiline: bool = False,
 ) -> bool:
     """Whether a regular expression is found in a file."""
-    from minion.states.file.replace import _compiled, _flags
+    from minion.states.file.replace import compiled_pattern
 
     place = expanded(path)
     if ignore_if_missing and not place.exists():
         return False
     if not place.is_file():
         raise CallFailed(f"File not found: {path}")
-    chosen = _flags(flags) | (re.MULTILINE | re.DOTALL if multiline else 0)
-    return _compiled(pattern.encode(), chosen).search(place.read_bytes()) is not None
+    chosen = flags | (re.MULTILINE | re.DOTALL if multiline else 0)
+    return compiled_pattern(pattern.encode(), chosen).search(place.read_bytes()) is not None
 
 
 def contains(context: Context, path: str, text: str) -> bool:
@@ -229,7 +231,7 @@ def get_diff(
 
     def content(path: str) -> list[str]:
         if path.startswith("salt://"):
-            data = of_source(context.machine, path, saltenv, Template(variables={}), None)
+            data = of_source(context.machine, as_sources(path), saltenv, Template(variables={}), None)
         else:
             data = expanded(path).read_bytes()
         return data.decode("utf-8", "replace").splitlines(keepends=True)
@@ -309,8 +311,12 @@ def is_fifo(context: Context, name: str) -> bool:
     return modes.S_ISFIFO(lstat(context, name).get("st_mode", 0))
 
 
-def is_link(context: Context, path: str) -> bool:
-    """Whether a path is a link."""
+def is_link(context: Context, path: str, nostat: bool = False) -> bool:
+    """Whether a path is a link; with `nostat`, as the directory says that it is in, without a look at the path."""
+    if nostat:
+        folder, name = os.path.split(str(expanded(path)))
+        with os.scandir(folder) as entries:
+            return any(one.name == name and one.is_symlink() for one in entries)
     return modes.S_ISLNK(lstat(context, path).get("st_mode", 0))
 
 

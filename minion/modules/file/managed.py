@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypedDict, Unpack
+from typing import Annotated, Any, TypedDict, Unpack
 
-from minion.arguments.types import Map, Mode, Owner
+from minion.arguments.sources import Sources
+from minion.arguments.types import Map, Mode, Owner, Reads, TextOrFalse, Unfit
 from minion.execution.apply_state import act, changes_of, plan
 from minion.execution.arguments import InnerArgument, NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
+
+
+def as_source_sum(value: Any) -> str:
+    """A digest as `source_hash` has it, or as `file.get_source_sum` gives it; what is false is none."""
+    if isinstance(value, Mapping):
+        return f"{value['hash_type']}={value['hsum']}" if value.get("hsum") else ""
+    if value and not isinstance(value, str):
+        raise Unfit("text, or a mapping of hash_type and hsum")
+    return value or ""
+
+
+SourceSum = Annotated[str, Reads(as_source_sum, null=True)]
 
 
 class _OfTheCheck(TypedDict, total=False):
@@ -47,7 +60,7 @@ class _OfTheState(TypedDict, total=False):
 
 def manage_file(
     context: Context, name: str, sfn: InnerArgument = None, ret: InnerArgument = None, source: str | None = None,
-    source_sum: Any = None, user: Owner | None = None, group: Owner | None = None, mode: Mode | None = None,
+    source_sum: SourceSum = "", user: Owner | None = None, group: Owner | None = None, mode: Mode | None = None,
     attrs: NotSupported = None, saltenv: str = "base", backup: NotSupported = None, makedirs: bool = False,
     template: str | None = None, show_changes: bool = True, contents: str | None = None, dir_mode: Mode | None = None,
     follow_symlinks: bool = True, skip_verify: bool = False, keep_mode: NotSupported = None,
@@ -63,7 +76,7 @@ def manage_file(
 
 
 def check_managed_changes(
-    minion: Context, name: str, source: str | None = None, source_hash: Any = None,
+    minion: Context, name: str, source: str | None = None, source_hash: SourceSum = "",
     source_hash_name: InnerArgument = None, user: Owner | None = None, group: Owner | None = None,
     mode: Mode | None = None, attrs: NotSupported = None, template: str | None = None, context: Map | None = None,
     defaults: Map | None = None, saltenv: str = "base", contents: str | None = None, skip_verify: bool = False,
@@ -81,7 +94,7 @@ def check_managed_changes(
 
 
 def check_managed(
-    minion: Context, name: str, source: str | None = None, source_hash: Any = None,
+    minion: Context, name: str, source: str | None = None, source_hash: SourceSum = "",
     source_hash_name: InnerArgument = None, user: Owner | None = None, group: Owner | None = None,
     mode: Mode | None = None, attrs: NotSupported = None, template: str | None = None, context: Map | None = None,
     defaults: Map | None = None, saltenv: str = "base", contents: str | None = None, skip_verify: bool = False,
@@ -106,14 +119,12 @@ def apply_template_on_contents(
     return minion.machine.render_text(contents, template, saltenv or "base", {**defaults, **context}).decode()
 
 
-def source_list(context: Context, source: Any, source_hash: Any, saltenv: str) -> list[Any]:
+def source_list(context: Context, source: Sources, source_hash: TextOrFalse, saltenv: str) -> list[str]:
     """The first of several sources that is there, and its digest."""
-    listed = source if isinstance(source, list) else [source]
-    for one in listed:
-        url, digest = next(iter(one.items())) if isinstance(one, Mapping) else (one, source_hash)
-        if _is_there(context, str(url), saltenv or "base"):
-            return [url, digest or ""]
-    raise CallFailed(f"None of the specified sources were found: {', '.join(map(str, listed))}")
+    for url, digest in source:
+        if _is_there(context, url, saltenv or "base"):
+            return [url, digest or source_hash]
+    raise CallFailed(f"None of the specified sources were found: {', '.join(url for url, _ in source)}")
 
 
 def get_source_sum(
@@ -143,12 +154,12 @@ def _is_there(context: Context, url: str, saltenv: str) -> bool:
 
 
 def _managed(
-    source: Any, digest: Any, user: Any, group: Any, mode: Any, saltenv: Any, contents: Any, template: Any
-) -> dict[str, Any]:
-    hashed = f"{digest['hash_type']}={digest['hsum']}" if isinstance(digest, Mapping) and digest.get("hsum") else digest
+    source: str | None, digest: str, user: str | None, group: str | None, mode: str | None, saltenv: str,
+    contents: str | None, template: str | None,
+) -> dict[str, Any]:  # fmt: skip
     return {
         "source": source or None,
-        "source_hash": hashed if isinstance(hashed, str) and hashed else None,
+        "source_hash": digest or None,
         "user": user or None,
         "group": group or None,
         "mode": mode or None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from minion.arguments.types import Mode, Owner
+from minion.arguments.types import Id, Map, Mode, Owner
 from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
@@ -39,14 +39,14 @@ def get_mode(context: Context, path: str, follow_symlinks: bool = True) -> str:
     return str(stats(context, path, follow_symlinks=follow_symlinks)["mode"])
 
 
-def uid_to_user(context: Context, uid: int | str) -> str:
+def uid_to_user(context: Context, uid: Id | None) -> str:
     """Name of a user by its number; the number as text when there is none."""
-    return "" if uid == "" else _name("user", int(uid))
+    return "" if uid is None else _name("user", uid)
 
 
-def gid_to_group(context: Context, gid: int | str) -> str:
+def gid_to_group(context: Context, gid: Id | None) -> str:
     """Name of a group by its number; the number as text when there is none."""
-    return "" if gid == "" else _name("group", int(gid))
+    return "" if gid is None else _name("group", gid)
 
 
 def user_to_uid(context: Context, user: int | str | None = None) -> Any:
@@ -133,7 +133,7 @@ def chattr(
 
 
 def check_perms(
-    context: Context, name: str, ret: Any = None, user: Owner | None = None, group: Owner | None = None,
+    context: Context, name: str, ret: Map | None = None, user: Owner | None = None, group: Owner | None = None,
     mode: Mode | None = None, attrs: NotSupported = None, follow_symlinks: bool = False, seuser: NotSupported = None,
     serole: NotSupported = None, setype: NotSupported = None, serange: NotSupported = None,
 ) -> list[dict[str, Any]]:  # fmt: skip
@@ -150,7 +150,7 @@ def check_perms(
     before = {"luser": found.user, "lgroup": found.group, "lmode": found.mode}
     before |= {key: changes[name] for key, name in _NEW.items() if name in changes}
     result = {"name": name, "changes": dict(changes), "comment": "", "result": True}
-    given = dict(ret) if isinstance(ret, Mapping) else {}
+    given = ret or {}
     return [{**result, **given, "changes": {**given.get("changes", {}), **changes}}, before]
 
 

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from minion.arguments.types import Mode, Owner, Unsupported
+from minion.arguments.types import Days, Mode, Owner, Reads, Unfit
 from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.modules.file.look import expanded
 
 
-def touch(context: Context, name: str, atime: float | None = None, mtime: float | None = None) -> bool:
+def _as_time(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Unfit("", "atime and mtime must be integers")
+    return value
+
+
+Time = Annotated[float, Reads(_as_time)]
+"""Seconds since the epoch."""
+
+
+def touch(context: Context, name: str, atime: Time | None = None, mtime: Time | None = None) -> bool:
     """Make an empty file, or set the times of one that is there, in seconds since the epoch."""
     place = _absolute(name)
     if not place.exists():
@@ -54,23 +64,36 @@ def makedirs_perms(
 
 
 def rmdir(
-    context: Context,
-    path: str,
-    recurse: bool = False,
-    verbose: NotSupported = False,
-    older_than: Annotated[Any, Unsupported("see file.find with mtime and delete")] = None,
-) -> Any:
-    """Remove an empty directory, or with `recurse` empty ones below it too."""
+    context: Context, path: str, recurse: bool = False, verbose: bool = False, older_than: Days | None = None
+) -> bool | dict[str, Any]:
+    """Remove an empty directory, or with `recurse` empty ones below it too; whether all of them are gone.
+
+    `older_than`: days since something last changed in a directory that may go. `verbose` says what was removed and
+    what could not be.
+    """
+    import time
+
     place = _absolute(path)
     if not place.is_dir():
         raise CallFailed(f"A valid directory was not specified: {path}")
-    below = sorted((one for one in place.rglob("*") if one.is_dir()), reverse=True) if recurse else []
-    for one in [*below, place]:
+    newest = time.time() - older_than * 86400 if older_than else None
+    deleted: list[str] = []
+    errors: list[list[str]] = []
+    for one in [*(_folders_below(place) if recurse else ()), place]:
         try:
-            one.rmdir()
+            if newest is None or one.stat().st_mtime < newest:
+                one.rmdir()
+                deleted.append(str(one))
         except OSError as error:
-            return error.strerror
-    return True
+            errors.append([str(one), str(error)])
+    good = not errors and (recurse or bool(deleted))
+    return {"deleted": deleted, "errors": errors, "result": good} if verbose else good
+
+
+def _folders_below(place: Path) -> Iterator[Path]:
+    """Directories below one, those inside of others first; links to directories are none."""
+    for folder, names, _ in os.walk(place, topdown=False):
+        yield from (Path(folder, name) for name in names if not Path(folder, name).is_symlink())
 
 
 def remove(context: Context, path: str, **options: Any) -> bool:
@@ -132,7 +155,7 @@ def symlink(
     follow_symlinks: NotSupported = True,
 ) -> bool:
     """Make a symlink at `path` that leads to `src`; one that leads elsewhere is replaced with `force`."""
-    place = _absolute(path)
+    place = _absolute(path, "Link path")
     if place.is_symlink() and str(place.readlink()) == src:
         return True
     if place.is_symlink() and not (force or atomic):
@@ -224,10 +247,10 @@ def _make(context: Context, place: Path, user: str | None, group: str | None, mo
     make_parents(context.machine, f"{place}/x", Perms(user=user, group=group, mode=mode))
 
 
-def _absolute(path: Any) -> Path:
+def _absolute(path: Any, what: str = "File path") -> Path:
     place = expanded(path)
     if not place.is_absolute():
-        raise CallFailed(f"File path must be absolute: {path}")
+        raise CallFailed(f"{what} must be absolute: {path}")
     return place
 
 

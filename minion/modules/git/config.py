@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from minion.arguments.types import CommaList
 from minion.execution.arguments import NoExitCodeLog, NoPassword, Utf8Output
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
@@ -39,16 +40,16 @@ def config_get_regexp(
 
 
 def config_set(
-    context: Context, key: str, value: Any = None, multivar: Any = None, cwd: str | None = None,
+    context: Context, key: str, value: bool | str | None = None, multivar: CommaList = (), cwd: str | None = None,
     user: str | None = None, password: NoPassword = None, ignore_retcode: NoExitCodeLog = None,
     output_encoding: Utf8Output = None, **more: Any,
 ) -> Any:  # fmt: skip
     """Give a setting this value, or with `multivar` these; the values that it has then."""
-    wanted = multivar.split(",") if isinstance(multivar, str) else multivar or [value]
+    wanted = multivar or (_setting(value),)
     where = _scope(cwd, more)
-    git(context, cwd, "config", *where, "--replace-all", key, _setting(wanted[0]), user=user)
+    git(context, cwd, "config", *where, "--replace-all", key, wanted[0], user=user)
     for one in wanted[1:]:
-        git(context, cwd, "config", *where, "--add", key, _setting(one), user=user)
+        git(context, cwd, "config", *where, "--add", key, one, user=user)
     return _config(context, cwd, user, more, *([] if more.get("global") else ["--local"]), "--get-all", key)
 
 
@@ -76,5 +77,7 @@ def _scope(cwd: str | None, more: Mapping[str, Any]) -> list[str]:
     return ["--global"] if more.get("global") else []
 
 
-def _setting(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _setting(value: bool | str | None) -> str:
+    if value is None:
+        raise CallFailed("git.config_set needs 'value' or 'multivar'")
+    return str(value).lower() if isinstance(value, bool) else value

@@ -10,12 +10,13 @@ import re
 from collections.abc import Mapping
 from typing import Any, Unpack
 
+from minion.arguments.commands import Options
 from minion.arguments.types import CommaList
 from minion.execution.arguments import NoExitCodeLog, NoPassword, NotSupported, Utf8Output
 from minion.execution.context import Context
 from minion.modules.git.config import config_get, config_get_regexp, config_set, config_unset
 from minion.modules.git.remote import FUNCTIONS as REMOTE
-from minion.modules.git.run import OfGit, OfOutput, Words, git, revision_of, words_of
+from minion.modules.git.run import OfGit, OfOutput, git, revision_of
 from minion.modules.git.worktree import is_worktree, list_worktrees, worktree_add, worktree_prune, worktree_rm
 
 
@@ -27,17 +28,17 @@ def version(context: Context, versioninfo: bool = False) -> Any:
 
 def init(
     context: Context, cwd: str, bare: bool = False, template: str | None = None, separate_git_dir: str | None = None,
-    shared: str | None = None, opts: Words = "", git_opts: NotSupported = None, user: str | None = None,
+    shared: str | None = None, opts: Options = (), git_opts: NotSupported = None, user: str | None = None,
     **ignored: Unpack[OfGit],
 ) -> str:  # fmt: skip
     """Make an empty repository."""
     given = {"--template": template, "--separate-git-dir": separate_git_dir, "--shared": shared}
     signs = [f"{option}={value}" for option, value in given.items() if value is not None]
-    return git(context, None, "init", *(["--bare"] if bare else []), *signs, *words_of(opts), "--", cwd, user=user)
+    return git(context, None, "init", *(["--bare"] if bare else []), *signs, *opts, "--", cwd, user=user)
 
 
 def checkout(
-    context: Context, cwd: str, rev: str | None = None, force: bool = False, opts: Words = "", git_opts: Words = "",
+    context: Context, cwd: str, rev: str | None = None, force: bool = False, opts: Options = (), git_opts: Options = (),
     user: str | None = None, **ignored: Unpack[OfGit],
 ) -> str:  # fmt: skip
     """Check out a revision."""
@@ -47,7 +48,7 @@ def checkout(
         cwd,
         "checkout",
         *forced,
-        *words_of(opts),
+        *opts,
         *([revision_of(rev)] if rev else []),
         user=user,
         before=git_opts,
@@ -71,13 +72,13 @@ def rev_parse(
     context: Context,
     cwd: str,
     rev: str | None = None,
-    opts: Words = "",
+    opts: Options = (),
     git_opts: NotSupported = None,
     user: str | None = None,
     **ignored: Unpack[OfGit],
 ) -> str:
     """What git rev-parse says."""
-    return git(context, cwd, "rev-parse", *words_of(opts), *([rev] if rev else []), user=user)
+    return git(context, cwd, "rev-parse", *opts, *([rev] if rev else []), user=user)
 
 
 def current_branch(context: Context, cwd: str, user: str | None = None, **ignored: Unpack[OfGit]) -> str:
@@ -102,25 +103,25 @@ def list_tags(context: Context, cwd: str, user: str | None = None, **ignored: Un
 
 
 def tag(
-    context: Context, cwd: str, name: str, ref: str = "HEAD", message: str | None = None, opts: Words = "",
+    context: Context, cwd: str, name: str, ref: str = "HEAD", message: str | None = None, opts: Options = (),
     git_opts: NotSupported = None, user: str | None = None, **ignored: Unpack[OfGit],
 ) -> str:  # fmt: skip
     """Make a tag; with a message an annotated one."""
     said = ["-a", "-m", message] if message else []
-    return git(context, cwd, "tag", *said, *words_of(opts), "--", name, revision_of(ref), user=user)
+    return git(context, cwd, "tag", *said, *opts, "--", name, revision_of(ref), user=user)
 
 
 def branch(
     context: Context,
     cwd: str,
     name: str | None = None,
-    opts: Words = "",
-    git_opts: Words = "",
+    opts: Options = (),
+    git_opts: Options = (),
     user: str | None = None,
     **ignored: Unpack[OfGit],
 ) -> bool:
     """Make or change a branch."""
-    git(context, cwd, "branch", *words_of(opts), *([revision_of(name)] if name else []), user=user, before=git_opts)
+    git(context, cwd, "branch", *opts, *([revision_of(name)] if name else []), user=user, before=git_opts)
     return True
 
 
@@ -150,11 +151,11 @@ def merge_base(
 
 
 def symbolic_ref(
-    context: Context, cwd: str, ref: str, value: str | None = None, opts: Words = "", git_opts: NotSupported = None,
+    context: Context, cwd: str, ref: str, value: str | None = None, opts: Options = (), git_opts: NotSupported = None,
     user: str | None = None, **ignored: Unpack[OfGit],
 ) -> str:  # fmt: skip
     """What a symbolic ref stands for, or have it stand for a ref."""
-    return git(context, cwd, "symbolic-ref", *words_of(opts), ref, *([value] if value else []), user=user)
+    return git(context, cwd, "symbolic-ref", *opts, ref, *([value] if value else []), user=user)
 
 
 def archive(
@@ -183,21 +184,21 @@ def add(
     context: Context,
     cwd: str,
     filename: str,
-    opts: Words = "",
-    git_opts: Words = "",
+    opts: Options = (),
+    git_opts: Options = (),
     user: str | None = None,
     **ignored: Unpack[OfGit],
 ) -> str:
     """Stage a path; what git says."""
-    return git(context, cwd, "add", "--verbose", *words_of(opts), filename, user=user, before=git_opts)
+    return git(context, cwd, "add", "--verbose", *opts, filename, user=user, before=git_opts)
 
 
 def merge(
-    context: Context, cwd: str, rev: str | None = None, opts: Words = "", git_opts: Words = "",
+    context: Context, cwd: str, rev: str | None = None, opts: Options = (), git_opts: Options = (),
     user: str | None = None, password: NoPassword = None, identity: str | None = None, **ignored: Unpack[OfOutput],
 ) -> str:  # fmt: skip
     """Merge a revision into what is checked out; what git says."""
-    words = [*words_of(opts), *([rev] if rev else [])]
+    words = [*opts, *([rev] if rev else [])]
     return git(context, cwd, "merge", *words, user=user, identity=identity, before=git_opts)
 
 
@@ -205,21 +206,21 @@ def rebase(
     context: Context,
     cwd: str,
     rev: str | None = "master",
-    opts: Words = "",
-    git_opts: Words = "",
+    opts: Options = (),
+    git_opts: Options = (),
     user: str | None = None,
     **ignored: Unpack[OfGit],
 ) -> str:
     """Put the commits of the current branch on top of a revision; what git says."""
-    return git(context, cwd, "rebase", *words_of(opts), *([rev] if rev else []), user=user, before=git_opts)
+    return git(context, cwd, "rebase", *opts, *([rev] if rev else []), user=user, before=git_opts)
 
 
 def reset(
-    context: Context, cwd: str, opts: Words = "", git_opts: Words = "", user: str | None = None,
+    context: Context, cwd: str, opts: Options = (), git_opts: Options = (), user: str | None = None,
     password: NoPassword = None, identity: str | None = None, *, rev: str | None = None, **ignored: Unpack[OfOutput],
 ) -> str:  # fmt: skip
     """Run `git reset` with these options; what git says."""
-    words = [*words_of(opts), *([rev] if rev else [])]
+    words = [*opts, *([rev] if rev else [])]
     return git(context, cwd, "reset", *words, user=user, identity=identity, before=git_opts)
 
 
@@ -227,55 +228,55 @@ def rm(
     context: Context,
     cwd: str,
     filename: str,
-    opts: Words = "",
-    git_opts: Words = "",
+    opts: Options = (),
+    git_opts: Options = (),
     user: str | None = None,
     **ignored: Unpack[OfGit],
 ) -> str:
     """Remove a path from the work tree and from what is staged; what git says."""
-    return git(context, cwd, "rm", *words_of(opts), filename, user=user, before=git_opts)
+    return git(context, cwd, "rm", *opts, filename, user=user, before=git_opts)
 
 
 def stash(
     context: Context,
     cwd: str,
     action: str = "save",
-    opts: Words = "",
-    git_opts: Words = "",
+    opts: Options = (),
+    git_opts: Options = (),
     user: str | None = None,
     **ignored: Unpack[OfGit],
 ) -> str:
     """Put what is not committed aside, or another action of `git stash`; what git says."""
-    return git(context, cwd, "stash", action, *words_of(opts), user=user, before=git_opts)
+    return git(context, cwd, "stash", action, *opts, user=user, before=git_opts)
 
 
 def submodule(
-    context: Context, cwd: str, command: str, opts: Words = "", git_opts: Words = "", user: str | None = None,
+    context: Context, cwd: str, command: str, opts: Options = (), git_opts: Options = (), user: str | None = None,
     password: NoPassword = None, identity: str | None = None, **ignored: Unpack[OfOutput],
 ) -> str:  # fmt: skip
     """Run a command of `git submodule`, such as `update`; what git says."""
-    return git(context, cwd, "submodule", command, *words_of(opts), user=user, identity=identity, before=git_opts)
+    return git(context, cwd, "submodule", command, *opts, user=user, identity=identity, before=git_opts)
 
 
 def diff(
-    context: Context, cwd: str, item1: str | None = None, item2: str | None = None, opts: Words = "",
-    git_opts: Words = "", user: str | None = None, password: NoPassword = None, no_index: bool = False,
+    context: Context, cwd: str, item1: str | None = None, item2: str | None = None, opts: Options = (),
+    git_opts: Options = (), user: str | None = None, password: NoPassword = None, no_index: bool = False,
     cached: bool = False, paths: CommaList = (), output_encoding: Utf8Output = None,
 ) -> str:  # fmt: skip
     """What differs between two revisions, or from what is checked out; with `cached` what is staged."""
     signs = [*(["--no-index"] if no_index else []), *(["--cached"] if cached else [])]
     revisions = [revision_of(one) for one in (item1, item2) if one]
-    return git(context, cwd, "diff", *signs, *words_of(opts), *revisions, *(["--", *paths] if paths else []), user=user,
+    return git(context, cwd, "diff", *signs, *opts, *revisions, *(["--", *paths] if paths else []), user=user,
                before=git_opts, good=(0, 1) if no_index else (0,))  # fmt: skip
 
 
 def commit(
-    context: Context, cwd: str, message: str, opts: Words = "", git_opts: Words = "", user: str | None = None,
+    context: Context, cwd: str, message: str, opts: Options = (), git_opts: Options = (), user: str | None = None,
     password: NoPassword = None, filename: str | None = None, **ignored: Unpack[OfOutput],
 ) -> str:  # fmt: skip
     """Commit what is staged, or a file."""
     only = ["--", filename] if filename else []
-    return git(context, cwd, "commit", "-m", message, *words_of(opts), *only, user=user, before=git_opts)
+    return git(context, cwd, "commit", "-m", message, *opts, *only, user=user, before=git_opts)
 
 
 def discard_local_changes(

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Unpack
 
+from minion.arguments.commands import Options
 from minion.arguments.types import CommaList
 from minion.execution.arguments import NoExitCodeLog, NoPassword, NoTreeFile, NotSupported, Utf8Output
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
-from minion.modules.git.run import OfOutput, Words, git, without_password, words_of
+from minion.modules.git.run import OfOutput, git, without_password
 
 
 def clone(
-    context: Context, cwd: str, url: str, name: str | None = None, opts: Words = "", git_opts: Words = "",
+    context: Context, cwd: str, url: str, name: str | None = None, opts: Options = (), git_opts: Options = (),
     user: str | None = None, password: NoPassword = None, identity: str | None = None, https_user: str | None = None,
     https_pass: str | None = None, **ignored: Unpack[OfOutput],
 ) -> bool:  # fmt: skip
@@ -24,13 +25,13 @@ def clone(
         pair = quote(https_user, safe="") + (f":{quote(https_pass, safe='')}" if https_pass else "")
         url = url.replace("https://", f"https://{pair}@", 1)
     place = f"{cwd.rstrip('/')}/{name}" if name else cwd
-    git(context, None, "clone", *words_of(opts), "--", url, place, user=user, before=git_opts, identity=identity)
+    git(context, None, "clone", *opts, "--", url, place, user=user, before=git_opts, identity=identity)
     return True
 
 
 def fetch(
     context: Context, cwd: str, remote: str | None = None, force: bool = False, refspecs: CommaList = (),
-    opts: Words = "", git_opts: Words = "", user: str | None = None, password: NoPassword = None,
+    opts: Options = (), git_opts: Options = (), user: str | None = None, password: NoPassword = None,
     identity: str | None = None, **ignored: Unpack[OfOutput],
 ) -> dict[str, Any]:  # fmt: skip
     """Fetch from a remote; what is new, changed or gone among branches and tags."""
@@ -41,7 +42,7 @@ def fetch(
         cwd,
         "fetch",
         *(["--force"] if force else []),
-        *words_of(opts),
+        *opts,
         *where,
         *refspecs,
         user=user,
@@ -63,20 +64,20 @@ def fetch(
 
 
 def pull(
-    context: Context, cwd: str, opts: Words = "", git_opts: Words = "", user: str | None = None,
+    context: Context, cwd: str, opts: Options = (), git_opts: Options = (), user: str | None = None,
     password: NoPassword = None, identity: str | None = None, **ignored: Unpack[OfOutput],
 ) -> str:  # fmt: skip
     """Fetch and merge."""
-    return git(context, cwd, "pull", *words_of(opts), user=user, before=git_opts, identity=identity)
+    return git(context, cwd, "pull", *opts, user=user, before=git_opts, identity=identity)
 
 
 def push(
-    context: Context, cwd: str, remote: str | None = None, ref: str | None = None, opts: Words = "",
-    git_opts: Words = "", user: str | None = None, password: NoPassword = None, identity: str | None = None,
+    context: Context, cwd: str, remote: str | None = None, ref: str | None = None, opts: Options = (),
+    git_opts: Options = (), user: str | None = None, password: NoPassword = None, identity: str | None = None,
     **ignored: Unpack[OfOutput],
 ) -> str:  # fmt: skip
     """Send a ref to a remote."""
-    return git(context, cwd, "push", *words_of(opts), *([remote] if remote else []), *([ref] if ref else []), user=user,
+    return git(context, cwd, "push", *opts, *([remote] if remote else []), *([ref] if ref else []), user=user,
                 before=git_opts, identity=identity, whole=True)  # fmt: skip
 
 
@@ -127,14 +128,12 @@ def remote_set(
 
 
 def ls_remote(
-    context: Context, cwd: str | None = None, remote: str = "origin", ref: str | None = None, opts: Words = "",
+    context: Context, cwd: str | None = None, remote: str = "origin", ref: str | None = None, opts: Options = (),
     git_opts: NotSupported = None, user: str | None = None, password: NoPassword = None, identity: str | None = None,
     https_user: NotSupported = None, https_pass: NotSupported = None, **ignored: Unpack[OfOutput],
 ) -> Any:  # fmt: skip
     """The refs of a remote: name → commit; of one ref the same."""
-    said = git(
-        context, cwd, "ls-remote", *words_of(opts), "--", remote, *([ref] if ref else []), user=user, identity=identity
-    )
+    said = git(context, cwd, "ls-remote", *opts, "--", remote, *([ref] if ref else []), user=user, identity=identity)
     return {name: sha for sha, _, name in (line.partition("\t") for line in said.splitlines())}
 
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import TypedDict
 
+from minion.arguments.commands import Options
 from minion.execution.arguments import NoExitCodeLog, NoPassword, NoTreeFile, Utf8Output
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 
 ENV = {"GIT_TERMINAL_PROMPT": "0"}
-
-Words = str | list[Any]
-"""Options: a line, or a list of words."""
 
 
 class OfOutput(TypedDict, total=False):
@@ -33,7 +31,7 @@ class OfGit(OfOutput, total=False):
 
 def git(
     context: Context, cwd: str | None, *words: str, user: str | None = None, identity: str | None = None,
-    strip: bool = True, whole: bool = False, before: Words = "", good: Sequence[int] = (0,),
+    strip: bool = True, whole: bool = False, before: Options = (), good: Sequence[int] = (0,),
 ) -> str:  # fmt: skip
     """What git says; CallFailed when it fails. `whole`: what it says on stderr too; `before`: options before the verb;
     `good`: exit codes that are no failure.
@@ -43,7 +41,7 @@ def git(
         if "'" in identity:
             raise CallFailed("identity must be the path of a private key")
         env["GIT_SSH_COMMAND"] = f"ssh -o IdentitiesOnly=yes -o BatchMode=yes -i '{identity}'"
-    done = context.machine.run(["git", *safe(cwd), *words_of(before), *words], cwd=cwd, env=env, runas=user)
+    done = context.machine.run(["git", *safe(cwd), *before, *words], cwd=cwd, env=env, runas=user)
     if done.returncode == 127:
         raise CallFailed("There is no git program: install the package git")
     if done.returncode not in good:
@@ -56,11 +54,6 @@ def git(
 def safe(cwd: str | None) -> list[str]:
     """An option of git: the caller names the clone, so git need not be afraid of its owner."""
     return ["-c", f"safe.directory={cwd}"] if cwd else []
-
-
-def words_of(opts: Words) -> list[str]:
-    """Options as a list of words."""
-    return [str(one) for one in opts] if isinstance(opts, list) else shlex.split(opts)
 
 
 def revision_of(rev: str) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
+from minion.arguments.commands import Options
 from minion.execution.arguments import NoExitCodeLog, NoPassword, NotSupported, Utf8Output
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
-from minion.modules.git.run import OfGit, Words, git, revision_of, words_of
+from minion.modules.git.run import OfGit, git, revision_of
 
 
 def list_worktrees(
@@ -41,26 +42,26 @@ def is_worktree(context: Context, cwd: str, user: str | None = None, **ignored: 
 
 def worktree_add(
     context: Context, cwd: str, worktree_path: str, ref: str | None = None, reset_branch: bool = False,
-    force: bool = False, detach: bool = False, opts: Words = "", git_opts: Words = "", user: str | None = None,
+    force: bool = False, detach: bool = False, opts: Options = (), git_opts: Options = (), user: str | None = None,
     password: NoPassword = None, ignore_retcode: NoExitCodeLog = None, output_encoding: Utf8Output = None,
     branch: str | None = None,
 ) -> str:  # fmt: skip
     """Make a work tree beside the main one, on a branch of its own unless it is detached."""
     name = branch or worktree_path.rstrip("/").rpartition("/")[2]
     on = ["--detach"] if detach else ["-B" if reset_branch else "-b", name]
-    signs = [*(["--force"] if force else []), *on, *words_of(opts)]
+    signs = [*(["--force"] if force else []), *on, *opts]
     return git(context, cwd, "worktree", "add", *signs, worktree_path, *([revision_of(ref)] if ref else []), user=user,
                before=git_opts, whole=True)  # fmt: skip
 
 
 def worktree_prune(
     context: Context, cwd: str, dry_run: bool = False, verbose: bool = True, expire: str | None = None,
-    opts: Words = "", git_opts: Words = "", user: str | None = None, **ignored: Unpack[OfGit],
+    opts: Options = (), git_opts: Options = (), user: str | None = None, **ignored: Unpack[OfGit],
 ) -> str:  # fmt: skip
     """Forget work trees that are not there."""
     signs = [*(["--dry-run"] if dry_run else []), *(["--verbose"] if verbose else [])]
     signs += ["--expire", expire] if expire else []
-    return git(context, cwd, "worktree", "prune", *signs, *words_of(opts), user=user, before=git_opts, whole=True)
+    return git(context, cwd, "worktree", "prune", *signs, *opts, user=user, before=git_opts, whole=True)
 
 
 def worktree_rm(context: Context, cwd: str, user: str | None = None, output_encoding: Utf8Output = None) -> bool:

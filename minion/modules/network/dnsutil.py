@@ -10,6 +10,7 @@ from typing import Any
 from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
+from minion.modules.grains import write
 
 HOSTS = "/etc/hosts"
 
@@ -89,11 +90,20 @@ def hosts_remove(context: Context, hostsfile: str = HOSTS, entries: str = "") ->
     context.machine.write(hostsfile, "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
 
 
-def serial(context: Context, zone: NotSupported = "", update: NotSupported = False) -> str:
-    """A number for a zone of today: the date and two digits."""
-    import datetime
+def serial(context: Context, zone: str = "", update: bool = False) -> str:
+    """The serial number of a zone: the one that the grain `dnsserial_ZONE` keeps, else today's date and two digits.
 
-    return f"{datetime.datetime.now(datetime.UTC):%Y%m%d}01"
+    With `update` it becomes today's first, or the next one after it, and is kept.
+    """
+    import time
+
+    key = f"dnsserial_{zone}" if zone else "dnsserial"
+    stored, today = str(context.grains.get(key) or ""), time.strftime("%Y%m%d01")
+    if not update:
+        return stored or today
+    current = str(int(stored) + 1) if stored >= today else today
+    write(context, {key: current}, gone=[])
+    return current
 
 
 def name_servers(

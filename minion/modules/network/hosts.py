@@ -13,9 +13,9 @@ from minion.states.host import host_lines
 def list_hosts(context: Context) -> dict[str, dict[str, Any]]:
     """Address → its names."""
     found: dict[str, dict[str, Any]] = {}
-    for address, names, _ in host_lines(context.machine):
-        if address:
-            found.setdefault(address, {"aliases": []})["aliases"] += list(names)
+    for line in host_lines(context.machine):
+        if line.address:
+            found.setdefault(line.address, {"aliases": []})["aliases"] += list(line.names)
     return found
 
 
@@ -40,7 +40,7 @@ def add_host(context: Context, ip: str, alias: str) -> bool:
     return True
 
 
-def set_host(context: Context, ip: str, alias: str, comment: Any = None) -> bool:
+def set_host(context: Context, ip: str, alias: str, comment: str | None = None) -> bool:
     """Have an address stand beside these names and no other."""
     act(context, "host.only", ip, hostnames=alias.split())
     return True if comment is None else set_comment(context, ip, comment)

@@ -4,61 +4,53 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from extmods.salt_compat.utils import http
+from minion.arguments.types import AnyValue, ListOfTexts, Map, Seconds
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 
 
-def query(
-    context: Context,
-    url: str,
-    method: str = "GET",
-    params: Mapping[str, Any] | None = None,
-    data: Any = None,
-    header_dict: Mapping[str, Any] | None = None,
-    header_list: list[str] | None = None,
-    username: str | None = None,
-    password: str | None = None,
-    decode: bool = False,
-    decode_type: str = "auto",
-    text: bool = False,
-    status: bool = False,
-    headers: bool = False,
-    timeout: float = 30,
-    raise_error: bool = True,
-) -> dict[str, Any]:
+class QueryOptions(TypedDict, total=False):
+    """What is asked and shown, as `extmods.salt_compat.utils.http.ask` has it; null is its default."""
+
+    params: Map | None
+    data: AnyValue
+    header_dict: Map | None
+    header_list: ListOfTexts | None
+    username: str | None
+    password: str | None
+    decode: bool
+    decode_type: str | None
+    text: bool
+    status: bool
+    headers: bool
+    timeout: Seconds | None
+    raise_error: bool | None
+
+
+def query(context: Context, url: str, method: str = "GET", **options: Unpack[QueryOptions]) -> dict[str, Any]:
     """Ask a server: `body`, and as asked for `text`, `dict` (decoded), `status` and `headers`; or `error`."""
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     try:
-        return http.ask(
-            url,
-            method,
-            params=params,
-            data=data,
-            header_dict=header_dict,
-            header_list=header_list,
-            username=username,
-            password=password,
-            decode=decode,
-            decode_type=decode_type,
-            text=text,
-            status=status,
-            headers=headers,
-            timeout=timeout,
-            raise_error=raise_error,
-        )
+        return http.ask(url, method, **given)
     except http.HttpFailed as error:
         raise CallFailed(str(error)) from error
 
 
 def wait_for_successful_query(
-    context: Context, url: str, wait_for: float = 300, request_interval: float = 1, **options: Any
+    context: Context,
+    url: str,
+    wait_for: Seconds = 300,
+    request_interval: Seconds = 1,
+    method: str = "GET",
+    **options: Unpack[QueryOptions],
 ) -> dict[str, Any]:
     """Ask a server again and again, until it answers or the seconds are over."""
     end = time.monotonic() + wait_for
     while True:
-        answer = query(context, url, **options)
+        answer = query(context, url, method, **options)
         if "error" not in answer:
             return answer
         if time.monotonic() + request_interval > end:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from highstate.traverse import traverse
 from minion.arguments.types import Texts
@@ -72,17 +72,17 @@ def ip_networks(
     verbose: NotSupported = None,
 ) -> list[str]:
     """The IPv4 networks that this machine is in, or that this interface is in."""
-    return subnets(context, interface)
+    return subnets(context, (interface,) if interface else ())
 
 
-def subnets(context: Context, interfaces: Any = None) -> list[str]:
+def subnets(context: Context, interfaces: Texts = ()) -> list[str]:
     """The IPv4 networks that this machine is in, or that these interfaces are in."""
     return _networks(context, "inet", interfaces)
 
 
 def subnets6(context: Context) -> list[str]:
     """The IPv6 networks that this machine is in."""
-    return _networks(context, "inet6", None)
+    return _networks(context, "inet6", ())
 
 
 def ifacestartswith(context: Context, cidr: str) -> list[str]:
@@ -175,9 +175,9 @@ def connect(
     return {"result": good, "comment": f"{word} to {host} ({address[0]}) on {proto} port {port}"}
 
 
-def ping(context: Context, host: str, timeout: int | bool = False, return_boolean: bool = False) -> Any:
+def ping(context: Context, host: str, timeout: int | Literal[False] = False, return_boolean: bool = False) -> Any:
     """What ping(8) says of a host, or whether it answers."""
-    wait = ["-W", str(int(timeout))] if timeout else []
+    wait = ["-W", str(timeout)] if timeout else []
     done = context.machine.run(["ping", "-c", "4", *wait, "--", _host(host)])
     if done.returncode == 127:
         raise CallFailed("There is no ping program: install the package iputils-ping")
@@ -252,9 +252,9 @@ def _addresses(
     return [str(one) for one in sorted(good, key=int)]
 
 
-def _networks(context: Context, family: str, names: Any) -> list[str]:
+def _networks(context: Context, family: str, names: Sequence[str]) -> list[str]:
     cards = interfaces(context)
-    wanted = [names] if isinstance(names, str) else names or list(cards)
+    wanted = names or list(cards)
     found = [
         ipaddress.ip_interface(f"{one['address']}/{one.get('netmask') or one.get('prefixlen')}").network
         for name in wanted for one in cards.get(name, {}).get(family, ())

@@ -30,12 +30,12 @@ def info_installed(
     for row in done.stdout.split("\x1e"):
         fields = dict(zip(_INFO, row.strip("\n").split("\x1f"), strict=False))
         if fields.pop("status", "") == "installed":
-            fields["install_date"] = _moment(fields["install_date"])
+            fields["install_date"] = _timestamp(fields["install_date"])
             found[fields["name"]] = {key: one for key, one in fields.items() if one and (not attr or key in attr)}
     return found
 
 
-def _moment(seconds: str) -> str:
+def _timestamp(seconds: str) -> str:
     """A time of dpkg's, which older ones do not tell, as ISO 8601 in UTC."""
     from datetime import UTC, datetime
 
@@ -175,16 +175,16 @@ def del_repo(context: Context, repo: str, **options: Any) -> str:
 
 
 def _checked(names: tuple[str, ...]) -> list[str]:
-    bad = [one for one in names if str(one).startswith("-")]
+    bad = [one for one in names if one.startswith("-")]
     if bad:
         raise CallFailed(f"Invalid package name {bad[0]!r}")
-    return [str(one) for one in names]
+    return list(names)
 
 
 def _dpkg(context: Context, *argv: str) -> Completed:
     done = context.machine.query(list(argv))
     if done.returncode == 127:
-        raise CallFailed(f"There is no {argv[0]} program: this is for Debian and its kin")
+        raise CallFailed(f"There is no {argv[0]} program: this is for Debian and its derivatives")
     return done
 
 

@@ -5,10 +5,10 @@ What only Debian's tools can say is in `debian` beside it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from minion.arguments.types import IsTrue
+from minion.arguments.types import IsTrue, Reads, as_comma_list, as_list, as_text
 from minion.execution.apply_state import act
 from minion.execution.arguments import AlwaysDone, NoCache, NotSupported
 from minion.execution.context import Context
@@ -16,6 +16,23 @@ from minion.execution.errors import CallFailed
 from minion.modules.pkg.debian import FUNCTIONS as DEBIAN
 from minion.modules.pkg.installed import Changes, changes_between, list_pkgs, manager_of
 from minion.providers.pkg.packages import InstallOptions, Package, PackageManager, PackageTarget
+
+
+def as_package_list(value: Any) -> tuple[PackageTarget, ...]:
+    """Names with commas, or a list of names and of `{name: version}`."""
+    listed = as_comma_list(value) if isinstance(value, str) else as_list(value)
+    pairs = (pair for one in listed for pair in (one.items() if isinstance(one, Mapping) else [(one, "")]))
+    return tuple(PackageTarget(name=as_text(name), version=as_text(version or "")) for name, version in pairs)
+
+
+def as_source_files(value: Any) -> tuple[str, ...]:
+    """Files of packages, of a list of paths and of `{name: path}`."""
+    return tuple(str(path) for one in as_list(value) for path in (one.values() if isinstance(one, Mapping) else [one]))
+
+
+SourceFiles = Annotated[tuple[str, ...], Reads(as_source_files, null=True)]
+PackageList = Annotated[tuple[PackageTarget, ...], Reads(as_package_list)]
+"""Packages, each with a version or without; use it as `PackageList | None`."""
 
 
 def version(
@@ -66,7 +83,7 @@ def list_repo_pkgs(context: Context, *names: str, fromrepo: str = "", **options:
 
 def version_cmp(context: Context, pkg1: str, pkg2: str, ignore_epoch: bool = False, **options: Any) -> int:
     """Order of two versions: -1, 0 or 1."""
-    left, right = (str(one).partition(":")[2] or str(one) if ignore_epoch else str(one) for one in (pkg1, pkg2))
+    left, right = (one.partition(":")[2] or one if ignore_epoch else one for one in (pkg1, pkg2))
     return manager_of(context).compare(left, right)
 
 
@@ -85,8 +102,8 @@ def refresh_db(
 
 def install(
     context: Context, name: str | None = None, refresh: IsTrue = False, fromrepo: str = "",
-    skip_verify: NotSupported = False, debconf: NotSupported = None, pkgs: str | list[Any] | None = None,
-    sources: list[Any] | None = None, reinstall: NotSupported = False, downloadonly: bool = False,
+    skip_verify: NotSupported = False, debconf: NotSupported = None, pkgs: PackageList | None = None,
+    sources: SourceFiles = (), reinstall: NotSupported = False, downloadonly: bool = False,
     ignore_epoch: NotSupported = None, normalize: NotSupported = None, version: str | None = None,
     install_recommends: bool = True, hold: bool | None = None, only_upgrade: bool = False, **options: Any,
 ) -> Changes:  # fmt: skip
@@ -98,8 +115,7 @@ def install(
         return {}
     before = list_pkgs(context)
     if sources:
-        paths = [str(path) for one in sources for path in (one.values() if isinstance(one, Mapping) else [one])]
-        manager.install_files(machine, paths)
+        manager.install_files(machine, sources)
     else:
         targets = _targets(name, pkgs, version)
         if only_upgrade:
@@ -113,12 +129,12 @@ def install(
     return changes_between(before, list_pkgs(context))
 
 
-def remove(context: Context, name: str | None = None, pkgs: str | list[Any] | None = None, **options: Any) -> Changes:
+def remove(context: Context, name: str | None = None, pkgs: PackageList | None = None, **options: Any) -> Changes:
     """Remove packages; what changed, by package."""
     return _remove(context, name, pkgs, purge=False)
 
 
-def purge(context: Context, name: str | None = None, pkgs: str | list[Any] | None = None, **options: Any) -> Changes:
+def purge(context: Context, name: str | None = None, pkgs: PackageList | None = None, **options: Any) -> Changes:
     """Remove packages and their configuration; what changed, by package."""
     return _remove(context, name, pkgs, purge=True)
 
@@ -127,7 +143,7 @@ def upgrade(
     context: Context,
     refresh: IsTrue = True,
     dist_upgrade: bool = False,
-    pkgs: str | list[Any] | None = None,
+    pkgs: PackageList | None = None,
     **options: Any,
 ) -> Changes:
     """Upgrade all packages, or these; with `dist_upgrade` others may come and go. What changed, by package."""
@@ -141,7 +157,7 @@ def upgrade(
 def hold(
     context: Context,
     name: str | None = None,
-    pkgs: str | list[Any] | None = None,
+    pkgs: PackageList | None = None,
     sources: NotSupported = None,
     **options: Any,
 ) -> dict[str, Any]:
@@ -152,7 +168,7 @@ def hold(
 def unhold(
     context: Context,
     name: str | None = None,
-    pkgs: str | list[Any] | None = None,
+    pkgs: PackageList | None = None,
     sources: NotSupported = None,
     **options: Any,
 ) -> dict[str, Any]:
@@ -165,7 +181,7 @@ def list_holds(context: Context) -> list[str]:
     return sorted(name for name, one in manager_of(context).packages(context.machine).items() if one.held)
 
 
-def _remove(context: Context, name: str | None, pkgs: str | list[Any] | None, *, purge: bool) -> Changes:
+def _remove(context: Context, name: str | None, pkgs: PackageList | None, *, purge: bool) -> Changes:
     manager = manager_of(context)
     known = manager.packages(context.machine)
     wanted = [one.name for one in _targets(name, pkgs, None)]
@@ -176,7 +192,7 @@ def _remove(context: Context, name: str | None, pkgs: str | list[Any] | None, *,
     return changes_between(before, list_pkgs(context))
 
 
-def _hold(context: Context, name: str | None, pkgs: str | list[Any] | None, *, held: bool) -> dict[str, Any]:
+def _hold(context: Context, name: str | None, pkgs: PackageList | None, *, held: bool) -> dict[str, Any]:
     manager, words = manager_of(context), ("hold", "install") if held else ("install", "hold")
     known = manager.packages(context.machine)
     answer: dict[str, Any] = {}
@@ -195,19 +211,14 @@ def _hold(context: Context, name: str | None, pkgs: str | list[Any] | None, *, h
     return answer
 
 
-def _targets(name: str | None, pkgs: str | list[Any] | None, version: str | None) -> list[PackageTarget]:
+def _targets(name: str | None, pkgs: PackageList | None, version: str | None) -> list[PackageTarget]:
     """The packages that are meant: `pkgs` (names, or names with versions), else `name`, which may have commas."""
     if pkgs is None:
         names = [one for one in (name or "").split(",") if one]
         if not names:
             raise CallFailed("One of name and pkgs is required")
         return [PackageTarget(name=one, version=version or "" if len(names) == 1 else "") for one in names]
-    listed: Sequence[Any] = pkgs if isinstance(pkgs, list) else [one for one in pkgs.split(",") if one]
-    return [
-        PackageTarget(name=str(key), version=str(value or ""))
-        for one in listed
-        for key, value in (one.items() if isinstance(one, Mapping) else [(one, "")])
-    ]
+    return list(pkgs)
 
 
 def _differs(manager: PackageManager, before: Mapping[str, str], target: PackageTarget) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from minion.arguments.types import CommaList, TextPairs
 from minion.execution.apply_state import act, changes_of
 from minion.execution.arguments import NoTerminal, NoTreeFile, NotSupported
 from minion.execution.context import Context
@@ -16,7 +17,7 @@ from minion.states.python.pip import Pip, normal, pip_of
 
 def list_(
     context: Context, prefix: str | None = None, bin_env: str | None = None, user: str | None = None,
-    cwd: str | None = None, env_vars: Any = None, **more: Any,
+    cwd: str | None = None, env_vars: TextPairs | None = None, **more: Any,
 ) -> dict[str, str]:  # fmt: skip
     """Packages that are installed, with their version; those whose name begins with `prefix`."""
     found = _installed(context, _pip(bin_env, user, cwd, env_vars))
@@ -29,7 +30,7 @@ def freeze(
     user: str | None = None,
     cwd: str | None = None,
     use_vt: NoTerminal = False,
-    env_vars: Any = None,
+    env_vars: TextPairs | None = None,
     **more: Any,
 ) -> list[str]:
     """Packages that are installed, as lines of a requirements file."""
@@ -54,7 +55,7 @@ def normalize(context: Context, name: str) -> str:
 
 def install(
     context: Context,
-    pkgs: str | list[Any] | None = None,
+    pkgs: CommaList = (),
     requirements: str | None = None,
     bin_env: str | None = None,
     *,
@@ -63,22 +64,21 @@ def install(
     **options: Any,
 ) -> dict[str, Any]:
     """Install packages, as the state pip.installed does; what changed."""
-    listed = pkgs if isinstance(pkgs, list) else [one for one in (pkgs or "").split(",") if one]
-    given = {"pkgs": listed} if listed else {"requirements": requirements}
-    made = act(context, "pip.installed", listed[0] if listed else "", bin_env=bin_env, **given, **options)
+    given = {"pkgs": list(pkgs)} if pkgs else {"requirements": requirements}
+    made = act(context, "pip.installed", pkgs[0] if pkgs else "", bin_env=bin_env, **given, **options)
     return {"retcode": 0, "stdout": made.done if made.changes else made.comment, "stderr": "",
             "changes": dict(changes_of(made))}  # fmt: skip
 
 
 def uninstall(
-    context: Context, pkgs: str | list[Any] | None = None, requirements: str | None = None, bin_env: str | None = None,
+    context: Context, pkgs: CommaList = (), requirements: str | None = None, bin_env: str | None = None,
     log: NotSupported = None, proxy: NotSupported = None, timeout: NotSupported = None, user: str | None = None,
     cwd: str | None = None, saltenv: NoTreeFile = None, use_vt: NoTerminal = None, extra_args: NotSupported = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Remove packages; what changed."""
-    listed = pkgs if isinstance(pkgs, list) else [one for one in (pkgs or "").split(",") if one]
+    listed = list(pkgs)
     if requirements:
-        listed = [*listed, *_named_in(context, requirements, cwd)]
+        listed += _named_in(context, requirements, cwd)
     if not listed:
         raise CallFailed("name the packages, or a file of requirements that does")
     made = act(context, "pip.removed", listed[0], pkgs=listed, bin_env=bin_env, user=user, cwd=cwd)
@@ -148,7 +148,7 @@ def _ask(context: Context, pip: Pip, *words: str) -> str:
     return done.stdout
 
 
-def _pip(bin_env: str | None, user: str | None, cwd: str | None, env_vars: Any) -> Pip:
+def _pip(bin_env: str | None, user: str | None, cwd: str | None, env_vars: Mapping[str, str] | None) -> Pip:
     return pip_of(bin_env, user, cwd, env_vars, ())
 
 

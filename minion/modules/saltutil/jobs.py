@@ -9,8 +9,9 @@ import contextlib
 import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from minion.arguments.types import Reads, Unfit, as_integer
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 
@@ -32,7 +33,20 @@ def is_running(context: Context, fun: str) -> list[dict[str, Any]]:
     return [one for one in _jobs(context) if fnmatch.fnmatchcase(one["fun"], fun)]
 
 
-def signal_job(context: Context, jid: str, sig: int | str) -> str:
+def as_signal(value: Any) -> signal.Signals:
+    """A signal by number or name, with or without SIG."""
+    try:
+        if isinstance(value, str) and not value.isdigit():
+            return signal.Signals[value if value.startswith("SIG") else f"SIG{value}"]
+        return signal.Signals(as_integer(value))
+    except (KeyError, ValueError, Unfit):
+        raise Unfit("", "{value!r} is no signal: take a number or a name such as SIGTERM") from None
+
+
+SignalName = Annotated[signal.Signals, Reads(as_signal)]
+
+
+def signal_job(context: Context, jid: str, sig: SignalName) -> str:
     """Send a signal to the worker of a job; to the commands of a call too, a run of states sees to its own."""
     import os
 
@@ -41,28 +55,17 @@ def signal_job(context: Context, jid: str, sig: int | str) -> str:
     found = find_job(context, jid)
     if not found:
         return ""
-    number = _signal_of(sig)
     commands = [] if found["run"] else descendants(found["pid"])
     try:
-        os.kill(found["pid"], number)  # first: one whose command has ended would end well
+        os.kill(found["pid"], sig)  # first: one whose command has ended would end well
         for pid in commands:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
+                os.kill(pid, sig)
     except ProcessLookupError:
         return ""
     except PermissionError as error:
         raise CallFailed(f"the worker of {jid} is another user's") from error
-    return f"Signal {int(number)} sent to job {jid} at pid {found['pid']}"
-
-
-def _signal_of(sig: Any) -> signal.Signals:
-    """A signal by number or name, with or without SIG."""
-    try:
-        if isinstance(sig, str) and not sig.isdigit():
-            return signal.Signals[sig if sig.startswith("SIG") else f"SIG{sig}"]
-        return signal.Signals(int(sig))
-    except (KeyError, ValueError):
-        raise CallFailed(f"{sig!r} is no signal: take a number or a name such as SIGTERM") from None
+    return f"Signal {int(sig)} sent to job {jid} at pid {found['pid']}"
 
 
 def kill_job(context: Context, jid: str) -> str:
@@ -79,7 +82,7 @@ def kill_job(context: Context, jid: str) -> str:
 
 def term_job(context: Context, jid: str) -> str:
     """Have a job end."""
-    return signal_job(context, jid, "SIGTERM")
+    return signal_job(context, jid, signal.SIGTERM)
 
 
 def kill_all_jobs(context: Context) -> list[str]:
@@ -89,7 +92,7 @@ def kill_all_jobs(context: Context) -> list[str]:
 
 def term_all_jobs(context: Context) -> list[str]:
     """Have all jobs but this one end."""
-    return [said for one in _jobs(context) if (said := signal_job(context, one["jid"], "SIGTERM"))]
+    return [said for one in _jobs(context) if (said := signal_job(context, one["jid"], signal.SIGTERM))]
 
 
 def clear_cache(context: Context, days: int = -1) -> bool:

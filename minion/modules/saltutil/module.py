@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from extmods.store import KINDS
+from minion.arguments.types import Reads, as_comma_list
 from minion.execution.arguments import AlwaysDone, NoCache, NoModules
 from minion.execution.context import Context
 from minion.modules.saltutil.jobs import FUNCTIONS as JOBS
@@ -19,17 +20,28 @@ _ELSEWHERE = (
 """Kinds that a minion does not load here: there is nothing to bring up to date."""
 
 
+def as_module_names(value: Any) -> Mapping[str, tuple[str, ...]]:
+    """Names of modules, as a list or with commas, or such by kind; those of every kind stand under an empty one."""
+    return {
+        str(kind): as_comma_list(names)
+        for kind, names in (value if isinstance(value, Mapping) else {"": value}).items()
+    }
+
+
+ModuleNames = Annotated[Mapping[str, tuple[str, ...]], Reads(as_module_names)]
+
+
 def sync_all(
     context: Context,
     saltenv: str = "base",
     refresh: AlwaysDone = True,
-    extmod_whitelist: Any = None,
-    extmod_blacklist: Any = None,
+    extmod_whitelist: ModuleNames | None = None,
+    extmod_blacklist: ModuleNames | None = None,
     clean_pillar_cache: NoCache = None,
 ) -> dict[str, list[str]]:
     """All kinds of user modules; by kind, what is new, changed or gone."""
     chosen = _chosen(extmod_whitelist, extmod_blacklist)
-    changed = context.sync_user_modules(KINDS, str(saltenv or "base"), chosen)
+    changed = context.sync_user_modules(KINDS, saltenv or "base", chosen)
     return {**{kind: [] for kind in _ELSEWHERE}, **changed}
 
 
@@ -62,25 +74,24 @@ def list_extmods(context: Context) -> dict[str, list[str]]:
     return {kind: sorted(names) for kind, names in context.user_modules.store.index().items() if names}
 
 
-def _chosen(only: Any, never: Any) -> Callable[[str, str], bool]:
+def _chosen(only: ModuleNames | None, never: ModuleNames | None) -> Callable[[str, str], bool]:
     """Which modules are taken; those of the tree that are not go from the minion."""
-    return lambda kind, name: _names(only, kind, name, True) and not _names(never, kind, name, False)
 
+    def names(given: ModuleNames | None, kind: str) -> tuple[str, ...]:
+        return (given or {}).get(kind) or (given or {}).get("", ())
 
-def _names(given: Any, kind: str, name: str, without: bool) -> bool:
-    """Whether a list names a module: names with commas, or names by kind; `without` a list for its kind."""
-    if isinstance(given, Mapping):
-        given = given.get(kind)
-    if not given:
-        return without
-    return name in (given if isinstance(given, list) else str(given).split(","))
+    return lambda kind, name: (not names(only, kind) or name in names(only, kind)) and name not in names(never, kind)
 
 
 def _sync(kind: str) -> Callable[..., list[str]]:
     def sync(
-        context: Context, saltenv: str = "base", refresh: AlwaysDone = True, extmod_whitelist: Any = None,
-        extmod_blacklist: Any = None, clean_pillar_cache: NoCache = None,
-    ) -> list[str]:  # fmt: skip
+        context: Context,
+        saltenv: str = "base",
+        refresh: AlwaysDone = True,
+        extmod_whitelist: ModuleNames | None = None,
+        extmod_blacklist: ModuleNames | None = None,
+        clean_pillar_cache: NoCache = None,
+    ) -> list[str]:
         if kind in _ELSEWHERE:
             return []
         return context.sync_user_modules((kind,), saltenv, _chosen(extmod_whitelist, extmod_blacklist))[kind]

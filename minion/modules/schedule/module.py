@@ -6,12 +6,24 @@ The agent follows them (`minion.agent.schedule`). What cannot be followed is ref
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from minion.execution.context import Context
 from minion.modules.schedule.item import KNOWN, build_schedule_item
 from minion.modules.schedule.store import agent_runs, as_data, change, due_times, locked, of_pillar, own, save, saved
 from reactors.scheduled_jobs import SETTINGS
+
+
+class ScheduleChange(NamedTuple):
+    """Arguments of the functions that change the schedule."""
+
+    test: bool = False
+    """Say what would change."""
+    persist: bool = True
+    """Change what the agent reads at its start, too."""
+    offline: bool = False
+    """Change that alone."""
+
 
 _NO_AGENT = "no agent runs here that could do it"
 
@@ -20,7 +32,7 @@ def list_(
     context: Context, show_all: bool = False, show_disabled: bool = True, where: str | None = None,
     return_yaml: bool = True, offline: bool = False,
 ) -> Any:  # fmt: skip
-    """The jobs, as YAML; `where`: opts or pillar alone. Jobs whose name begins with `__` are told with `show_all`."""
+    """The jobs, as YAML; `where`: opts or pillar alone. Jobs whose name begins with `__` are listed with `show_all`."""
     found: dict[str, Any] = {}
     for name, item in _all(context, where, offline).items():
         if name in SETTINGS or not isinstance(item, Mapping):
@@ -44,24 +56,22 @@ def is_enabled(context: Context, name: str | None = None) -> Any:
     return found.get(name, {}) if name else found.get("enabled", True)
 
 
-def add(context: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+def add(context: Context, name: str, *, how: ScheduleChange, **kwargs: Any) -> dict[str, Any]:
     """Add a job: `function`, `job_args`, `job_kwargs`, and when: seconds … days, cron, when or once."""
-    offline = bool(kwargs.get("offline"))
-    if name in _all(context, None, offline):
+    if name in _all(context, None, how.offline):
         return _said(f"Job {name} already exists in schedule.", result=False)
     item = build_schedule_item(context, name, **kwargs)
     if item.get("result") is False:
         return _said(item["comment"], result=False)
-    if kwargs.get("test"):
+    if how.test:
         return _said(f"Job: {name} would be added to schedule.")
-    _change(context, {**own(context, offline=offline), name: item}, kwargs)
+    _change(context, {**own(context, offline=how.offline), name: item}, how)
     return _said(f"Added job: {name} to schedule.", {name: "added"})
 
 
-def modify(context: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+def modify(context: Context, name: str, *, how: ScheduleChange, **kwargs: Any) -> dict[str, Any]:
     """Have a job be this one: what is not said again is gone."""
-    offline = bool(kwargs.get("offline"))
-    found = list_(context, show_all=True, return_yaml=False, offline=offline)
+    found = list_(context, show_all=True, return_yaml=False, offline=how.offline)
     if name not in found:
         return _said(f"Job {name} does not exist in schedule.", result=False)
     old = found[name]
@@ -71,57 +81,56 @@ def modify(context: Context, name: str, **kwargs: Any) -> dict[str, Any]:
     if item == old:
         return _said(f"Job {name} in correct state")
     changes = {name: {"old": dict(old), "new": dict(item)}}
-    if kwargs.get("test"):
+    if how.test:
         return _said(f"Job: {name} would be modified in schedule.", changes)
-    if name not in (mine := own(context, offline=offline)):
+    if name not in (mine := own(context, offline=how.offline)):
         return _of_pillar(name, "modify")
-    _change(context, {**mine, name: item}, kwargs)
+    _change(context, {**mine, name: item}, how)
     return _said(f"Modified job: {name} in schedule.", changes)
 
 
-def delete(context: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+def delete(context: Context, name: str, *, how: ScheduleChange, **kwargs: Any) -> dict[str, Any]:
     """Take a job out of the schedule."""
-    offline = bool(kwargs.get("offline"))
-    if kwargs.get("test"):
+    if how.test:
         return _said(f"Job: {name} would be deleted from schedule.")
-    if name not in _all(context, None, offline):
+    if name not in _all(context, None, how.offline):
         return _said(f"Job {name} does not exist.", result=False)
-    mine = own(context, offline=offline)
+    mine = own(context, offline=how.offline)
     if name not in mine:
         return _of_pillar(name, "delete")
-    _change(context, {key: one for key, one in mine.items() if key != name}, kwargs)
+    _change(context, {key: one for key, one in mine.items() if key != name}, how)
     return _said(f"Deleted Job {name} from schedule.", {name: "removed"})
 
 
-def purge(context: Context, **kwargs: Any) -> dict[str, Any]:
+def purge(context: Context, *, how: ScheduleChange, **kwargs: Any) -> dict[str, Any]:
     """Take all jobs out of the schedule but those of the pillar."""
-    mine = own(context, offline=bool(kwargs.get("offline")))
+    mine = own(context, offline=how.offline)
     names = [name for name in mine if name not in SETTINGS and not name.startswith("__")]
-    if kwargs.get("test"):
+    if how.test:
         return _said([f"Job: {name} would be deleted from schedule." for name in names])
     if names:
-        _change(context, {key: one for key, one in mine.items() if key not in names}, kwargs)
+        _change(context, {key: one for key, one in mine.items() if key not in names}, how)
     return _said([f"Deleted job: {name} from schedule." for name in names], dict.fromkeys(names, "removed"))
 
 
-def enable_job(context: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+def enable_job(context: Context, name: str, *, how: ScheduleChange, **kwargs: Any) -> dict[str, Any]:
     """Have a job be done again."""
-    return _set_enabled(context, name, True, kwargs)
+    return _set_enabled(context, name, True, how)
 
 
-def disable_job(context: Context, name: str, **kwargs: Any) -> dict[str, Any]:
+def disable_job(context: Context, name: str, *, how: ScheduleChange, **kwargs: Any) -> dict[str, Any]:
     """Have a job be done no more, and stay in the schedule."""
-    return _set_enabled(context, name, False, kwargs)
+    return _set_enabled(context, name, False, how)
 
 
-def enable(context: Context, **kwargs: Any) -> dict[str, Any]:
+def enable(context: Context, *, how: ScheduleChange, **kwargs: Any) -> dict[str, Any]:
     """Have the schedule be followed again."""
-    return _set_all(context, True, kwargs)
+    return _set_all(context, True, how)
 
 
-def disable(context: Context, **kwargs: Any) -> dict[str, Any]:
+def disable(context: Context, *, how: ScheduleChange, **kwargs: Any) -> dict[str, Any]:
     """Have the schedule be followed no more."""
-    return _set_all(context, False, kwargs)
+    return _set_all(context, False, how)
 
 
 def run_job(context: Context, name: str, force: bool = False) -> dict[str, Any]:
@@ -170,7 +179,7 @@ def reload_(context: Context) -> dict[str, Any]:
     """Follow the schedule as it is saved, whatever was changed since."""
     if not agent_runs(context):
         return _ran(_NO_AGENT, result=False)
-    found = saved(context) or context.opts.get("schedule") or {}
+    found = saved(context) or dict(context.options.schedule.jobs)
     with locked(context) as kept:
         kept["schedule"] = found
     return _ran(["Reloaded schedule on minion from _schedule.conf."])
@@ -196,29 +205,29 @@ def _all(context: Context, where: str | None, offline: bool) -> dict[str, Any]:
     return {**pillar, **own(context, offline=offline)}
 
 
-def _set_enabled(context: Context, name: str, wanted: bool, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def _set_enabled(context: Context, name: str, wanted: bool, how: ScheduleChange) -> dict[str, Any]:
     word = "enabled" if wanted else "disabled"
-    mine = own(context, offline=bool(kwargs.get("offline")))
-    if kwargs.get("test"):
+    mine = own(context, offline=how.offline)
+    if how.test:
         return _said(f"Job: {name} would be {word} in schedule.")
     if name not in mine:
         return _of_pillar(name, word) if name in of_pillar(context) else _said(
             f"Job {name} does not exist.", result=False
         )  # fmt: skip
-    _change(context, {**mine, name: {**mine[name], "enabled": wanted}}, kwargs)
+    _change(context, {**mine, name: {**mine[name], "enabled": wanted}}, how)
     return _said(f"{word.capitalize()} Job {name} in schedule.", {name: word})
 
 
-def _set_all(context: Context, wanted: bool, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def _set_all(context: Context, wanted: bool, how: ScheduleChange) -> dict[str, Any]:
     word = "enabled" if wanted else "disabled"
-    if kwargs.get("test"):
+    if how.test:
         return _said(f"Schedule would be {word}.")
-    _change(context, {**own(context), "enabled": wanted}, kwargs)
+    _change(context, {**own(context), "enabled": wanted}, how)
     return _said(f"{word.capitalize()} schedule on minion.", {"schedule": word})
 
 
-def _change(context: Context, schedule: Mapping[str, Any], kwargs: Mapping[str, Any]) -> None:
-    change(context, as_data(schedule), persist=bool(kwargs.get("persist", True)), offline=bool(kwargs.get("offline")))
+def _change(context: Context, schedule: Mapping[str, Any], how: ScheduleChange) -> None:
+    change(context, as_data(schedule), persist=how.persist, offline=how.offline)
 
 
 def _said(comment: Any, changes: Mapping[str, Any] | None = None, *, result: bool = True) -> dict[str, Any]:

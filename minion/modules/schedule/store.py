@@ -42,9 +42,8 @@ def own(context: Context, *, offline: bool = False) -> dict[str, Any]:
         found = read_kept(context, SCHEDULE_FILE).get("schedule")
         return dict(found) if isinstance(found, Mapping) else {}
     if _place(context).is_file():
-        return saved(context)  # whoever wrote it had the configured jobs in it
-    configured = context.opts.get("schedule")
-    return dict(configured) if isinstance(configured, Mapping) else {}
+        return saved(context)  # its writer had the configured jobs in it
+    return dict(context.options.schedule.jobs)
 
 
 def of_pillar(context: Context) -> dict[str, Any]:

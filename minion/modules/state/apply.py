@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Annotated, Any, Unpack
 
 from highstate.types import Chunk
-from minion.arguments.types import CommaList, Map
+from minion.arguments.types import CommaList, Reads, Unfit
 from minion.execution.arguments import AlwaysDone, Announced, NoSync
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.modules.state.runs import (
+    Exclude,
     OfAnyRun,
     OfHighstate,
     Pillar,
+    Queue,
     StateRunOptions,
     compiler_of,
     env_of,
@@ -33,8 +35,8 @@ def apply(
     mods: CommaList = (),
     *,
     test: bool | None = None,
-    exclude: Any = None,
-    queue: Any = None,
+    exclude: Exclude | None = None,
+    queue: Queue = None,
     pillar: Pillar = None,
     saltenv: str | None = None,
     pillarenv: str | None = None,
@@ -42,14 +44,14 @@ def apply(
     **ignored: Unpack[StateRunOptions],
 ) -> dict[str, Any]:
     """`state.highstate` without arguments, `state.sls` with them."""
-    given = {"test": test, "queue": queue, "exclude": exclude, "pillar": pillar, "saltenv": saltenv}
+    given: dict[str, Any] = {"test": test, "queue": queue, "exclude": exclude, "pillar": pillar, "saltenv": saltenv}
     given |= {"pillarenv": pillarenv, "concurrent": concurrent}
     return sls(context, mods, **given) if mods else highstate(context, **given)
 
 
 def highstate(
-    context: Context, test: bool | None = None, queue: Any = None, state_events: Announced = None, *,
-    pillar: Pillar = None, exclude: Any = None, saltenv: str | None = None, pillarenv: str | None = None,
+    context: Context, test: bool | None = None, queue: Queue = None, state_events: Announced = None, *,
+    pillar: Pillar = None, exclude: Exclude | None = None, saltenv: str | None = None, pillarenv: str | None = None,
     concurrent: bool = False, **ignored: Unpack[OfHighstate],
 ) -> dict[str, Any]:  # fmt: skip
     """Run all that the top file gives this minion."""
@@ -63,7 +65,7 @@ def highstate(
 
 
 def sls(
-    context: Context, mods: CommaList, test: bool | None = None, exclude: Any = None, queue: Any = None,
+    context: Context, mods: CommaList, test: bool | None = None, exclude: Exclude | None = None, queue: Queue = None,
     sync_mods: NoSync = None, state_events: Announced = None, *, pillar: Pillar = None, saltenv: str | None = None,
     pillarenv: str | None = None, concurrent: bool = False, **ignored: Unpack[OfAnyRun],
 ) -> dict[str, Any]:  # fmt: skip
@@ -78,26 +80,28 @@ def sls(
 
 def single(
     context: Context,
+    /,
     fun: str,
     name: str,
     test: bool | None = None,
-    queue: Any = None,
+    queue: Queue = None,
     *,
     concurrent: bool = False,
     pillar: Pillar = None,
+    __env__: str = "base",
     **arguments: Any,
 ) -> dict[str, Any]:
-    """Run one state function: `state.single file.absent /tmp/x`."""
+    """Run one state function: `state.single file.absent /tmp/x`. `__env__` is the saltenv of its files."""
     state, _, function = fun.partition(".")
     if not function:
         raise CallFailed(f"{fun!r} is no state function: write it as module.function")
-    chunk = Chunk(state=state, fun=function, id=name, name=name, sls="", arguments=arguments)
+    chunk = Chunk(state=state, fun=function, id=name, name=name, sls="", saltenv=__env__, arguments=arguments)
     with turn(context, queue, concurrent):
         return run_chunks(context, (chunk,), pillar_with(context, pillar), testing(context, test))
 
 
 def sls_id(
-    context: Context, id_: str, mods: CommaList = (), test: bool | None = None, queue: Any = None,
+    context: Context, id_: str, mods: CommaList = (), test: bool | None = None, queue: Queue = None,
     state_events: Announced = None, *, pillar: Pillar = None, saltenv: str | None = None, pillarenv: str | None = None,
     concurrent: bool = False, **ignored: Unpack[OfHighstate],
 ) -> dict[str, Any]:  # fmt: skip
@@ -117,8 +121,8 @@ def predict(
     mods: CommaList = (),
     *,
     test: AlwaysDone = True,
-    exclude: Any = None,
-    queue: Any = None,
+    exclude: Exclude | None = None,
+    queue: Queue = None,
     pillar: Pillar = None,
     saltenv: str | None = None,
     pillarenv: str | None = None,
@@ -126,28 +130,37 @@ def predict(
     **ignored: Unpack[StateRunOptions],
 ) -> dict[str, Any]:
     """What `state.apply` would do."""
-    given = {"queue": queue, "exclude": exclude, "pillar": pillar, "saltenv": saltenv}
+    given: dict[str, Any] = {"queue": queue, "exclude": exclude, "pillar": pillar, "saltenv": saltenv}
     return apply(context, mods, test=True, **given, pillarenv=pillarenv, concurrent=concurrent)
+
+
+def as_low_chunk(value: Any) -> Chunk:
+    """The chunk of a mapping as `state.show_lowstate` shows it; state, fun and name are needed."""
+    if not isinstance(value, Mapping) or not all(value.get(key) for key in ("state", "fun", "name")):
+        raise Unfit("a mapping with state, fun and name")
+    own = ("state", "fun", "name")
+    state, fun, name = (str(value[key]) for key in own)
+    given = {str(key): one for key, one in value.items() if key not in own and not str(key).startswith("__")}
+    own_id, sls = str(value.get("__id__") or name), str(value.get("__sls__") or "")
+    env = str(value.get("__env__") or "base")
+    return Chunk(state=state, fun=fun, id=own_id, name=name, sls=sls, saltenv=env, arguments=given)
+
+
+LowChunk = Annotated[Chunk, Reads(as_low_chunk)]
 
 
 def low(
     context: Context,
-    data: Map,
-    queue: Any = None,
+    data: LowChunk,
+    queue: Queue = None,
     *,
     test: bool | None = None,
     concurrent: bool = False,
     **ignored: Unpack[StateRunOptions],
 ) -> dict[str, Any]:
     """Run one low chunk: `{state: file, fun: absent, name: /tmp/x}`."""
-    if not all(data.get(key) for key in ("state", "fun", "name")):
-        raise CallFailed("a low chunk is a mapping with state, fun and name")
-    given = {key: value for key, value in data.items() if key not in ("state", "fun", "name") and key[:2] != "__"}
-    name, own_id = str(data["name"]), str(data.get("__id__") or data["name"])
-    sls_name = str(data.get("__sls__") or "")
-    chunk = Chunk(state=str(data["state"]), fun=str(data["fun"]), id=own_id, name=name, sls=sls_name, arguments=given)
     with turn(context, queue, concurrent):
-        return run_chunks(context, (chunk,), context.pillar, testing(context, test))
+        return run_chunks(context, (data,), context.pillar, testing(context, test))
 
 
 FUNCTIONS: Mapping[str, Any] = {

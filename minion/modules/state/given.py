@@ -5,7 +5,7 @@ They compile here (`--local`): the controller's document has only what the contr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from minion.arguments.types import Map
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
-from minion.modules.state.runs import Pillar, StateRunOptions, compiler_of, good, run_chunks, testing, turn
+from minion.modules.state.runs import Pillar, Queue, StateRunOptions, compiler_of, good, run_chunks, testing, turn
 
 if TYPE_CHECKING:
     from highstate.types import Files
@@ -26,7 +26,7 @@ def high(
     context: Context,
     data: Map,
     test: bool | None = None,
-    queue: Any = None,
+    queue: Queue = None,
     *,
     pillar: Pillar = None,
     concurrent: bool = False,
@@ -39,44 +39,38 @@ def high(
         return _run(context, "#!yaml\n" + yaml.safe_dump(dict(data), sort_keys=False), test, pillar)
 
 
-def template_str(
-    context: Context,
-    tem: str,
-    queue: Any = None,
-    *,
-    test: bool | None = None,
-    pillar: Pillar = None,
-    concurrent: bool = False,
-    **ignored: Unpack[StateRunOptions],
-) -> dict[str, Any]:
-    """Run the text of an SLS."""
-    with turn(context, queue, concurrent):
-        return _run(context, tem, test, pillar)
+def _rendered(text_of: Callable[[str], str], doc: str) -> Callable[..., dict[str, Any]]:
+    """A function that runs an SLS; `text_of` makes its text of the argument `tem`."""
+
+    def run(
+        context: Context,
+        tem: str,
+        queue: Queue = None,
+        *,
+        test: bool | None = None,
+        pillar: Pillar = None,
+        concurrent: bool = False,
+        **ignored: Unpack[StateRunOptions],
+    ) -> dict[str, Any]:
+        with turn(context, queue, concurrent):
+            return _run(context, text_of(tem), test, pillar)
+
+    run.__doc__ = doc
+    return run
 
 
-def template(
-    context: Context,
-    tem: str,
-    queue: Any = None,
-    *,
-    test: bool | None = None,
-    pillar: Pillar = None,
-    concurrent: bool = False,
-    **ignored: Unpack[StateRunOptions],
-) -> dict[str, Any]:
-    """Run an SLS file of this machine."""
+def _read(tem: str) -> str:
     place = Path(tem if tem.endswith(".sls") else f"{tem}.sls")
     if not place.is_file():
         raise CallFailed(f"Specified SLS {tem} on local filesystem cannot be found.")
-    with turn(context, queue, concurrent):
-        return _run(context, place.read_text(), test, pillar)
+    return place.read_text()
 
 
 def top(
     context: Context,
     topfn: str,
     test: bool | None = None,
-    queue: Any = None,
+    queue: Queue = None,
     *,
     pillar: Pillar = None,
     saltenv: str | None = None,
@@ -88,7 +82,7 @@ def top(
     compiler = _roots(context, saltenv, pillarenv)
     path = topfn.removeprefix("salt://")
     with turn(context, queue, concurrent):
-        compiled = replace(compiler, opts={**compiler.opts, "state_top": path}).highstate(pillar)
+        compiled = compiler.with_options(state_top=path).highstate(pillar)
         return run_chunks(context, good(compiled), compiled.pillar, testing(context, test))
 
 
@@ -148,4 +142,9 @@ class _With:
         return sorted([*found, self.path]) if not prefix or prefix == self.path else found
 
 
-FUNCTIONS: Mapping[str, Any] = {"high": high, "template": template, "template_str": template_str, "top": top}
+FUNCTIONS: Mapping[str, Any] = {
+    "high": high,
+    "template": _rendered(_read, "Run an SLS file of this machine."),
+    "template_str": _rendered(str, "Run the text of an SLS."),
+    "top": top,
+}

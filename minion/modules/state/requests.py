@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from minion.arguments.commands import Words
 from minion.arguments.types import CommaList
 from minion.execution.context import Context
 from minion.execution.json_store import keep, read_kept
@@ -18,7 +19,9 @@ FILE = "requests.json"
 _GRAIN = "state_runs_disabled"
 
 
-def request(context: Context, mods: Any = None, name: str = "default", **options: Any) -> dict[str, Any]:
+def request(
+    context: Context, /, mods: str | Words | None = None, name: str = "default", **options: Any
+) -> dict[str, Any]:
     """Do a test run, and keep the request until somebody runs it; the test run."""
     options = {key: value for key, value in options.items() if key != "test"}
     tried = _apply(context, mods, {**options, "test": True})
@@ -36,7 +39,7 @@ def check_request(context: Context, name: str | None = None) -> dict[str, Any]:
     return dict(kept.get(name, {})) if name else kept
 
 
-def run_request(context: Context, name: str = "default", **options: Any) -> dict[str, Any]:
+def run_request(context: Context, /, name: str = "default", **options: Any) -> dict[str, Any]:
     """Run a request, and forget it; empty when there is none."""
     kept = read_kept(context, FILE)
     if name not in kept:
@@ -85,7 +88,7 @@ def _switch(context: Context, states: tuple[str, ...], *, disabled: bool) -> dic
     return {"res": True, "msg": "\n".join(said)}
 
 
-def _apply(context: Context, mods: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+def _apply(context: Context, mods: str | list[str] | None, options: Mapping[str, Any]) -> dict[str, Any]:
     ran: dict[str, Any] = Modules(context).call("state.apply", (mods,), options)
     return ran
 

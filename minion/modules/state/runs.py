@@ -8,10 +8,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from minion.arguments.types import Reads, Unfit
+from minion.arguments.types import Reads, Unfit, as_comma_list, as_each
 from minion.execution.arguments import Announced, NoRun, NoSync, OwnConfiguration
 from minion.execution.context import Context, LowstateSource
 from minion.execution.errors import CallFailed, CompileFailed, OthersRun
@@ -51,6 +50,31 @@ Pillar = Annotated[Mapping[str, Any] | None, Reads(as_pillar, null=True)]
 """The `pillar=` of a call: what is put over the pillar of the minion."""
 
 
+def as_queue(value: Any) -> bool | int | None:
+    """The `queue=` of a call: whether a run waits for others, or for fewer than so many.
+
+    Null says nothing; what else there is does not wait, as in Salt.
+    """
+    return value if value is None or isinstance(value, bool | int) else False
+
+
+Queue = Annotated[bool | int | None, Reads(as_queue, null=True)]
+
+
+def as_exclude(value: Any) -> frozenset[tuple[str, str]]:
+    """The `exclude=` of a call: names of SLS with commas, or a list of such names, `{sls: x}` and `{id: x}`."""
+    found = []
+    listed = as_comma_list(value) if isinstance(value, str) else as_each(value or None)
+    for entry in listed:
+        named = entry if isinstance(entry, Mapping) else {"sls": str(entry).strip()}
+        found += [(key, str(named[key])) for key in ("id", "sls") if key in named]
+    return frozenset(found)
+
+
+Exclude = Annotated[frozenset[tuple[str, str]], Reads(as_exclude)]
+"""(`id` or `sls`, its name); use it as `Exclude | None`."""
+
+
 class SlsOptions(TypedDict, total=False):
     """From which trees a lowstate is compiled, and with what pillar."""
 
@@ -74,14 +98,14 @@ def compiler_of(context: Context, saltenv: str | None = None, pillarenv: str | N
     if context.make_compiler is None:
         raise CallFailed("there is neither a controller's desired state here, nor file_roots to compile from (--local)")
     compiler = context.make_compiler()
-    given = {key: str(env) for key, env in (("saltenv", saltenv), ("pillarenv", pillarenv)) if env}
+    given = {key: env for key, env in (("saltenv", saltenv), ("pillarenv", pillarenv)) if env}
     if not given:
         return compiler
     from minion.execution.lowstate_sources import RootsCompiler
 
     if not isinstance(compiler, RootsCompiler):
         raise CallFailed(f"the controller compiles for this minion: {' and '.join(given)} work with --local only")
-    return replace(compiler, opts={**compiler.opts, **given})
+    return compiler.with_options(**given)
 
 
 def compiled_highstate(context: Context, options: SlsOptions) -> Compiled:
@@ -98,7 +122,7 @@ def compiled_sls(context: Context, mods: Sequence[str], options: SlsOptions) -> 
 
 def env_of(context: Context, saltenv: str | None) -> str:
     """The environment of an SLS: as the call says, else as the configuration does."""
-    return str(saltenv or context.opts.get("saltenv") or "base")
+    return saltenv or context.options.state.saltenv
 
 
 def pillar_with(context: Context, override: Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -118,47 +142,61 @@ def good(compiled: Compiled) -> tuple[Chunk, ...]:
 
 
 def high_of(compiled: Compiled) -> dict[str, Any]:
-    """The high data; CallFailed when there is none."""
-    if good(compiled) and not compiled.highstate:
-        raise CallFailed("the controller sends low chunks, not high data: see state.show_lowstate")
-    return dict(compiled.highstate)
+    """The high data; of a document of the controller's, which has low chunks, the high data that gives them."""
+    chunks = good(compiled)
+    return dict(compiled.highstate) if compiled.highstate else _high_of_low(chunks)
 
 
-def without(chunks: tuple[Chunk, ...], exclude: Any) -> tuple[Chunk, ...]:
-    """Without those of an excluded SLS, or with an excluded ID (`{id: x}`)."""
+def _high_of_low(chunks: Iterable[Chunk]) -> dict[str, Any]:
+    """ID -> state -> arguments, function and order, as `state.show_highstate` prints it."""
+    grouped: dict[tuple[str, str], list[Chunk]] = {}
+    for chunk in chunks:
+        grouped.setdefault((chunk.id, chunk.state), []).append(chunk)
+    high: dict[str, Any] = {}
+    for (of_id, state), named in grouped.items():
+        first = named[0]
+        body = high.setdefault(of_id, {"__sls__": first.sls, "__env__": first.saltenv})
+        own: list[Any] = [{"names": [_named(one, first) for one in named]}] if len(named) > 1 else []
+        if not own and first.name != of_id:
+            own = [{"name": first.name}]
+        arguments = [{key: value} for key, value in first.arguments.items()]
+        body[state] = [*own, *arguments, first.fun, {"order": first.order}]
+    return high
+
+
+def _named(chunk: Chunk, first: Chunk) -> Any:
+    """An entry of `names`: the name, with the arguments that differ from the first's."""
+    differing = [{key: value} for key, value in chunk.arguments.items() if first.arguments.get(key) != value]
+    return {chunk.name: differing} if differing else chunk.name
+
+
+def without(chunks: tuple[Chunk, ...], exclude: Exclude | None) -> tuple[Chunk, ...]:
+    """Without those of an excluded SLS, or with an excluded ID."""
     if not exclude:
         return chunks
-    entries = exclude if isinstance(exclude, list) else str(exclude).split(",")
-    ids = {str(entry["id"]) for entry in entries if isinstance(entry, Mapping) and "id" in entry}
-    names = {
-        str(entry.get("sls")) if isinstance(entry, Mapping) else str(entry).strip()
-        for entry in entries
-        if not isinstance(entry, Mapping) or "sls" in entry
-    }
-    return tuple(chunk for chunk in chunks if chunk.id not in ids and chunk.sls not in names)
+    return tuple(chunk for chunk in chunks if ("id", chunk.id) not in exclude and ("sls", chunk.sls) not in exclude)
 
 
 @contextmanager
-def turn(context: Context, queue: Any, concurrent: bool) -> Iterator[None]:
+def turn(context: Context, queue: Queue, concurrent: bool) -> Iterator[None]:
     """The turn to run states. OthersRun when it is another's, and `queue` (or the option `state_queue`) is not set."""
     from minion.spool.state_queue import Conflict
 
     if context.state_queue is None:
         yield
         return
-    queue = context.opts.get("state_queue", False) if queue is None else queue
-    may_wait = queue if isinstance(queue, bool | int) else False  # as Salt reads whatever else there is
+    waits = context.options.state.queue if queue is None else queue
     with ExitStack() as held:
         try:
-            held.enter_context(context.state_queue.taken(may_wait, concurrent))
+            held.enter_context(context.state_queue.taken(waits, concurrent))
         except Conflict as error:
             raise OthersRun(str(error)) from error
         yield
 
 
-def testing(context: Context, test: Any) -> bool:
+def testing(context: Context, test: bool | None) -> bool:
     """Whether a run only predicts: as the call says, else as the configuration does."""
-    return bool(context.opts.get("test", False) if test is None else test)
+    return context.options.state.test if test is None else test
 
 
 def nothing_matches() -> dict[str, Any]:
@@ -177,7 +215,8 @@ def run_chunks(
 ) -> dict[str, Any]:
     """Run chunks; `others` count as done, so that requisites on them are satisfied."""
     from highstate.desired import chunk_keys
-    from highstate.run import as_running, not_run, run
+    from highstate.run.report import as_running, not_run
+    from highstate.run.runner import run
     from highstate.types import StateResult
     from minion.execution.machine_clock import WAITING
     from minion.execution.state_engine import engine_of
@@ -201,15 +240,19 @@ def run_chunks(
 
 
 def sync_for(context: Context, chunks: Iterable[Chunk]) -> None:
-    """Bring user modules up to date where there are any, or where a chunk is of a state that is not built in.
+    """Bring user modules up to date where there are any here or in the tree.
 
-    Each question costs a way to the controller and back, so a tree that has none is not asked for them at every run.
-    Where it does not answer, what was synced last will do.
+    A held document names those of its tree. Without one, a tree is asked when a chunk is of a state that is not built
+    in. Where the controller does not answer, what was synced last will do.
     """
     from extmods.store import KINDS
     from minion.engine.registry import MODULES
 
-    if not context.has_user_modules() and all(chunk.state in MODULES for chunk in chunks):
+    if context.tree_has_modules is None:
+        there = any(chunk.state not in MODULES for chunk in chunks)
+    else:
+        there = context.tree_has_modules()
+    if not there and not context.has_user_modules():
         return
     try:
         context.sync_user_modules(KINDS)

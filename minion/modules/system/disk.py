@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from minion.arguments.commands import Words
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.machine.plan import Completed
@@ -47,7 +48,7 @@ def blkid(context: Context, device: str | None = None, token: str | None = None)
     return found
 
 
-def dump(context: Context, device: str, args: Any = None) -> dict[str, str]:
+def dump(context: Context, device: str, args: str | Words | None = None) -> dict[str, str]:
     """What blockdev(8) says of a block device: sizes, whether it is read-only."""
     signs = ("getro", "getsz", "getss", "getpbsz", "getiomin", "getioopt", "getalignoff", "getmaxsect", "getsize",
              "getsize64", "getra", "getfra")  # fmt: skip

@@ -5,30 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from minion.arguments.types import CommaList
+from minion.arguments.types import CommaList, Texts
 from minion.execution.apply_state import act
 from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
+from minion.machine.printable import printable_in
+from minion.providers import mounts
+from minion.providers.mounts import decoded
 from minion.states.mount.fstab import FSTAB, entries, fstab_text, whole
 
 
 def active(context: Context, extended: bool = False) -> dict[str, dict[str, Any]]:
     """What is mounted: mount point → device, type, options; with `extended` ids and the root within the device too."""
     found = {}
-    for line in context.machine.read("/proc/self/mountinfo").decode("utf-8", "replace").splitlines():
-        words = line.split()
-        rest = words[words.index("-") + 1 :]
+    for one in mounts.mounts(context.machine):
         entry: dict[str, Any] = {
-            "device": rest[1],
-            "alt_device": rest[1],
-            "fstype": rest[0],
-            "opts": words[5].split(","),
+            "device": one.device,
+            "alt_device": one.device,
+            "fstype": one.fstype,
+            "opts": list(one.options),
         }
         if extended:
-            entry |= {"mountid": words[0], "parentid": words[1], "root": words[3], "superopts": rest[2].split(",")}
-        found[words[4].replace("\\040", " ")] = entry
-    return found
+            entry |= {"mountid": one.id, "parentid": one.parent, "root": one.root, "superopts": list(one.super_options)}
+        found[one.point] = entry
+    shown: dict[str, dict[str, Any]] = printable_in(found)
+    return shown
 
 
 def is_mounted(context: Context, name: str) -> bool:
@@ -51,7 +53,7 @@ def mount(
         context.machine.mkdir(name, parents=True)
     options = ",".join(opts)
     kind = ["-t", fstype] if fstype else []
-    where = [str(device), name] if device else [name]
+    where = [device, name] if device else [name]
     return _said(context, "mount", "-o", options, *kind, "--", *where)
 
 
@@ -91,17 +93,18 @@ def fstab(context: Context, config: str = FSTAB) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for line in entries(fstab_text(context.machine, config)):
         words = whole(line)
-        place, number = words[1], 2
+        point = decoded(words[1])
+        place, number = point, 2
         while place in found:
-            place, number = f"{words[1]}_{number}", number + 1
-        found[place] = {"device": words[0], "fstype": words[2], "opts": words[3].split(","), "dump": words[4],
+            place, number = f"{point}_{number}", number + 1
+        found[place] = {"device": decoded(words[0]), "fstype": words[2], "opts": words[3].split(","), "dump": words[4],
                         "pass": words[5]}  # fmt: skip
     return found
 
 
 def set_fstab(
     context: Context, name: str, device: str, fstype: str, opts: CommaList = ("defaults",), dump: int = 0,
-    pass_num: int = 0, config: str = FSTAB, test: bool = False, match_on: Any = "auto", not_change: bool = False,
+    pass_num: int = 0, config: str = FSTAB, test: bool = False, match_on: Texts = ("auto",), not_change: bool = False,
 ) -> str:  # fmt: skip
     """Have fstab hold this line: `new`, `change` or `present`."""
     if context.machine.stat(config) is None:
@@ -110,9 +113,9 @@ def set_fstab(
 
     made = (plan if test else act)(
         context, "mount.fstab_present", device, fs_file=name, fs_vfstype=fstype, fs_mntops=list(opts), fs_freq=dump,
-        fs_passno=pass_num, config=config, match_on=match_on, not_change=not_change, mount=False,
+        fs_passno=pass_num, config=config, match_on=list(match_on), not_change=not_change, mount=False,
     )  # fmt: skip
-    return str(made.changes[0].shown) if made.changes else "present"
+    return str(made.changes[0].reported) if made.changes else "present"
 
 
 def rm_fstab(context: Context, name: str, device: str, config: str = FSTAB) -> bool:
@@ -125,11 +128,9 @@ def rm_fstab(context: Context, name: str, device: str, config: str = FSTAB) -> b
 
 def swaps(context: Context) -> dict[str, dict[str, str]]:
     """The swap space that is used: path → type, size, used, priority."""
-    if context.machine.stat("/proc/swaps") is None:
-        return {}
-    rows = (line.split() for line in context.machine.read("/proc/swaps").decode().splitlines()[1:])
     return {
-        row[0]: {"type": row[1], "size": row[2], "used": row[3], "priority": row[4]} for row in rows if len(row) > 4
+        one.path: {"type": one.type, "size": one.size, "used": one.used, "priority": one.priority}
+        for one in mounts.swaps(context.machine)
     }
 
 

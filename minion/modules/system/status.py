@@ -10,6 +10,7 @@ from typing import Any
 
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
+from minion.providers.mounts import decoded
 
 _DISK = """
     reads_issued reads_merged sectors_read ms_spent_reading writes_completed writes_merged sectors_written
@@ -80,13 +81,12 @@ def diskstats(context: Context) -> dict[str, dict[str, Any]]:
 
 def diskusage(context: Context, *args: str) -> dict[str, dict[str, int]]:
     """Bytes that are there and that are free, at these paths or file system types, or at every mount point."""
-    mounts = [line.split()[1:3] for line in _proc("mounts").splitlines()]
+    mounted = [line.split()[1:3] for line in _proc("mounts").splitlines()]
     paths = [one for one in args if one.startswith("/")]
     kinds = [one for one in args if not one.startswith("/")]
-    chosen = [place for place, kind in mounts if (not args or kind in kinds)]
+    chosen = [decoded(point) for point, kind in mounted if (not args or kind in kinds)]
     found = {}
-    for path in dict.fromkeys([*paths, *chosen]):
-        place = path.replace("\\040", " ")
+    for place in dict.fromkeys([*paths, *chosen]):
         if not Path(place).exists():
             continue
         stats = os.statvfs(place)
@@ -170,10 +170,9 @@ def all_status(context: Context) -> dict[str, Any]:
 def custom(context: Context) -> dict[str, Any]:
     """What `status.<function>.custom` of the configuration lists of each function."""
     found: dict[str, Any] = {}
-    for name, wanted in context.opts.items():
-        words = str(name).split(".")
-        if len(words) == 3 and words[0] == "status" and words[2] == "custom" and words[1] in FUNCTIONS:
-            values = FUNCTIONS[words[1]](context)
+    for name, wanted in context.options.status.custom.items():
+        if name in FUNCTIONS:
+            values = FUNCTIONS[name](context)
             found |= {key: values[key] for key in wanted if key in values}
     return found
 

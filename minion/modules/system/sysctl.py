@@ -9,7 +9,7 @@ from minion.execution.apply_state import act
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.machine.plan import Completed
-from minion.states.sysctl import DEFAULT_CONFIG
+from minion.states import sysctl
 
 
 def show(context: Context, config_file: str | None = None) -> dict[str, str]:
@@ -40,7 +40,7 @@ def assign(context: Context, name: str, value: str) -> dict[str, Any]:
 def persist(context: Context, name: str, value: str, config: str | None = None) -> str:
     """Set a parameter now and at every boot."""
     _there(context, name)
-    file = config or DEFAULT_CONFIG
+    file = config or sysctl.default_config(context.machine)
     old = show(context, file).get(name) if context.machine.stat(file) else None
     changed = bool(act(context, "sysctl.present", name, value=value, config=config).changes)
     return "Updated" if changed or old is None else "Already set"
@@ -48,7 +48,7 @@ def persist(context: Context, name: str, value: str, config: str | None = None) 
 
 def default_config(context: Context) -> str:
     """The file that `persist` writes to."""
-    return DEFAULT_CONFIG
+    return sysctl.default_config(context.machine)
 
 
 def _there(context: Context, name: str) -> None:

@@ -1,7 +1,7 @@
 """The execution module `system`: the machine as a whole: its time, its name, shutting it down.
 
 What ends the machine's work (`reboot`, `shutdown`, `poweroff`, `halt`, `init`) is for calls and for `module.run`: a
-template does not have these functions, since rendering a file is no moment to go down.
+template does not have these functions, since rendering a file must not end the machine's work.
 """
 
 from __future__ import annotations

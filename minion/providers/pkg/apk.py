@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from minion.machine.plan import Machine, Reader, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Machine, Reader
 from minion.providers import commands
 from minion.providers.pkg.packages import Available, InstallOptions, Package, PackageTarget, TransactionStep
 from minion.providers.pkg.transactions import Transactions, offers

@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
-from minion.machine.plan import Completed, Machine, Reader, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Completed, Machine, Reader
 from minion.providers.commands import problem
 from minion.providers.pkg import debversion
 from minion.providers.pkg.packages import Available, InstallOptions, Package, PackageTarget, TransactionStep
@@ -54,7 +55,7 @@ _QUERY_FORMAT = "${Package}\t${Architecture}\t${Version}\t${db:Status-Want}\t${d
 
 @dataclass(frozen=True, slots=True)
 class Apt:
-    """`PackageManager` of Debian, Ubuntu and their kin."""
+    """`PackageManager` of Debian, Ubuntu and their derivatives."""
 
     lock_seconds: float = LOCK_SECONDS
 
@@ -226,7 +227,8 @@ class Apt:
 
     def _missing(self, machine: Reader, targets: Sequence[PackageTarget], options: InstallOptions) -> list[str]:
         known = self.available(machine, [target.name for target in targets], options.fromrepo)
-        return [error for target in targets if (error := _not_to_be_had(target, known.get(target.name)))]
+        errors = {target.name: _not_to_be_had(target, known.get(target.name)) for target in targets}
+        return [error for name, error in errors.items() if error and (name in known or not _provided(machine, name))]
 
     def _argument(self, target: PackageTarget) -> str:
         self.check_name(target.name)
@@ -330,6 +332,13 @@ def _lists_are_younger(machine: Reader, minutes: int) -> bool:
 
 def _names(machine: Reader, folder: str) -> Sequence[str]:
     return machine.listdir(folder) if machine.stat(folder) else ()
+
+
+def _provided(machine: Reader, name: str) -> bool:
+    """Whether packages provide this name, which is none of a package: apt then chooses, or says which there are."""
+    asked = machine.query(["apt-cache", "showpkg", "--", name], env=_ENVIRONMENT)
+    found = asked.stdout.startswith(f"Package: {name}\n")  # apt takes other names for a regular expression
+    return found and bool(asked.stdout.partition("Reverse Provides:")[2].strip())
 
 
 def _not_to_be_had(target: PackageTarget, known: Available | None) -> str:

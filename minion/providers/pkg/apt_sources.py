@@ -11,7 +11,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from minion.machine.plan import Reader, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Reader
 
 ROOT = "/etc/apt"
 _LINE = re.compile(r"(?P<off>#\s*)?(?P<type>deb|deb-src)\s+(?:\[(?P<options>[^\]]*)\]\s*)?(?P<rest>\S.*)")

@@ -6,14 +6,15 @@ one and a line in `package_manager`. Providers are imported when they are chosen
 
 from __future__ import annotations
 
-from minion.machine.plan import Reader, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Reader
 from minion.providers.pkg.packages import PackageManager
 
 
 def package_manager(machine: Reader) -> PackageManager:
     """The package manager of this machine; StateFailed when there is none that is known.
 
-    Told by the programs that are there: a Debian on which somebody put rpm has still dpkg first.
+    Known by the programs that are there: a Debian on which somebody put rpm has still dpkg first.
     """
     if machine.stat("/usr/bin/dpkg-query") and machine.stat("/usr/bin/apt-get"):
         from minion.providers.pkg.apt import Apt

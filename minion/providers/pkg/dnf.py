@@ -1,4 +1,4 @@
-"""The package manager of Fedora, RHEL and their kin: looks with rpm and `dnf repoquery`, acts with dnf.
+"""The package manager of Fedora, RHEL and their derivatives: looks with rpm and `dnf repoquery`, acts with dnf.
 
 Called through the port `minion.providers.pkg.packages.PackageManager`. Looking works on the metadata that is there
 (`--cacheonly` where a plan asks), so that a plan neither waits for a mirror nor writes.
@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from minion.machine.plan import Machine, Reader, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Machine, Reader
 from minion.providers import commands
 from minion.providers.pkg import rpm
 from minion.providers.pkg.packages import Available, InstallOptions, Package, PackageTarget, TransactionStep

@@ -89,10 +89,10 @@ class PackageManager(Protocol):
     def predict_install(
         self, machine: Reader, targets: Sequence[PackageTarget], options: InstallOptions
     ) -> Sequence[TransactionStep] | None:
-        """All that an installation would change, dependencies too; None when it cannot be told."""
+        """All that an installation would change, dependencies too; None when it cannot be predicted."""
 
     def predict_remove(self, machine: Reader, names: Sequence[str], *, purge: bool) -> Sequence[TransactionStep] | None:
-        """All that a removal would change, dependents too; None when it cannot be told."""
+        """All that a removal would change, dependents too; None when it cannot be predicted."""
 
     def install(self, machine: Machine, targets: Sequence[PackageTarget], options: InstallOptions) -> None:
         """Install; StateFailed with what the package manager said."""
@@ -110,7 +110,7 @@ class PackageManager(Protocol):
         """Install package files, and what they depend on; StateFailed with what the package manager said."""
 
     def downloaded(self, machine: Reader) -> Mapping[str, Collection[str]]:
-        """Name -> the versions whose files are in the cache; StateFailed where that cannot be told."""
+        """Name -> the versions whose files are in the cache; StateFailed where that cannot be found out."""
 
     def download(self, machine: Machine, targets: Sequence[PackageTarget], options: InstallOptions) -> None:
         """Fetch package files into the cache, and install nothing."""

@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from minion.machine.plan import Machine, Reader, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Machine, Reader
 from minion.providers import commands
 from minion.providers.pkg.packages import Available, InstallOptions, Package, PackageTarget, TransactionStep
 from minion.providers.pkg.rpmversion import compare_pacman
@@ -23,7 +24,7 @@ _LOOK = ("--print", "--print-format", "%n %v")
 
 @dataclass(frozen=True, slots=True)
 class Pacman(Transactions):
-    """`PackageManager` of Arch and its kin."""
+    """`PackageManager` of Arch and its derivatives."""
 
     def packages(self, machine: Reader) -> Mapping[str, Package]:
         """What `pacman -Q` lists; those that pacman.conf has it ignore are held."""

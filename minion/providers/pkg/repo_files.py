@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from minion.machine.plan import Reader, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Reader
 
 DNF_FOLDERS = ("/etc/yum/repos.d", "/etc/yum.repos.d")
 ZYPPER_FOLDERS = ("/etc/zypp/repos.d",)

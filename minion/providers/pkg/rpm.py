@@ -31,7 +31,7 @@ class Installed:
 
 
 def packages(machine: Reader, held: Collection[str]) -> dict[str, Package]:
-    """What is installed; `held` are the names of those on hold. Of several versions (kernels) the newest is told."""
+    """What is installed; `held` are the names of those on hold. Of several versions (kernels) the newest is listed."""
     native = str(machine.grains.get("osarch") or machine.grains.get("cpuarch") or "") or _native(machine)
     found: dict[str, Package] = {}
     for one in parse_packages(asked(machine, ["rpm", "-qa", "--queryformat", FIELDS])):

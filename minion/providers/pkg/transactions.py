@@ -9,7 +9,8 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from minion.machine.plan import Machine, Reader, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Machine, Reader
 from minion.providers import commands
 from minion.providers.pkg import rpm
 from minion.providers.pkg.packages import Available, InstallOptions, PackageTarget, TransactionStep
@@ -24,7 +25,7 @@ class Transactions(ABC):
     def _predicted(
         self, machine: Reader, command: Sequence[str], *, gone: bool = False
     ) -> list[TransactionStep] | None:
-        """What a command would do, asked of the program; None when it cannot be told."""
+        """What a command would do, asked of the program; None when it cannot be predicted."""
 
     @abstractmethod
     def _carried_out(self, machine: Machine, command: Sequence[str], doing: str) -> None:
@@ -49,11 +50,11 @@ class Transactions(ABC):
     def predict_install(
         self, machine: Reader, targets: Sequence[PackageTarget], options: InstallOptions
     ) -> Sequence[TransactionStep] | None:
-        """All that an installation would change; None when it cannot be told."""
+        """All that an installation would change; None when it cannot be predicted."""
         return self._predicted(machine, self._install(self._checked(targets), options))
 
     def predict_remove(self, machine: Reader, names: Sequence[str], *, purge: bool) -> Sequence[TransactionStep] | None:
-        """All that a removal would change; None when it cannot be told."""
+        """All that a removal would change; None when it cannot be predicted."""
         return self._predicted(machine, self._remove(self._names(names), purge), gone=True)
 
     def predict_upgrade(self, machine: Reader, names: Sequence[str], *, whole: bool) -> Sequence[TransactionStep]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from minion.machine.plan import Machine, Reader, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Machine, Reader
 from minion.providers import commands
 from minion.providers.pkg.dnf import Dnf, locks_of, metadata_is_younger
 from minion.providers.pkg.packages import Available, InstallOptions, PackageTarget

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from minion.machine.plan import Machine, Reader, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Machine, Reader
 from minion.providers import commands
 from minion.providers.pkg import rpm
 from minion.providers.pkg.packages import Available, InstallOptions, Package, PackageTarget, TransactionStep

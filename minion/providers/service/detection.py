@@ -7,8 +7,19 @@ machine, `openrc` where OpenRC does, `rcd` on FreeBSD, `sysv` where there are in
 
 from __future__ import annotations
 
-from minion.machine.plan import Reader, StateFailed
-from minion.providers.service.services import ServiceManager
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Reader
+from minion.providers.service.services import ServiceManager, is_script
+
+_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin", "/usr/sbin")
+
+
+def is_offline(machine: Reader) -> bool:
+    """Whether systemctl is installed and systemd does not run (images that are being built, chroots): Salt's OFFLINE
+    mode, in which states of services start and stop nothing (salt.utils.systemd.offline)."""
+    if machine.stat("/run/systemd/system") is not None:
+        return False
+    return any(is_script(machine, f"{folder}/systemctl") for folder in _FOLDERS)
 
 
 def service_manager(machine: Reader) -> ServiceManager:

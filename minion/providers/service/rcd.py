@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from minion.machine.plan import Completed, Machine, Reader, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Completed, Machine, Reader
 from minion.providers.service.services import ServiceState, Verb, check_name, is_script, scripts_in
 
 _FOLDERS = ("/etc/rc.d", "/usr/local/etc/rc.d")

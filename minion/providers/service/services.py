@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from minion.machine.plan import Completed, Machine, Reader, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Completed, Machine, Reader
 
 Verb = Literal["start", "stop", "restart", "reload", "force-reload"]
 

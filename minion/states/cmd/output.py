@@ -11,7 +11,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from minion.machine.plan import StateFailed, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Value
 
 _YES, _NO = ("true", "yes", "1"), ("false", "no", "0")
 

@@ -12,7 +12,8 @@ import shlex
 from collections.abc import Callable, Mapping
 
 from highstate.salt_urls import split_salt_url
-from minion.machine.plan import Completed, Machine, Reader, StateFailed, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Completed, Machine, Reader, Value
 
 Runner = Callable[[Machine, str], Completed]
 
@@ -43,21 +44,17 @@ def content(machine: Reader, path: str, saltenv: str, template: str | None, cont
         raise StateFailed(f"Unable to cache script {path} from saltenv '{saltenv}'") from None
 
 
-def run_script(
-    machine: Machine, data: bytes, args: Value, cwd: str | None, owner: str | None, run: Runner
-) -> Completed:
+def run_script(machine: Machine, data: bytes, args: str, cwd: str | None, owner: str | None, run: Runner) -> Completed:
     """Write it, run it with its arguments, remove it."""
     if cwd is not None and machine.stat(cwd) is None:
         raise StateFailed(f'Desired working directory "{cwd}" is not available')
     path = posixpath.join(cwd or "/tmp", f".saltern-script-{secrets.token_hex(8)}")  # noqa: S108  (a name not to guess)
-    listed = [str(one) for one in args] if isinstance(args, list | tuple) else None
-    line = shlex.join(listed) if listed is not None else str(args or "")
     try:
         machine.write(path, data, mode="0500")
         if owner is not None:
             machine.chown(path, owner, None)
         if not data.startswith(b"#!"):
-            return run(machine, f"/bin/sh {path} {line}".rstrip())
-        return run(machine, f"{path} {line}".rstrip())
+            return run(machine, f"/bin/sh {shlex.quote(path)} {args}".rstrip())
+        return run(machine, f"{shlex.quote(path)} {args}".rstrip())
     finally:
         machine.remove(path)

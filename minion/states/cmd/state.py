@@ -8,15 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Annotated, Unpack
 
 from minion.arguments import spec_of
-from minion.arguments.types import Integers, List, ScriptContext, Texts, Timeout, Variables, WatchedFun
+from minion.arguments.commands import ScriptArguments
+from minion.arguments.types import Integers, Reads, ScriptContext, Texts, Timeout, Variables, WatchedFun, as_bool
 from minion.machine.environment import environment
-from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFunction, Value
 from minion.states.cmd.output import reread
 from minion.states.cmd.script import content, run_script, source_of
 from minion.states.unused_arguments import CommandOptions
+
+
+def as_stateful(value: Value) -> str | None:
+    """`stateful`: true, or a list in which `test_name` names a command for test=True; None where it is not set.
+
+    A plan runs no command of an author's but conditions: the name is only shown.
+    """
+    if isinstance(value, list):
+        return next((str(one["test_name"]) for one in value if isinstance(one, Mapping) and one.get("test_name")), "")
+    return "" if as_bool(value) else None
+
+
+Stateful = Annotated[str, Reads(as_stateful)]
+"""Use it as `Stateful | None`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +78,7 @@ class _How:
         """Whether its exit code is one of `success_retcodes`, or its output makes a success of any."""
         if done.returncode in self.codes:
             return True
-        return done.stdout.rstrip("\n") in self.stdout or done.stderr.rstrip("\n") in self.stderr
+        return any(one in done.stdout for one in self.stdout) or any(one in done.stderr for one in self.stderr)
 
 
 def run(
@@ -77,7 +93,7 @@ def run(
     shell: str | None = None,
     timeout: Timeout | None = None,
     stdin: str | None = None,
-    stateful: bool | List = False,
+    stateful: Stateful | None = None,
     ignore_timeout: bool = False,
     success_retcodes: Integers = (),
     success_stdout: Texts = (),
@@ -95,7 +111,7 @@ def run(
         timeout=timeout,
         stdin=stdin,
         hide_output=hide_output,
-        stateful=stateful is True or isinstance(stateful, list),
+        stateful=stateful is not None,
         codes=frozenset((0, *success_retcodes)),
         stdout=success_stdout,
         stderr=success_stderr,
@@ -110,13 +126,13 @@ def run(
             return {"__comment__": f'Command "{name}" timed out, which is to be ignored'}
         return how.shown(done, name)
 
-    own_test = _test_name(stateful)
-    note = f'; its own test, "{own_test}", is not run by a plan' if own_test else ""
+    note = f'; its own test, "{stateful}", is not run by a plan' if stateful else ""
     return Plan(
-        changes=(Change(key="cmd", shown=name, foreseen=True, act=act),),
+        changes=(Change(key="cmd", reported=name, predicted_only=True, act=act),),
         pending=f'Command "{name}" would have been executed{note}',
         done=f'Command "{name}" run',
         converges=False,
+        each_time=True,
     )
 
 
@@ -125,7 +141,7 @@ def script(
     name: str,
     *,
     source: str | None = None,
-    args: str | List | None = None,
+    args: ScriptArguments = "",
     template: str | None = None,
     context: ScriptContext | None = None,
     defaults: ScriptContext | None = None,
@@ -136,7 +152,7 @@ def script(
     shell: str | None = None,
     timeout: Timeout | None = None,
     stdin: str | None = None,
-    stateful: bool | List = False,
+    stateful: Stateful | None = None,
     success_retcodes: Integers = (),
     success_stdout: Texts = (),
     success_stderr: Texts = (),
@@ -151,7 +167,7 @@ def script(
         timeout=timeout,
         stdin=stdin,
         hide_output=hide_output,
-        stateful=stateful is True or isinstance(stateful, list),
+        stateful=stateful is not None,
         codes=frozenset((0, *success_retcodes)),
         stdout=success_stdout,
         stderr=success_stderr,
@@ -166,10 +182,11 @@ def script(
         return how.shown(run_script(machine, data, args or more, how.cwd, how.runas, launch), name)
 
     return Plan(
-        changes=(Change(key="cmd", shown=name, foreseen=True, act=act),),
+        changes=(Change(key="cmd", reported=name, predicted_only=True, act=act),),
         pending=f"Command '{name}' would have been executed",
         done=f"Command '{name}' run",
         converges=False,
+        each_time=True,
     )
 
 
@@ -187,15 +204,8 @@ def mod_watch(machine: Reader, name: str, *, sfun: WatchedFun = "run", **argumen
         function = script
     else:
         raise StateFailed(f"cmd.{sfun} does not work with the watch requisite, please use cmd.wait or cmd.wait_script")
-    return function(machine, name, **spec_of(function, 2).convert(arguments))
-
-
-def _test_name(stateful: Value) -> str:
-    """The command that a stateful one names for test=True. A plan runs no command of an author's but conditions."""
-    for item in stateful if isinstance(stateful, list) else ():
-        if isinstance(item, Mapping) and item.get("test_name"):
-            return str(item["test_name"])
-    return ""
+    spec = spec_of(function, 2)
+    return function(machine, name, **spec.grouped(spec.convert(arguments)))
 
 
 STATES: Mapping[str, StateFunction] = {

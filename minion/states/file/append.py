@@ -7,15 +7,46 @@ again.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
-from minion.arguments.types import Context, Each, LinesOfText, List
-from minion.machine.plan import Plan, Reader, StateFailed, Value
+from minion.arguments.sources import EachSources, Sources
+from minion.arguments.types import Context, LinesOfText, Texts
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Plan, Reader
 from minion.states.file.edit import Words, edited, encoded, opened
 from minion.states.file.paths import missing_parents
-from minion.states.file.sources import Template, of_source, template
+from minion.states.file.sources import of_source, template
 
 _template = template
+
+
+class TextSources(NamedTuple):
+    """Arguments of file.append, file.prepend and file.blockreplace: files whose texts are put in."""
+
+    source: Sources = ()
+    source_hash: str | None = None
+    template: str | None = "jinja"
+    sources: EachSources = ()
+    source_hashes: Texts | None = None
+    defaults: Context | None = None
+    context: Context | None = None
+    saltenv: str = "base"
+
+    def texts(self, machine: Reader, name: str) -> list[str]:
+        """The rendered text of each source for the file `name`."""
+        if self.source and self.sources:
+            raise StateFailed("source and sources are mutually exclusive")
+        every = self.sources or ([self.source] if self.source else [])
+        sums = [self.source_hash] * len(every) if self.source_hashes is None else self.source_hashes
+        if every and len(sums) not in (0, len(every)):
+            raise StateFailed(f"source_hashes has {len(sums)} entries, and there are {len(every)} sources")
+        rendered = _template(self.template, self.context, self.defaults, {"name": name})
+        found = [
+            of_source(machine, one, self.saltenv, rendered, sums[index] if sums else None)
+            for index, one in enumerate(every)
+        ]
+        return [data.decode("utf-8", "surrogateescape") for data in found]
 
 
 def append(
@@ -24,20 +55,12 @@ def append(
     *,
     text: LinesOfText = (),
     makedirs: bool = False,
-    source: Value = None,
-    source_hash: str | None = None,
-    template: str | None = "jinja",
-    sources: Each | None = None,
-    source_hashes: List | None = None,
-    defaults: Context | None = None,
-    context: Context | None = None,
+    from_sources: TextSources,
     ignore_whitespace: bool = True,
     show_changes: bool = True,
-    saltenv: str = "base",
 ) -> Plan:
     """Each text that the file does not hold is put at its end; a file that is not there is made."""
-    rendered = _template(template, context, defaults, {"name": name})
-    chunks = texts(machine, text, source, sources, (source_hash, source_hashes), rendered, saltenv)
+    chunks = from_sources.texts(machine, name) or list(text)
 
     def put(have: str) -> tuple[str, int]:
         lines = _lines_of(chunk for chunk in chunks if not _holds(have, chunk, ignore_whitespace=ignore_whitespace))
@@ -53,20 +76,12 @@ def prepend(
     *,
     text: LinesOfText = (),
     makedirs: bool = False,
-    source: Value = None,
-    source_hash: str | None = None,
-    template: str | None = "jinja",
-    sources: Each | None = None,
-    source_hashes: List | None = None,
-    defaults: Context | None = None,
-    context: Context | None = None,
+    from_sources: TextSources,
     header: bool = False,
     show_changes: bool = True,
-    saltenv: str = "base",
 ) -> Plan:
     """Each text that the file does not hold is put at its beginning; with `header` all must stand right there."""
-    rendered = _template(template, context, defaults, {"name": name})
-    chunks = texts(machine, text, source, sources, (source_hash, source_hashes), rendered, saltenv)
+    chunks = from_sources.texts(machine, name) or list(text)
 
     def put(have: str) -> tuple[str, int]:
         lines = _lines_of(chunk for chunk in chunks if header or not _holds(have, chunk, ignore_whitespace=True))
@@ -75,30 +90,6 @@ def prepend(
         return f"{_joined(lines)}{have}", len(lines)
 
     return _put_in(machine, name, "prepend", put if chunks else None, makedirs=makedirs, show_changes=show_changes)
-
-
-def texts(
-    machine: Reader,
-    text: Sequence[str],
-    source: Value,
-    sources: Sequence[Value] | None,
-    hashes: tuple[str | None, Sequence[Value] | None],
-    rendered: Template,
-    saltenv: str,
-) -> list[str]:
-    """The texts of `sources` when there are any, else of `text`. `hashes`: that of one source, those of all."""
-    if source and sources:
-        raise StateFailed("source and sources are mutually exclusive")
-    urls = list(sources or ([source] if source else []))
-    if not urls:
-        return list(text)
-    sums = [hashes[0]] * len(urls) if hashes[1] is None else hashes[1]
-    if len(sums) not in (0, len(urls)):
-        raise StateFailed(f"source_hashes has {len(sums)} entries, and there are {len(urls)} sources")
-    found = [
-        of_source(machine, url, saltenv, rendered, sums[index] if sums else None) for index, url in enumerate(urls)
-    ]
-    return [data.decode("utf-8", "surrogateescape") for data in found]
 
 
 def _put_in(

@@ -5,7 +5,8 @@ Called by `file_target`. The mark of files with extents (`e`) cannot be changed 
 
 from __future__ import annotations
 
-from minion.machine.plan import Machine, Reader, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Machine, Reader
 
 
 def attributes(machine: Reader, path: str) -> str:

@@ -9,13 +9,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from minion.arguments.types import BackupDir, Context, Each, List, NumberOrText
-from minion.machine.plan import Plan, Reader, StateFailed, Value
-from minion.states.file.append import texts
+from minion.arguments.types import BackupDir, NumberOrText, StateId
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Plan, Reader
+from minion.states.file.append import TextSources
 from minion.states.file.edit import CHANGES, beside, edited, encoded, opened
-from minion.states.file.sources import template
-
-_template = template
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +32,7 @@ def blockreplace(
     *,
     marker_start: NumberOrText = "#-- start managed zone --",
     marker_end: NumberOrText = "#-- end managed zone --",
-    source: Value = None,
-    source_hash: str | None = None,
-    template: str | None = "jinja",
-    sources: Each | None = None,
-    source_hashes: List | None = None,
-    defaults: Context | None = None,
-    context: Context | None = None,
+    from_sources: TextSources,
     content: NumberOrText = "",
     append_if_not_found: bool = False,
     prepend_if_not_found: bool = False,
@@ -50,7 +42,7 @@ def blockreplace(
     insert_before_match: str | None = None,
     insert_after_match: str | None = None,
     backup_dir: BackupDir = "",
-    saltenv: str = "base",
+    state_id: StateId = "",
 ) -> Plan:
     """The plan of file.blockreplace."""
     place = _Place(
@@ -65,16 +57,21 @@ def blockreplace(
             "is permitted"
         )
     file = opened(machine, name, "blockreplace")
-    rendered = _template(template, context, defaults, {"name": name})
-    gathered = [str(line) for lines in machine.accumulated.get(name, {}).values() for line in lines]
+    gathered = _gathered(machine, name, state_id)
     whole = "\n".join([*([content] if content else []), *gathered])
-    if source or sources:
-        whole += "".join(texts(machine, (), source, sources, (source_hash, source_hashes), rendered, saltenv))
+    whole += "".join(from_sources.texts(machine, name))
     if not marker_start or not marker_end:
         raise StateFailed("marker_start and marker_end must not be empty: every line would be a marker")
     ended = not whole.endswith("\n") if append_newline is None else append_newline
     new = _with_block(file.text, marker_start, marker_end, _body(whole, ended=ended), place)
     return edited(file, encoded(new), CHANGES, backup=beside(file, backup, backup_dir), show_changes=show_changes)
+
+
+def _gathered(machine: Reader, name: str, state_id: str) -> list[str]:
+    """What was accumulated for this state; of states that no accumulator names, all that was for the file."""
+    everything = machine.accumulated.get(name, {}).values()
+    own = [one for one in everything if state_id in one.consumers]
+    return [str(line) for one in own or everything for line in one.lines]
 
 
 def _body(content: str, *, ended: bool) -> str:

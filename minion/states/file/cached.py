@@ -12,14 +12,15 @@ import re
 from typing import Unpack
 
 from highstate.salt_urls import split_salt_url
+from minion.arguments.sources import as_sources
 from minion.arguments.types import BackupDir
+from minion.machine.failure import StateFailed
 from minion.machine.fetch import SCHEMES
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed
-from minion.states.file.digests import digest_of
+from minion.machine.plan import Change, Machine, Plan, Reader
+from minion.states.file.digests import SignatureOptions, digest_of, signed_of
 from minion.states.file.paths import make_parents
 from minion.states.file.perms import Perms
 from minion.states.file.sources import SourceCheck, Template, of_source
-from minion.states.unused_arguments import Signatures
 
 
 def cached(
@@ -32,7 +33,7 @@ def cached(
     saltenv: str = "base",
     use_etag: bool = False,
     backup_dir: BackupDir = "",
-    **_: Unpack[Signatures],
+    **more: Unpack[SignatureOptions],
 ) -> Plan:
     """The file is in the cache, or, where `name` is a local path, on the machine with this digest."""
     local = _local(name)
@@ -44,8 +45,9 @@ def cached(
             "use_etag to True"
         )
     place = _place(name, saltenv, backup_dir)
-    check = SourceCheck(source_hash_name=source_hash_name or "", skip=skip_verify, target=place, use_etag=use_etag)
-    data = of_source(machine, name, saltenv, Template(variables={}), source_hash, check)
+    check = SourceCheck(source_hash_name=source_hash_name or "", skip=skip_verify, target=place, use_etag=use_etag,
+                        signed=signed_of(more))  # fmt: skip
+    data = of_source(machine, as_sources(name), saltenv, Template(variables={}), source_hash, check)
     found = machine.stat(place)
     old = machine.read(place) if found is not None and found.kind == "file" else None
     if old == data:
@@ -71,7 +73,7 @@ def not_cached(machine: Reader, name: str, *, saltenv: str = "base", backup_dir:
     if machine.stat(place) is None:
         return Plan(comment=f"{name} is not cached")
     return Plan(
-        changes=(Change(key="removed", shown=[place], act=lambda machine: machine.remove(place)),),
+        changes=(Change(key="removed", reported=[place], act=lambda machine: machine.remove(place)),),
         pending=f"{name} is set to be removed from the minion cache",
         done=f"{place} was deleted",
     )

@@ -6,12 +6,13 @@ Behaviour: doc/ref/states/all/salt.states.file.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from minion.arguments.types import Mode, Owner, Path
-from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, FileStat, Machine, Plan, Reader
 from minion.states.file.paths import behind, checked, make_parents, missing_parents
-from minion.states.file.perms import Perms, differing, put
+from minion.states.file.perms import Perms, differing, put, shown_of_new, with_primary_group
 
 
 def copy(
@@ -39,16 +40,19 @@ def copy(
         there = machine.stat(path)
     if path == real or path.startswith(real + "/"):
         raise StateFailed(f'"{source}" cannot be copied to "{name}", which is the same or below it')
-    owner = Perms(user=user, group=group, mode=mode)
+    owner = with_primary_group(Perms(user=user, group=group, mode=mode))
     if preserve:
         owner = Perms(user=found.user, group=found.group, mode=found.mode)
     if there is not None and not force:
         return Plan(comment=f'The target file "{path}" exists and will not be overwritten')
     if there is not None and _is_copy(machine, real, found, path, owner):
         return Plan(comment=f'Copied "{source}" to "{path}" - files are identical')
-    parents = Perms(mode=dir_mode) if makedirs else None
+    parents = Perms(user=user, group=group, mode=dir_mode) if makedirs else None
     return Plan(
-        changes=(Change(key=path, shown=source, act=_copy(real, path, owner, parents)),),
+        changes=(
+            Change(key=path, reported=source, act=_copy(real, path, owner, parents)),
+            *(() if preserve else _beside(machine, path, found, owner)),
+        ),
         pending=f'File "{source}" is set to be copied to "{path}"',
         done=f'Copied "{source}" to "{path}"',
     )
@@ -72,7 +76,7 @@ def rename(machine: Reader, name: str, *, source: Path, force: bool = False, mak
         machine.rename(origin, path)
 
     return Plan(
-        changes=(Change(key=name, shown=source, act=act),),
+        changes=(Change(key=name, reported=source, act=act),),
         pending=f'File "{source}" is set to be moved to "{name}"',
         done=f'Moved "{source}" to "{name}"',
     )
@@ -107,9 +111,9 @@ def hardlink(
         _make_room(machine, path, parents)
         machine.link(other, path)
 
-    forced = Change(key="forced", shown="File for hard link was forcibly replaced", act=_nothing)
+    forced = Change(key="forced", reported="File for hard link was forcibly replaced", act=_nothing)
     return Plan(
-        changes=(*((forced,) if found is not None else ()), Change(key="new", shown=name, act=act)),
+        changes=(*((forced,) if found is not None else ()), Change(key="new", reported=name, act=act)),
         pending=f"Hard link {name} to {target} is set for creation",
         done=f"Created new hard link {name} -> {target}",
     )
@@ -141,6 +145,15 @@ def _is_copy(machine: Reader, origin: str, found: FileStat, path: str, owner: Pe
         ):
             return False
     return True
+
+
+def _beside(machine: Reader, path: str, found: FileStat, owner: Perms) -> Iterator[Change]:
+    """What Salt shows of owner and mode: where they are not those of a plain copy."""
+    shown = shown_of_new(owner, machine.stat(posixpath.dirname(path))) - {"mode"}
+    if owner.mode not in (None, found.mode):
+        shown |= {"mode"}
+    for key in sorted(shown):
+        yield Change(key=key, reported=getattr(owner, key), act=_nothing)
 
 
 def _copy(origin: str, path: str, owner: Perms, parents: Perms | None) -> Callable[[Machine], None]:
@@ -189,4 +202,4 @@ def _make_room(machine: Machine, path: str, parents: Perms | None) -> None:
 
 
 def _nothing(machine: Machine) -> None:
-    """Goes with the link that takes its place."""
+    """Done by its neighbour."""

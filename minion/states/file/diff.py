@@ -10,6 +10,9 @@ LARGEST = 512 * 1024
 
 MOST_LINES = 5000
 
+_TEXT = bytes(range(32, 127)) + b"\n\r\t\f\b"
+"""Letters that nearly all of a text of one byte a letter consists of (salt.utils.files, is_text)."""
+
 HIDDEN = "<show_changes=False>"
 
 
@@ -43,12 +46,17 @@ def _is_binary(data: bytes) -> bool:
     try:
         data.decode()
     except UnicodeDecodeError:
-        return True
+        start = data[:512]
+        return len(start.translate(None, _TEXT)) > 0.3 * len(start)
     return False
 
 
 def _lines(data: bytes) -> list[str]:
     """Lines with their ends; a last one without gets the mark that diff(1) gives it, so that the change shows."""
-    lines = data.decode().split("\n")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
+    lines = text.split("\n")
     last = lines.pop()
     return [line + "\n" for line in lines] + ([f"{last}\n\\ No newline at end of file\n"] if last else [])

@@ -1,7 +1,8 @@
-"""`source_hash`: a digest, or a file of digests in which one is looked for.
+"""How a source is verified: its digest (`source_hash`, or one in a file of digests), and who has to have signed it.
 
-Called by `file_sources`, archive.extracted and file.cached. Looks through a `Reader` only.
-Behaviour: doc/ref/states/all/salt.states.file, managed, source_hash.
+Called by `minion.states.file.sources`, archive.extracted and file.cached. Looks through a `Reader` only; gpg itself is
+run by `minion.machine.signatures`.
+Behaviour: doc/ref/states/all/salt.states.file, managed, source_hash and signature.
 """
 
 from __future__ import annotations
@@ -10,9 +11,14 @@ import hashlib
 import posixpath
 import re
 from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypedDict
 
+from highstate.salt_urls import split_salt_url
+from minion.arguments.types import Reads, Texts, as_texts
+from minion.machine.failure import StateFailed
 from minion.machine.fetch import SCHEMES, shown
-from minion.machine.plan import Reader, StateFailed, Value
+from minion.machine.plan import Reader
+from minion.machine.signatures import SignatureCheck, signature_check, verify
 
 _KINDS = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}
 _HEX = re.compile(r"(?<![0-9a-fA-F])(?:[0-9a-fA-F]{128}|[0-9a-fA-F]{96}|[0-9a-fA-F]{64}|[0-9a-fA-F]{56}|"
@@ -45,18 +51,33 @@ class Digest:
         return hashlib.new(self.kind, data, usedforsecurity=False).hexdigest()
 
 
-def digest_of(machine: Reader, given: Value, url: str, named: str, target: str, saltenv: str) -> Digest:
-    """The digest that `source_hash` gives for the source `url`, which is called `named` in a file of digests."""
-    text = str(given).strip()
+def digest_of(
+    machine: Reader,
+    given: str,
+    url: str,
+    named: str,
+    target: str,
+    saltenv: str,
+    *,
+    signature: SignatureCheck | None = None,
+    verify_ssl: bool = True,
+) -> Digest:
+    """The digest that `source_hash` gives for the source `url`, which is called `named` in a file of digests.
+
+    `signature`: who has to have signed that file; `verify_ssl`: whether its https server has to prove who it is.
+    """
+    text = given.strip()
     found = _parse(text)
     if found is not None:
+        if signature is not None:
+            raise StateFailed("source_hash_sig is the signature of a file of digests, and source_hash is a digest")
         return found
     if not text.startswith(("salt://", "/", "file://", *SCHEMES)):
         raise StateFailed(
             f"source_hash {text} is no digest in hexadecimal digits, and no salt://, http(s):// or local path of a "
             "file of digests"
         )
-    listing = _listing(machine, text, saltenv)
+    listing = _listing(machine, text, saltenv, signature, verify_ssl)
     names = [one for one in (named, _basename(url), posixpath.basename(target)) if one]
     found = _in_listing(listing, names)
     if found is None:
@@ -75,18 +96,12 @@ def _parse(text: str) -> Digest | None:
     return Digest(kind=natural, value=value)
 
 
-def _listing(machine: Reader, where: str, saltenv: str) -> str:
-    try:
-        if where.startswith("salt://"):
-            data: bytes | None = machine.source(where.removeprefix("salt://").partition("?")[0], saltenv)
-        elif where.startswith(SCHEMES):
-            data = machine.fetch(where)
-        else:
-            data = machine.read(where.removeprefix("file://"))
-    except (FileNotFoundError, IsADirectoryError):
-        data = None
+def _listing(machine: Reader, where: str, saltenv: str, signature: SignatureCheck | None, verify_ssl: bool) -> str:
+    data = content_at(machine, where, saltenv, verify_ssl=verify_ssl)
     if data is None:
         raise StateFailed(f"Source hash file {shown(where)} not found")
+    if signature is not None:
+        hold_signed(machine, data, signature, saltenv, verify_ssl=verify_ssl)
     return data.decode("utf-8", "replace")
 
 
@@ -104,3 +119,71 @@ def _in_listing(listing: str, names: list[str]) -> Digest | None:
 
 def _basename(url: str) -> str:
     return posixpath.basename(url.partition("?")[0].rstrip("/"))
+
+
+def _as_signature(value: Any) -> Literal[True] | tuple[str, ...]:
+    return True if value is True else () if not value else as_texts(value)
+
+
+Signature = Annotated[bool | tuple[str, ...], Reads(_as_signature, null=True)]
+"""Where the signature is: URLs or paths of detached ones; true where the file itself is signed; nothing: none."""
+
+
+class SignatureOptions(TypedDict, total=False):
+    """How the signatures of a source and of its file of digests are verified."""
+
+    signature: Signature
+    source_hash_sig: Signature
+    signed_by_any: Texts
+    signed_by_all: Texts
+    keyring: str | None
+    gnupghome: str | None
+    sig_backend: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signed:
+    """Who has to have signed what of a source; None: nobody."""
+
+    source: SignatureCheck | None = None
+    digests: SignatureCheck | None = None
+    """The file of digests that `source_hash` names."""
+
+
+def signed_of(options: SignatureOptions) -> Signed:
+    """The arguments of a state as checks."""
+    source, digests = (
+        signature_check(
+            asked,
+            signed_by_any=options.get("signed_by_any", ()),
+            signed_by_all=options.get("signed_by_all", ()),
+            keyring=options.get("keyring"),
+            gnupghome=options.get("gnupghome"),
+            sig_backend=options.get("sig_backend", "gpg"),
+        )
+        for asked in (options.get("signature"), options.get("source_hash_sig"))
+    )
+    return Signed(source=source, digests=digests)
+
+
+def content_at(machine: Reader, where: str, saltenv: str, *, verify_ssl: bool) -> bytes | None:
+    """What a URL of the tree or of the web, or a local path, has; None when there is nothing."""
+    try:
+        if where.startswith("salt://"):
+            return machine.source(*split_salt_url(where, saltenv))
+        if where.startswith(SCHEMES):
+            return machine.fetch(where, verify=verify_ssl)
+        return machine.read(where.removeprefix("file://"))
+    except (FileNotFoundError, IsADirectoryError):
+        return None
+
+
+def hold_signed(machine: Reader, data: bytes, check: SignatureCheck, saltenv: str, *, verify_ssl: bool) -> None:
+    """StateFailed, with the reason, unless the data is signed as the check wants."""
+    signatures = []
+    for url in check.signatures:
+        found = content_at(machine, url, saltenv, verify_ssl=verify_ssl)
+        if found is None:
+            raise StateFailed(f"Detached signature file {shown(url)} not found")
+        signatures.append(found)
+    verify(data, signatures, check, machine.query)

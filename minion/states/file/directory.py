@@ -7,19 +7,50 @@ in `changes`, the same under test=True and after the acts.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace as replaced
 from typing import Annotated, Unpack
 
 from highstate.salt_urls import split_salt_url
-from minion.arguments.types import BackupDir, Context, Ignored, Mode, ModeOrKeep, Owner, Requirers, Texts, Unsupported
-from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed, Value
+from minion.arguments.sources import Source, Sources, as_sources
+from minion.arguments.types import (
+    BackupDir,
+    Context,
+    Ignored,
+    Mode,
+    ModeOrKeep,
+    Owner,
+    Reads,
+    Requirers,
+    TemplateVariables,
+    Texts,
+    Unfit,
+    Unsupported,
+)
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, Value
 from minion.states.file.links import aside
 from minion.states.file.paths import behind, below, checked, is_part, make_parents, missing_parents
 from minion.states.file.perms import Perms, differing, put
 from minion.states.file.sources import Template, kept_mode, of_source, template
 from minion.states.file.target import WantedFile, file_changes
 from minion.states.unused_arguments import NoSourceCache, WindowsOwner
+
+_OWNERSHIP = frozenset(("user", "group", "mode"))
+_RECURSED = _OWNERSHIP | {"ignore_files", "ignore_dirs", "silent"}
+
+
+def as_recursed(value: Value) -> frozenset[str]:
+    """`recurse` of file.directory: a list of words, or true for user, group and mode. Worded as Salt does."""
+    if value is True:
+        return _OWNERSHIP
+    words = frozenset(map(str, value)) if isinstance(value, list) else frozenset()
+    if (value and not words) or not words <= _RECURSED:
+        raise Unfit("", 'Types for "recurse" limited to "user", "group", "mode", "ignore_files" and "ignore_dirs"')
+    return words
+
+
+Recursed = Annotated[frozenset[str], Reads(as_recursed, null=True)]
 
 
 def directory(
@@ -32,7 +63,7 @@ def directory(
     dir_mode: Mode | None = None,
     file_mode: Mode | None = None,
     makedirs: bool = False,
-    recurse: Value = None,
+    recurse: Recursed | None = None,
     max_depth: int | None = None,
     clean: bool = False,
     exclude_pat: Texts = (),
@@ -49,7 +80,7 @@ def directory(
     if clean:
         _cleanable(machine, path)
     owner = Perms(user=user, group=group, mode=dir_mode if mode is None else mode)
-    files = Perms(user=user, group=group, mode=file_mode)
+    files = Perms(user=user, group=group, mode=owner.mode if file_mode is None else file_mode)
     if allow_symlink or follow_symlinks:
         path, found = behind(machine, path)
     else:
@@ -59,15 +90,16 @@ def directory(
     changes = (
         []
         if children_only and found is not None
-        else list(_folder(path, found, owner, makedirs=makedirs, kept=aside(path, backupname)))
+        else list(_folder(path, found, owner, makedirs=makedirs, kept=aside(path, backupname), told=True))
     )
     if found is not None and found.kind == "directory":
         folders = Perms(user=user, group=group, mode=mode if dir_mode is None else dir_mode)
-        changes += _recursed(machine, path, folders, files, recurse, max_depth)
+        changes += _recursed(machine, path, folders, files, recurse, max_depth, follow=follow_symlinks)
         if clean:
             changes += _cleaned(machine, path, _kept(machine, required), exclude_pat)
-    listed = "".join(f"{change.key}: {_said(change.shown)}\n" for change in changes)
-    cleaned = any("removed" in change.shown for change in changes)
+    paths = [change for change in changes if not isinstance(change.reported, str)]
+    listed = "".join(f"{change.key}: {_said(change.reported)}\n" for change in paths)
+    cleaned = any("removed" in change.reported for change in paths)
     return Plan(
         changes=tuple(changes),
         comment=f"The directory {name} is in the correct state",
@@ -79,11 +111,13 @@ def directory(
 class _RecurseUnused(WindowsOwner, total=False):
     """Arguments of Salt's file.recurse that are ignored or refused."""
 
+    mode: Annotated[
+        Value, Unsupported("'mode' is not allowed in 'file.recurse'. Please use 'file_mode' and 'dir_mode'.")
+    ]
     keep_source: NoSourceCache
     include_empty: Annotated[Value, Ignored("git has no empty directories")]
     force_symlinks: Annotated[Value, Ignored("links of the tree come as the files that they lead to")]
     sym_mode: Annotated[Value, Unsupported("symlinks have no mode on Linux")]
-    merge: Annotated[Value, Unsupported("manage the files one by one")]
     keep_symlinks: Annotated[Value, Unsupported("make the links with file.symlink: those of the tree come as files")]
 
 
@@ -91,7 +125,7 @@ def recurse(
     machine: Reader,
     name: str,
     *,
-    source: Value,
+    source: Sources,
     clean: bool = False,
     user: Owner | None = None,
     group: Owner | None = None,
@@ -107,9 +141,11 @@ def recurse(
     makedirs: bool = True,
     show_changes: bool = True,
     backup: bool | str = "",
+    merge: bool = False,
     required: Requirers = (),
     saltenv: str = "base",
     backup_dir: BackupDir = "",
+    template_variables: TemplateVariables = None,
     **_: Unpack[_RecurseUnused],
 ) -> Plan:
     """The plan of file.recurse."""
@@ -121,24 +157,26 @@ def recurse(
         raise StateFailed(f"The path {name} exists and is not a directory")
     folder = Perms(user=user, group=group, mode=dir_mode)
     owner = replaced(folder, mode=None if file_mode == "keep" else file_mode)
-    rendered = _template(template, context, defaults, {"name": name, "user": user, "group": group, "mode": file_mode})
+    own = {"name": name, "user": user, "group": group, "mode": file_mode, **(template_variables or {})}
+    rendered = _template(template, context, defaults, own)
     wanted = {
         posixpath.join(path, relative): url
-        for relative, url in _below_source(machine, source, saltenv, maxdepth).items()
+        for relative, url in _below_sources(machine, source, saltenv, maxdepth, merge=merge).items()
         if is_part(relative, include_pat, exclude_pat)
     }
     copies = backup_dir if backup in (True, "minion", "both") else ""
-    like = WantedFile(path=path, data=None, perms=owner, makedirs=True, show_changes=show_changes, backup=copies)
+    like = WantedFile(path=path, data=None, perms=owner, makedirs=True, show_changes=show_changes, backup=copies,
+        copied=True)  # fmt: skip
     changes = list(_folder(path, found, folder, makedirs=makedirs))
-    changes += _folders(machine, path, wanted, folder)
+    changes += _folders(machine, path, wanted, folder, clean=clean)
     for target, url in wanted.items():
         one = replaced(like, path=target)
         if file_mode == "keep":
-            one = replaced(one, perms=replaced(owner, mode=kept_mode(machine, url, saltenv)))
-        changes += _one_file(machine, one, url, saltenv, rendered, replace=replace)
+            one = replaced(one, perms=replaced(owner, mode=kept_mode(machine, as_sources(url), saltenv)))
+        changes += _one_file(machine, one, url, saltenv, rendered, replace=replace, clean=clean)
     if clean and found is not None:
         changes += _cleaned(machine, path, {*wanted, *_kept(machine, required)}, exclude_pat)
-    listed = "\n".join(f"#### {change.key} ####\n{_said(change.shown)}\n" for change in changes)
+    listed = "\n".join(f"#### {change.key} ####\n{_said(change.reported)}\n" for change in changes)
     good = f"The directory {name} is in the correct state"
     return Plan(changes=tuple(changes), comment=good, pending=listed, done=f"Recursively updated {name}")
 
@@ -146,40 +184,68 @@ def recurse(
 _template = template  # `recurse` has a parameter of this name
 
 
-def _below_source(machine: Reader, source: Value, saltenv: str, maxdepth: int | None) -> dict[str, str]:
-    """Relative path → URL of every file below the first source that has any."""
-    urls = source if isinstance(source, list) else [source]
-    for url in urls:
-        if not isinstance(url, str) or not url.startswith("salt://"):
-            raise StateFailed(f"Invalid source '{url}' (must be a salt:// URI)")
-        folder, env = split_salt_url(url, saltenv)
-        paths = machine.sources(folder, env)
-        if list(paths) == [folder]:
-            raise StateFailed(f"The source {url} is a file: file.recurse takes a directory")
-        if paths:
-            query = f"?saltenv={env}" if env != saltenv else ""
-            skip = len(folder) + 1 if folder else 0
-            relative = {path[skip:]: f"salt://{path}{query}" for path in paths}
-            return {path: url for path, url in relative.items() if maxdepth is None or path.count("/") <= maxdepth}
-    raise StateFailed("Recurse failed: none of the specified sources were found")
+def _below_sources(
+    machine: Reader, sources: Sequence[Source], saltenv: str, maxdepth: int | None, *, merge: bool
+) -> dict[str, str]:
+    """Relative path → URL of every file below the first source that has any; with `merge`, below all of them.
+
+    Of several sources the earliest has a path: what it has as a file is no folder of a later one, nor the reverse.
+    """
+    found: dict[str, str] = {}
+    folders: set[str] = set()
+    for url, _ in sources:
+        if found and not merge:
+            break
+        below = _below_source(machine, url, saltenv, maxdepth)
+        taken = set(found)
+        found |= {path: one for path, one in below.items()
+                  if path not in taken | folders and not taken.intersection(_above(path))}  # fmt: skip
+        folders.update(above for path in found for above in _above(path))
+    if not found:
+        raise StateFailed("Recurse failed: none of the specified sources were found")
+    return found
+
+
+def _above(path: str) -> list[str]:
+    """The folders that a relative path lies in."""
+    return [path[:at] for at, letter in enumerate(path) if letter == "/"]
+
+
+def _below_source(machine: Reader, url: str, saltenv: str, maxdepth: int | None) -> dict[str, str]:
+    if not url.startswith("salt://"):
+        raise StateFailed(f"Invalid source '{url}' (must be a salt:// URI)")
+    folder, env = split_salt_url(url, saltenv)
+    paths = machine.sources(folder, env)
+    if list(paths) == [folder]:
+        raise StateFailed(f"The source {url} is a file: file.recurse takes a directory")
+    query = f"?saltenv={env}" if env != saltenv else ""
+    skip = len(folder) + 1 if folder else 0
+    relative = {path[skip:]: f"salt://{path}{query}" for path in paths}
+    return {path: url for path, url in relative.items() if maxdepth is None or path.count("/") <= maxdepth}
 
 
 def _one_file(
-    machine: Reader, like: WantedFile, url: str, saltenv: str, rendered: Template, *, replace: bool
+    machine: Reader, like: WantedFile, url: str, saltenv: str, rendered: Template, *, replace: bool, clean: bool
 ) -> Iterator[Change]:
     found = machine.stat(like.path)
     if found is not None and found.kind == "directory":
-        raise StateFailed(f"{like.path} is a directory, and {url} is a file")
+        if not clean:
+            raise StateFailed(f"{like.path} is a directory, and {url} is a file")
+        new = replaced(like, data=of_source(machine, as_sources(url), saltenv, rendered, None))
+        inner = file_changes(machine, new, None)
+        replaced_folder = {"diff": "Replaced directory with a new file"}
+        yield Change(key=like.path, reported=replaced_folder, act=_after(_remove(like.path), _all(inner)))
+        return
     keep = found is not None and not replace
-    data = None if keep else of_source(machine, url, saltenv, rendered, None)
+    data = None if keep else of_source(machine, as_sources(url), saltenv, rendered, None)
     inner = file_changes(machine, replaced(like, data=data), found)
     if inner:
-        shown = {change.key: change.shown for change in inner}
-        yield Change(key=like.path, shown=shown, act=_all(inner))
+        shown = {change.key: change.reported for change in inner}
+        yield Change(key=like.path, reported=shown, act=_all(inner))
 
 
-def _folders(machine: Reader, top: str, files: Iterable[str], owner: Perms) -> Iterator[Change]:
-    """The folders between `top` and the files."""
+def _folders(machine: Reader, top: str, files: Iterable[str], owner: Perms, *, clean: bool) -> Iterator[Change]:
+    """The folders between `top` and the files; with `clean`, in place of whatever stands there."""
     folders: set[str] = set()
     for file in files:
         above = posixpath.dirname(file)
@@ -188,18 +254,20 @@ def _folders(machine: Reader, top: str, files: Iterable[str], owner: Perms) -> I
             above = posixpath.dirname(above)
     for folder in sorted(folders):
         found = machine.stat(folder)
-        if found is not None and found.kind != "directory":
+        if found is not None and found.kind != "directory" and not clean:
             raise StateFailed(f"{folder} exists and is a {found.kind}, and a directory is wanted there")
         yield from _folder(folder, found, owner, makedirs=True)
 
 
 def _folder(
-    path: str, found: FileStat | None, owner: Perms, *, makedirs: bool, kept: str | None = None
+    path: str, found: FileStat | None, owner: Perms, *, makedirs: bool, kept: str | None = None, told: bool = False
 ) -> Iterator[Change]:
     if found is not None and found.kind == "directory":
         needed = differing(found, owner)
         if needed:
-            yield Change(key=path, shown=needed, act=lambda machine: put(machine, path, needed))
+            yield Change(key=path, reported=needed, act=_put(path, needed))
+            if told:  # Salt shows the directory itself twice: by its path, and without
+                yield from (Change(key=key, reported=value, act=_nothing) for key, value in needed.items())
         return
 
     def act(machine: Machine) -> None:
@@ -214,36 +282,39 @@ def _folder(
         machine.mkdir(path, mode=owner.mode)
         put(machine, path, {key: value for key, value in differing(None, owner).items() if key != "mode"})
 
-    yield Change(key=path, shown={"directory": "new"}, act=act)
+    yield Change(key=path, reported={"directory": "new"}, act=act)
 
 
 def _recursed(
-    machine: Reader, top: str, folders: Perms, files: Perms, recurse: Value, max_depth: int | None
-) -> Iterator[Change]:
-    """Owner and mode of everything below, as far as `recurse` names them."""
-    if not recurse:
+    machine: Reader, top: str, folders: Perms, files: Perms, wanted: Collection[str] | None, max_depth: int | None,
+    *, follow: bool,
+) -> Iterator[Change]:  # fmt: skip
+    """Owner and mode of everything below, as far as `wanted` names them; `follow`: of what a symlink leads to."""
+    if not wanted:
         return
-    wanted = {"user", "group", "mode"} if recurse is True else set(recurse) if isinstance(recurse, list) else None
-    if wanted is None or not wanted <= {"user", "group", "mode", "ignore_files", "ignore_dirs", "silent"}:
-        raise StateFailed('Types for "recurse" limited to "user", "group", "mode", "ignore_files" and "ignore_dirs"')
     for attribute in ("user", "group"):
         if attribute in wanted and getattr(folders, attribute) is None:
             raise StateFailed(
                 f"{attribute} not specified, but configured as a target for recursive ownership management"
             )
     for path, found in below(machine, top, None if max_depth is None else max_depth - 1):
+        if follow and found.kind == "symlink":
+            path, there = behind(machine, path)
+            if there is None:
+                continue
+            found = there
         if found.kind == "other" or f"ignore_{'dirs' if found.kind == 'directory' else 'files'}" in wanted:
             continue
         perms_of = folders if found.kind == "directory" else files
         needed = {key: value for key, value in differing(found, perms_of).items() if key in wanted}
         if needed:
-            yield Change(key=path, shown=needed, act=_put(path, needed))
+            yield Change(key=path, reported=needed, act=_put(path, needed))
 
 
 def _cleanable(machine: Reader, path: str) -> None:
     """Cleaning deletes what it finds, so it must be where the author said.
 
-    Salt follows a symlink here: whoever may write the folder above could then have any directory emptied as root.
+    Salt follows a symlink here: a user who may write the folder above could then have root empty any directory.
     """
     found = machine.stat(path)
     if found is not None and found.kind == "symlink":
@@ -266,7 +337,9 @@ def _cleaned(machine: Reader, top: str, kept: Iterable[str], exclude_pat: Sequen
             continue
         is_within = posixpath.dirname(path) in gone
         gone.add(path)
-        yield Change(key=path, shown={"removed": "Removed due to clean"}, act=_nothing if is_within else _remove(path))
+        yield Change(
+            key=path, reported={"removed": "Removed due to clean"}, act=_nothing if is_within else _remove(path)
+        )
 
 
 def _kept(machine: Reader, required: Sequence[tuple[str, str]]) -> set[str]:
@@ -287,6 +360,14 @@ def _all(changes: Iterable[Change]) -> Callable[[Machine], None]:
     def act(machine: Machine) -> None:
         for change in changes:
             change.act(machine)
+
+    return act
+
+
+def _after(*acts: Callable[[Machine], None]) -> Callable[[Machine], None]:
+    def act(machine: Machine) -> None:
+        for one in acts:
+            one(machine)
 
     return act
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, FileStat, Machine, Plan, Reader
 from minion.states.file.diff import HIDDEN, diff
 from minion.states.file.paths import behind, checked, make_parents, missing_parents
 from minion.states.file.perms import Perms, differing, put
@@ -48,8 +49,11 @@ class Words:
 CHANGES = Words(good="No changes needed to be made", pending="Changes would be made", done="Changes were made")
 
 
-def opened(machine: Reader, name: str, what: str, *, create: bool = False) -> Opened:
-    """The file at `name`; with `create` one that is not there is empty. StateFailed in Salt's words."""
+def opened(machine: Reader, name: str, what: str, *, create: bool = False, binary: bool = False) -> Opened:
+    """The file at `name`; with `create` one that is not there is empty. StateFailed in Salt's words.
+
+    `binary`: whether it may hold null bytes, as text of two bytes a letter does.
+    """
     clean = checked(name, what)
     path, found = behind(machine, clean)
     if found is None:
@@ -61,7 +65,7 @@ def opened(machine: Reader, name: str, what: str, *, create: bool = False) -> Op
     if found.size > LARGEST:
         raise StateFailed(f"{name} has {found.size} bytes: file.{what} edits files of {LARGEST} bytes at most")
     data = machine.read(path)
-    if b"\0" in data[:8192]:
+    if not binary and b"\0" in data[:8192]:
         raise StateFailed(f"Cannot perform string replacements on a binary file: {name}")
     return Opened(name=name, path=path, found=found, data=data)
 
@@ -90,12 +94,12 @@ def edited(
         changes.append(
             Change(
                 key="diff",
-                shown=text if show_changes else HIDDEN,
+                reported=text if show_changes else HIDDEN,
                 act=_write(file, new, backup if file.found else "", wanted, makedirs),
             )
         )
     for key, value in differing(file.found, wanted).items():
-        changes.append(Change(key=key, shown=value, act=_put(file.path, key, value)))
+        changes.append(Change(key=key, reported=value, act=_put(file.path, key, value)))
     return Plan(changes=tuple(changes), comment=words.good, pending=words.pending, done=words.done)
 
 

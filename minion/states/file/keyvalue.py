@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import Ignored, NumberOrText
-from minion.machine.plan import Plan, Reader, StateFailed, Value
+from minion.arguments.types import Ignored, NumberOrText, Reads, Scalar, Unfit
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Plan, Reader, Value
 from minion.states.file.edit import Words, edited, encoded, opened
 from minion.states.file.paths import behind, checked
 
@@ -42,13 +43,25 @@ class _KeyvalueUnused(TypedDict, total=False):
     search_only: Annotated[Value, Ignored("a test run only searches")]
 
 
+def as_key_values(value: Value) -> Mapping[str, Value] | None:
+    """A mapping of keys to values; None for what is false. Worded as Salt does."""
+    if isinstance(value, Mapping):
+        return {str(key): given for key, given in value.items()}
+    if value:
+        raise Unfit("", "file.keyvalue key and value not supplied and key_values is not a dictionary")
+    return None
+
+
+KeyValues = Annotated[Mapping[str, Value], Reads(as_key_values)]
+
+
 def keyvalue(
     machine: Reader,
     name: str,
     *,
     key: NumberOrText | None = None,
-    value: Value = None,
-    key_values: Value = None,
+    value: Scalar | None = None,
+    key_values: KeyValues | None = None,
     separator: str = "=",
     append_if_not_found: bool = False,
     prepend_if_not_found: bool = False,
@@ -91,15 +104,14 @@ def keyvalue(
     return edited(file, encoded("".join(edit.lines)), words, show_changes=show_changes, shown="".join(edit.diff))
 
 
-def _values(key: Value, value: Value, key_values: Value) -> Mapping[str, Value]:
+def _values(key: str | None, value: Value, key_values: Mapping[str, Value] | None) -> Mapping[str, Value]:
     if key is not None and value is not None:
-        if isinstance(key_values, Mapping):
+        if key_values is not None:
             raise StateFailed("file.keyvalue can not combine key_values with key and value")
         return {key: value}
-    if not isinstance(key_values, Mapping) or not key_values:
-        what = "is not a dictionary" if key_values else "is empty"
-        raise StateFailed(f"file.keyvalue key and value not supplied and key_values {what}")
-    return {str(one): given for one, given in key_values.items()}
+    if not key_values:
+        raise StateFailed("file.keyvalue key and value not supplied and key_values is empty")
+    return key_values
 
 
 def _go_through(lines: list[str], wanted: _Wanted, edit: _Edit, *, prune: bool) -> list[str]:

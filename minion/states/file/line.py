@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Annotated, TypedDict, Unpack
 
 from minion.arguments.types import BackupDir, Ignored, Mode, NumberOrText, Owner
-from minion.machine.plan import Plan, Reader, StateFailed, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Plan, Reader, Value
 from minion.states.file.edit import CHANGES, Opened, beside, edited, encoded, opened
 from minion.states.file.perms import Perms
 

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Annotated, Unpack
 
 from minion.arguments.types import Ignored, Mode, Owner, Path, Unsupported
-from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, Value
 from minion.states.file.paths import checked, make_parents, missing_parents
-from minion.states.file.perms import Perms, differing, put
+from minion.states.file.perms import Perms, differing, put, with_primary_group
 from minion.states.unused_arguments import WindowsOwner
 
 
@@ -26,7 +27,7 @@ def absent(machine: Reader, name: str) -> Plan:
         return Plan(comment=f"File {name} is not present")
     kind = "Directory" if found.kind == "directory" else "File"
     return Plan(
-        changes=(Change(key="removed", old=name, shown=name, act=lambda machine: machine.remove(path)),),
+        changes=(Change(key="removed", old=name, reported=name, act=lambda machine: machine.remove(path)),),
         pending=f"{kind} {name} is set for removal",
         done=f"Removed {kind.lower()} {name}",
     )
@@ -60,7 +61,7 @@ def symlink(
     if "\0" in target:
         raise StateFailed(f"target must be a path, not {target!r}")
     found = machine.stat(path)
-    owner = Perms(user=user, group=group)
+    owner = with_primary_group(Perms(user=user, group=group))
     if found is not None and found.kind == "symlink" and found.target == target:
         return _owned(name, path, target, found, owner)
     if found is not None and found.kind != "symlink" and not (force or backupname):
@@ -75,7 +76,7 @@ def symlink(
     link = Change(
         key="new",
         old=found.target if found else None,
-        shown=name,
+        reported=name,
         act=_link(
             path,
             target,
@@ -85,8 +86,9 @@ def symlink(
         ),
     )
     needed = differing(None, owner)
+    owned = (Change(key="", act=lambda machine: put(machine, path, needed)),) if needed else ()
     return Plan(
-        changes=(link, *_owner(path, needed)),
+        changes=(link, *owned),
         pending=pending,
         done=f"Created new symlink {name} -> {target}",
     )
@@ -106,7 +108,7 @@ def _owner(path: str, needed: dict[str, str]) -> tuple[Change, ...]:
     if not needed:
         return ()
     ownership = ":".join(needed.get(key, "") for key in ("user", "group"))
-    return (Change(key="ownership", shown=ownership, act=lambda machine: put(machine, path, needed)),)
+    return (Change(key="ownership", reported=ownership, act=lambda machine: put(machine, path, needed)),)
 
 
 def aside(path: str, backupname: str | None) -> str | None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import stat
 
 from minion.arguments.types import Mode, Owner
-from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, FileStat, Machine, Plan, Reader
 from minion.states.file.paths import checked, missing_parents
 from minion.states.file.perms import Perms, differing, put
 
@@ -58,7 +59,7 @@ def mknod(
         put(machine, path, differing(machine.stat(path), owner))
 
     return Plan(
-        changes=(Change(key="new", shown=f"{said} {name} created.", act=act),),
+        changes=(Change(key="new", reported=f"{said} {name} created.", act=act),),
         pending=f"{said} {name} is set to be created",
     )
 
@@ -72,4 +73,4 @@ def _same(name: str, found: FileStat, said: str, kind: int, device: tuple[int, i
 
 
 def _put(path: str, key: str, value: str) -> Change:
-    return Change(key=key, shown=value, act=lambda machine: put(machine, path, {key: value}))
+    return Change(key=key, reported=value, act=lambda machine: put(machine, path, {key: value}))

@@ -6,11 +6,15 @@ what the try says is what the act will say. Salt's `changes` have the number of 
 
 from __future__ import annotations
 
+import posixpath
 import shlex
+import tempfile
 from collections.abc import Sequence
 
+from minion.arguments.sources import Sources
 from minion.arguments.types import Context, TextOrFalse
-from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFailed, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Completed, Machine, Plan, Reader
 from minion.states.file.paths import behind, checked
 from minion.states.file.sources import SourceCheck, of_source
 from minion.states.file.sources import template as rendering
@@ -23,7 +27,7 @@ def patch(
     machine: Reader,
     name: str,
     *,
-    source: Value = None,
+    source: Sources = (),
     source_hash: str | None = None,
     source_hash_name: str | None = None,
     skip_verify: bool = False,
@@ -41,20 +45,21 @@ def patch(
         raise StateFailed(f"{name} does not exist")
     if not source:
         raise StateFailed("source: a diff is wanted, which file.patch is to apply")
-    if found.kind == "directory" and strip is None:
-        strip = 0
     rendered = rendering(template, context, defaults, {"name": name})
     check = SourceCheck(source_hash_name=source_hash_name or "", skip=skip_verify)
     diff = of_source(machine, source, saltenv, rendered, source_hash, check).decode("utf-8", "surrogateescape")
-    base = _command(path, found.kind == "directory", _options(options), strip)
-    rejects = reject_file or "-"
+    words = _options(options)
+    if found.kind == "directory" and strip is None and not any(one.startswith(("-p", "--strip")) for one in words):
+        strip = 0
+    base = _command(path, found.kind == "directory", words, strip)
+    if reject_file and not posixpath.isabs(reject_file):
+        raise StateFailed(f"'{reject_file}' is not an absolute path")
     if _try(machine, [*base, "-R", "-f", "-r", "-"], diff).returncode == 0:
         return Plan(comment="Patch was already applied")
-    forward = [*base, "-N", "-r", rejects]
+    forward = [*base, "-N", "-r", reject_file or "-"]
     tried = _try(machine, forward, diff)
     if tried.returncode != 0:
-        said = "\n".join(text.strip() for text in (tried.stdout, tried.stderr) if text.strip())
-        raise StateFailed(f"Patch would not apply cleanly, no changes made. Results of dry-run are below.\n\n{said}")
+        return _unfit(base, diff, tried, reject_file)
     shown = {"retcode": 0, "stdout": tried.stdout.strip().replace("checking file", "patching file"), "stderr": ""}
 
     def act(machine: Machine) -> None:
@@ -65,12 +70,33 @@ def patch(
     first, *rest = shown.items()
     return Plan(
         changes=(
-            Change(key=first[0], shown=first[1], act=act),
-            *(Change(key=key, shown=one, act=lambda machine: None) for key, one in rest),
+            Change(key=first[0], reported=first[1], act=act),
+            *(Change(key=key, reported=one, act=lambda machine: None) for key, one in rest),
         ),
         pending="The patch would be applied",
         done="Patch successfully applied",
     )
+
+
+def _unfit(base: Sequence[str], diff: str, tried: Completed, reject_file: str | None) -> Plan:
+    """A diff that does not fit: what fails is written to `reject_file`, and nothing else. StateFailed without one."""
+    if not reject_file:
+        raise StateFailed(
+            "Patch would not apply cleanly, no changes made. Results of dry-run are below. Run state again using the "
+            f"reject_file option to save rejects to a persistent file.\n\n{_said(tried)}"
+        )
+    headline = "Patch would not apply cleanly, no changes made. Results of dry-run are below."
+
+    def act(machine: Machine) -> None:
+        with tempfile.NamedTemporaryFile() as output:
+            done = machine.run([*base, "-N", "-r", reject_file, "-o", output.name], stdin=diff)
+        raise StateFailed(f"{headline}\n\n{_said(done)}")
+
+    return Plan(changes=(Change(key="", act=act),), pending=f"{headline}\n\n{_said(tried)}", test_result=False)
+
+
+def _said(done: Completed) -> str:
+    return "\n".join(text.strip() for text in (done.stdout, done.stderr) if text.strip())
 
 
 def _command(path: str, is_tree: bool, options: Sequence[str], strip: int | None) -> list[str]:

@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from highstate import patterns
-from highstate.bounded_regex import SlowPattern
+from highstate.linear_regex import PatternRefused
 from minion.machine.dirfd import refuse_foreign_link
-from minion.machine.plan import FileStat, Machine, Reader, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import FileStat, Machine, Reader
 from minion.states.file.perms import Perms
 
 
@@ -83,5 +84,5 @@ def is_part(path: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
     """Whether `include_pat` and `exclude_pat` leave a relative path."""
     try:
         return patterns.is_part(path, include, exclude)
-    except (re.error, SlowPattern) as error:
+    except (re.error, PatternRefused) as error:
         raise StateFailed(f"This is no regular expression to use: {error}") from None

@@ -6,6 +6,10 @@ run may be about to make it; the act says so when it does not.
 
 from __future__ import annotations
 
+import os
+import stat
+from dataclasses import replace
+
 from highstate.records import dataclass
 from minion.machine.plan import FileStat, Machine
 
@@ -38,6 +42,59 @@ def differing(found: FileStat | None, wanted: Perms) -> dict[str, str]:
     if wanted.mode is not None and (found is None or (found.mode != wanted.mode and found.kind != "symlink")):
         changes["mode"] = wanted.mode
     return changes
+
+
+def shown_of_new(perms: Perms, folder: FileStat | None) -> frozenset[str]:
+    """Which of these Salt shows in `changes` of a new file: what differs from what a file made by this process has.
+
+    Salt makes a file that is to have a mode with 0600 first. `folder` is what stands where the file is to be; None:
+    nothing yet.
+    """
+    made_by, group = _user_name(os.geteuid()), os.getegid()
+    if folder is not None and int(folder.mode, 8) & stat.S_ISGID:
+        group = folder.gid
+    shown = set()
+    if perms.user not in (None, made_by, str(os.geteuid())):
+        shown.add("user")
+    if perms.group not in (None, _group_name(group), str(group)):
+        shown.add("group")
+    if perms.mode not in (None, "0600"):
+        shown.add("mode")
+    return frozenset(shown)
+
+
+def with_primary_group(perms: Perms) -> Perms:
+    """Those, with the user's own group where a user is named and no group, as file.copy and file.symlink take it.
+
+    A user that is not there yet has none.
+    """
+    import pwd
+
+    if perms.user is None or perms.group is not None:
+        return perms
+    try:
+        found = pwd.getpwuid(int(perms.user)) if perms.user.isdigit() else pwd.getpwnam(perms.user)
+    except KeyError:
+        return perms
+    return replace(perms, group=_group_name(found.pw_gid))
+
+
+def _user_name(uid: int) -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _group_name(gid: int) -> str:
+    import grp
+
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return str(gid)
 
 
 def put(machine: Machine, path: str, changes: dict[str, str]) -> None:

@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from minion.arguments.types import Days, Seconds, Size, Texts
-from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, StateFailed, Value
+from minion.arguments.types import Days, Each, Seconds, Size, Texts
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Accumulator, Change, FileStat, Machine, Plan, Reader
 from minion.states.file.paths import behind, below, checked, make_parents, missing_parents
 from minion.states.file.perms import Perms
 
@@ -53,7 +54,7 @@ def touch(
                 machine.utime(path, *wanted)
 
         return Plan(
-            changes=(Change(key="new", shown=name, act=make),),
+            changes=(Change(key="new", reported=name, act=make),),
             pending=f"File {name} is set to be created",
             done=f"Created empty file {name}",
         )
@@ -62,7 +63,7 @@ def touch(
     times = tuple(found.times[index] if one is None else one for index, one in enumerate(wanted))
     kind = "directory" if found.kind == "directory" else "file"
     return Plan(
-        changes=(Change(key="touched", shown=name, act=lambda machine: machine.utime(path, *times)),),
+        changes=(Change(key="touched", reported=name, act=lambda machine: machine.utime(path, *times)),),
         pending=f"Times set to be updated on file {name}",
         done=f"Updated times on {kind} {name}",
     )
@@ -113,7 +114,7 @@ def tidied(
             machine.remove(inner)
 
     return Plan(
-        changes=(Change(key="removed", shown=gone, act=act),),
+        changes=(Change(key="removed", reported=gone, act=act),),
         pending=f"{name} is set for tidy",
         done=f"Removed {len(gone)} files or directories from directory {name}",
     )
@@ -141,7 +142,8 @@ def pruned(
     if not empty:
         full = bool(machine.listdir(path)) and not (recurse or ignore_errors)
         if full:
-            raise StateFailed(f"Failed to remove directory {name}: it is not empty")
+            errors = [[path, "Directory not empty"]]
+            raise StateFailed(f"Failed to remove directory {name}", {"deleted": [], "errors": errors})
         return Plan(comment=f"Nothing to remove from directory {name}")
 
     def act(machine: Machine) -> None:
@@ -151,20 +153,32 @@ def pruned(
             machine.remove(folder)
 
     return Plan(
-        changes=(Change(key="deleted", shown=empty if recurse or ignore_errors else name, act=act),),
+        changes=(Change(key="deleted", reported=empty if recurse or ignore_errors else name, act=act),),
         pending=f"Directory {name} is set for removal",
-        done=f"Removed directory {name}",
+        done=f"Recursively removed empty directories under {name}"
+        if recurse or ignore_errors
+        else f"Removed directory {name}",
     )
 
 
-def accumulated(machine: Reader, name: str, *, filename: str, text: Value) -> Plan:
+def accumulated(
+    machine: Reader,
+    name: str,
+    *,
+    filename: str,
+    text: Each | None,
+    require_in: Each | None = None,
+    watch_in: Each | None = None,
+) -> Plan:
     """Lines that another file state of this run gets as `accumulator`. Nothing on the machine changes."""
     if text is None:
         raise StateFailed("No text supplied for accumulator")
-    lines = machine.accumulated.setdefault(filename, {}).setdefault(name, [])
-    for one in text if isinstance(text, list | tuple) else [text]:
-        if one not in lines:
-            lines.append(one)
+    gathered = machine.accumulated.setdefault(filename, {}).setdefault(name, Accumulator())
+    for one in [*(require_in or ()), *(watch_in or ())]:
+        gathered.consumers.update(map(str, one.values()) if isinstance(one, Mapping) else [str(one)])
+    for one in text:
+        if one not in gathered.lines:
+            gathered.lines.append(one)
     return Plan(comment=f"Accumulator {name} for file {filename} was charged by text")
 
 

@@ -6,15 +6,17 @@ know ASCII only.
 
 from __future__ import annotations
 
+import codecs
 import re
 from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import BackupDir, Ignored, NumberOrText, Texts
-from minion.machine.plan import Plan, Reader, StateFailed, Value
-from minion.states.file.edit import CHANGES, Words, beside, edited, encoded, opened
+from minion.arguments.patterns import Flags
+from minion.arguments.types import BackupDir, Ignored, NumberOrText
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Plan, Reader, Value
+from minion.states.file.diff import diff
+from minion.states.file.edit import CHANGES, Opened, Words, beside, edited, encoded, opened
 from minion.states.file.paths import behind, checked
-
-_FLAGS = ("ASCII", "DOTALL", "IGNORECASE", "LOCALE", "MULTILINE", "VERBOSE", "A", "S", "I", "L", "M", "X")
 
 
 class _ReplaceUnused(TypedDict, total=False):
@@ -30,7 +32,7 @@ def replace(
     pattern: NumberOrText,
     repl: NumberOrText,
     count: int = 0,
-    flags: int | Texts = 8,
+    flags: Flags = 8,
     append_if_not_found: bool = False,
     prepend_if_not_found: bool = False,
     not_found_content: NumberOrText | None = None,
@@ -49,20 +51,45 @@ def replace(
         raise StateFailed("Only one of append and prepend_if_not_found is permitted")
     if count < 0:
         raise StateFailed(f"count must be a number, 0 for all matches, not {count!r}")
-    file = opened(machine, name, "replace")
-    codec = encoding or "utf-8"
-    text = repl.encode(codec)
+    file = opened(machine, name, "replace", binary=encoding is not None)
+    old = file.data if encoding is None else _utf8(file, encoding)
+    text = repl.encode()
     substitute = text.replace(b"\\", b"\\\\") if backslash_literal else text
-    compiled = _compiled(pattern.encode(codec), _flags(flags))
+    compiled = compiled_pattern(pattern.encode(), flags)
     try:
-        new, found = compiled.subn(substitute, file.data, count)
+        new, found = compiled.subn(substitute, old, count)
     except (re.error, IndexError) as error:
         raise StateFailed(f"repl {repl!r} does not fit the pattern {pattern!r}: {error}") from None
     if not found and (append_if_not_found or prepend_if_not_found):
-        content = text if not_found_content is None else not_found_content.encode(codec)
-        new = _with_line(file.data, content, _flags(flags), at_end=append_if_not_found)
+        content = text if not_found_content is None else not_found_content.encode()
+        new = _with_line(old, content, flags, at_end=append_if_not_found)
     words = Words(good=CHANGES.good, pending="Changes would have been made", done=CHANGES.done)
-    return edited(file, new, words, backup=beside(file, backup, backup_dir), show_changes=show_changes)
+    data = file.data if new == old else new if encoding is None else _of_utf8(new, encoding, file)
+    return edited(file, data, words, backup=beside(file, backup, backup_dir), show_changes=show_changes,
+                  shown=None if encoding is None else diff(old, new))  # fmt: skip
+
+
+_BIG_ENDIAN = {"utf16": (codecs.BOM_UTF16_BE, "utf-16-be"), "utf32": (codecs.BOM_UTF32_BE, "utf-32-be")}
+"""Encodings that follow the mark at a file's beginning, and write the one of this machine's byte order."""
+
+
+def _utf8(file: Opened, encoding: str) -> bytes:
+    """What a file of another encoding holds, in UTF-8."""
+    try:
+        return file.data.decode(encoding).encode()
+    except (LookupError, UnicodeError) as error:
+        raise StateFailed(f"{file.name} cannot be read as {encoding}: {error}") from None
+
+
+def _of_utf8(text: bytes, encoding: str, file: Opened) -> bytes:
+    """The text in the file's encoding and byte order."""
+    mark, other = _BIG_ENDIAN.get(re.sub("[-_]", "", encoding.lower()), (b"", ""))
+    try:
+        if mark and file.data.startswith(mark):
+            return mark + text.decode().encode(other)
+        return text.decode().encode(encoding)
+    except UnicodeError as error:
+        raise StateFailed(f"The new content cannot be written as {encoding}: {error}") from None
 
 
 def comment(
@@ -141,21 +168,8 @@ def _with_line(data: bytes, content: bytes, flags: int, *, at_end: bool) -> byte
     return data + (b"\n" if data and not data.endswith(b"\n") else b"") + content + b"\n"
 
 
-def _flags(flags: Value) -> int:
-    if isinstance(flags, int) and not isinstance(flags, bool):
-        return flags
-    names = [flags] if isinstance(flags, str) else flags
-    if not isinstance(names, list | tuple):
-        raise StateFailed(f"flags must be a number or a list such as ['IGNORECASE', 'MULTILINE'], not {flags!r}")
-    value = 0
-    for one in names:
-        if str(one).upper() not in _FLAGS:
-            raise StateFailed(f"flags: {one!r} is no flag; there are {', '.join(_FLAGS)}")
-        value |= int(getattr(re, str(one).upper()))
-    return value
-
-
-def _compiled(pattern: bytes, flags: int) -> re.Pattern[bytes]:
+def compiled_pattern(pattern: bytes, flags: int) -> re.Pattern[bytes]:
+    """The pattern for a file's bytes; StateFailed when it is no regular expression."""
     try:
         return re.compile(pattern, flags)
     except (re.error, ValueError) as error:

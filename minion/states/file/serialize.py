@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from highstate.traverse import MISSING, traverse
-from minion.arguments.types import BackupDir, Mode, NumberOrText, Owner, Pairs, TextOrFalse
-from minion.machine.plan import Change, Plan, Reader, StateFailed, Value
+from minion.arguments.types import AnyValue, BackupDir, Mode, NumberOrText, Owner, Pairs, TextOrFalse
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Plan, Reader, Value
 from minion.states.file.paths import behind, checked
 from minion.states.file.perms import Perms
 from minion.states.file.target import WantedFile, check_of, file_changes
@@ -26,7 +27,7 @@ def serialize(
     machine: Reader,
     name: str,
     *,
-    dataset: Value = None,
+    dataset: AnyValue = None,
     dataset_pillar: str | None = None,
     user: Owner | None = None,
     group: Owner | None = None,
@@ -117,8 +118,8 @@ def decode(
     shown = (None if old is None else before.hexdigest(), digest.hexdigest())
     return Plan(
         changes=(
-            Change(key="old", shown=shown[0] or "", act=lambda machine: machine.write(path, data)),
-            Change(key="new", shown=shown[1], act=lambda machine: None),
+            Change(key="old", reported=shown[0] or "", act=lambda machine: machine.write(path, data)),
+            Change(key="new", reported=shown[1], act=lambda machine: None),
         ),
         pending="File is set to be updated.",
         done="File was updated.",

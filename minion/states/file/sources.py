@@ -6,16 +6,20 @@ Called by file.managed, file.recurse and the states that take a source. Looks th
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
 from typing import Literal, overload
 
+from highstate.files import is_binary_template
 from highstate.records import dataclass
 from highstate.salt_urls import split_salt_url
 from highstate.traverse import MISSING, traverse
+from minion.arguments.sources import Source, as_contents
+from minion.arguments.types import Unfit
+from minion.machine.failure import StateFailed
 from minion.machine.fetch import SCHEMES, shown
-from minion.machine.plan import Reader, StateFailed, Value
-from minion.states.file.digests import Digest, digest_of
+from minion.machine.plan import Reader, Value
+from minion.states.file.digests import Digest, Signed, digest_of, hold_signed
 from minion.states.file.paths import behind
 
 HELD = 8 * 1024 * 1024
@@ -57,7 +61,7 @@ def template(
 class SourceCheck:
     """How a source is verified before it is used."""
 
-    source_hash: Value = None
+    source_hash: str = ""
     source_hash_name: str = ""
     """The name that a file of digests has for the source."""
     skip: bool = False
@@ -67,15 +71,17 @@ class SourceCheck:
     """Whether the server's word is enough, as with `skip`: it says whether there is something new."""
     verify_ssl: bool = True
     """Whether an https server has to prove who it is."""
+    signed: Signed = field(default_factory=Signed)
+    """Who has to have signed it, and the file of its digests."""
 
 
 @overload
 def of_source(
     machine: Reader,
-    source: Value,
+    sources: Sequence[Source],
     saltenv: str,
     rendered: Template,
-    source_hash: Value,
+    source_hash: str | None,
     check: SourceCheck | None = None,
 ) -> bytes: ...
 
@@ -83,10 +89,10 @@ def of_source(
 @overload
 def of_source(
     machine: Reader,
-    source: Value,
+    sources: Sequence[Source],
     saltenv: str,
     rendered: Template,
-    source_hash: Value,
+    source_hash: str | None,
     check: SourceCheck | None = None,
     *,
     large: Literal[True],
@@ -95,34 +101,35 @@ def of_source(
 
 def of_source(
     machine: Reader,
-    source: Value,
+    sources: Sequence[Source],
     saltenv: str,
     rendered: Template,
-    source_hash: Value,
+    source_hash: str | None,
     check: SourceCheck | None = None,
     *,
     large: bool = False,
 ) -> bytes | LocalFile:
     """Content of the first source that is there; with `large`, a local file that is large is only named."""
-    entries = _entries(source, source_hash)
     checks = check or SourceCheck()
-    if large and len(entries) == 1 and not rendered.engine and not source_hash:
-        named = _large(machine, entries[0][0])
+    if large and len(sources) == 1 and not (rendered.engine or source_hash or sources[0][1] or checks.signed.source):
+        named = _large(machine, sources[0][0])
         if named is not None:
             return named
-    for url, given in entries:
-        data = _read(machine, url, saltenv, rendered, replace(checks, source_hash=given))
+    for url, given in sources:
+        data = _read(machine, url, saltenv, rendered, replace(checks, source_hash=given or source_hash or ""))
         if data is not None:
             return data
-    if len(entries) == 1:
-        raise StateFailed(f"Unable to manage file: Source file {entries[0][0]} not found in saltenv '{saltenv}'")
-    listed = ", ".join(url for url, _ in entries)
+    if len(sources) == 1 and sources[0][0].startswith(("/", "file:///")):
+        raise StateFailed(f"Unable to manage file: Source file {sources[0][0]} does not exist")
+    if len(sources) == 1:
+        raise StateFailed(f"Unable to manage file: Source file {sources[0][0]} not found in saltenv '{saltenv}'")
+    listed = ", ".join(url for url, _ in sources)
     raise StateFailed(f"Unable to manage file: none of the specified sources were found: {listed}")
 
 
-def kept_mode(machine: Reader, source: Value, saltenv: str) -> str | None:
+def kept_mode(machine: Reader, sources: Sequence[Source], saltenv: str) -> str | None:
     """`mode: keep`: that of the first source that is there, in the tree or on the machine; None of any other."""
-    for url, _ in _entries(source, None):
+    for url, _ in sources:
         if url.startswith("salt://"):
             bits = machine.source_mode(*split_salt_url(url, saltenv))
             if bits is not None:
@@ -145,22 +152,11 @@ def _large(machine: Reader, url: str) -> LocalFile | None:
     return LocalFile(path=path, size=found.size)
 
 
-def _entries(source: Value, source_hash: Value) -> list[tuple[str, Value]]:
-    """(URL, hash) of each source; an entry of a list may be `{url: hash}`."""
-    entries = []
-    for one in source if isinstance(source, list) else [source]:
-        if isinstance(one, Mapping):
-            entries += [(str(url), given or source_hash) for url, given in one.items()]
-        else:
-            entries.append((str(one), source_hash))
-    return entries
-
-
 def _read(machine: Reader, url: str, saltenv: str, rendered: Template, check: SourceCheck) -> bytes | None:
     if url.startswith("salt://") and rendered.engine == "jinja":
         return _rendered_from_tree(machine, url, saltenv, rendered, check)
     data = _raw(machine, url, saltenv, check)
-    if data is None or not rendered.engine:
+    if data is None or not rendered.engine or is_binary_template(data):
         return data
     text = data.decode("utf-8", "replace")
     return machine.render_text(text, rendered.engine, saltenv, {**rendered.variables, "source": url})
@@ -173,6 +169,8 @@ def _rendered_from_tree(
     try:
         data = machine.source(path, env)
         _verified(machine, data, url, check, saltenv)
+        if is_binary_template(data):
+            return data
         return machine.render(path, env, {**rendered.variables, "source": url})
     except (FileNotFoundError, IsADirectoryError):
         return None
@@ -198,20 +196,20 @@ def _raw(machine: Reader, url: str, saltenv: str, check: SourceCheck) -> bytes |
 def _fetched(machine: Reader, url: str, check: SourceCheck, saltenv: str) -> bytes | None:
     """What the web has; asked for only when the file on the machine is not it already."""
     if check.skip or (check.use_etag and not check.source_hash):
-        return machine.fetch(url, verify=check.verify_ssl)
+        return _signed(machine, machine.fetch(url, verify=check.verify_ssl), check, saltenv)
     if not check.source_hash:
         raise StateFailed(
             f"Unable to verify upstream hash of source file {shown(url)}, please set source_hash or set skip_verify "
             "to True"
         )
-    wanted = digest_of(machine, check.source_hash, url, check.source_hash_name, check.target, saltenv)
+    wanted = _wanted(machine, url, check, saltenv)
     have = _have(machine, check.target)
     if have is not None and wanted.fits(have):
         return have
     data = machine.fetch(url, fits=wanted.fits, verify=check.verify_ssl)
     if data is not None:
         wanted.verify(data, shown(url))
-    return data
+    return _signed(machine, data, check, saltenv)
 
 
 def _have(machine: Reader, target: str) -> bytes | None:
@@ -221,19 +219,31 @@ def _have(machine: Reader, target: str) -> bytes | None:
     return machine.read(target) if found is not None and found.kind == "file" else None
 
 
+def _wanted(machine: Reader, url: str, check: SourceCheck, saltenv: str) -> Digest:
+    return digest_of(machine, check.source_hash, url, check.source_hash_name, check.target, saltenv,
+                     signature=check.signed.digests, verify_ssl=check.verify_ssl)  # fmt: skip
+
+
 def _verified(machine: Reader, data: bytes, url: str, check: SourceCheck, saltenv: str) -> bytes:
     if check.source_hash and not check.skip:
-        wanted: Digest = digest_of(machine, check.source_hash, url, check.source_hash_name, check.target, saltenv)
-        wanted.verify(data, url)
+        _wanted(machine, url, check, saltenv).verify(data, url)
+    _signed(machine, data, check, saltenv)
+    return data
+
+
+def _signed(machine: Reader, data: bytes | None, check: SourceCheck, saltenv: str) -> bytes | None:
+    """The same data, once its signature is verified; what the machine holds already is not verified again."""
+    if data is None or check.signed.source is None or _have(machine, check.target) == data:
+        return data
+    hold_signed(machine, data, check.signed.source, saltenv, verify_ssl=check.verify_ssl)
     return data
 
 
 def of_contents(
     machine: Reader,
-    contents: Value,
-    pillar: Value,
-    grains: Value,
-    *,
+    contents: str | bytes | None,
+    pillar: str | Sequence[str] | None,
+    grains: str | Sequence[str] | None,
     newline: bool,
     delimiter: str = ":",
     codec: tuple[str, str] = ("utf-8", "strict"),
@@ -248,29 +258,35 @@ def of_contents(
     if contents is None:
         return None
     if isinstance(contents, bytes):
-        return contents
-    text = "\n".join([*(contents.splitlines() if isinstance(contents, str) else _lines(contents)), ""])
+        read = _as_text(contents)
+        if read is None:
+            return contents
+        contents = read
+    text = "\n".join([*contents.splitlines(), ""])
     try:
         return (text if newline else text.rstrip("\r\n")).encode(*codec)
     except (LookupError, UnicodeEncodeError) as error:
         raise StateFailed(f"The contents cannot be encoded as {codec[0]}: {error}") from None
 
 
-def _lines(contents: Value) -> list[str]:
-    parts = contents if isinstance(contents, list | tuple) else [contents]
-    if any(isinstance(part, Mapping | list | tuple) for part in parts):
-        raise StateFailed(
-            "Contents specified by contents/contents_pillar/contents_grains is not a string or list of strings, "
-            "and is not binary data. SLS is likely malformed."
-        )
-    return [line for part in parts for line in str(part).splitlines()]
+def _as_text(data: bytes) -> str | None:
+    """The text that `!!binary` holds, which is treated as any other; None for what is no text."""
+    try:
+        return None if b"\0" in data else data.decode()
+    except UnicodeDecodeError:
+        return None
 
 
-def _looked_up(data: Mapping[str, Value], keys: Value, what: str, delimiter: str) -> Value:
+def _looked_up(data: Mapping[str, Value], keys: str | Sequence[str], what: str, delimiter: str) -> str | bytes | None:
     values = []
-    for key in keys if isinstance(keys, list) else [keys]:
+    for key in [keys] if isinstance(keys, str) else keys:
         value = traverse(data, key, MISSING, delimiter=delimiter)
         if value is MISSING:
             raise StateFailed(f"{what} {key} does not exist")
         values.append(value)
-    return "\n".join(str(value) for value in values) if isinstance(keys, list) else values[0]
+    if not isinstance(keys, str):
+        return "\n".join(map(str, values))
+    try:
+        return None if values[0] is None else as_contents(values[0])
+    except Unfit as unfit:
+        raise StateFailed(unfit.comment) from None

@@ -6,17 +6,20 @@ Called by file.managed, recurse and serialize. What plans looks through a `Reade
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable
 
 from highstate.records import dataclass
-from minion.machine.plan import Change, FileStat, Machine, Reader, StateFailed
+from minion.machine.failure import ContentUnknown, StateFailed
+from minion.machine.plan import Change, FileStat, Machine, Reader
 from minion.states.file.attributes import attributes, set_attributes
 from minion.states.file.diff import HIDDEN, LARGEST, diff, too_large, unified
 from minion.states.file.paths import make_parents, missing_parents
-from minion.states.file.perms import Perms, differing, put
+from minion.states.file.perms import Perms, differing, put, shown_of_new
 from minion.states.file.sources import LocalFile
 
 _AS_THEY_ARE = Perms()
+_ALL = frozenset({"user", "group", "mode"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,8 @@ class WantedFile:
     """Whether a new file's content is shown as a diff."""
     backup: str = ""
     """Where the replaced content is kept; empty: nowhere."""
+    copied: bool = False
+    """Whether the content is that of a source: Salt then shows the mode of a new file, asked for or not."""
     attrs: str | None = None
     """The attributes that it is to have, in chattr's letters; None: as they are."""
     check: CommandCheck | None = None
@@ -62,9 +67,13 @@ def file_changes(machine: Reader, wanted: WantedFile, found: FileStat | None) ->
         return ()
     fresh = found is None or (found.kind == "symlink" and content is not None)
     changes = [] if content is None else [content]
+    shown = shown_of_new(wanted.perms, machine.stat(posixpath.dirname(wanted.path))) if found is None else _ALL
     for key, value in differing(None if fresh else found, wanted.perms).items():
         old = None if found is None else getattr(found, key)
-        changes.append(Change(key=key, old=old, new=value, shown=value, act=_put(wanted.path, {key: value})))
+        act = _put(wanted.path, {key: value})
+        changes.append(Change(key=key if key in shown else "", old=old, new=value, reported=value, act=act))
+    if found is None and wanted.copied and wanted.perms.mode is None:
+        changes.append(Change(key="mode", new="0644", reported="0644", act=_nothing))
     if wanted.attrs is not None:
         changes += _attribute_change(machine, wanted, None if fresh else found)
     return tuple(changes)
@@ -74,24 +83,32 @@ def _content_change(machine: Reader, wanted: WantedFile, found: FileStat | None)
     data = wanted.data
     if found is None:
         if data is None:
-            return Change(key="new", shown=f"file {wanted.path} created", act=_write(wanted, b""))
+            return Change(key="new", reported=f"file {wanted.path} created", act=_write(wanted, b""))
         shown = unified(b"", data) if wanted.new_file_diff and isinstance(data, bytes) else "New file"
-        return Change(key="diff", shown=shown if wanted.show_changes else HIDDEN, act=_write(wanted, data))
+        return Change(key="diff", reported=shown if wanted.show_changes else HIDDEN, act=_write(wanted, data))
     if data is None:
         return None
     if found.kind == "symlink":
-        return Change(key="diff", shown="Replace symbolic link with regular file", act=_write(wanted, data))
-    size = data.size if isinstance(data, LocalFile) else len(data)
-    if isinstance(data, LocalFile) or found.size > 2 * LARGEST + size:
-        if isinstance(data, LocalFile) and found.size == size and machine.same(wanted.path, data.path):
-            return None
-        shown = too_large(found.size, size)
-    else:
-        old = machine.read(wanted.path)
-        if old == data:
-            return None
-        shown = diff(old, data)
-    return Change(key="diff", shown=shown if wanted.show_changes else HIDDEN, act=_write(wanted, data, replaces=True))
+        return Change(key="diff", reported="Replace symbolic link with regular file", act=_write(wanted, data))
+    try:
+        difference = _difference(machine, wanted.path, found.size, data)
+    except ContentUnknown as unknown:
+        difference = str(unknown)
+    if difference is None:
+        return None
+    return Change(
+        key="diff", reported=difference if wanted.show_changes else HIDDEN, act=_write(wanted, data, replaces=True)
+    )
+
+
+def _difference(machine: Reader, path: str, size: int, data: bytes | LocalFile) -> str | None:
+    """How the file's content of `size` bytes differs from `data`; None when it does not."""
+    new = data.size if isinstance(data, LocalFile) else len(data)
+    if isinstance(data, LocalFile) or size > 2 * LARGEST + new:
+        same = isinstance(data, LocalFile) and size == new and machine.same(path, data.path)
+        return None if same else too_large(size, new)
+    old = machine.read(path)
+    return None if old == data else diff(old, data)
 
 
 def _attribute_change(machine: Reader, wanted: WantedFile, found: FileStat | None) -> list[Change]:
@@ -143,7 +160,7 @@ def approve(machine: Machine, check: CommandCheck, data: bytes | LocalFile) -> N
     place = f"{check.folder or '/tmp'}/.saltern-{secrets.token_hex(8)}{check.suffix}"  # noqa: S108  (a name of our own)
     _put_in_place(machine, place, data, "0600")
     try:
-        done = machine.run(f"{check.command} {shlex.quote(place)}")
+        done = machine.run(f"{check.command.rstrip()} {shlex.quote(place)}")
     finally:
         machine.remove(place)
     if done.returncode != 0:
@@ -153,3 +170,7 @@ def approve(machine: Machine, check: CommandCheck, data: bytes | LocalFile) -> N
 
 def _put(path: str, changes: dict[str, str]) -> Callable[[Machine], None]:
     return lambda machine: put(machine, path, changes)
+
+
+def _nothing(machine: Machine) -> None:
+    """Comes with the file."""

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import TypedDict, Unpack
 
 from minion.arguments.types import CommaList
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Plan, Reader
 from minion.states.unused_arguments import GitOptions
 
 _MULTIVAR = "Multivar(s) matched by the key expression"
@@ -48,7 +49,7 @@ def config_set(
 
     shown, verb = {"old": old or None, "new": values}, "changed to" if old else "added as"
     return Plan(
-        changes=(Change(key=name, shown=shown, act=act),),
+        changes=(Change(key=name, reported=shown, act=act),),
         pending=f"'{name}' would be {verb} {_list(values)}",
         done=f"'{name}' was {verb} {_list(values)}",
     )
@@ -80,7 +81,7 @@ def config_unset(
             raise StateFailed(f"Failed to unset '{name}': {done.stderr.strip()}")
 
     return Plan(
-        changes=(Change(key=name, shown=old, act=act),),
+        changes=(Change(key=name, reported=old, act=act),),
         pending="1 key(s) would have value(s) unset",
         done="Value(s) successfully unset",
     )

@@ -8,7 +8,8 @@ from __future__ import annotations
 import posixpath
 from typing import Unpack
 
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Plan, Reader
 from minion.states.file.paths import behind, checked
 from minion.states.unused_arguments import GitOptions
 
@@ -50,7 +51,7 @@ def present(
         if done.returncode != 0:
             raise StateFailed(f"git init failed: {done.stderr.strip()}")
 
-    note = [Change(key="forced init", shown=True, act=lambda machine: None)] if forced else []
+    note = [Change(key="forced init", reported=True, act=lambda machine: None)] if forced else []
     pending = f"New {kind} would be created"
     if forced:
         pending = (
@@ -58,7 +59,7 @@ def present(
             "would be initialized in its place."
         )
     return Plan(
-        changes=(*note, Change(key="new", shown=name, act=act)),
+        changes=(*note, Change(key="new", reported=name, act=act)),
         pending=pending,
         done=f"Initialized {kind} in {name}",
     )

@@ -9,7 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Completed, Machine, Plan, Reader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +68,9 @@ class Tags:
 
         changes = []
         if self.new:
-            changes.append(Change(key="new_tags", shown=list(self.new), act=fetch))
+            changes.append(Change(key="new_tags", reported=list(self.new), act=fetch))
         if self.deleted:
-            changes.append(Change(key="deleted_tags", shown=list(self.deleted), act=delete))
+            changes.append(Change(key="deleted_tags", reported=list(self.deleted), act=delete))
         what = [*(["fetched"] if self.new else []), *(["removed"] if self.deleted else [])]
         return Plan(
             changes=tuple(changes),

@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import Annotated, Literal, Unpack
 
 from minion.arguments.types import Texts, Unsupported
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
 from minion.states.file.paths import behind, checked
 from minion.states.git.config import config_set, config_unset
 from minion.states.git.present import present
@@ -273,7 +274,7 @@ def _cloning(
 
     return Plan(
         changes=(
-            Change(key="new", shown=f"{without_password(repo.url)} => {repo.target}", act=act),
+            Change(key="new", reported=f"{without_password(repo.url)} => {repo.target}", act=act),
             Change(key="revision", old=None, new=wanted, act=_nothing),
         ),
         pending=f"Repository {without_password(repo.url)} would be cloned to {repo.target}",

@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, TypedDict, Unpack
 
 from minion.arguments.types import Ignored, Texts
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Plan, Reader, Value
+from minion.providers.mounts import encoded
 
 FSTAB = "/etc/fstab"
 _MOUNT_BY = ("label", "uuid", "partlabel", "partuuid")
@@ -43,10 +45,10 @@ def fstab_present(
     """fstab has this line, and a new one is mounted (`mount`); with `not_change`, one that differs stays."""
     old = fstab_text(machine, config)
     entry = [
-        field_of(_device(machine, name, mount_by)),
-        field_of(fs_file if fs_file == "none" else posixpath.normpath(fs_file)),
-        field_of(fs_vfstype),
-        field_of(options_of(fs_mntops)),
+        encoded(_device(machine, name, mount_by)),
+        encoded(fs_file if fs_file == "none" else posixpath.normpath(fs_file)),
+        encoded(fs_vfstype),
+        encoded(",".join(fs_mntops)),
         str(fs_freq),
         str(fs_passno),
     ]
@@ -58,7 +60,7 @@ def fstab_present(
         )
     new = ended(without(old, found)) + "\t".join(entry) + "\n"
     words = ("written", "added", "new") if found is None else ("updated", "updated", "change")
-    write = Change(key="persist", shown=words[2], act=lambda machine: machine.write(config, new.encode()))
+    write = Change(key="persist", reported=words[2], act=lambda machine: machine.write(config, new.encode()))
     would, done = f"{fs_file} entry will be {words[0]} in {config}.", f"{fs_file} entry {words[1]} in {config}."
     if not mount or found is not None or entry[1] == "none":
         return Plan(changes=(write,), pending=would, done=done)
@@ -79,13 +81,13 @@ def fstab_present(
 def fstab_absent(machine: Reader, name: str, *, fs_file: str, mount_by: str | None = None, config: str = FSTAB) -> Plan:
     """fstab has no line of this device and mount point."""
     old = fstab_text(machine, config) if machine.stat(config) is not None else ""
-    entry = [field_of(_device(machine, name, mount_by)), field_of(posixpath.normpath(fs_file))]
+    entry = [encoded(_device(machine, name, mount_by)), encoded(posixpath.normpath(fs_file))]
     found = _matching(old, entry, ("device", "name"))
     if found is None:
         return Plan(comment=f"{fs_file} entry is already missing in {config}.")
     new = without(old, found)
     return Plan(
-        changes=(Change(key="persist", shown="removed", act=lambda machine: machine.write(config, new.encode())),),
+        changes=(Change(key="persist", reported="removed", act=lambda machine: machine.write(config, new.encode())),),
         pending=f"{fs_file} entry will be removed from {config}.",
         done=f"{fs_file} entry removed from {config}.",
     )
@@ -123,16 +125,6 @@ def without(text: str, fields: Sequence[str] | None) -> str:
 def ended(text: str) -> str:
     """The text with an end of its last line."""
     return text + "\n" if text and not text.endswith("\n") else text
-
-
-def field_of(value: object) -> str:
-    """A field of fstab; a space is written as an octal escape."""
-    return str(value).replace(" ", "\\040")
-
-
-def options_of(value: Value) -> str:
-    """Mount options, given as a list or as text."""
-    return ",".join(str(one) for one in value) if isinstance(value, list | tuple) else str(value)
 
 
 def _keys(match_on: Sequence[str], entry: Sequence[str]) -> tuple[str, ...]:

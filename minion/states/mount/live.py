@@ -11,7 +11,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from minion.machine.plan import Reader, StateFailed, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Reader, Value
+from minion.providers.mounts import Mount, mounts
 
 _FLAGS = frozenset(
     ("dirsync", "lazytime", "noatime", "nodev", "nodiratime", "noexec", "nosuid", "nosymfollow", "ro", "sync")
@@ -32,19 +34,6 @@ _SIZE = re.compile(r"(\d+)([kmg])")
 _KILOBYTES = {"k": 1, "m": 1024, "g": 1024 * 1024}
 _ALWAYS_SHOWN = {"tmpfs": ("nr_inodes", "size")}
 """Options with a value that a file system shows whenever they were given."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Live:
-    """A file system that is mounted (proc(5), mountinfo)."""
-
-    device: str
-    number: str
-    """Major and minor number."""
-    root: str
-    """The folder of the file system that is to be seen; not `/` where a folder is bound."""
-    fstype: str
-    options: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,24 +64,13 @@ class Leave:
         )
 
 
-def live(machine: Reader) -> dict[str, Live]:
+def live(machine: Reader) -> dict[str, Mount]:
     """Mount point → what is mounted there; of several the last, which covers the others."""
-    found = {}
-    for line in machine.read("/proc/self/mountinfo").decode("utf-8", "surrogateescape").splitlines():
-        words = line.split()
-        fstype, device, above = words[words.index("-") + 1 :][:3]
-        found[_plain(words[4])] = Live(
-            device=_plain(device),
-            number=words[2],
-            root=_plain(words[3]),
-            fstype=fstype,
-            options=frozenset([*words[5].split(","), *above.split(",")]),
-        )
-    return found
+    return {one.point: one for one in mounts(machine)}
 
 
 def options_missing(
-    machine: Reader, there: Live, wanted: Sequence[str], before: Sequence[str], leave: Leave
+    machine: Reader, there: Mount, wanted: Sequence[str], before: Sequence[str], leave: Leave
 ) -> list[str]:
     """The options that are not in force; those that fstab (`before`) did not have count, whether shown or not."""
     asked = [leave.translated.get(one, one) for one in wanted]
@@ -104,17 +82,18 @@ def options_missing(
     return sorted(one for one in compared if _is_missing(machine, there, one, before))
 
 
-def _is_missing(machine: Reader, there: Live, option: str, before: Sequence[str]) -> bool:
-    if option in there.options:
+def _is_missing(machine: Reader, there: Mount, option: str, before: Sequence[str]) -> bool:
+    in_force = {*there.options, *there.super_options}
+    if option in in_force:
         return False
     if option in _FLAGS:
         return True
     if option in _OPPOSITES:
-        return _OPPOSITES[option] in there.options
+        return _OPPOSITES[option] in in_force
     key, equals, value = option.partition("=")
     if not equals:
         return option not in before and option not in _NEVER_SHOWN
-    shown = [one.partition("=")[2] for one in there.options if one.startswith(f"{key}=")]
+    shown = [one.partition("=")[2] for one in in_force if one.startswith(f"{key}=")]
     if not shown:
         return key in _ALWAYS_SHOWN.get(there.fstype, ())
     return _comparable(machine, key, value) not in [_comparable(machine, key, one) for one in shown]
@@ -133,7 +112,7 @@ def _comparable(machine: Reader, key: str, value: str) -> str:
     return value
 
 
-def is_device(machine: Reader, there: Live, device: str, options: Sequence[str], mounts: Mapping[str, Live]) -> bool:
+def is_device(machine: Reader, there: Mount, device: str, options: Sequence[str], mounts: Mapping[str, Mount]) -> bool:
     """Whether what is mounted is what the state names."""
     if "bind" in options or "rbind" in options:
         return _is_bound(machine, there, device, mounts)
@@ -149,7 +128,7 @@ def is_device(machine: Reader, there: Live, device: str, options: Sequence[str],
     return real in (there.device, _real(machine, there.device), _backing(machine, there.device))
 
 
-def _is_bound(machine: Reader, there: Live, folder: str, mounts: Mapping[str, Live]) -> bool:
+def _is_bound(machine: Reader, there: Mount, folder: str, mounts: Mapping[str, Mount]) -> bool:
     real = _real(machine, folder)
     below = [point for point in mounts if real == point or real.startswith(f"{point.rstrip('/')}/")]
     if not below:
@@ -174,14 +153,9 @@ def _backing(machine: Reader, device: str) -> str:
     return machine.read(place).decode("utf-8", "surrogateescape").rstrip("\n") if machine.stat(place) else ""
 
 
-def ignored_device(there: Live, patterns: Collection[str]) -> bool:
+def ignored_device(there: Mount, patterns: Collection[str]) -> bool:
     """Whether the author does not mind this device (`device_name_regex`)."""
     try:
         return any(re.match(one, there.device) for one in patterns)
     except re.error as error:
         raise StateFailed(f"device_name_regex: {error}") from None
-
-
-def _plain(text: str) -> str:
-    """Without the escapes of mountinfo."""
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)

@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 from typing import Annotated, TypedDict, Unpack
 
 from minion.arguments.types import CommaList, Ignored, Map, Texts, Unsupported, WatchedFun
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
+from minion.providers.mounts import encoded, swaps
 from minion.states.file.paths import checked
 from minion.states.mount.fstab import (
     FSTAB,
     ended,
     entries,
-    field_of,
     fstab_absent,
     fstab_present,
-    options_of,
     whole,
     without,
 )
@@ -60,7 +60,7 @@ def mounted(
 ) -> Plan:
     """The device is mounted at `name` with these options now (`mount`) and at boot (`persist`)."""
     path = checked(name, "mounted")
-    wanted = _Wanted(path=path, device=device, fstype=fstype, options=options_of(opts), make=mkmnt)
+    wanted = _Wanted(path=path, device=device, fstype=fstype, options=",".join(opts), make=mkmnt)
     old = _text(machine, config)
     entry = _entry(old, path)
     leave = Leave.of(
@@ -73,14 +73,14 @@ def mounted(
     )
     before = (entry[3] if entry else wanted.options).split(",")
     now = _now(machine, wanted, before, leave, device_name_regex) if mount else _not_now(machine, wanted)
-    fields = [field_of(device), field_of(path), field_of(fstype), field_of(wanted.options), str(dump), str(pass_num)]
+    fields = [encoded(device), encoded(path), encoded(fstype), encoded(wanted.options), str(dump), str(pass_num)]
     new = _with(old, fields) if persist else old
     if new == old:
         kept = f"{now.comment}. Entry already exists in the fstab." if persist else now.comment
         done = f"{now.done}. Entry already exists in the fstab." if persist else now.done
         return replace(now, comment=kept, done=done)
     words = _PERSIST["new" if entry is None else "update"]
-    write = Change(key="persist", shown=words.shown, act=lambda machine: machine.write(config, new.encode()))
+    write = Change(key="persist", reported=words.shown, act=lambda machine: machine.write(config, new.encode()))
     added = words.mounted if mount else words.alone
     return Plan(
         changes=(*now.changes, write),
@@ -164,7 +164,7 @@ def _now(machine: Reader, wanted: _Wanted, before: Sequence[str], leave: Leave, 
     there, options = mounts.get(wanted.path), wanted.options.split(",")
     if there is None:
         done = "Target was successfully mounted"
-        change = Change(key="mount", shown=True, act=wanted.mount)
+        change = Change(key="mount", reported=True, act=wanted.mount)
         return Plan(changes=(change,), pending=_would_mount(machine, wanted), done=done)
     if not is_device(machine, there, wanted.device, options, mounts):
         if ignored_device(there, patterns):
@@ -172,8 +172,8 @@ def _now(machine: Reader, wanted: _Wanted, before: Sequence[str], leave: Leave, 
             return Plan(comment=said, done=said)
         shown = f"Forced unmount because devices don't match. Wanted: {wanted.device}, current: {there.device}"
         changes = (
-            Change(key="umount", shown=shown, act=wanted.anew),
-            Change(key="mount", shown=True, act=with_its_neighbour),
+            Change(key="umount", reported=shown, act=wanted.anew),
+            Change(key="mount", reported=True, act=with_its_neighbour),
         )
         would = f"An umount would have been forced because devices do not match.  Watched: {wanted.device}"
         return Plan(changes=changes, pending=would, done="Target was successfully mounted")
@@ -184,7 +184,7 @@ def _now(machine: Reader, wanted: _Wanted, before: Sequence[str], leave: Leave, 
     listed = ",".join(missing)
     shown = f"Forced {wanted.verb()} because options ({listed}) changed"
     would = f"Remount would be forced because options ({listed}) changed"
-    return Plan(changes=(Change(key="umount", shown=shown, act=wanted.again),), pending=would, done=good)
+    return Plan(changes=(Change(key="umount", reported=shown, act=wanted.again),), pending=would, done=good)
 
 
 def _would_mount(machine: Reader, wanted: _Wanted) -> str:
@@ -228,14 +228,16 @@ def unmounted(
     path = checked(name, "unmounted")
     old = _text(machine, config)
     entry, is_live = _entry(old, path), path in live(machine)
-    is_ours = entry is not None and (device is None or entry[0] == field_of(device))
+    is_ours = entry is not None and (device is None or entry[0] == encoded(device))
     said = "Target was successfully unmounted" if is_live else "Target was already unmounted"
     changes = []
     if is_live:
-        changes.append(Change(key="umount", shown=True, act=lambda machine: _do(machine, "umount", path)))
+        changes.append(Change(key="umount", reported=True, act=lambda machine: _do(machine, "umount", path)))
     if persist and is_ours:
         new = without(old, entry)
-        changes.append(Change(key="persist", shown="purged", act=lambda machine: machine.write(config, new.encode())))
+        changes.append(
+            Change(key="persist", reported="purged", act=lambda machine: machine.write(config, new.encode()))
+        )
         said = f"{said}. Removed target from fstab"
     elif persist:
         what = "fstab entry not found" if entry is None else f"fstab entry for device {device} not found"
@@ -249,16 +251,16 @@ def unmounted(
 def swap(machine: Reader, name: str, *, persist: bool = True, config: str = FSTAB) -> Plan:
     """The device or file is used as swap space."""
     path = checked(name, "swap")
-    live = machine.read("/proc/swaps").decode().splitlines()[1:] if machine.stat("/proc/swaps") else []
+    field = encoded(path)
     old = _text(machine, config)
     new = old
-    if persist and not any(line.split()[:3:2] == [path, "swap"] for line in old.splitlines()):
-        new = ended(old) + f"{path}\tnone\tswap\tdefaults\t0\t0\n"
+    if persist and not any(line.split()[:3:2] == [field, "swap"] for line in old.splitlines()):
+        new = ended(old) + f"{field}\tnone\tswap\tdefaults\t0\t0\n"
     changes = []
-    if path not in [line.split()[0] for line in live if line]:
-        changes.append(Change(key="swap", shown=name, act=lambda machine: _do(machine, "swapon", path)))
+    if path not in {one.path for one in swaps(machine)}:
+        changes.append(Change(key="swap", reported=name, act=lambda machine: _do(machine, "swapon", path)))
     if new != old:
-        changes.append(Change(key="persist", shown="new", act=lambda machine: machine.write(config, new.encode())))
+        changes.append(Change(key="persist", reported="new", act=lambda machine: machine.write(config, new.encode())))
     return Plan(
         changes=tuple(changes),
         comment=f"Swap {name} already active",
@@ -281,7 +283,7 @@ def mod_watch(
     if sfun != "mounted":
         return Plan(comment=f"Watch not supported in {sfun} at this time")
     path = checked(name, "mounted")
-    options = ",".join(("remount", options_of(opts)))
+    options = ",".join(("remount", *opts))
     return Plan(
         changes=(Change(key="", act=lambda machine: _do(machine, "mount", "-o", options, path)),),
         pending=f"{name} would be remounted",
@@ -301,7 +303,7 @@ def _text(machine: Reader, config: str) -> str:
 
 
 def _entry(text: str, path: str) -> list[str] | None:
-    wanted = field_of(path)
+    wanted = encoded(path)
     return next((whole(fields) for fields in entries(text) if posixpath.normpath(fields[1]) == wanted), None)
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from minion.machine.plan import Machine, Plan, Reader, StateFailed, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Machine, Plan, Reader, Value
 from minion.providers.pkg.detection import package_manager
 from minion.providers.pkg.packages import InstallOptions, PackageManager, PackageTarget, TransactionStep
 from minion.states.pkg.steps import transaction

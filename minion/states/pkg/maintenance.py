@@ -12,7 +12,8 @@ from typing import Annotated, TypedDict, Unpack
 
 from highstate.salt_urls import split_salt_url
 from minion.arguments.types import Reads, only_bool
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Plan, Reader, Value
 from minion.providers.pkg.detection import package_manager
 from minion.providers.pkg.packages import PackageManager, TransactionStep
 from minion.states.pkg.steps import difference, shown, transaction, version_in
@@ -92,11 +93,11 @@ def unheld(
     return _holds(manager, [], [one for one in names if one in have and have[one].held])
 
 
-def downloaded_sources(machine: Reader, manager: PackageManager, sources: Value, saltenv: str) -> Plan:
+def downloaded_sources(machine: Reader, manager: PackageManager, sources: Mapping[str, str], saltenv: str) -> Plan:
     """pkg.installed with `sources`: packages by name, each with the file that it is installed from."""
-    wanted = _pairs(manager, sources)
+    _check_files(manager, sources)
     have = manager.packages(machine)
-    missing = {name: path for name, path in wanted.items() if not version_in(have, name)}
+    missing = {name: path for name, path in sources.items() if not version_in(have, name)}
     if not missing:
         return Plan(comment="All specified packages are already installed")
 
@@ -145,15 +146,11 @@ def _fetched(machine: Machine, folder: str, path: str, saltenv: str) -> str:
     return target
 
 
-def _pairs(manager: PackageManager, sources: Value) -> dict[str, str]:
-    if not isinstance(sources, list) or not all(isinstance(one, Mapping) and one for one in sources):
-        raise StateFailed("Invalidly formatted 'sources' parameter: a list of {name: file} is expected")
-    found = {str(name): str(path) for one in sources for name, path in one.items()}
-    for name, path in found.items():
+def _check_files(manager: PackageManager, files: Mapping[str, str]) -> None:
+    for name, path in files.items():
         manager.check_name(name)
         if not path.startswith(("/", "salt://", "http://", "https://", "ftp://")):
             raise StateFailed(f"The file of package {name} must be a path, salt:// or a URL, not {path!r}")
-    return found
 
 
 def _holds(manager: PackageManager, to_hold: Sequence[str], to_free: Sequence[str]) -> Plan:

@@ -5,28 +5,40 @@ Called by `minion.states.pkg.state`. What goes with them is asked of the package
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from minion.machine.plan import Change, Machine, Plan, Reader, Value
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
 from minion.providers.pkg.detection import package_manager
 from minion.providers.pkg.packages import Package, PackageManager, TransactionStep
 from minion.states.pkg.steps import difference, shown, transaction, version_in, with_its_neighbour
 from minion.states.pkg.wanted import Packages, WantedPackages, unwanted_of
 
+_Planner = Callable[[Reader, PackageManager, Sequence[WantedPackages], Mapping[str, Package]], Plan]
 
-def removed(
-    machine: Reader,
-    name: str,
-    *,
-    version: str | None = None,
-    pkgs: Packages | None = None,
-    normalize: bool = True,
-    ignore_epoch: bool | None = None,
+
+def _going(planned: _Planner, doc: str) -> StateFunction:
+    """A state function that takes packages away; `planned` makes the plan of what is asked for and what there is."""
+
+    def going(
+        machine: Reader,
+        name: str,
+        *,
+        version: str | None = None,
+        pkgs: Packages | None = None,
+        normalize: bool = True,
+        ignore_epoch: bool | None = None,
+    ) -> Plan:
+        manager = package_manager(machine)
+        wanted = unwanted_of(machine, manager, name, version, pkgs, normalize=normalize, ignore_epoch=ignore_epoch)
+        return planned(machine, manager, wanted, manager.packages(machine))
+
+    going.__doc__ = doc
+    return going
+
+
+def _removed(
+    machine: Reader, manager: PackageManager, wanted: Sequence[WantedPackages], have: Mapping[str, Package]
 ) -> Plan:
-    """Packages are gone, those of this version where one is given; their configuration may stay."""
-    manager = package_manager(machine)
-    wanted = unwanted_of(machine, manager, name, version, pkgs, normalize=normalize, ignore_epoch=ignore_epoch)
-    have = manager.packages(machine)
     there = _matching(manager, wanted, have)
     if not there:
         versions = any(one.version and version_in(have, one.name) for one in wanted)
@@ -44,19 +56,9 @@ def removed(
     )
 
 
-def purged(
-    machine: Reader,
-    name: str,
-    *,
-    version: str | None = None,
-    pkgs: Packages | None = None,
-    normalize: bool = True,
-    ignore_epoch: bool | None = None,
+def _purged(
+    machine: Reader, manager: PackageManager, wanted: Sequence[WantedPackages], have: Mapping[str, Package]
 ) -> Plan:
-    """Packages are gone with their configuration; of those that are installed, the ones of this version."""
-    manager = package_manager(machine)
-    wanted = unwanted_of(machine, manager, name, version, pkgs, normalize=normalize, ignore_epoch=ignore_epoch)
-    have = manager.packages(machine)
     left_behind = [one.name for one in wanted if one.name in have and not have[one.name].installed]
     there = sorted([*_matching(manager, wanted, have), *left_behind])
     if not there:
@@ -69,11 +71,11 @@ def purged(
 
     # A package of which only configuration is left has no version in the simulation.
     whole = {step.name: step for step in (*_gone(there, have), *steps)}
-    foreseen = _purge_shown([whole[one] for one in sorted(whole)], have)
+    predicted = _purge_shown([whole[one] for one in sorted(whole)], have)
     return Plan(
         changes=(
-            Change(key="removed", shown=foreseen["removed"], act=act),
-            Change(key="installed", shown=foreseen["installed"], act=with_its_neighbour),
+            Change(key="removed", reported=predicted["removed"], act=act),
+            Change(key="installed", reported=predicted["installed"], act=with_its_neighbour),
         ),
         pending=f"The following packages will be purged: {', '.join(there)}.",
         done=_gone_comment("purged", wanted, there),
@@ -118,3 +120,9 @@ def _purge_shown(steps: Sequence[TransactionStep], before: Mapping[str, Package]
         "removed": shown(leftover),
         "installed": shown([step for step in steps if step not in leftover]),
     }
+
+
+removed = _going(_removed, "Packages are gone, those of this version where one is given; their configuration may stay.")
+purged = _going(
+    _purged, "Packages are gone with their configuration; of those that are installed, the ones of this version."
+)

@@ -8,8 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from minion.machine.plan import Change, Machine, Reader, StateFailed, Value
-from minion.providers.pkg.packages import InstallOptions, Package, PackageManager, PackageTarget, TransactionStep
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Reader, Value
+from minion.providers.pkg.packages import (
+    Available,
+    InstallOptions,
+    Package,
+    PackageManager,
+    PackageTarget,
+    TransactionStep,
+)
 from minion.states.pkg.steps import difference, shown, transaction, version_in
 from minion.states.pkg.wanted import WantedPackages
 
@@ -39,9 +47,23 @@ class InstallRequest:
         if fitting or one.exact:
             return PackageTarget(name=one.name, version=fitting[0] if fitting else one.version)
         if strict:
-            have = ", ".join(offered.versions) if offered else "none"
-            raise StateFailed(f"No version of package {one.name} fits {one.version!r} (there is: {have})")
+            raise StateFailed(_none_fits(one, offered))
         return PackageTarget(name=one.name)
+
+    def not_to_be_had(self, machine: Reader) -> list[str]:
+        """Why the act is going to fail: versions that the lists of packages do not have, of packages that they have."""
+        found = []
+        for one in self.wanted:
+            if one.version and one.version != "latest":
+                offered = self.manager.available(machine, [one.name], self.options.fromrepo).get(one.name)
+                if offered and not any(one.fits(self.manager, version) for version in offered.versions):
+                    found.append(_none_fits(one, offered))
+        return found
+
+
+def _none_fits(one: WantedPackages, offered: Available | None) -> str:
+    have = ", ".join(offered.versions) if offered else "none"
+    return f"No version of package {one.name} fits {one.version!r} (there is: {have})"
 
 
 def install_changes(machine: Reader, request: InstallRequest, have: Mapping[str, Package]) -> tuple[Change, ...]:
@@ -51,10 +73,7 @@ def install_changes(machine: Reader, request: InstallRequest, have: Mapping[str,
     manager = request.manager
     targets = request.targets(machine, strict=False)
     again = [one.name for one in request.wanted] if request.options.reinstall else []
-    steps = _with_those(again, have, manager.predict_install(machine, targets, request.options) or []) or [
-        TransactionStep(name=one.name, old=version_in(have, one.name), new=_foreseen(machine, request, one))
-        for one in targets
-    ]
+    steps = [] if request.not_to_be_had(machine) else _predicted(machine, request, targets, again, have)
 
     def act(machine: Machine) -> Mapping[str, Value]:
         before = manager.packages(machine)
@@ -66,7 +85,22 @@ def install_changes(machine: Reader, request: InstallRequest, have: Mapping[str,
         after = manager.packages(machine)
         return shown(_with_those(again, after, difference(before, after)))
 
-    return transaction(steps, act)
+    return transaction(steps, act) or (Change(key="", act=act),)
+
+
+def _predicted(
+    machine: Reader,
+    request: InstallRequest,
+    targets: Sequence[PackageTarget],
+    again: Sequence[str],
+    have: Mapping[str, Package],
+) -> list[TransactionStep]:
+    """The steps of the installation: as the package manager predicts them, else as its lists have them."""
+    predicted = request.manager.predict_install(machine, targets, request.options) or []
+    return _with_those(again, have, predicted) or [
+        TransactionStep(name=one.name, old=version_in(have, one.name), new=_predicted_version(machine, request, one))
+        for one in targets
+    ]
 
 
 def _with_those(
@@ -82,7 +116,7 @@ def _with_those(
     return [*steps, *kept]
 
 
-def _foreseen(machine: Reader, request: InstallRequest, target: PackageTarget) -> str:
+def _predicted_version(machine: Reader, request: InstallRequest, target: PackageTarget) -> str:
     """The version that there will be, as far as the lists tell; Salt's word when they do not know the package."""
     offered = request.manager.available(machine, [target.name], request.options.fromrepo).get(target.name)
     if offered is None or (target.version and target.version not in offered.versions):

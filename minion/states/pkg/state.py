@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import Ignored, List, Unsupported
-from minion.machine.plan import Change, Plan, Reader, StateFailed, Value
+from minion.arguments.types import Ignored, ListOfTexts, Unsupported
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Plan, Reader, Value
 from minion.providers.pkg.detection import package_manager
 from minion.providers.pkg.packages import InstallOptions, Package, PackageManager
 from minion.states.pkg.downloaded import downloaded
@@ -20,7 +21,7 @@ from minion.states.pkg.maintenance import downloaded_sources, held, unheld, upto
 from minion.states.pkg.removed import purged, removed
 from minion.states.pkg.request import InstallRequest, install_changes, refresh_lists
 from minion.states.pkg.steps import version_in
-from minion.states.pkg.wanted import Packages, WantedPackages, names_of, normal, wanted_of
+from minion.states.pkg.wanted import PackageFiles, Packages, WantedPackages, names_of, normal, wanted_of
 
 _NONE_GIVEN = "No packages to install provided"
 LISTS_MINUTES = 60
@@ -48,7 +49,7 @@ def installed(
     install_recommends: bool = True,
     only_upgrade: bool = False,
     skip_verify: bool = False,
-    sources: Value = None,
+    sources: PackageFiles | None = None,
     saltenv: str = "base",
     normalize: bool = True,
     ignore_epoch: bool | None = None,
@@ -93,7 +94,13 @@ def installed(
         comment = "All specified packages are already installed"
         comment += " and are at the desired version" if any(one.version for one in wanted) else ""
         return Plan(comment=_sentences(comment, hold_notes(wanted, have, hold, "already")), warnings=warnings)
-    return _installation(changes, wanted, missing, again, have, hold, warnings)
+    return _with_known_failure(_installation(changes, wanted, missing, again, have, hold, warnings), request, machine)
+
+
+def _with_known_failure(plan: Plan, request: InstallRequest, machine: Reader) -> Plan:
+    """The plan, which under test=True says that the act is going to fail where that is known."""
+    doomed = request.not_to_be_had(machine)
+    return replace(plan, pending="\n".join(doomed), test_result=False) if doomed else plan
 
 
 def _installation(
@@ -178,8 +185,8 @@ def group_installed(
     machine: Reader,
     name: str,
     *,
-    skip: List | None = None,
-    include: List | None = None,
+    skip: ListOfTexts = (),
+    include: ListOfTexts = (),
     refresh: bool | None = None,
     fromrepo: str | None = None,
 ) -> Plan:
@@ -188,8 +195,7 @@ def group_installed(
     members = manager.groups(machine, name)
     if members is None:
         raise StateFailed(f"There is no group {name}, as far as this machine's package manager knows groups")
-    left_out = {str(one) for one in skip or ()}
-    names = [one for one in dict.fromkeys([*members, *map(str, include or ())]) if one not in left_out]
+    names = [one for one in dict.fromkeys([*members, *include]) if one not in skip]
     plan = installed(machine, name, pkgs=tuple((one, None) for one in names), refresh=refresh, fromrepo=fromrepo)
     if not plan.changes:
         return replace(plan, comment=f"Group '{name}' is already installed")

@@ -103,6 +103,19 @@ Packages = Annotated[tuple[tuple[str, str | None], ...], Reads(as_packages)]
 """Name and version of each package; use it as `Packages | None`."""
 
 
+def as_package_files(value: Value) -> Mapping[str, str]:
+    """`sources`: the file of each package, by name; worded as Salt does."""
+    if not value:
+        return {}
+    if not isinstance(value, list) or not all(isinstance(one, Mapping) and one for one in value):
+        raise Unfit("", "Invalidly formatted 'sources' parameter: a list of {{name: file}} is expected")
+    return {str(name): str(path) for one in value for name, path in one.items()}
+
+
+PackageFiles = Annotated[Mapping[str, str], Reads(as_package_files, null=True)]
+"""A URL or path of each package's file, by the package's name."""
+
+
 def wanted_of(
     manager: PackageManager,
     name: str,

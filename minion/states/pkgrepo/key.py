@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from highstate.salt_urls import split_salt_url
-from minion.machine.plan import Machine, Reader, StateFailed, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Machine, Reader
 from minion.providers.pkg.apt_sources import AptSource
 
 KEYRINGS = "/etc/apt/keyrings"
@@ -118,9 +119,9 @@ def _at_keyserver(keyid: str | None, keyserver: str | None) -> str:
     return f"https://{host}/pks/lookup?op=get&options=mr&search=0x{quote(digits)}"
 
 
-def _file_name(source: AptSource, url: Value) -> str:
+def _file_name(source: AptSource, url: str | None) -> str:
     """Named after the key's URL, otherwise after the repository."""
-    base = posixpath.basename(str(url).partition("?")[0]) if url else ""
+    base = posixpath.basename(url.partition("?")[0]) if url else ""
     base = re.sub(r"[^A-Za-z0-9._-]", "-", base) or re.sub(
         r"[^A-Za-z0-9.-]+", "-", source.uri.partition("//")[2]
     ).strip("-")

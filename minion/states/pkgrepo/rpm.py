@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Plan, Reader, Value
 from minion.providers.pkg import repo_files
 from minion.providers.pkg.repo_files import Repository
 from minion.states.pkg.steps import with_its_neighbour
@@ -41,7 +42,7 @@ def managed(machine: Reader, name: str, given: Mapping[str, Value]) -> Plan:
         new = repo_files.with_repository(text, name, options, kept)
         machine.write(path, new.encode("utf-8", "surrogateescape"))
 
-    shown = [Change(key="repo", shown=name, act=act)] if there is None else _shown(changes, act)
+    shown = [Change(key="repo", reported=name, act=act)] if there is None else _shown(changes, act)
     if given.get("refresh", True) and given.get("refresh_db", True):
         shown.append(Change(key="", act=lambda machine: fetch_lists(machine, name)))
     return Plan(
@@ -67,7 +68,7 @@ def absent(machine: Reader, name: str) -> Plan:
             machine.remove(path)
 
     return Plan(
-        changes=(Change(key="repo", shown=name, act=act),),
+        changes=(Change(key="repo", reported=name, act=act),),
         pending=f"Package repo '{name}' will be removed. {TEST_NOTE}",
         done=f"Removed repo {name}",
     )

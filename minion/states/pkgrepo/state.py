@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated, TypedDict, Unpack
 
 from minion.arguments.types import CommaList, Ignored, Texts, Unsupported, Word
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Plan, Reader, Value
 from minion.providers.pkg import apt_sources
 from minion.providers.pkg.apt_sources import AptSource
 from minion.states.pkgrepo import rpm
@@ -116,7 +117,7 @@ def absent(machine: Reader, name: str, **_: Unpack[_AbsentUnused]) -> Plan:
                 machine.remove(path)
 
     return Plan(
-        changes=(Change(key="repo", shown=name, act=act),),
+        changes=(Change(key="repo", reported=name, act=act),),
         pending=f"Package repo '{name}' will be removed. {TEST_NOTE}",
         done=f"Removed repo {name}",
     )
@@ -141,14 +142,14 @@ def _plan(
     right = place.there is not None and place.there.same(source) and not (clean and text != place.text)
     changes: list[Change] = []
     if key is not None and not key.there:
-        changes.append(Change(key="key", shown=key.path, act=key.write))
+        changes.append(Change(key="key", reported=key.path, act=key.write))
     if not right:
 
         def write(machine: Machine) -> None:
             machine.write(place.path, text.encode())
 
         if place.there is None:
-            changes.append(Change(key="repo", shown=name, act=write))
+            changes.append(Change(key="repo", reported=name, act=write))
         else:
             changes.append(Change(key="line", old=place.there.line, new=source.line, act=write))
     if not changes:

@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, TypedDict, Unpack
 
-from minion.arguments.types import Ignored, List, Pairs, Seconds, Texts, Unsupported
-from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.arguments.types import Ignored, ListOfTexts, Reads, Seconds, TextPairs, Texts, Unsupported, as_list
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Completed, Machine, Plan, Reader, StateFunction, Value
 from minion.states.unused_arguments import OldOption, UseTheFile
 
 _NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(\[[^\]]*\])?\s*(.*)")
@@ -50,13 +51,24 @@ class Pip:
             raise StateFailed(f"The packages cannot be listed: {asked.stderr.strip()}")
         return {normal(one["name"]): one["version"] for one in json.loads(asked.stdout or "[]")}
 
-    def foreseen(self, machine: Reader, wanted: Sequence[str]) -> dict[str, str]:
+    def predict(self, machine: Reader, wanted: Sequence[str]) -> dict[str, str]:
         """Name → version of what pip would install."""
         asked = self.ask(machine, "install", "--quiet", "--dry-run", "--report", "-", *self.options, *wanted)
         if asked.returncode != 0:
             raise StateFailed(f"pip cannot install {' '.join(wanted)}: {asked.stderr.strip()}")
         report = json.loads(asked.stdout[asked.stdout.index("{") :])
         return {normal(one["metadata"]["name"]): one["metadata"]["version"] for one in report["install"]}
+
+
+def as_extra_arguments(value: Value) -> tuple[str, ...]:
+    """Options of pip: texts, and mappings of options to values."""
+    words: list[str] = []
+    for one in as_list(value or None):
+        words += [f"{key}={given}" for key, given in one.items()] if isinstance(one, Mapping) else [str(one)]
+    return tuple(words)
+
+
+ExtraArguments = Annotated[tuple[str, ...], Reads(as_extra_arguments, null=True)]
 
 
 class _InstalledUnused(TypedDict, total=False):
@@ -88,13 +100,13 @@ def installed(
     machine: Reader,
     name: str,
     *,
-    pkgs: List | None = None,
+    pkgs: ListOfTexts | None = None,
     pip_bin: str | None = None,
     requirements: Texts = (),
     bin_env: str | None = None,
     user: str | None = None,
     cwd: str | None = None,
-    env_vars: Pairs | None = None,
+    env_vars: TextPairs | None = None,
     editable: Texts = (),
     upgrade: bool = False,
     force_reinstall: bool = False,
@@ -112,7 +124,7 @@ def installed(
     cert: str | None = None,
     exists_action: str | None = None,
     no_binary: str | None = None,
-    extra_args: Value = None,
+    extra_args: ExtraArguments = (),
     **_: Unpack[_InstalledUnused],
 ) -> Plan:
     """Packages are there, at versions that fit. With `requirements` or `editable`, what those name."""
@@ -128,7 +140,7 @@ def installed(
         )
     if force_reinstall or ignore_installed:
         raise StateFailed("force_reinstall and ignore_installed would act on every run: remove the package, or pin it")
-    pip = pip_of(bin_env or pip_bin, user, cwd, env_vars, [*_options(flags), *_extra(extra_args)])
+    pip = pip_of(bin_env or pip_bin, user, cwd, env_vars, [*_options(flags), *extra_args])
     if requirements or editable:
         return _from_files(machine, pip, requirements, editable)
     wanted = _wanted(name, pkgs)
@@ -136,11 +148,11 @@ def installed(
     if have is None:
         return _installing(pip, wanted, {f"{_name(one)}==???": "Installed" for one in wanted}, wanted)
     missing = [one for one in wanted if upgrade or not _is_there(one, have)]
-    foreseen = pip.foreseen(machine, missing) if missing else {}
-    fresh = [one for one in missing if normal(_name(one)) in foreseen]
+    predicted = pip.predict(machine, missing) if missing else {}
+    fresh = [one for one in missing if normal(_name(one)) in predicted]
     if not fresh:
         return Plan(comment="\n".join(_already(one, have, pkgs) for one in wanted))
-    shown = {f"{_name(one)}=={foreseen[normal(_name(one))]}": "Installed" for one in fresh}
+    shown = {f"{_name(one)}=={predicted[normal(_name(one))]}": "Installed" for one in fresh}
     return _installing(pip, wanted, shown, fresh)
 
 
@@ -161,8 +173,8 @@ def removed(
     bin_env: str | None = None,
     user: str | None = None,
     cwd: str | None = None,
-    pkgs: List | None = None,
-    env_vars: Pairs | None = None,
+    pkgs: ListOfTexts | None = None,
+    env_vars: TextPairs | None = None,
     **_: Unpack[_RemovedUnused],
 ) -> Plan:
     """Packages are not there."""
@@ -175,7 +187,7 @@ def removed(
         changes=(
             Change(
                 key=";".join(there),
-                shown="Removed",
+                reported="Removed",
                 act=lambda machine: pip.do(machine, "uninstall", "--yes", *there),
             ),
         ),
@@ -188,7 +200,7 @@ def pip_of(
     bin_env: str | None,
     user: str | None,
     cwd: str | None,
-    env_vars: Mapping[str, Value] | None,
+    env_vars: Mapping[str, str] | None,
     options: Sequence[str],
 ) -> Pip:
     """The pip that `bin_env` means: a virtual environment, a pip, or that of python3."""
@@ -197,12 +209,11 @@ def pip_of(
         is_pip = posixpath.basename(bin_env).startswith("pip")
         program = (bin_env,) if is_pip else (posixpath.join(bin_env, "bin/python"), "-m", "pip")
     env = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "PIP_ROOT_USER_ACTION": "ignore"}
-    given = {str(key): str(value) for key, value in (env_vars or {}).items()}
     return Pip(
         program=program,
         user=user,
         cwd=cwd,
-        env={**env, **given},
+        env={**env, **(env_vars or {})},
         options=tuple(options),
     )
 
@@ -219,13 +230,13 @@ def _from_files(machine: Reader, pip: Pip, requirements: Sequence[str], editable
             if one.startswith("salt://"):
                 raise StateFailed(f"{one}: put the file on the machine with file.managed, and name its path")
             words += [option, one]
-    fresh = {} if pip.installed(machine) is None else pip.foreseen(machine, words)
+    fresh = {} if pip.installed(machine) is None else pip.predict(machine, words)
     if not fresh and pip.installed(machine) is not None:
         return Plan(comment="Requirements were already installed.")
     key = "requirements" if requirements else "editable"
     what = ", ".join(requirements or editable)
     return Plan(
-        changes=(Change(key=key, shown=True, act=_install(pip, words)),),
+        changes=(Change(key=key, reported=True, act=_install(pip, words)),),
         pending=f"Requirements file '{what}' will be processed.",
         done=f"Successfully processed requirements file {what}.",
     )
@@ -233,8 +244,8 @@ def _from_files(machine: Reader, pip: Pip, requirements: Sequence[str], editable
 
 def _installing(pip: Pip, wanted: Sequence[str], shown: Mapping[str, str], fresh: Sequence[str]) -> Plan:
     first, *rest = shown
-    install = Change(key=first, shown="Installed", act=_install(pip, fresh))
-    others = (Change(key=one, shown="Installed", act=_nothing) for one in rest)
+    install = Change(key=first, reported="Installed", act=_install(pip, fresh))
+    others = (Change(key=one, reported="Installed", act=_nothing) for one in rest)
     would = f"Python package(s) set to be installed:\n{chr(10).join(fresh)}"
     if len(fresh) == 1:
         would = f"Python package {fresh[0]} is set to be installed"
@@ -249,8 +260,8 @@ def _install(pip: Pip, words: Sequence[str]) -> Callable[[Machine], None]:
     return lambda machine: pip.do(machine, "install", *pip.options, *words)
 
 
-def _wanted(name: str, pkgs: Sequence[Value] | None) -> list[str]:
-    wanted = [str(one).strip() for one in (pkgs or [name])]
+def _wanted(name: str, pkgs: Sequence[str] | None) -> list[str]:
+    wanted = [one.strip() for one in (pkgs or [name])]
     for one in wanted:
         if one.startswith("-") or not _NAME.fullmatch(one.partition("@")[0].partition(";")[0]):
             raise StateFailed(f"{one!r} is no requirement of pip")
@@ -271,7 +282,7 @@ def _is_there(requirement: str, have: Mapping[str, str]) -> bool:
     return not rest or rest == f"=={version}"
 
 
-def _already(requirement: str, have: Mapping[str, str], pkgs: Value) -> str:
+def _already(requirement: str, have: Mapping[str, str], pkgs: Sequence[str] | None) -> str:
     if pkgs is not None and len(pkgs) > 1:
         return f"Python package {requirement} was already installed"
     return f"Python package {requirement} was already installed\nAll specified packages are already installed"
@@ -283,14 +294,7 @@ def _options(flags: Mapping[str, Value]) -> list[str]:
         if value is True:
             words.append(option)
         elif value not in (None, False):
-            words += [word for one in (value if isinstance(value, list) else [value]) for word in (option, str(one))]
-    return words
-
-
-def _extra(extra_args: Value) -> list[str]:
-    words = []
-    for one in extra_args or ():
-        words += [f"{key}={value}" for key, value in one.items()] if isinstance(one, Mapping) else [str(one)]
+            words += [option, str(value)]
     return words
 
 

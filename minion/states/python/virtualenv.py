@@ -10,8 +10,9 @@ import posixpath
 from collections.abc import Mapping
 from typing import TypedDict, Unpack
 
-from minion.arguments.types import List, Pairs, Texts
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction
+from minion.arguments.types import ListOfTexts, TextPairs, Texts
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction
 from minion.states.file.paths import behind, checked
 from minion.states.python import pip
 from minion.states.unused_arguments import OldOption, UseTheFile
@@ -50,12 +51,12 @@ def managed(
     cwd: str | None = None,
     index_url: str | None = None,
     extra_index_url: str | None = None,
-    pip_pkgs: List | None = None,
+    pip_pkgs: ListOfTexts | None = None,
     pip_upgrade: bool = False,
     pip_no_cache_dir: bool = False,
     no_deps: bool = False,
     proxy: str | None = None,
-    env_vars: Pairs | None = None,
+    env_vars: TextPairs | None = None,
     **_: Unpack[_ManagedUnused],
 ) -> Plan:
     """The environment is there, with what `requirements` and `pip_pkgs` name in it."""
@@ -90,7 +91,7 @@ def managed(
             raise StateFailed(f"The virtualenv could not be created: {done.stderr.strip() or done.stdout.strip()}")
 
     return Plan(
-        changes=(Change(key="new", shown=name, act=make), *inner),
+        changes=(Change(key="new", reported=name, act=make), *inner),
         pending=f"Virtualenv {name} is set to be created",
         done="Created new virtualenv",
     )

@@ -10,10 +10,12 @@ import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, TypedDict, Unpack
+from typing import Annotated, NamedTuple, TypedDict, Unpack
 
+from minion.arguments.sources import as_sources
 from minion.arguments.types import Texts, Unsupported
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, StateFunction, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
 from minion.states.file.perms import Perms
 from minion.states.file.sources import Template, of_source
 from minion.states.unused_arguments import WholeKey
@@ -42,6 +44,8 @@ class _File:
     user: str
     lines: tuple[str, ...]
     mode: str | None
+    owner_missing: bool = False
+    """Whether there is no such user yet: a state before this one may make it, and where the file lies is not known."""
 
 
 class _Unused(TypedDict, total=False):
@@ -50,22 +54,34 @@ class _Unused(TypedDict, total=False):
     fingerprint_hash_type: WholeKey
 
 
+class Login(NamedTuple):
+    """Arguments of all states of keys: whose keys they are, and in which file."""
+
+    user: str
+    config: str = ".ssh/authorized_keys"
+
+
+class KeyForm(NamedTuple):
+    """Arguments of all states of keys: what is in the line of a key that is given without."""
+
+    enc: str = "ssh-rsa"
+    comment: str = ""
+    options: Texts = ()
+
+
 def present(
     machine: Reader,
     name: str,
     *,
-    user: str,
-    enc: str = "ssh-rsa",
-    comment: str = "",
+    login: Login,
+    form: KeyForm,
     source: str = "",
-    options: Texts = (),
-    config: str = ".ssh/authorized_keys",
     saltenv: str = "base",
     **_: Unpack[_Unused],
 ) -> Plan:
     """The key, or each key of `source`, may log in as `user`."""
-    keys = _keys(machine, name, enc, comment, source, options, saltenv)
-    file = _file(machine, user, config)
+    keys, user = _keys(machine, name, form, source, saltenv), login.user
+    file = _file(machine, login, may_come=True)
     lines, shown = list(file.lines), dict[str, str]()
     for key in keys:
         index = next((i for i, line in enumerate(lines) if (old := parse(line)) and old.key == key.key), None)
@@ -86,18 +102,15 @@ def absent(
     machine: Reader,
     name: str,
     *,
-    user: str,
-    enc: str = "ssh-rsa",
-    comment: str = "",
+    login: Login,
+    form: KeyForm,
     source: str = "",
-    options: Texts = (),
-    config: str = ".ssh/authorized_keys",
     saltenv: str = "base",
     **_: Unpack[_Unused],
 ) -> Plan:
     """The key, or each key of `source`, may not log in as `user`."""
-    gone = {key.key: _said(name, key, source) for key in _keys(machine, name, enc, comment, source, options, saltenv)}
-    file = _file(machine, user, config)
+    gone = {key.key: _said(name, key, source) for key in _keys(machine, name, form, source, saltenv)}
+    file, user = _file(machine, login), login.user
     kept, shown = [], dict[str, str]()
     for line in file.lines:
         key = parse(line)
@@ -117,13 +130,11 @@ class _ManageUnused(_Unused, total=False):
 
 
 def manage(
-    machine: Reader, name: str, *, ssh_keys: Texts, user: str, enc: str = "ssh-rsa", comment: str = "",
-    options: Texts = (), config: str = ".ssh/authorized_keys",
-    **_: Unpack[_ManageUnused],
-) -> Plan:  # fmt: skip
+    machine: Reader, name: str, *, ssh_keys: Texts, login: Login, form: KeyForm, **_: Unpack[_ManageUnused]
+) -> Plan:
     """These keys may log in as `user`, and no other."""
-    keys = [_key(str(one), enc, comment, options) for one in ssh_keys]
-    file = _file(machine, user, config)
+    keys, user = [_key(one, form) for one in ssh_keys], login.user
+    file = _file(machine, login, may_come=True)
     wanted = {key.key for key in keys}
     shown = {old.key: "Key removed" for line in file.lines if (old := parse(line)) and old.key not in wanted}
     have = {old.key for line in file.lines if (old := parse(line))}
@@ -138,27 +149,25 @@ def manage(
     return _plan(file, lines, shown, "\n".join(would), f"The keys of {user} were changed")
 
 
-def _keys(
-    machine: Reader, name: str, enc: str, comment: str, source: str, options: Sequence[str], saltenv: str
-) -> list[PublicKey]:
+def _keys(machine: Reader, name: str, form: KeyForm, source: str, saltenv: str) -> list[PublicKey]:
     if not source:
-        return [_key(name, enc, comment, options)]
-    text = of_source(machine, source, saltenv, Template(variables={}), None).decode("utf-8", "replace")
+        return [_key(name, form)]
+    text = of_source(machine, as_sources(source), saltenv, Template(variables={}), None).decode("utf-8", "replace")
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    return [_key(line, enc, "", ()) for line in lines]
+    return [_key(line, KeyForm(form.enc)) for line in lines]
 
 
-def _key(name: str, enc: str, comment: str, options: Sequence[str]) -> PublicKey:
+def _key(name: str, form: KeyForm) -> PublicKey:
     key = parse(name.strip())
-    listed = ",".join(options)
+    listed = ",".join(form.options)
     if key is None:
         if not re.fullmatch(r"[A-Za-z0-9+/]+=*", name.strip()):
             raise StateFailed("Invalid public ssh key, most likely has spaces or invalid syntax")
-        kind = enc if re.fullmatch(_KIND, enc) else f"ssh-{enc}"
+        kind = form.enc if re.fullmatch(_KIND, form.enc) else f"ssh-{form.enc}"
         if not re.fullmatch(_KIND, kind):
-            raise StateFailed(f"enc {enc} is no kind of key: write ssh-ed25519, ssh-rsa, ecdsa-sha2-nistp256, …")
+            raise StateFailed(f"enc {form.enc} is no kind of key: write ssh-ed25519, ssh-rsa, ecdsa-sha2-nistp256, …")
         key = PublicKey(kind=kind, key=name.strip())
-    return PublicKey(kind=key.kind, key=key.key, options=key.options or listed, comment=key.comment or comment)
+    return PublicKey(kind=key.kind, key=key.key, options=key.options or listed, comment=key.comment or form.comment)
 
 
 def parse(line: str) -> PublicKey | None:
@@ -175,12 +184,16 @@ def _said(name: str, key: PublicKey, source: str) -> str:
     return key.key if source else name
 
 
-def _file(machine: Reader, user: str, config: str) -> _File:
+def _file(machine: Reader, login: Login, *, may_come: bool = False) -> _File:
+    """The file as it is; `may_come`: that of a user who is not there is empty, and its act fails."""
+    user = login.user
     asked = machine.query(["getent", "passwd", user])
     fields = asked.stdout.strip().split(":")
     if asked.returncode != 0 or len(fields) < 6:
+        if may_come:
+            return _File(path="", user=user, lines=(), mode=None, owner_missing=True)
         raise StateFailed(f"User {user} does not exist: its keys have nowhere to be")
-    path = config.replace("%h", fields[5]).replace("%u", user).replace("%%", "%")
+    path = login.config.replace("%h", fields[5]).replace("%u", user).replace("%%", "%")
     path = posixpath.normpath(posixpath.join(fields[5], path))
     for place in (posixpath.dirname(path), path):
         found = machine.stat(place)
@@ -193,12 +206,14 @@ def _file(machine: Reader, user: str, config: str) -> _File:
 
 def _plan(file: _File, lines: Sequence[str], shown: Mapping[str, str], pending: str, done: str) -> Plan:
     act = _write(file, "".join(f"{line}\n" for line in lines))
-    changes = tuple(Change(key=key, shown=value, act=act) for key, value in shown.items())
+    changes = tuple(Change(key=key, reported=value, act=act) for key, value in shown.items())
     return Plan(changes=changes, pending=pending, done=done)
 
 
 def _write(file: _File, text: str) -> Callable[[Machine], None]:
     def act(machine: Machine) -> None:
+        if file.owner_missing:
+            raise StateFailed(f"User {file.user} does not exist: its keys have nowhere to be")
         folder, owner = posixpath.dirname(file.path), Perms(user=file.user, mode="0700")
         if machine.stat(folder) is None:
             machine.mkdir(folder, mode=owner.mode)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from minion.machine.plan import Change, Machine, Reader, StateFailed
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Reader
 from minion.providers import accounts
 from minion.providers.accounts import REDACTED, Shadow
 
@@ -89,13 +90,13 @@ class Password:
         """What a new user gets, by Salt's names."""
         changes = []
         if self.sets:
-            changes.append(Change(key="password", shown=REDACTED, act=lambda machine: self.set(machine, name)))
+            changes.append(Change(key="password", reported=REDACTED, act=lambda machine: self.set(machine, name)))
         elif self.empty:
-            changes.append(Change(key="password", shown="", act=_tool(["passwd", "--delete", "--", name], name)))
+            changes.append(Change(key="password", reported="", act=_tool(["passwd", "--delete", "--", name], name)))
         if self.locked and self.sets:
             changes.append(Change(key="", act=_tool(["usermod", "--lock", "--", name], name)))
         return changes + [
-            Change(key=WORDS[one], shown=days, act=_age(name, one, days)) for one, days in self.days.items()
+            Change(key=WORDS[one], reported=days, act=_age(name, one, days)) for one, days in self.days.items()
         ]
 
     def changes(self, machine: Reader, name: str) -> list[Change]:
@@ -110,12 +111,12 @@ class Password:
 
     def _password(self, now: Shadow, name: str) -> list[Change]:
         if self.empty and now.password:
-            return [Change(key="passwd", shown=REDACTED, act=_tool(["passwd", "--delete", "--", name], name))]
+            return [Change(key="passwd", reported=REDACTED, act=_tool(["passwd", "--delete", "--", name], name))]
         # A lock that is asked for stands before the hash.
         stands = now.password.removeprefix("!") if self.locked and now.password not in _UNSET else now.password
         if not self.sets or self.fits(stands):
             return []
-        return [Change(key="passwd", shown=REDACTED, act=lambda machine: self.set(machine, name))]
+        return [Change(key="passwd", reported=REDACTED, act=lambda machine: self.set(machine, name))]
 
     def _lock(self, now: Shadow, name: str) -> list[Change]:
         setting = bool(self.sets and not self.fits(now.password.removeprefix("!")))
@@ -125,12 +126,14 @@ class Password:
         if not self.locked and setting:
             return []  # a new hash is not locked
         verb = "--lock" if self.locked else "--unlock"
-        return [Change(key="" if setting else "passwd", shown=REDACTED, act=_tool(["usermod", verb, "--", name], name))]
+        return [
+            Change(key="" if setting else "passwd", reported=REDACTED, act=_tool(["usermod", verb, "--", name], name))
+        ]
 
     def _ageing(self, now: Shadow, name: str, *, fresh: bool) -> list[Change]:
         # To set a password is to set the day of its last change to today.
         return [
-            Change(key=one, old=now.days[one], new=days, shown=days, act=_age(name, one, days))
+            Change(key=one, old=now.days[one], new=days, reported=days, act=_age(name, one, days))
             for one, days in self.days.items()
             if now.days[one] != days or (fresh and one == "lstchg")
         ]

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Annotated, Unpack
 
 from minion.arguments.types import CommaList, Id, IdOrName, Ignored, WindowsOnly
-from minion.machine.plan import Change, Machine, Plan, Reader, StateFailed, Value
+from minion.machine.failure import StateFailed
+from minion.machine.plan import Change, Machine, Plan, Reader, Value
 from minion.providers import accounts
 from minion.providers.accounts import Group, User
 from minion.states.unused_arguments import LocalAccounts
@@ -84,7 +85,7 @@ def present(
     known = {one.name: one for one in accounts.groups(machine)}
     missing = [one for one in wanted.groups or () if one not in known]
     if (found := accounts.user(machine, name)) is None:
-        options = _creation_options(createhome, usergroup, unique, system, nologinit)
+        options = _creation_options(createhome, usergroup if wanted.gid is None else None, unique, system, nologinit)
         return _creation(wanted, secret, known, missing, options)
     update = _Update(machine, found, wanted, secret, known, remove_groups, createhome, persist_home)
     update.check_ids(allow_uid_change, allow_gid_change, usergroup=bool(usergroup))
@@ -105,7 +106,7 @@ def absent(machine: Reader, name: str, *, purge: bool = False, force: bool = Fal
         return {f"{name} group": "removed"} if went else {}
 
     return Plan(
-        changes=(Change(key=name, shown="removed", act=act),),
+        changes=(Change(key=name, reported="removed", act=act),),
         pending=f"User {name} set for removal",
         done=f"Removed user {name}",
     )
@@ -133,13 +134,13 @@ def _creation(
         made = accounts.user(machine, wanted.name)
         return made.as_salt() if made else {}
 
-    foreseen: dict[str, Value] = {"uid": wanted.uid, "home": wanted.home, "shell": wanted.shell}
-    foreseen |= {key: text for key, text in zip(GECOS, wanted.gecos, strict=True) if text}
+    predicted: dict[str, Value] = {"uid": wanted.uid, "home": wanted.home, "shell": wanted.shell}
+    predicted |= {key: text for key, text in zip(GECOS, wanted.gecos, strict=True) if text}
     pending = f"User {wanted.name} set to be added"
     return Plan(
         changes=(
-            Change(key="name", shown=wanted.name, act=act),
-            *(Change(key=key, shown=new, act=_with_the_user) for key, new in foreseen.items() if new is not None),
+            Change(key="name", reported=wanted.name, act=act),
+            *(Change(key=key, reported=new, act=_with_the_user) for key, new in predicted.items() if new is not None),
             *secret.after_creation(wanted.name),
         ),
         pending=pending + (f" (pending groups: {','.join(missing)})" if missing else ""),
@@ -153,9 +154,11 @@ def _with_the_user(_machine: Machine) -> None:
 
 def _new_attributes(wanted: WantedUser, joined: Sequence[str]) -> list[str]:
     options: list[str] = []
+    # useradd would make a group of the user's name, and refuses where there is one.
+    own = wanted.name if wanted.name in joined else None
     for option, value in (
         ("--uid", wanted.uid),
-        ("--gid", wanted.gid),
+        ("--gid", own if wanted.gid is None else wanted.gid),
         ("--home-dir", wanted.home),
         ("--shell", wanted.shell),
         ("--groups", ",".join(joined) or None),
@@ -213,7 +216,7 @@ class _Update:
             changes.insert(0, Change(key="", act=lambda machine: _refuse_missing(machine, self.wanted)))
         if not changes:
             return Plan(comment=f"User {self.found.name} is present and up to date")
-        lines = [f"{WORDS.get(one.key, one.key)}: {one.shown}" for one in changes if one.key]
+        lines = [f"{WORDS.get(one.key, one.key)}: {one.reported}" for one in changes if one.key]
         if missing:
             lines.append(f"groups (pending creation): {','.join(missing)}")
         return Plan(
@@ -252,7 +255,7 @@ class _Update:
         options = ["--comment", ",".join(new).rstrip(",")]
         return [
             # One entry holds them all, so the first command writes every part of it.
-            Change(key=key, shown=text, act=_with_the_user if number else self._command(options, key))
+            Change(key=key, reported=text, act=_with_the_user if number else self._command(options, key))
             for number, (key, _, text) in enumerate(differing)
         ]
 
@@ -267,25 +270,28 @@ class _Update:
             now = accounts.user(machine, self.found.name) or self.found
             machine.chown(home, now.uid, now.gid)
 
-        return [Change(key="homeDoesNotExist", shown=home, act=act)]
+        return [Change(key="homeDoesNotExist", reported=home, act=act)]
 
     def _groups(self) -> list[Change]:
         if self.wanted.groups is None and self.wanted.optional_groups is None:
             return []
         gid = self.gid if self.gid is not None else self.found.gid
-        # A primary group is no matter of membership, whether it is the one of now or of after the change.
-        primary = {one.name for one in self.known.values() if one.gid in (gid, self.found.gid)}
+        # A primary group is no matter of membership; that of now is one after another has taken its place.
+        primary = {one.name for one in self.known.values() if one.gid == gid}
+        left = {
+            one.name for one in self.known.values() if one.gid == self.found.gid and self.found.name not in one.members
+        }
         asked = {one for one in self.wanted.all_groups() if one in self.known} - primary
-        now = set(self.found.groups) - primary
+        now = set(self.found.groups) - primary - left
         after = asked if self.remove_groups else asked | now
         if after == now:
             return []
         shown = sorted(after | {one.name for one in self.known.values() if one.gid == gid})
         options = ["--groups", ",".join(sorted(after))]
-        return [Change(key="groups", shown=shown, act=self._command(options, "groups"))]
+        return [Change(key="groups", reported=shown, act=self._command(options, "groups"))]
 
     def _usermod(self, key: str, old: Value, new: Value, options: Sequence[str]) -> Change:
-        return Change(key=key, old=old, new=new, shown=new, act=self._command(options, key))
+        return Change(key=key, old=old, new=new, reported=new, act=self._command(options, key))
 
     def _command(self, options: Sequence[str], what: str) -> Callable[[Machine], None]:
         command = ["usermod", *options, "--", self.found.name]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from minion.machine.plan import StateFailed
+from minion.machine.failure import StateFailed
 from minion.providers import accounts
 
 GECOS = ("fullname", "roomnumber", "workphone", "homephone", "other")

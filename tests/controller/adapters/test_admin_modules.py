@@ -7,7 +7,7 @@ from controller.compilation.compile_ports import plugins_of, ports_of
 from controller.compilation.mine import MineStore
 from controller.compilation.runners import Runners
 from controller.config.sections import PortOptions
-from controller.sessions.sessions import Session, Sessions
+from controller.sessions.sessions import KeyRegistry, Session, Sessions
 from controller.store import Store
 from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
@@ -117,7 +117,9 @@ def runners(tmp_path, options):
             store.keys.request(f"{at}" * 40, minion.id, 1.0)
             store.keys.set_state(minion.id, "accepted", 1.0)
         sessions.connect(Session(minion="web1", key="0" * 40, session="", grains={}, seen=1.0))
-        mines = MineStore(store=store, pillar_of=lambda minion: {})
+        mines = MineStore(
+            store=store, pillar_of=lambda minion: {}, accepted=lambda: KeyRegistry(store.keys.all()).accepted
+        )
         mines.put("web1", {"addr": MineEntry(value=1), "kept": MineEntry(value=2, allow="web*")})
         yield Runners(
             store=store, sessions=sessions, mines=mines, plugins=lambda: plugins_of(options), profiles=Profiles({})

@@ -9,7 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import gnupg
 import pytest
 
-from controller.adapters.secrets import Keyring, Vault
+from controller.adapters.secrets.keyring import Keyring
+from controller.adapters.secrets.vault import Vault
 from controller.config.vault import BadVault, VaultSettings
 from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles

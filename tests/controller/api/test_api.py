@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import pwd
 import socket
 import stat
 from pathlib import Path
@@ -13,9 +14,12 @@ import httpx
 import msgspec
 import pytest
 
-from controller.api.schema import ErrorView, StatusView
+from controller.api.public import CachedExposition
 from controller.api.serving import CannotListen
 from controller.config.settings import load_settings
+from controller.observe.metrics import Metrics
+from controller.schema.errors import ErrorView
+from controller.schema.minions import StatusView
 
 
 def admin(served) -> httpx.Client:
@@ -48,10 +52,10 @@ def test_the_socket_is_for_its_user_alone_whatever_the_umask(desk, config_dir, s
 def test_status_and_targets(served):
     with admin(served) as client:
         view = msgspec.json.decode(client.get("/status").content, type=StatusView)
-        assert [minion.id for minion in view.minions] == ["db1", "web1", "web2"]
+        assert [minion.minion for minion in view.minions] == ["db1", "web1", "web2"]
         assert view.remotes[0].error == "connection refused"
         chosen = client.get("/status", params={"expression": "web*"}).json()["minions"]
-        assert [minion["id"] for minion in chosen] == ["web1", "web2"]
+        assert [minion["minion"] for minion in chosen] == ["web1", "web2"]
 
 
 def test_refusals_are_json_with_a_status(served):
@@ -101,6 +105,25 @@ def test_a_call_streams_lines_and_an_unmatched_target_is_a_status(served):
         assert client.post("/call", json=question).status_code == 404
 
 
+def test_requests_that_change_something_name_the_user_of_the_socket(served, desk):
+    target = {"expression": "web1"}
+    requests = {
+        "/call": {"target": target, "fun": "test.ping"},
+        "/sync": {"target": target},
+        "/pause": {"target": target},
+        "/resume": {"target": target},
+        "/preview": {"base": "main", "head": "same"},
+        "/keys/accept": {"names": ["aa:02"]},
+        "/keys/reject": {"names": ["aa:02"]},
+        "/keys/delete": {"names": ["aa:02"]},
+        "/remotes/fetch": {},
+    }
+    with admin(served) as client:
+        for path, body in requests.items():
+            assert client.post(path, json=body, headers={"User": "mallory"}).is_success, path
+    assert desk.users == [pwd.getpwuid(os.geteuid()).pw_name] * len(requests)
+
+
 def test_a_stream_that_breaks_ends_with_the_error(served, desk):
     desk.broken_stream = True
     with admin(served) as client:
@@ -122,6 +145,12 @@ def test_a_listener_that_leaves_is_noticed(served, desk, wait_for):
         lines = response.iter_lines()
         assert next(lines)
         assert desk.listeners == 1
+    wait_for(lambda: desk.listeners == 0)
+
+
+def test_who_leaves_before_the_first_line_is_noticed(served, desk, wait_for):
+    with admin(served) as client, pytest.raises(httpx.ReadTimeout):
+        client.post("/preview", json={"base": "main", "head": "endless"}, timeout=0.3)
     wait_for(lambda: desk.listeners == 0)
 
 
@@ -149,6 +178,24 @@ def test_metrics_have_minions_and_counters(served):
     assert "saltern_compile_errors_total 1.0" in response.text
 
 
+def test_metrics_are_made_once_a_second_whoever_asks():
+    class Counting(Metrics):
+        made = 0
+
+        def exposition(self):
+            self.made += 1
+            return super().exposition()
+
+    metrics, now = Counting(lambda: 0.0), [100.0]
+    cached = CachedExposition(metrics, lambda: now[0])
+    first = cached.text()
+    metrics.hooked("accepted")
+    assert (cached.text(), metrics.made) == (first, 1)
+    now[0] += 1.0
+    assert b'saltern_hooks_total{result="accepted"} 1.0' in cached.text()
+    assert metrics.made == 2
+
+
 def test_the_network_reaches_nothing_else(served):
     with public(served) as client:
         assert client.get("/healthz").text == "ok\n"
@@ -161,7 +208,7 @@ def test_a_hook_without_a_secret_is_for_this_machine(served, desk):
     with public(served) as client:
         body = {"repository": {"full_name": "me/states", "clone_url": "https://git/states.git"}}
         assert client.post("/hook", json=body).json() == {"remotes": 1}
-        assert desk.hints == ["https://git/states.git"]
+        assert desk.fetched == ["https://git/states.git"]
         refused = client.post("/hook", json=body, headers={"X-Forwarded-For": "203.0.113.9"})
         assert refused.status_code == 403
         assert "hook_secret" in refused.json()["hint"]
@@ -173,7 +220,7 @@ def test_a_hint_that_fits_nothing_fetches_everything(served, desk):
         assert client.post("/hook", content=b"\xff\x00[[[[").json() == {"remotes": 2}
         assert client.post("/hook", content=b"[" * 500_000).json() == {"remotes": 2}
         assert client.post("/hook?remote=https://git/states.git").json() == {"remotes": 1}
-    assert desk.hints == ["https://elsewhere/x", None, None, None, "https://git/states.git"]
+    assert desk.fetched == ["https://elsewhere/x", None, None, None, "https://git/states.git"]
 
 
 def test_a_hook_with_a_secret_wants_a_signature_or_token(desk, config_dir, serve_desk):
@@ -191,7 +238,7 @@ def test_a_hook_with_a_secret_wants_a_signature_or_token(desk, config_dir, serve
         assert post(x_hub_signature_256="sha256=") == 403
         assert post(x_gitlab_token="s3cre") == 403
         assert post(x_gitlab_token="") == 403
-        assert desk.hints == []
+        assert desk.fetched == []
         assert post(x_hub_signature_256=f"sha256={good}") == 202
         assert post(x_gitea_signature=good) == 202
         assert post(x_gitlab_token="s3cret") == 202
@@ -209,13 +256,13 @@ def test_a_delivery_that_comes_again_fetches_nothing(served, desk):
             assert (answer.status_code, answer.json()) == (202, {"remotes": remotes})
         ping = {"X-GitHub-Delivery": "three", "X-GitHub-Event": "ping"}
         assert client.post("/hook", json=body, headers=ping).json() == {"remotes": 0}
-    assert len(desk.hints) == 2
+    assert len(desk.fetched) == 2
 
 
 def test_a_hook_body_is_bounded(served, desk):
     with public(served) as client:
         assert client.post("/hook", content=b"x" * (1024 * 1024 + 1)).status_code == 413
-    assert desk.hints == []
+    assert desk.fetched == []
 
 
 def test_two_controllers_do_not_share_a_socket(served, desk, serve_desk):

@@ -86,7 +86,7 @@ def test_git_options_are_checked_before_anything_starts(saltern, config_dir):
         file.write("gitfs_remotes:\n  - ext::sh -c whoami\n")
     done = saltern("controller", "--check")
     assert done.code == 64
-    assert f"{config_dir}/controller:3: " in done.err
+    assert f"{config_dir}/controller:4: gitfs_remotes[0]: " in done.err
 
 
 def test_status_is_a_table_that_awk_can_read(saltern, served):
@@ -101,8 +101,8 @@ def test_status_is_a_table_that_awk_can_read(saltern, served):
 
 def test_status_as_documents(saltern, served):
     view = json.loads(saltern("status", "--out", "json").out)
-    assert [minion["id"] for minion in view["minions"]] == ["db1", "web1", "web2"]
-    assert yaml.safe_load(saltern("status", "web*", "--out", "yaml").out)["minions"][0]["id"] == "web1"
+    assert [minion["minion"] for minion in view["minions"]] == ["db1", "web1", "web2"]
+    assert yaml.safe_load(saltern("status", "web*", "--out", "yaml").out)["minions"][0]["minion"] == "web1"
 
 
 def test_exit_codes_are_those_of_the_process(saltern_process, served):
@@ -164,7 +164,7 @@ def test_key_verbs(saltern, served, desk):
     assert "another key is accepted for 'db1'" in conflict.err
     assert saltern("key", "reject", "web1", "-y").out == "rejected web1\n"
     assert json.loads(saltern("key", "finger", "web1", "--out", "json").out) == {
-        "aa:02": {"id": "web1", "state": "rejected"}
+        "aa:02": {"minion": "web1", "state": "rejected"}
     }
     assert saltern("key", "controller").out == "P" * 40 + "\n"
     assert saltern("key", "delete", "web1", "-y").out == "deleted web1\n"
@@ -178,6 +178,14 @@ def test_a_folder_before_or_after_the_verb_counts(saltern, served, config_dir, t
     assert saltern("key", "-c", nowhere, "list", "-c", str(config_dir)).code == 0
     assert json.loads(saltern("key", "--out", "json", "list").out)
     assert saltern("key", "-L", "list").code == 64
+
+
+def test_refused_key_requests_are_told(saltern, served, desk):
+    assert "refused" not in saltern("key", "list").err
+    desk.refused_keys = {"requests-a-second": 7, "pending-keys": 1}
+    text = "limits refused 8 key requests since the controller started (requests-a-second 7, pending-keys 1)"
+    assert text in saltern("key", "list").err
+    assert text in saltern("key", "accept", "nobody").err
 
 
 def test_salt_keys_options(saltern, served):
@@ -429,3 +437,20 @@ def test_a_controller_that_cannot_start_says_why(saltern_process, served, config
     assert "the controller cannot run" in done.err
     assert "store_url" in done.err
     assert "Traceback" not in done.err
+
+
+def test_a_controller_without_a_configuration_says_so(saltern_process, tmp_path):
+    nowhere = saltern_process("controller", "--check", "-c", str(tmp_path / "nowhere"))
+    assert (nowhere.code, "there is no folder" in nowhere.err) == (64, True)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    nothing = saltern_process("controller", "--check", "-c", str(empty))
+    assert (nothing.code, "there is no configuration in" in nothing.err) == (64, True)
+
+
+def test_history_fits_80_columns(served, config_dir):
+    shown = on_terminal("history", "-c", str(config_dir), NO_COLOR="1", COLUMNS="80").replace("\x1b[1m", "")
+    lines = shown.replace("\x1b[0m", "").replace("\r", "").splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].split()[:4] == ["Time", "Minion", "Kind", "Outcome"]
+    assert any("run-0" in line for line in lines)

@@ -92,3 +92,33 @@ def test_a_compile_that_never_ends(saltern, folder):
     done = saltern("compile", "a", "--file-root", str(top / "s"), "--timeout", "1")
     assert done.code == 4
     assert "more than 1 s" in done.err
+
+
+@pytest.fixture
+def with_remotes(tmp_path, make_repository):
+    """The folder of a configuration with a remote of states, one of a formula and one of pillar."""
+    make_repository("states").commit({"top.sls": "base: {'*': [web]}\n", "web.sls": "include: [nginx]\n"})
+    formula = "nginx: {test.nop: [{port: {{ pillar['port'] }} }]}\nx: {git.latest: []}\n"
+    make_repository("formula").commit({"nginx.sls": formula})
+    make_repository("pillar").commit({"top.sls": "base: {'*': [ports]}\n", "ports.sls": "port: 8080\n"})
+    folder = tmp_path / "remotes"
+    folder.mkdir()
+    (folder / "controller").write_text(
+        f"root_dir: {tmp_path}/root\ngitfs_base: main\ngitfs_remotes: [{tmp_path}/states, {tmp_path}/formula]\n"
+        f"ext_pillar: [{{git: ['main {tmp_path}/pillar']}}]\n"
+    )
+    return folder
+
+
+def test_the_remotes_of_a_configuration_are_compiled(saltern, with_remotes):
+    done = saltern("compile", "-c", str(with_remotes), "--out", "json")
+    assert done.code == 0, done.err
+    assert [(low["__sls__"], low.get("port")) for low in json.loads(done.out)] == [("nginx", 8080), ("nginx", None)]
+
+
+def test_what_is_included_from_the_remotes_of_a_configuration_is_found(saltern, with_remotes, tmp_path):
+    alone = saltern("lint", str(tmp_path / "states"))
+    assert "nginx" in alone.out
+    assert alone.code == 1
+    done = saltern("lint", str(tmp_path / "states"), "-c", str(with_remotes))
+    assert (done.out, done.code) == ("", 0), "a formula's own faults are not told"

@@ -66,9 +66,13 @@ def test_what_makes_it_fail(saltern, repository, tmp_path):
     done = saltern("lint", ".", "--disable", "unknown-state,cycle")
     assert (done.code, done.out) == (0, "")
     (tmp_path / "states" / "web.sls").write_text("web:\n  docker_container.running: []\n")
+    missing = saltern("lint", ".")
+    assert missing.code == 1
+    assert "error: docker_container.running is a state of Salt's" in missing.out
+    (tmp_path / "states" / "web.sls").write_text("web:\n  cmd.run:\n    - bg: true\n")
     softer = saltern("lint", ".")
     assert softer.code == 0
-    assert "notice: docker_container.running is a state of Salt's" in softer.out
+    assert "notice: 'bg' is an argument of Salt's" in softer.out
     assert saltern("lint", ".", "--disable", "nosuch").code == 64
     assert saltern("lint").code == 64
     assert "unknown-state" in saltern("lint", "--rules").out

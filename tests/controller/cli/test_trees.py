@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -118,6 +120,21 @@ def test_a_remote_that_is_not_there(saltern, repository):
     assert done.out.startswith("states: ")
 
 
+def test_a_remote_that_hangs_is_given_up_and_the_others_are_told(saltern_process, repository, config_dir):
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(16)
+        path = config_dir / "controller"
+        hanging = "".join(f"  - http://127.0.0.1:{silent.getsockname()[1]}/{number}.git\n" for number in range(3))
+        path.write_text(path.read_text().replace("gitfs_remotes:\n", f"gitfs_remotes:\n{hanging}"))
+        began = time.monotonic()
+        done = saltern_process("remote", "check", "--timeout", "1.5")
+        assert time.monotonic() - began < 15  # one after the other, each would take a minute
+    assert done.code == 1
+    assert done.out.count("it has not answered in 1.5 s") == 3
+    assert "states: ok, 3 refs\n" in done.out
+
+
 def test_two_saltenvs_for_one_path():
     assert parse_path("salt://a?saltenv=dev", "dev") == ("a", "dev")
     with pytest.raises(Failure, match="names saltenv dev"):
@@ -128,7 +145,7 @@ def test_fetch_asks_the_controller(saltern, desk, served):
     done = saltern("remote", "fetch", "nowhere")
     assert done.code == 1
     assert "no remote 'nowhere'" in done.err
-    assert desk.hints == ["nowhere"]
+    assert desk.fetched == ["nowhere"]
 
 
 def test_fetch_while_the_controller_is_down_says_what_to_do(saltern, fetched, config_dir):

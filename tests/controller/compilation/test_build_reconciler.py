@@ -24,7 +24,7 @@ from controller.compilation.runners import Runners
 from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
 from controller.reconcile.live import LiveRevision
-from controller.sessions.sessions import Sessions
+from controller.sessions.sessions import KeyRegistry, Sessions
 from controller.store import Store, StoreUnavailable
 from controller.store.desired import DesiredTable
 from gitfs.source import Revision, Trees
@@ -57,7 +57,9 @@ class Rig:
         self.store, self.now, self.woken = store, 1.0, []
         self.pool, self.live, self.sessions = CompilePool(), LiveRevision(), Sessions()
         self.metrics, self.bus = Metrics(self.clock), Bus(self.clock)
-        mines = MineStore(store=store, pillar_of=lambda minion: {})
+        mines = MineStore(
+            store=store, pillar_of=lambda minion: {}, accepted=lambda: KeyRegistry(store.keys.all()).accepted
+        )
         runners = Runners(
             store=store, sessions=self.sessions, mines=mines, plugins=lambda: None, profiles=Profiles({}, lambda: None)
         )

@@ -1,17 +1,26 @@
 """Compiling in processes: every minion gets one answer, and one that hangs or breaks costs itself alone."""
 
+import asyncio
 import os
 import signal
+import threading
+import time
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from controller.compilation.compile_pool import CompilePool
-from controller.compilation.compile_worker import CompileRequest
+from controller.compilation.compile_messages import CompileRequest
+from controller.compilation.compile_pool import CompilePool, TimeoutBudget
+from controller.config.limits import CompileWorkerLimits
 from highstate.files import MemoryFiles
 from highstate.types import Minion
 
+ENDLESS = """#!py
+def run():
+    while True:
+        pass
+"""
 TOP = b"base:\n  '*':\n    - app\n"
 
 
@@ -27,6 +36,19 @@ def request(app, ids=("a", "b", "c"), pillar=""):
         minions=tuple(Minion(id=each, grains={"id": each}) for each in ids),
         drift={"interval": 60.0, "splay": 0.0},
     )
+
+
+@pytest.fixture
+def make_pool():
+    pools = []
+
+    def make(**options):
+        pools.append(CompilePool(**options))
+        return pools[-1]
+
+    yield make
+    for pool in pools:
+        pool.close()
 
 
 @pytest.fixture(params=[1, 2])
@@ -83,6 +105,100 @@ async def test_a_process_that_is_killed_is_replaced(compiler):
         os.kill(worker, signal.SIGKILL)
     answers = await compiler.compile(request("x: {test.nop: []}"))
     assert [(answer.minion_id, answer.ok) for answer in answers] == [("a", True), ("b", True), ("c", True)]
+
+
+async def test_after_some_minions_that_take_too_long_the_others_are_not_compiled(make_pool):
+    compiler, budget = make_pool(timeout=1.0), TimeoutBudget(2)
+    answers = await compiler.compile(request(ENDLESS, ids=tuple("abcdefgh")), budget)
+    messages = [answer.errors[0].message for answer in answers]
+    assert ["took more than 1 s" in message for message in messages] == [True] * 2 + [False] * 6
+    assert set(messages[2:]) == {f"{name} was not compiled: 2 other minions took too long" for name in "cdefgh"}
+    assert not budget.left
+    [answer] = await compiler.compile(request("x: {test.nop: []}", ids=("a",)), budget)
+    assert "not compiled" in answer.errors[0].message
+    [answer] = await compiler.compile(request("x: {test.nop: []}", ids=("a",)))
+    assert answer.ok
+
+
+async def test_a_compile_ends_with_its_asker(make_pool):
+    compiler = make_pool(timeout=3600.0, ends_with_listener=True)
+    asker = asyncio.ensure_future(compiler.compile(request(ENDLESS, ids=("a", "b", "c"))))
+    waiting = asyncio.ensure_future(compiler.compile(request(ENDLESS, ids=("a",))))
+    while not compiler.workers:
+        await asyncio.sleep(0.01)
+    [worker] = compiler.workers
+    for gone in (waiting, asker):
+        gone.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await gone
+    answers = await asyncio.wait_for(compiler.compile(request("x: {test.nop: []}")), 60)
+    assert all(answer.ok for answer in answers)
+    assert compiler.workers != (worker,)
+
+
+def test_no_thread_waits_for_a_loop_that_has_ended(make_pool, tmp_path):
+    compiler, begun = make_pool(timeout=60.0), tmp_path / "begun"
+    slow = f"""#!py
+import time
+def run():
+    open({str(begun)!r}, "w").close()
+    time.sleep(0.2)
+    return {{}}
+"""
+
+    async def begin():
+        asker = asyncio.ensure_future(compiler.compile(request(slow, ids=("a",))))
+        while not begun.exists():
+            await asyncio.sleep(0.01)
+        return asker
+
+    with asyncio.Runner() as runner:
+        asker = runner.run(begin())
+        time.sleep(2)  # the loop stands still, and the thread has its answer
+        compiler.close()
+        for thread in threading.enumerate():
+            if thread.name.startswith("compile"):
+                thread.join(10)
+                assert not thread.is_alive()
+        asker.cancel()
+
+
+async def test_a_pool_goes_on_without_its_asker_if_not_told_otherwise(make_pool):
+    compiler = make_pool(timeout=60.0)
+    asker = asyncio.ensure_future(compiler.compile(request("x: {test.nop: []}")))
+    while not compiler.workers:
+        await asyncio.sleep(0.01)
+    workers = compiler.workers
+    asker.cancel()
+    assert all(answer.ok for answer in await compiler.compile(request("x: {test.nop: []}")))
+    assert compiler.workers == workers
+
+
+async def test_an_idle_process_ends_and_the_next_request_starts_another(make_pool):
+    compiler = make_pool(timeout=60.0, idle_seconds=0.05)
+    assert all(answer.ok for answer in await compiler.compile(request("x: {test.nop: []}")))
+    while compiler.workers:
+        await asyncio.sleep(0.01)
+    assert all(answer.ok for answer in await compiler.compile(request("x: {test.nop: []}")))
+
+
+async def test_a_compile_that_wants_too_much_memory_is_an_error_of_its_minion(make_pool):
+    compiler = make_pool(timeout=60.0, limits=CompileWorkerLimits(memory_bytes=256 * 1024 * 1024))
+    greedy = """#!py
+def run():
+    return {"x": {"test.nop": [{"name": len(bytearray(1 << 30))}]}} if __grains__["id"] == "b" else {}
+"""
+    answers = await compiler.compile(request(greedy))
+    assert [answer.ok for answer in answers] == [True, False, True]
+    assert "needs more memory" in answers[1].errors[0].message or "MemoryError" in answers[1].errors[0].message
+
+
+async def test_too_many_states_are_an_error_of_their_minion(make_pool):
+    compiler = make_pool(timeout=60.0, limits=CompileWorkerLimits(states=3))
+    states = "{% for i in range(3 + (grains['id'] == 'b')) %}\ns{{ i }}: {test.nop: []}\n{% endfor %}"
+    answers = await compiler.compile(request(states))
+    assert [answer.ok for answer in answers] == [True, False, True]
+    assert answers[1].errors[0].message == "the highstate has 4 states, and 3 is the limit"
 
 
 async def test_no_secret_of_the_controller_is_in_the_workers_environment(monkeypatch, compiler):

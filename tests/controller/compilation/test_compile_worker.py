@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from controller.compilation.compile_worker import CompileRequest, Kept, answer
+from controller.compilation.compile_messages import CompileRequest
+from controller.compilation.compile_worker import WorkerState, answer
 from highstate.files import MemoryFiles
 from highstate.types import Minion
 from wire.messages import FactAnswer, FactQuery
@@ -24,27 +25,27 @@ def request(**fields) -> CompileRequest:
     return CompileRequest(**{"files": TREE, "pillar": MemoryFiles({}), "minions": MINIONS, **fields})
 
 
-def spoil(kept: Kept) -> None:
+def spoil(state: WorkerState) -> None:
     """Make the memo remember what was never compiled."""
-    for node in kept.memo._leaves.values():
+    for node in state.memo._leaves.values():
         if hasattr(node.result, "lowstate"):
             node.result = replace(node.result, lowstate=())
 
 
 def test_one_of_a_request_at_most_is_checked():
-    found = list(answer(request(check_rate=1.0), Kept()))
+    found = list(answer(request(check_rate=1.0), WorkerState()))
     assert [each.checked for each in found] == [True, False, False, False, False]
     assert not any(each.remembered for each in found)
-    assert not any(each.checked for each in answer(request(), Kept()))
+    assert not any(each.checked for each in answer(request(), WorkerState()))
 
 
 def test_what_is_wrong_in_the_memo_is_found_and_given_up():
-    kept = Kept()
-    right = list(answer(request(), kept))
-    spoil(kept)
-    wrong = list(answer(request(), kept))
+    state = WorkerState()
+    right = list(answer(request(), state))
+    spoil(state)
+    wrong = list(answer(request(), state))
     assert wrong[0].digest != right[0].digest, "the memo lies now"
-    found = list(answer(request(check_rate=1.0), kept))
+    found = list(answer(request(check_rate=1.0), state))
     assert [each.digest for each in found] == [each.digest for each in right]
     assert found[0].remembered == wrong[0].digest
     assert found[0].document == right[0].document
@@ -57,7 +58,7 @@ def test_who_stands_on_more_than_trees_is_not_checked():
     )
     asked = FactQuery(fun="cmd.which", asked='[["sh"], {}]')
     facts = {minion.id: {asked: FactAnswer(value="/bin/sh")} for minion in MINIONS[:1]}
-    found = list(answer(request(files=tree, facts=facts, check_rate=1.0), Kept()))
+    found = list(answer(request(files=tree, facts=facts, check_rate=1.0), WorkerState()))
     assert [each.ok for each in found] == [True, False, False, False, False]
     assert found[0].facts == found[1].unanswered == (asked,)
     assert not any(each.checked for each in found)

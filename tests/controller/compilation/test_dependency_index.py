@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controller.compilation.compile_messages import CompiledMinion, CompileRequest
 from controller.compilation.compile_pool import CompilePool
-from controller.compilation.compile_worker import CompiledMinion, CompileRequest, Kept, answer
+from controller.compilation.compile_worker import WorkerState, answer
 from controller.compilation.dependency_index import DependencyIndex
 from highstate.compile import CompileOptions, compile_minion
 from highstate.desired import desired_of
@@ -34,14 +35,14 @@ def files(tree: dict[str, str], **changed: str) -> MemoryFiles:
     return MemoryFiles({"base": {path: text.encode() for path, text in {**tree, **changed}.items()}})
 
 
-def answers(kept: Kept, states: MemoryFiles, pillar: MemoryFiles) -> list[CompiledMinion]:
-    return list(answer(CompileRequest(files=states, pillar=pillar, minions=tuple(MINIONS.values())), kept))
+def answers(state: WorkerState, states: MemoryFiles, pillar: MemoryFiles) -> list[CompiledMinion]:
+    return list(answer(CompileRequest(files=states, pillar=pillar, minions=tuple(MINIONS.values())), state))
 
 
 @pytest.fixture
 def dependency_index() -> DependencyIndex:
     made = DependencyIndex()
-    made.note(answers(Kept(), files(STATES), files(PILLAR)), "")
+    made.note(answers(WorkerState(), files(STATES), files(PILLAR)), "")
     return made
 
 
@@ -75,8 +76,8 @@ def test_who_is_not_known_or_was_made_otherwise_is_concerned(dependency_index):
 
 
 def test_what_is_compiled_anew_stands_on_the_new_trees(dependency_index):
-    kept, trees = Kept(), (files(STATES, motd="good bye"), files(PILLAR))
-    dependency_index.note(answers(kept, *trees), "")
+    state, trees = WorkerState(), (files(STATES, motd="good bye"), files(PILLAR))
+    dependency_index.note(answers(state, *trees), "")
     assert dependency_index.affected(*trees, MINIONS, "") == set()
     assert dependency_index.affected(files(STATES), files(PILLAR), MINIONS, "") == WEBS
     dependency_index.forget()
@@ -86,8 +87,8 @@ def test_what_is_compiled_anew_stands_on_the_new_trees(dependency_index):
 def test_a_document_packed_by_class_is_the_document_packed_at_once():
     drift = {"interval": 5.0, "splay": 1.0}
     request = CompileRequest(files=files(STATES), pillar=files(PILLAR), minions=tuple(MINIONS.values()), drift=drift)
-    kept = Kept()
-    for each in [*answer(request, kept), *answer(request, kept)]:
+    state = WorkerState()
+    for each in [*answer(request, state), *answer(request, state)]:
         fresh = compile_minion(request.files, request.pillar, MINIONS[each.minion_id], CompileOptions())
         assert each.document == msgspec.msgpack.encode(desired_of(fresh, drift=drift).as_document())
 
@@ -168,17 +169,17 @@ def edited(pool: dict[str, list[str | None]], chosen: dict[str, int]) -> MemoryF
 @given(edits=EDITS)
 @settings(deadline=None, max_examples=150)
 def test_after_random_edits_documents_are_those_of_a_full_compile(edits):
-    dependency_index, kept, documents = DependencyIndex(), Kept(), {}
+    dependency_index, state, documents = DependencyIndex(), WorkerState(), {}
     states, pillars = {}, {}
     for state_edit, pillar_edit in [({}, {}), *edits]:
         states, pillars = {**states, **state_edit}, {**pillars, **pillar_edit}
         trees = {"files": edited(POOL, states), "pillar": edited(PILLAR_POOL, pillars)}
         concerned = dependency_index.affected(trees["files"], trees["pillar"], MINIONS, "")
         asked = tuple(minion for name, minion in MINIONS.items() if name in concerned)
-        found = list(answer(CompileRequest(**trees, minions=asked), kept))
+        found = list(answer(CompileRequest(**trees, minions=asked), state))
         dependency_index.note(found, "")
         documents |= {each.minion_id: (each.digest, each.errors) for each in found}
-        fresh = answer(CompileRequest(**trees, minions=tuple(MINIONS.values())), Kept())
+        fresh = answer(CompileRequest(**trees, minions=tuple(MINIONS.values())), WorkerState())
         assert documents == {each.minion_id: (each.digest, each.errors) for each in fresh}
 
 
@@ -189,6 +190,6 @@ def test_who_stands_on_an_external_pillar_is_concerned_by_every_push(tmp_path):
     trees = {"files": files(STATES), "pillar": files(PILLAR)}
     dependency_index = DependencyIndex()
     dependency_index.note(
-        answer(CompileRequest(**trees, minions=tuple(MINIONS.values()), language=language), Kept()), ""
+        answer(CompileRequest(**trees, minions=tuple(MINIONS.values()), language=language), WorkerState()), ""
     )
     assert dependency_index.affected(trees["files"], trees["pillar"], MINIONS, "") == set(MINIONS)

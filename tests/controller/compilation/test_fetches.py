@@ -14,7 +14,7 @@ from controller.compilation.fetches import Fetches
 from gitfs.changes import Changes
 from gitfs.config.settings import RemoteSettings
 from gitfs.errors import FetchFailed
-from gitfs.mirror.mirror import Fetched
+from gitfs.mirror.fetched import Fetched
 from gitfs.source import Source
 
 DEADLINE = 60.0
@@ -149,7 +149,7 @@ async def test_a_hundred_hints_during_a_fetch_are_one_more(remote, tmp_path):
             names = await anext(changes)
             running = fetches.start(*names)
             for _ in range(100):
-                assert changes.hint("states") == {"states"}
+                assert changes.pushed("states") == {"states"}
             names = await anext(changes)
             async with asyncio.timeout(DEADLINE):
                 await asyncio.gather(running, fetches.start(*names))

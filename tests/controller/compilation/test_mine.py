@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.compilation.mine import MOST_FUNCTIONS, MineRefused, MineStore
+from controller.compilation.mine import MOST_FUNCTIONS, MOST_KEPT, MineRefused, MineStore
 from controller.sessions.sessions import KeyRegistry
 from controller.store import Store
 from highstate.ports import question
@@ -24,9 +24,18 @@ def store(tmp_path):
         yield store
 
 
+def accepted_ids(store):
+    return KeyRegistry(store.keys.all()).accepted
+
+
 @pytest.fixture
 def mines(store):
-    mines = MineStore(store=store, pillar_of=lambda minion: PILLAR.get(minion, {}), nodegroups={"webs": "web*"})
+    mines = MineStore(
+        store=store,
+        pillar_of=lambda minion: PILLAR.get(minion, {}),
+        nodegroups={"webs": "web*"},
+        accepted=lambda: accepted_ids(store),
+    )
     for minion in GRAINS:
         mines.put(minion, {"addr": MineEntry(value=[minion]), "os": MineEntry(value={"n": 1})})
     return mines
@@ -69,6 +78,41 @@ def test_the_shapes_are_salts(mines):
 )
 def test_targets_and_pillar_is_never_a_pattern(mines, target, kind, found):
     assert sorted(get(mines, target, "addr", kind)) == found
+
+
+@pytest.mark.parametrize(
+    ("target", "kind"),
+    [
+        ("tier:gold", "pillar"),
+        ("tier:gold", "pillar_exact"),
+        ("tier:g.*", "pillar_pcre"),
+        ("I@tier:gold", "compound"),
+        ("web* or (J@tier:gold)", "compound"),
+        ("not I|@tier|gold", "compound"),
+    ],
+)
+def test_a_minion_cannot_guess_the_pillar_of_others(mines, target, kind):
+    said = mines.answer_minion(asked(target, "addr", kind), Minion(id="db1"), 1_000_000).answer
+    assert "cannot target by pillar" in said.error
+    assert said.value is None
+
+
+def test_what_a_minion_asks_takes_so_many_steps(mines):
+    web = Minion(id="web1")
+    assert mines.answer_minion(asked("web.*", "addr", "pcre"), web, 1_000_000).answer.value
+    assert "steps" in mines.answer_minion(asked("w.*1", "addr", "pcre"), web, 3).answer.error
+
+
+def test_answers_that_are_kept_take_a_bounded_memory(mines):
+    large = {f"f{at}": MineEntry(value="x" * 60_000) for at in range(10)}
+    mines.put("web1", large)
+    for number in range(200):
+        mines.answer(asked(f"web1 or {number}", ",".join(large), "compound"), None)
+    assert 0 < mines._kept.currsize <= MOST_KEPT
+    assert mines.answer(asked("web1", "f1"), None) is mines.answer(asked("web1", "f1"), None)
+    mines.changed()
+    mines.answer(asked("web1", "f2"), None)
+    assert len(mines._kept) == 1
 
 
 def test_who_may_have_it_is_said_by_whose_it_is(mines):
@@ -131,3 +175,35 @@ def test_a_forgotten_minion_takes_its_mine_with_it(mines, store):
     store.minions.delete("web1")
     assert store.mines.by_function(["addr"])["addr"].keys() == {"web2", "db1"}
     assert store.mines.put("web1", {"addr": MineEntry()}) == set()
+
+
+SLOW = ".?" * 300 + "Z"
+
+
+def test_a_target_that_is_not_run_is_an_error_and_counted(store):
+    refused = []
+    mines = MineStore(
+        store=store, pillar_of=lambda minion: {}, on_refusal=refused.append, accepted=lambda: accepted_ids(store)
+    )
+    mines.put("web1", {"addr": MineEntry(value=1)})
+    for target, kind, says in [
+        ("(?!web).*", "pcre", "looks ahead or behind"),
+        ("x" * 1001, "pcre", "longer than 1000 characters"),
+        ("( " * 60, "compound", "more than 50 parentheses"),
+    ]:
+        answer = mines.answer(asked(target, "addr", tgt_type=kind), Minion(id="db1")).answer
+        assert says in answer.error
+    assert refused == ["linear-time", "pattern-characters", "expression-depth"]
+
+
+def test_a_pattern_that_a_search_by_trial_never_ends_with(mines):
+    assert get(mines, SLOW, "addr", tgt_type="pcre") == {}
+    mines.put("web1", {"addr": MineEntry(value=1, allow=SLOW, allow_type="pcre")})
+    assert get(mines, "web1", "addr") == {}
+
+
+def test_who_may_have_a_value_is_said_within_the_limits(mines):
+    with pytest.raises(MineRefused, match=r"allow_tgt: the pattern .* looks ahead"):
+        mines.put("web1", {"addr": MineEntry(value=1, allow="(?!web).*", allow_type="pcre")})
+    mines.put("web1", {"addr": MineEntry(value=1, allow=("a", "b"), allow_type="compound")})
+    assert get(mines, "web1", "addr") == {}

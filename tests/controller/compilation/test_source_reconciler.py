@@ -2,17 +2,19 @@
 
 import asyncio
 
+import structlog.testing
+
 from controller.compilation import source_reconciler
 from controller.store import StoreUnavailable
 from controller.store.revisions import Revisions
 from gitfs.errors import FetchFailed
-from gitfs.mirror.mirror import Fetched
+from gitfs.mirror.fetched import Fetched
 
 
 async def test_a_revision_goes_live_once_with_its_commit(make_controller):
     controller = make_controller()
     sources = controller.parts.sources
-    with controller.service.bus.subscribe("saltern/revision/*") as seen:
+    with controller.service.telemetry.bus.subscribe("saltern/revision/*") as seen:
         await controller.go_live()
         await controller.go_live()
         [event] = seen.drain()
@@ -33,15 +35,18 @@ async def test_trees_without_a_readable_policy_are_refused_once(make_controller)
     await controller.go_live()
     good = controller.parts.sources.live.digest
     controller.repository.commit({"saltern.yaml": "apply: manuel\n"})
-    with controller.service.bus.subscribe("saltern/revision/*/refused") as seen:
+    with controller.service.telemetry.bus.subscribe("saltern/revision/*/refused") as seen:
         await controller.go_live()
         await controller.go_live()
         assert len(seen.drain()) == 1
     assert controller.parts.sources.live.digest == good
     assert "manuel" in controller.parts.sources.error
+    assert "saltern_policy_refused 1.0" in controller.parts.sources.metrics.exposition().decode()
+    assert [bool(remote.error) for remote in controller.service.remotes()] == [True]
     controller.repository.commit({"saltern.yaml": "apply: manual\n"})
     await controller.go_live()
     assert controller.parts.sources.error == ""
+    assert "saltern_policy_refused 0.0" in controller.parts.sources.metrics.exposition().decode()
     assert controller.parts.sources.live.policy.apply == "manual"
 
 
@@ -54,6 +59,23 @@ async def test_everyone_is_looked_at_when_the_policy_is_another(make_controller)
     controller.repository.commit({"saltern.yaml": "apply: manual\n"})
     await controller.go_live()
     assert await queue.take() == {"web1"}
+
+
+async def test_a_garbage_collection_whose_worker_was_lost_is_told_and_tried_again(make_controller, monkeypatch):
+    sources = make_controller().parts.sources
+
+    def lost(_):
+        raise FetchFailed("states", "garbage collection was ended by SIGBUS", retryable=True)
+
+    monkeypatch.setattr(source_reconciler.Source, "gc", lost)
+    with structlog.testing.capture_logs() as logs:
+        for _ in range(2):
+            sources._maintain()
+            await asyncio.wait([sources._maintenance])
+            await asyncio.sleep(0)
+    assert [(line["log_level"], line["remote"], line["error"]) for line in logs] == [
+        ("warning", "states", "garbage collection was ended by SIGBUS")
+    ] * 2
 
 
 async def test_nothing_is_live_before_each_remote_has_delivered(make_controller):
@@ -85,7 +107,7 @@ async def test_an_error_of_a_remote_is_told_once_and_forgotten_when_it_answers(m
     controller = make_controller()
     sources, changes = controller.parts.sources, controller.parts.resources.changes
     failed = FetchFailed("states", "connection refused", retryable=True)
-    with controller.service.bus.subscribe("saltern/remote/*") as seen:
+    with controller.service.telemetry.bus.subscribe("saltern/remote/*") as seen:
         sources.noticed(["states"], 77)
         for _ in range(2):
             sources._fetched(changes, failed, 0.1)
@@ -96,3 +118,39 @@ async def test_an_error_of_a_remote_is_told_once_and_forgotten_when_it_answers(m
         sources._fetched(changes, Fetched(remote="states", changed=True, live={}), 0.1)
         [event] = seen.drain()
     assert (event.tag, event.cause) == ("saltern/remote/states/fetched", 78)
+
+
+async def test_a_revision_is_named_by_what_moved(make_controller, make_repository):
+    pillar = make_repository("pillar")
+    first = pillar.commit({"top.sls": "base: {'*': [numbers]}\n", "numbers.sls": "number: 1\n"}, "First numbers")
+    controller = make_controller(ext_pillar=f"[{{git: ['main {pillar.folder}': [{{name: numbers}}]]}}]")
+    controller.minion("web1")
+    with controller.service.telemetry.bus.subscribe("saltern/revision/*") as seen:
+        await controller.go_live()
+        states = controller.parts.sources.live.trees.revision.id
+        commit = pillar.commit({"numbers.sls": "number: 2\n"}, "Another number")
+        await controller.go_live()
+        _, event = seen.drain()
+    record = controller.store.revisions.get(controller.parts.sources.live.digest)
+    assert (record.label, record.commit, record.subject) == (commit[:8], commit, "Another number")
+    assert event.data["moved"] == [
+        {"remote": "numbers", "commit": commit, "before": first, "author": "A. Writer", "subject": "Another number"}
+    ]
+    assert event.revision == controller.service.status(None)[0].attempted_revision == commit[:8] != states
+    both = pillar.commit({"numbers.sls": "number: 3\n"}, "A third")
+    other = controller.repository.commit({"web.sls": "other: {test.nop: []}\n"}, "Another site")
+    await controller.go_live()
+    record = controller.store.revisions.get(controller.parts.sources.live.digest)
+    assert record.label == f"{other[:8]}+1"
+    assert [source.commit for source in record.sources if source.moved] == [other, both]
+
+
+async def test_after_a_restart_a_revision_is_compared_with_the_last_one(make_controller):
+    controller = make_controller()
+    await controller.go_live()
+    controller.parts.sources.live.trees = None
+    before = controller.store.revisions.newest()
+    commit = controller.repository.commit({"web.sls": "other: {test.nop: []}\n"}, "Another site")
+    await controller.go_live()
+    record = controller.store.revisions.get(controller.parts.sources.live.digest)
+    assert [(source.before, source.commit) for source in record.sources] == [(before.commit, commit)]

@@ -8,8 +8,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from controller.compilation.compile_messages import CompileRequest
 from controller.compilation.compile_pool import CompilePool
-from controller.compilation.compile_worker import CompileRequest
 from controller.compilation.recorded_facts import FleetAnswer
 from controller.compilation.sandbox import SandboxPolicy
 from controller.offline.cases import parse_case
@@ -140,7 +140,8 @@ def test_offline_tools_take_those_of_ones_own_tree(folder):
 
 NO_MINION = """
 import sys
-from controller.compilation.compile_worker import CompileRequest, Kept, answer
+from controller.compilation.compile_messages import CompileRequest
+from controller.compilation.compile_worker import WorkerState, answer
 from highstate.compile import CompileOptions
 from highstate.files import MemoryFiles
 from highstate.types import Minion
@@ -153,7 +154,7 @@ request = CompileRequest(
     minions=(Minion(id="web1", grains={"id": "web1"}),),
     language=CompileOptions(**language),
 )
-[compiled] = answer(request, Kept())
+[compiled] = answer(request, WorkerState())
 assert compiled.ok, compiled.errors
 print(sorted(name for name in sys.modules if name.partition(".")[0] == "minion"))
 """

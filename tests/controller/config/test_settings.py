@@ -151,13 +151,112 @@ def test_git_options_are_handed_on_and_checked(write):
 
 
 @pytest.mark.parametrize(
-    "text", ["gitfs_remotes:\n  - ext::sh -c id\n", "gitfs_rot: x\n", "ext_pillar:\n  - git:\n    - {main: 1}\n"]
+    ("text", "line"),
+    [
+        ("gitfs_remotes:\n  - ext::sh -c id\n", 3),
+        ("gitfs_rot: x\n", 2),
+        ("ext_pillar:\n  - git:\n    - {main: 1}\n", 4),
+    ],
 )
-def test_what_gitfs_cannot_use_names_file_and_line(write, text):
+def test_what_gitfs_cannot_use_names_file_and_line(write, text, line):
     folder = write(f"http_port: 1\n{text}")
     with pytest.raises(BadControllerSettings) as raised:
         check_git(load_settings(folder))
-    assert str(raised.value).startswith(f"{folder}/controller:2: ")
+    assert str(raised.value).startswith(f"{folder}/controller:{line}: ")
+
+
+GIT_FAULTS = """\
+gitfs_update_interval: soon
+gitfs_saltenv:
+  - dev:
+    - root: salt
+    - mountpoint: ../etc
+gitfs_remotes:
+  - https://git.example.org/a.git
+  - https://git.example.org/b.git:
+    - root: states
+    - ssl_verify: ca.pem
+    - saltenv:
+      - prod:
+        - root: [x]
+      - base:
+        - ref: -x
+    - refspec: x
+  - https://git.example.org/c.git:
+      name: c
+      password: {file: relative}
+      signed_by:
+        main:
+          - alice
+          - [bob]
+  - https://git.example.org/d.git:
+    - name: c
+    - base: a..b
+  - https://git.example.org/e.git:
+    - refspecs:
+      - '+refs/heads/*:refs/remotes/origin/*'
+      - '+refs/heads/*:refs/elsewhere/*'
+ext_pillar:
+  - cmd_yaml: cat /etc/pillar
+  - git:
+    - main https://git.example.org/p.git:
+      - root: pillar
+      - lfs: maybe
+git_pillar_includes: perhaps
+fileserver_backend:
+  - roots
+  - s3fs
+file_ignore_regex: ['a', '(']
+"""
+
+
+def test_each_fault_in_the_options_of_gitfs_has_its_own_line(write):
+    with pytest.raises(BadControllerSettings) as raised:
+        check_git(load_settings(write(GIT_FAULTS)))
+    found = [str(fault).rpartition("/controller:")[2].split(": ", 1) for fault in raised.value.faults]
+    assert [(int(line), text) for line, text in found] == [
+        (1, "gitfs_update_interval must be a number of seconds above 0, not a str"),
+        (5, "gitfs_saltenv: dev: mountpoint must be a folder inside the repository, without `.` and `..`, not a str"),
+        (
+            10,
+            "gitfs_remotes[1]: ssl_verify must be true, false, or the absolute path of a file of CA certificates, "
+            "not a str",
+        ),
+        (
+            13,
+            "gitfs_remotes[1]: saltenv: prod: root must be a folder inside the repository, without `.` and `..`, "
+            "not a list",
+        ),
+        (15, "gitfs_remotes[1]: saltenv: base: ref: '-x' cannot be the name of a branch, tag or commit"),
+        (16, "gitfs_remotes[1]: there is no option 'refspec'; did you mean 'refspecs'?"),
+        (
+            19,
+            "gitfs_remotes[2]: password must be a string, `{file: /absolute/path}`, `{env: NAME}`, "
+            "`{credential: NAME}` (of systemd) or `{vault: secret/path?key}`, not a dict",
+        ),
+        (23, "gitfs_remotes[2]: signed_by: main must be a list of strings, not a list"),
+        (26, "gitfs_remotes[3]: remote 'c': base: 'a..b' cannot be the name of a branch, tag or commit"),
+        (
+            30,
+            "gitfs_remotes[4]: remote 'git.example.org/e': refspecs: '+refs/heads/*:refs/elsewhere/*' must be like "
+            "+refs/heads/*:refs/remotes/origin/* (a branch) or +refs/tags/*:refs/tags/* (a tag)",
+        ),
+        (36, "ext_pillar[1].git[0]: lfs must be true or false, not a str"),
+        (37, "git_pillar_includes must be true or false, not a str"),
+        (40, "fileserver_backend: there is no backend 's3fs' here, only gitfs and roots"),
+        (
+            41,
+            "file_ignore_regex: '(' is no regular expression: missing ), unterminated subpattern at position 0",
+        ),
+    ]
+
+
+def test_a_fault_of_an_inherited_option_has_the_line_of_the_option_for_all_remotes(write):
+    text = "gitfs_remotes:\n  - https://git.example.org/a.git\n"
+    folder = write(text, a="# here\ngitfs_base: a b\n")
+    with pytest.raises(BadControllerSettings) as raised:
+        check_git(load_settings(folder))
+    assert str(raised.value).startswith(f"{folder}/controller.d/a.conf:2: gitfs_remotes[0]: ")
 
 
 def test_keys_and_vaults_are_kept_from_templates(tmp_path):

@@ -14,7 +14,7 @@ MODULES = [found.name for found in pkgutil.iter_modules(forges.__path__) if foun
 def test_each_module_is_in_the_table(module):
     forge = importlib.import_module(f"controller.forges.{module}").FORGE
     assert forge in forges.FORGES
-    assert forge.proofs
+    assert forge.verifiers
     headers = (*forge.delivery_headers, *(forge.ping or ())[:1])
     assert all(header == header.lower() for header in headers)
 

@@ -29,13 +29,13 @@ GOOD = hmac.new(SECRET, BODY, hashlib.sha256).hexdigest()
         {"authorization": "Basic " + base64.b64encode(b"anyone:" + SECRET).decode()},
     ],
 )
-def test_each_forge_is_let_in_with_its_own_proof(headers):
-    assert webhooks.admits(SECRET, headers, BODY)
-    assert not webhooks.admits(b"another", headers, BODY)
+def test_the_secret_is_found_where_each_forge_sends_it(headers):
+    assert webhooks.verify(SECRET, headers, BODY)
+    assert not webhooks.verify(b"another", headers, BODY)
 
 
 def test_a_signature_is_over_the_raw_body():
-    assert not webhooks.admits(SECRET, {"x-hub-signature-256": f"sha256={GOOD}"}, b'{"a":1}')
+    assert not webhooks.verify(SECRET, {"x-hub-signature-256": f"sha256={GOOD}"}, b'{"a":1}')
 
 
 @pytest.mark.parametrize(
@@ -51,13 +51,13 @@ def test_a_signature_is_over_the_raw_body():
         {"authorization": "Bearer " + SECRET.decode()},
     ],
 )
-def test_no_proof_is_no_way_in(headers):
-    assert not webhooks.admits(SECRET, headers, BODY)
+def test_a_request_without_the_secret_is_not_verified(headers):
+    assert not webhooks.verify(SECRET, headers, BODY)
 
 
 @given(st.dictionaries(st.sampled_from(["x-hub-signature-256", "x-gitlab-token", "authorization"]), st.text()))
 def test_nothing_that_is_sent_breaks_the_check(headers):
-    assert not webhooks.admits(b"a secret of some length", headers, BODY)
+    assert not webhooks.verify(b"a secret of some length", headers, BODY)
 
 
 PAYLOADS = {
@@ -83,8 +83,8 @@ PAYLOADS = {
 
 @pytest.mark.parametrize("forge", PAYLOADS)
 def test_each_forge_names_its_repository(forge):
-    found = webhooks.hints(webhooks.payload_of(json.dumps(PAYLOADS[forge]).encode()))
-    assert "git.example.org/infra/states" in {canonical(hint) for hint in found}
+    found = webhooks.repositories(webhooks.payload_of(json.dumps(PAYLOADS[forge]).encode()))
+    assert "git.example.org/infra/states" in {canonical(name) for name in found}
 
 
 @given(st.recursive(st.none() | st.text() | st.integers(), lambda c: st.lists(c) | st.dictionaries(st.text(), c)))
@@ -95,14 +95,14 @@ def test_any_payload_gives_texts(payload):
         "resource": {"repository": payload},
     }
     for each in (payload, wrapped):
-        assert all(isinstance(hint, str) for hint in webhooks.hints(each))
+        assert all(isinstance(name, str) for name in webhooks.repositories(each))
         assert isinstance(webhooks.delivery_of({}, each), str)
 
 
-def test_what_is_no_json_gives_no_hint():
+def test_what_is_no_json_names_no_repository():
     for body in (b"", b"\xff\x00", b"[" * 100_000, b"payload=%7B%7D"):
         assert webhooks.payload_of(body) is None
-    assert webhooks.hints(None) == ()
+    assert webhooks.repositories(None) == ()
 
 
 def test_a_delivery_counts_once():

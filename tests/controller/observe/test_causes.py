@@ -52,11 +52,11 @@ def test_a_push_that_ran_and_failed(store):
     steps = list(steps_of(store, "web1"))
     assert [step.step for step in steps] == ["push", "fetch", "revision", "compile", "run", "start", "result"]
     assert [step.text for step in steps] == [
-        "a hook or `saltern remote fetch` named states",
+        "a webhook named states",
         "remote states brought something new",
         "commit abc123400000 by A. Writer",
         "compiled in 0.50 s: generation 2",
-        "apply of 1 chunk, run r1",
+        "apply of 1 state, run r1",
         "the minion began",
         "apply: failed, 0 changed, 1 failed",
     ]
@@ -83,6 +83,9 @@ def test_nothing_is_known_of_who_did_nothing_and_a_lost_beginning_is_left_out(st
     [
         ("saltern/sync", {"target": "web*", "whole": True, "test": False}, "request",
          "a person: saltern sync web* --whole"),
+        ("saltern/sync", {"target": "*", "user": "alice"}, "request", "alice: saltern sync *"),
+        ("saltern/hook", {"remote": "states", "user": "alice"}, "push", "alice: saltern remote fetch, states"),
+        ("saltern/hook", {"remote": "", "user": ""}, "push", "a webhook named all remotes"),
         ("saltern/minion/web1/resumed", {"id": "web1"}, "request", "a person: saltern resume"),
         ("saltern/minion/web1/paused", {"id": "web1"}, "request", "a person: saltern pause"),
         ("saltern/minion/web1/grains", {"id": "web1"}, "grains", "the minion's grains changed"),

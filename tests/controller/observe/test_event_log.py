@@ -9,6 +9,7 @@ from controller.observe.event_log import EventLog
 from controller.store import Store, StoreUnavailable
 from controller.store.events import Events
 from reactors.bus import Bus
+from wire.limits import MinionLimits
 
 
 @pytest.fixture
@@ -57,3 +58,16 @@ async def test_what_is_too_old_is_forgotten(store):
     await log.flush()
     log.prune()
     assert store.events.last_id() == 0
+
+
+async def test_a_minion_that_causes_many_events_takes_no_room_from_others(store):
+    refused = []
+    bus = Bus(lambda: 1.0)
+    log = EventLog(store, bus, lambda: 1.0, MinionLimits(events=5), refused.append)
+    for number in range(50):
+        bus.publish("saltern/x", {"id": "mallory"})
+        bus.publish("salt/auth", {"id": f"stranger{number}"})
+    honest = bus.publish("saltern/x", {"minion": "web1"})
+    await log.flush()
+    assert store.events.get(honest.id) == honest
+    assert refused == ["events"] * 90

@@ -31,6 +31,14 @@ def test_two_controllers_in_a_process_share_nothing(metrics):
     assert value(Metrics(lambda: 0.0), "saltern_reconciles_total") == 0
 
 
+def test_strangers_are_read_at_each_scrape(metrics):
+    held = [3, 4096]
+    metrics.watch_strangers(lambda: held[0], lambda: held[1])
+    assert value(metrics, "saltern_stranger_connections") == 3
+    held[1] = 0
+    assert value(metrics, "saltern_stranger_bytes") == 0
+
+
 def test_things_that_happen_are_counted(metrics):
     metrics.compiled(0.2, ok=True)
     metrics.compiled(0.2, ok=False)
@@ -43,6 +51,8 @@ def test_things_that_happen_are_counted(metrics):
     metrics.refused("malformed", 4)
     metrics.run_ended("apply", "changed", 1.5)
     metrics.push_applied(0.25)
+    metrics.limit_refused("webhook", "body-bytes", 2)
+    metrics.stalled(1.5)
     assert value(metrics, "saltern_compile_seconds_count") == 2
     assert value(metrics, "saltern_compile_errors_total") == 1
     assert value(metrics, "saltern_git_fetch_errors_total", remote="states") == 0
@@ -57,6 +67,8 @@ def test_things_that_happen_are_counted(metrics):
     assert value(metrics, "saltern_runs_total", kind="apply", outcome="changed") == 1
     assert value(metrics, "saltern_run_seconds_sum", kind="apply") == 1.5
     assert value(metrics, "saltern_push_apply_seconds_bucket", le="0.3") == 1
+    assert value(metrics, "saltern_limit_refusals_total", border="webhook", limit="body-bytes") == 2
+    assert value(metrics, "saltern_loop_stall_seconds_sum") == 1.5
 
 
 def test_minions_are_read_at_each_scrape_and_leave_nothing_behind(metrics):

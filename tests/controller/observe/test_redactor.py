@@ -2,11 +2,9 @@
 
 import pytest
 
-from controller.compilation.compile_worker import CompiledMinion
 from controller.observe.redactor import Redactor
 from controller.store import Store
 from controller.store.secrets import MOST
-from highstate.types import Pos, Problem, Stage
 from wire.messages import RunProgress, RunResult
 
 OLD, NEW = "correct-horse-1", "battery-staple-2"
@@ -78,17 +76,3 @@ def test_all_of_a_result_is_masked(store):
     assert redactor.result("web2", result) == result
     said = RunProgress(run_id="1", done=1, total=2, key=f"x {OLD}")
     assert OLD not in redactor.progress("web1", said).key
-
-
-def test_errors_are_masked_with_what_they_show(store):
-    redactor = Redactor(store, "key")
-    redactor.learn({"web1": [OLD]})
-    problem = Problem(
-        message=f"no {OLD}", pos=Pos(file="a.sls", stage=Stage.RENDER), excerpt=f"  | {OLD}", hint=f"near {OLD}"
-    )
-    answer = CompiledMinion(minion_id="web1", errors=(problem,), warnings=(problem,))
-    masked = redactor.compiled(answer)
-    assert OLD not in repr(masked)
-    assert str(masked.errors[0]).count("<secret ") == 3
-    fine = CompiledMinion(minion_id="web1")
-    assert redactor.compiled(fine) is fine

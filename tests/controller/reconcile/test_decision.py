@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from controller.reconcile.decision import (
     Apply,
+    ApplyMissed,
+    CheckPush,
     Drift,
     Health,
     LastRun,
@@ -30,12 +32,14 @@ NOW = 1000.0
 AUTO = Policy()
 REMEDIATE = Policy(drift=DriftPolicy(mode="remediate"))
 SYNCED = ObservedState(
-    connected=True, paused=False, broken=False, generation=2, desired="b", held="b", offered=0, applied="b"
+    connected=True, paused=False, broken=False, generation=2, desired="b", held="b", sent_generation=0, applied="b"
 )
 PUSHED = replace(SYNCED, held="a", applied="a")
 RUN = OpenRun(run_id="r1", digest="b", sent=True, asked_at=NOW - 10)
 BAD = LastRun(digest="b", good=False, finished_at=NOW - 10, failures=1)
 DRIFT = Drift(run_id="d1", found_at=NOW, chunks=2, remediations=0, remediated_at=0.0)
+MISSED = replace(SYNCED, drift=replace(DRIFT, missed=True))
+PART = replace(SYNCED, unchecked="r1")
 
 
 @pytest.mark.parametrize(
@@ -43,7 +47,14 @@ DRIFT = Drift(run_id="d1", found_at=NOW, chunks=2, remediations=0, remediated_at
     [
         pytest.param(SYNCED, AUTO, [], id="synced: nothing"),
         pytest.param(PUSHED, AUTO, [SendDesired(), Apply(whole=False)], id="a push: send and apply what changed"),
-        pytest.param(replace(PUSHED, offered=2), AUTO, [Apply(whole=False)], id="sent already"),
+        pytest.param(PART, AUTO, [CheckPush("r1")], id="a part was run: the whole is looked at once"),
+        pytest.param(PART, Policy(verify="none"), [], id="policy asks for no check"),
+        pytest.param(
+            replace(PUSHED, unchecked="r1"), AUTO, [SendDesired(), Apply(whole=False)], id="a push goes first"
+        ),
+        pytest.param(MISSED, AUTO, [ApplyMissed("d1")], id="what the plan missed is applied"),
+        pytest.param(MISSED, Policy(verify="report"), [], id="or only told"),
+        pytest.param(replace(PUSHED, sent_generation=2), AUTO, [Apply(whole=False)], id="sent already"),
         pytest.param(
             replace(PUSHED, applied=""), AUTO, [SendDesired(), Apply(whole=True)], id="the first time: everything"
         ),
@@ -136,7 +147,7 @@ VIEWS = st.builds(
     generation=st.integers(0, 3),
     desired=st.sampled_from("abc"),
     held=st.sampled_from("abc"),
-    offered=st.integers(0, 3),
+    sent_generation=st.integers(0, 3),
     applied=st.sampled_from(["", "a", "b", "c"]),
     open_run=st.none()
     | st.builds(

@@ -1,7 +1,7 @@
 """Plans: what is shown, and what has to run."""
 
-from controller.observe.plan_text import headline, plan_text
 from controller.reconcile.plan import ChangeKind, plan
+from controller.reconcile.plan_text import headline, plan_text
 from highstate.desired import Desired, chunk_keys
 from highstate.types import Chunk
 
@@ -97,3 +97,99 @@ def test_text_shows_signs_and_multiline_values_as_a_diff():
     assert "+three" in text
     assert "+ more (file.managed)" in text
     assert "- gone (file.managed)  no longer managed" in text
+
+
+def gatherer(text, **more):
+    return chunk("g", fun="accumulated", filename="/etc/hosts", text=text, require_in=[{"file": "hosts"}], **more)
+
+
+def test_the_file_of_an_accumulated_text_runs_with_it():
+    hosts = chunk("hosts", fun="blockreplace", name="/etc/hosts")
+    new = desired(gatherer("b"), chunk("other"), hosts)
+    result = plan(desired(gatherer("a"), chunk("other"), hosts), new)
+    assert kinds(result) == {"g": ChangeKind.CHANGED, "hosts": ChangeKind.RETRIGGERED}
+    assert ran(result, new) == ["g", "hosts"]
+
+
+def test_a_file_runs_with_all_texts_that_are_gathered_for_it():
+    def hosts(content):
+        return chunk("hosts", fun="blockreplace", name="/etc/hosts", content=content)
+
+    new = desired(gatherer("a"), hosts("2"))
+    assert ran(plan(desired(gatherer("a"), hosts("1")), new), new) == ["g", "hosts"]
+
+
+def test_a_file_that_loses_a_text_runs():
+    hosts = chunk("hosts", fun="blockreplace", name="/etc/hosts")
+    new = desired(hosts)
+    result = plan(desired(gatherer("a"), hosts), new)
+    assert kinds(result) == {"hosts": ChangeKind.RETRIGGERED, "g": ChangeKind.REMOVED}
+    assert ran(result, new) == ["hosts"]
+
+
+def test_what_reads_a_path_runs_with_the_state_that_writes_it():
+    copy = chunk("copy", fun="copy", name="/b", source="/a", require=[{"file": "/a"}])
+    below = chunk("below", name="/c", source=["file:///t/x/y"])
+    command = chunk("c", state="cmd", fun="run", name="cat /a", creates="/a", cwd="/t")
+    aside = chunk("aside", name="/d", source="/ab", require=[{"file": "/a"}])
+    chunks = (
+        chunk("/a"),
+        chunk("tree", state="git", fun="latest", name="url", target="/t"),
+        copy,
+        below,
+        command,
+        aside,
+    )
+    new = desired(*chunks, contents={"/a": "2", "tree": "2"})
+    result = plan(desired(*chunks, contents={"/a": "1", "tree": "1"}), new)
+    assert ran(result, new) == ["/a", "tree", "copy", "below"]
+    assert {change.chunk.id: len(change.because) for change in result.changes if change.because} == {
+        "copy": 1,
+        "below": 1,
+    }
+
+
+def test_a_reader_of_a_path_does_not_run_its_writer():
+    def copy(mode):
+        return chunk("copy", fun="copy", name="/b", source="/a", mode=mode)
+
+    new = desired(chunk("/a"), copy("0644"))
+    assert ran(plan(desired(chunk("/a"), copy("0600")), new), new) == ["copy"]
+
+
+def test_arguments_differ_by_the_path_of_their_keys():
+    ports = [{"name": f"port{number}", "number": number} for number in range(20)]
+    server = {"port": 80, "names": ["a", "b"], "tls": {"cert": "one", "key": "k"}, "motd": "x\ny\n", "ports": ports}
+    changed = {
+        "port": 81,
+        "names": ["a", "c"],
+        "tls": {"cert": "two", "key": "k"},
+        "motd": "x\nz\n",
+        "ports": [*ports[:-1], {"name": "port19", "number": 99}],
+        "fresh": {"a": 1, "b": 2},
+    }
+    old, new = (desired(chunk("a", context={"server": each, "same": "s" * 999})) for each in (server, changed))
+    assert plan_text(plan(old, new)).splitlines() == [
+        "~ a (file.managed)",
+        "    context:server:port: 80 -> 81",
+        '    context:server:names: ["a", "b"] -> ["a", "c"]',
+        "    context:server:tls:cert: one -> two",
+        "    context:server:motd:",
+        "      @@ -1,2 +1,2 @@",
+        "       x",
+        "      -y",
+        "      +z",
+        "    context:server:ports:19:number: 19 -> 99",
+        "    context:server:fresh:a: (none) -> 1",
+        "    context:server:fresh:b: (none) -> 2",
+    ]
+
+
+def test_long_lists_differ_by_their_items():
+    old, new = (
+        desired(chunk("a", pkgs=[f"package-{number}" for number in numbers])) for numbers in (range(20), range(21))
+    )
+    lines = plan_text(plan(old, new)).splitlines()
+    assert lines[1] == "    pkgs:"
+    assert lines[-1] == "      +package-20"
+    assert len(lines) == 6

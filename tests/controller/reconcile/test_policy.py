@@ -36,7 +36,8 @@ def test_a_cron_expression_takes_the_place_of_the_interval():
         ("drift: {cron: '61 4 * * *'}", "cron '61 4 * * *'", ""),
         ("drift: {interval: 0.1}", "interval must be", ""),
         ("aply: manual", "aply", "did you mean `apply`?"),
-        ("apply: maybe", "Invalid enum value 'maybe'", ""),
+        ("apply: maybe", "Invalid enum value 'maybe'", "apply is auto or manual"),
+        ("drift: {mode: heal}", "Invalid enum value 'heal'", "drift.mode is report or remediate"),
         ("drift: {intervall: 5}", "intervall", "did you mean `interval`?"),
         ("drift: {interval: soon}", "'soon' is no time", ""),
         ("drift: {interval: -5}", "-5 is no time", ""),
@@ -69,3 +70,21 @@ def test_seconds(text, seconds):
 def test_no_seconds(text):
     with pytest.raises(ValueError):
         parse_seconds(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("push: changed\napply: maybe\n", 2),
+        ("push: changed\n\naply: auto\n", 3),
+        ("drift:\n  splay: 1\n  mode: heal\n", 3),
+        ("drift:\n  splay: 1\n  intervall: 1\n", 3),
+        ("drift:\n  mode: report\n  interval: soon\n", 3),
+    ],
+)
+def test_every_error_names_its_line(text, line):
+    with pytest.raises(PolicyInvalid) as caught:
+        read_policy(tree(text))
+    problem = caught.value.problem
+    assert problem.pos.line == line
+    assert text.splitlines()[line - 1].strip() in problem.excerpt

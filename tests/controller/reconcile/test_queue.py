@@ -1,6 +1,7 @@
 """The work queue: a key waits once, and its newest timer counts."""
 
 import asyncio
+from contextlib import suppress
 from types import SimpleNamespace
 
 from controller.reconcile.queue import WorkQueue
@@ -34,3 +35,17 @@ async def test_it_waits_until_something_is_due():
     await asyncio.sleep(0)
     assert not waiting.done()
     assert await waiting == {"a"}
+
+
+async def test_whoever_is_cancelled_while_something_becomes_due_does_not_go_on():
+    queue = WorkQueue(asyncio.get_running_loop().time)
+    queue.add_at("a", asyncio.get_running_loop().time() + 3600)
+    waiting = asyncio.create_task(queue.take())
+    await asyncio.sleep(0)
+    queue.add(["b"])
+    for _ in range(3):  # the turns of the loop in which the event wakes the task
+        waiting.cancel()
+        await asyncio.sleep(0)
+    with suppress(asyncio.CancelledError):
+        await waiting
+    assert waiting.cancelled()

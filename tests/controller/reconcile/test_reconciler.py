@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from controller.jids import Jids
 from controller.observe.metrics import Metrics
-from controller.reconcile.decision import Declined, Request
+from controller.reconcile.decision import AfterRun, Declined, Request
 from controller.reconcile.documents import Documents
+from controller.reconcile.jids import Jids
 from controller.reconcile.live import LiveRevision
 from controller.reconcile.policy import DriftPolicy, Policy
 from controller.reconcile.reconciler import RETRY_SECONDS, Reconciler
@@ -211,7 +211,9 @@ def test_what_a_person_asks_for_is_decided_at_once(rig):
     rig.store.minions.set_paused(["web1"], False)
     run = request()
     assert rig.store.runs.get(run).keys == ("file_|-f1_|-/f1_|-managed",)
-    assert request(whole=True) == run, "it joins the run in progress"
+    assert request() == run, "it joins the run in progress"
+    assert request(whole=True) == AfterRun(run), "a run of a part does not answer for the whole"
+    assert request(test=True) == AfterRun(run), "what a run did is no answer to what it would do"
     end(rig, run, "ok")
     assert rig.store.runs.get(request(whole=True)).keys is None
     assert rig.reconciler.observed(rig.store.minions.status(["web1"])[0]).request is None

@@ -4,18 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from controller.jids import Jids
 from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
 from controller.reconcile.documents import Documents
+from controller.reconcile.jids import Jids
+from controller.reconcile.policy import DriftPolicy, Policy
 from controller.reconcile.reconciler import Reconciler
 from controller.reconcile.status import Status
-from controller.sessions.sessions import Progress, Session, Sessions
-from controller.store import AppliedRecord, DesiredRecord, Store
+from controller.sessions.sessions import KeyRegistry, Progress, Session, Sessions
+from controller.store import AppliedRecord, DesiredRecord, KeyRecord, RunRecord, Store
 from reactors.bus import Bus
 from wire.messages import RunProgress
 
 KEY = "k" * 40
+KEY_FACTS = {"fingerprint": "aa", "first_seen": 1.0, "changed": 1.0}
 NGINX = "service_|-web_|-nginx_|-running"
 CONF = "file_|-conf_|-/etc/nginx.conf_|-managed"
 
@@ -47,7 +49,12 @@ def status(tmp_path: Path):
             run_timeout=60.0,
         )
         yield Status(
-            store=store, sessions=sessions, reconciler=reconciler, documents=documents, redactor=Redactor(store, "key")
+            store=store,
+            sessions=sessions,
+            reconciler=reconciler,
+            documents=documents,
+            redactor=Redactor(store, "key"),
+            keyring=KeyRegistry([KeyRecord(public_key=KEY, id="web1", state="accepted", **KEY_FACTS)]),
         )
 
 
@@ -81,3 +88,41 @@ def test_what_is_owed_is_the_message_where_nothing_else_is(status, pending_trigg
 def test_one_that_is_away_owes_and_runs_nothing_that_is_known(status):
     [line] = status.minions(["web1"])
     assert (line.connected, line.running, line.pending_triggers) == (False, (), ())
+
+
+def test_one_that_was_accepted_is_there_before_it_connects(status):
+    status.keyring.put(KeyRecord(public_key="n" * 40, id="db1", state="accepted", **KEY_FACTS))
+    lines = {line.minion: (line.health, line.message) for line in status.minions()}
+    assert lines["db1"] == ("Unreachable", "accepted; has not connected yet")
+    assert [line.minion for line in status.minions(["db1"])] == ["db1"]
+
+
+def test_one_that_was_rejected_is_shown_as_that(status):
+    status.keyring.put(KeyRecord(public_key=KEY, id="web1", state="rejected", **KEY_FACTS))
+    assert [line.message for line in status.minions()] == ["its key is rejected: saltern key list"]
+
+
+@pytest.mark.parametrize(
+    ("apply", "message"), [("auto", "applies when it connects"), ("manual", "waits for `saltern sync`")]
+)
+def test_what_one_that_is_away_waits_for(status, apply, message):
+    fresh = DesiredRecord(minion="web1", generation=2, revision="r2", digest="e" * 64, document=b"\x80")
+    status.store.desired.put([fresh])
+    status.reconciler.live.policy = Policy(apply=apply)
+    assert [line.message for line in status.minions()] == [message]
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"), [("report", "to heal it: saltern sync web1 --whole"), ("remediate", "healed by itself")]
+)
+def test_drift_says_what_heals_it_in_words_of_people(status, mode, said):
+    run = RunRecord(run_id="drift-1", minion="web1", kind="drift", created=1.0, digest="d" * 64, test=True)
+    status.store.runs.create(run)
+    entry = {"result": None, "comment": "would be set", "changes": {"mode": "0600"}}
+    status.store.runs.finish("drift-1", "pending", finished=2.0, changes=1, result={"states": {CONF: entry}})
+    status.reconciler.live.policy = Policy(drift=DriftPolicy(mode=mode))
+    line = connected(status)
+    assert line.message == f"drift in 1 state; {said}"
+    status.documents.desired = lambda digest: None
+    [diff] = status.diff(["web1"])
+    assert diff.heal == said

@@ -3,6 +3,7 @@
 import pytest
 
 from controller.store import Store
+from controller.store.events import Events
 from reactors.events import Event
 
 
@@ -47,5 +48,31 @@ def test_data_that_is_too_large_is_left_out(events):
 def test_old_ones_and_too_many_are_forgotten(events):
     events.add([event(number, time=float(number)) for number in range(1, 101)])
     assert events.prune(before=10.0, most=1000) == 9
-    assert events.prune(before=0.0, most=20) == 71
-    assert [events.get(80), events.get(81).id] == [None, 81]
+    assert events.prune(before=0.0, most=40) == 56
+    assert [events.get(65), events.get(66).id] == [None, 66]
+    assert events.prune(before=0.0, most=40) == 0, "there is room for some more now"
+
+
+def test_the_minion_with_most_events_gives_way(events):
+    events.add([event(number, minion=f"web{number % 5}") for number in range(1, 51)])
+    events.add([event(number, minion="mallory") for number in range(51, 1051)])
+    events.add([event(number, "salt/auth", minion=f"stranger{number}") for number in range(1051, 2051)])
+    events.add([event(2051, minion="web1")])
+    assert events.prune(before=0.0, most=800) >= 1251
+    assert all(events.get(number) for number in (*range(1, 51), 2051)), "of others nothing is lost"
+    assert [events.get(51), events.get(1051)] == [None, None]
+    assert all(events.get(number) for number in (1050, 2050)), "the newest are kept"
+    left = [number for number in range(1, 2052) if events.get(number)]
+    assert 690 <= len(left) <= 700
+    assert abs(sum(51 <= number <= 1050 for number in left) - sum(1051 <= number <= 2050 for number in left)) <= 1
+
+
+def test_events_are_counted_once_in_a_while(events, monkeypatch):
+    counted = []
+    shares = Events._shares
+    monkeypatch.setattr(Events, "_shares", lambda self: counted.append(1) or shares(self))
+    for start in range(0, 4000, 10):
+        events.add([event(number, minion="mallory") for number in range(start + 1, start + 11)])
+        events.prune(before=0.0, most=800)
+    assert 30 <= len(counted) <= 35
+    assert [events.get(3000), events.get(4000).id] == [None, 4000]

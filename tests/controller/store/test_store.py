@@ -23,14 +23,13 @@ from controller.store import (
     KeyConflict,
     KeyUnknown,
     RevisionRecord,
+    RevisionSource,
     RunRecord,
     Store,
     StoreError,
     StoreTooNew,
     StoreUnavailable,
-    TooManyKeys,
     database,
-    keys,
     migrate,
     schema,
 )
@@ -271,6 +270,7 @@ def test_nothing_is_committed_after_a_write_that_failed(path, monkeypatch):
         store.minions.seen("b", 1.0)
 
 
+@pytest.mark.alone
 def test_a_read_waits_for_nobody_who_writes(store, path):
     store.minions.seen("a", 1.0)
     with other_writer(path):
@@ -340,13 +340,36 @@ def test_an_id_with_two_keys_must_be_told_by_fingerprint(store):
         store.keys.set_state("web", "accepted", 2.0)
 
 
-def test_waiting_keys_are_bounded(store, monkeypatch):
-    monkeypatch.setattr(keys, "MOST_PENDING", 2)
-    for number in (1, 2):
+def test_a_key_costs_the_same_however_many_wait(store):
+    work = 0
+
+    def count():
+        nonlocal work
+        work += 1
+
+    def work_of(number):
+        nonlocal work
+        work = 0
         store.keys.request(public(number), f"m{number}", 1.0)
-    with pytest.raises(TooManyKeys):
-        store.keys.request(public(3), "m3", 1.0)
-    assert store.keys.request(public(1), "m1", 1.0).state == "pending"
+        store.keys.set_state(public(number), "rejected", 2.0)
+        store.keys.delete_all([public(number)])
+        return work
+
+    store.keys.request(public(0), "m0", 1.0)
+    store._database._writer.connection.dbapi_connection.set_progress_handler(count, 10)
+    alone = work_of(1)
+    with store.transaction():
+        for number in range(500):
+            store.keys.request(public(10 + number), f"m{number}", 1.0)
+    assert work_of(2) < 2 * alone
+
+
+def test_many_keys_are_forgotten_together(store):
+    with store.transaction():
+        for number in range(600):
+            store.keys.request(public(number), f"m{number}", 1.0)
+    store.keys.delete_all([public(number) for number in range(1, 600)])
+    assert [key.id for key in store.keys.all()] == ["m0"]
 
 
 # --- desired and applied --------------------------------------------------------------------------------------------
@@ -472,6 +495,18 @@ def test_pruning_keeps_the_newest_the_open_and_the_last_of_each_kind(store):
     assert store.prune(2) == 0
 
 
+def test_results_of_a_minion_take_only_so_many_bytes(store):
+    for minion in ("a", "b"):
+        store.minions.seen(minion, 1.0)
+        for number in range(4):
+            store.runs.create(run_of(f"{minion}{number}", minion=minion))
+            store.runs.finish(f"{minion}{number}", "ok", finished=2.0, result=os.urandom(1000))
+    assert store.runs.prune(100, "a", result_bytes=2100) == 0
+    assert [store.runs.result(f"a{number}") is not None for number in range(4)] == [False, False, True, True]
+    assert all(store.runs.result(f"b{number}") for number in range(4))
+    assert store.runs.get("a0").outcome == "ok", "what came of it is known still"
+
+
 def test_revisions_in_use_are_kept(store):
     store.minions.seen("a", 1.0)
     for number in range(5):
@@ -525,3 +560,36 @@ def test_status_rows_tell_all_without_documents(store):
     assert (second.minion.id, second.desired, second.applied, second.last_run, second.open_run) == ("b",) + (None,) * 4
     assert [row.minion.id for row in store.minions.status(["b", "zz"])] == ["b"]
     assert store.minions.status([]) == []
+
+
+def test_a_revision_keeps_its_sources_and_the_newest_good_one_is_found(store):
+    moved = RevisionSource(remotes=("pillar",), commit="c2", subject="Number", author="A", before="c1", moved=True)
+    first = RevisionRecord(digest="r1", label="c2", sources=(RevisionSource(remotes=("states",), commit="s1"), moved))
+    store.revisions.add(first)
+    store.revisions.add(RevisionRecord(digest="r2", label="bad", error="boom"))
+    assert store.revisions.get("r1") == first
+    assert store.revisions.newest() == first
+
+
+def test_a_run_keeps_who_asked_and_what_was_called(store):
+    run = RunRecord(run_id="1", minion="web1", kind="call", created=1.0, user="alice", fun="test.echo", args="'a b'")
+    store.runs.create(run)
+    assert store.runs.get("1") == run
+
+
+def test_a_store_of_the_first_version_is_brought_up(tmp_path):
+    engine = create_engine(f"sqlite:///{tmp_path}/old.sqlite")
+    with engine.begin() as connection:
+        migrate.upgrade(connection, "0001")
+        connection.exec_driver_sql(
+            'INSERT INTO revisions (digest, label, "commit", subject, author, committed_at, first_seen, error)'
+            " VALUES ('r1', 'c1', 'c1', 's', 'a', 1, 1, '')"
+        )
+        connection.exec_driver_sql(
+            "INSERT INTO runs (run_id, minion, kind, created, generation, revision, digest, test, state, outcome,"
+            " seconds, changes, failed, summary, cause)"
+            " VALUES ('1', 'web1', 'call', 1, 0, '', '', 0, 'finished', 'ok', 0, 0, 0, '', 'saltern run x')"
+        )
+    engine.dispose()
+    with Store(f"sqlite:///{tmp_path}/old.sqlite") as old:
+        assert (old.revisions.get("r1").sources, old.runs.get("1").user) == ((), "")

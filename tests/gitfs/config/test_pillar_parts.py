@@ -69,14 +69,12 @@ def bench(remotes, tmp_path, entries, *, roots=None, settings=None, **options):
         (tmp_path / "roots").mkdir(exist_ok=True)
         (tmp_path / "roots" / path).write_text(text)
     folders = {"base": [str(tmp_path / "roots")]} if roots else None
-    source = Source(
-        [], pillar_remotes(config), tmp_path / "cache", None, folders, pillar_includes=pillar_includes(config)
-    )
-    source.fetch()
+    includes = pillar_includes(config)
+    with Source([], pillar_remotes(config), tmp_path / "cache", None, folders, pillar_includes=includes) as source:
+        source.fetch(patience=60)
+        files = source.live().pillar
     minion = Minion(id="m1", grains={"id": "m1"})
-    return Compilation(
-        files=MemoryFiles({}), pillar_files=source.live().pillar, minion=minion, settings=settings or CompileOptions()
-    )
+    return Compilation(files=MemoryFiles({}), pillar_files=files, minion=minion, settings=settings or CompileOptions())
 
 
 def pillar(*arguments, **named):

@@ -108,6 +108,35 @@ def test_bad_remotes(remotes, message):
     assert "pw" not in str(bad.value)
 
 
+def test_every_fault_has_its_path():
+    options = [{"root": 1}, {"lfs": "x"}, {"saltenv": [{"dev": {"root": "../x"}}]}]
+    with pytest.raises(BadRemoteSettings) as bad:
+        file_remotes({"gitfs_user": [], "gitfs_remotes": ["/a", {"/b": options}, {"/c": {"name": "roots"}}, 5]})
+    assert [fault.path for fault in bad.value.faults] == [
+        ("gitfs_user",),
+        ("gitfs_remotes", 1, "/b", 1, "lfs"),
+        ("gitfs_remotes", 1, "/b", 2, "saltenv", 0, "dev", "root"),
+        ("gitfs_remotes", 2, "/c", "name"),
+        ("gitfs_remotes", 3),
+    ]
+    assert str(bad.value).splitlines() == [str(fault) for fault in bad.value.faults]
+
+
+@pytest.mark.parametrize("option", ["base", "root", "lfs", "fallback"])
+def test_null_is_no_value_of_an_option(option):
+    with pytest.raises(BadRemoteSettings, match=f"{option} must be"):
+        file_remotes({"gitfs_remotes": [{"https://host/x": [{option: None}]}]})
+
+
+def test_an_empty_ref_of_a_saltenv_hides_that_for_all_remotes():
+    """An empty text is a value, as in Salt: it takes the place of what `gitfs_saltenv` says."""
+    everywhere = [{"dev": [{"ref": "develop"}, {"root": "a"}]}]
+    (remote,) = file_remotes(
+        {"gitfs_saltenv": everywhere, "gitfs_remotes": [{"/x": [{"saltenv": [{"dev": [{"ref": ""}]}]}]}]}
+    )
+    assert remote.saltenvs == (PerSaltenv(saltenv="dev", ref="", root="a"),)
+
+
 def test_unknown_global_option():
     with pytest.raises(BadRemoteSettings, match="'gitfs_rooot'; did you mean 'gitfs_root'"):
         file_remotes({"gitfs_rooot": "x"})

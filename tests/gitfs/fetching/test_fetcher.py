@@ -60,6 +60,7 @@ class Open(Backend):
         return True
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("how", ["watched", "http"])
 def test_fifty_remotes_that_hang_delay_no_live_one(remote, tmp_path, how, record_property):
     remote.commit({"top.sls": "0"})
@@ -193,6 +194,9 @@ def test_workers_are_kept_and_few(make_remote, tmp_path):
         for _ in range(3):
             source.fetch(["r0"], patience=60)
         assert source.worker_pids == kept
+        until(lambda: source.worker_pids == ())  # after `IDLE_SECONDS`
+        pushed = remotes[0].commit({"top.sls": "1"})
+        assert only(source.fetch(["r0"], patience=60)).refs == {"main": pushed}
 
 
 def test_a_lost_fork_server_is_replaced(remote, tmp_path):
@@ -223,6 +227,20 @@ def test_a_commit_for_a_preview_is_completed_in_a_worker(remote, make_remote, tm
         source.fetch(patience=60)
         with pytest.raises(UnknownRef, match="submodule"):
             source.at("other")
+
+
+def test_remotes_are_asked_in_workers_and_no_longer_than_patience_lasts(remote, tmp_path):
+    remote.commit({"top.sls": "0"}, branch="other")
+    with silent() as url, Source([], (), tmp_path / "cache") as source:
+        began = time.monotonic()
+        dead, gone, live = source.ask(
+            [*hanging(url, 1), remote.settings(url=str(tmp_path / "none")), remote.settings()], patience=2
+        )
+        assert time.monotonic() - began < 10
+        assert (dead.remote, dead.reason, dead.retryable) == ("dead0", "it has not answered in 2 s", True)
+        assert isinstance(gone, FetchFailed)
+        assert live == 1
+    assert not list((tmp_path / "cache").glob("*"))
 
 
 ABANDONED = """

@@ -48,6 +48,28 @@ def test_contents_of_a_local_remote(remote, tmp_path):
         assert source.live().files.read("files/a.bin") == pointer_of(CONTENT).encode()
 
 
+@needs_git_lfs
+def test_a_damaged_mirror_is_made_anew_with_its_contents(remote, tmp_path):
+    remote.run("lfs", "install", "--local")
+    remote.run("lfs", "track", "*.bin")
+    remote.commit({"a.bin": CONTENT})
+    with Source([remote.settings()], (), tmp_path / "cache") as source:
+        source.fetch()
+    for path in (tmp_path / "cache").glob("*/current/objects/**/*"):
+        if path.is_file():
+            path.chmod(0o600)
+            path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    store = remote.bare / "lfs"
+    store.rename(remote.bare / "away")
+    with Source([remote.settings()], (), tmp_path / "cache") as source:
+        (failed,) = source.fetch(patience=30)
+        assert "cannot be made anew: LFS" in failed.reason
+        (remote.bare / "away").rename(store)
+        (fetched,) = source.fetch(patience=30)
+        assert fetched.rebuilt
+        assert source.live().files.read("a.bin") == CONTENT
+
+
 def test_a_commit_without_its_contents_does_not_go_live(remote, tmp_path):
     remote.commit({"top.sls": "one"})
     with Source([remote.settings()], (), tmp_path / "cache") as source:
@@ -123,6 +145,10 @@ def store(contents, credentials=""):
         server.server_close()
 
 
+def completed(lfs, repository, commit):
+    return lfs.bring(repository, commit) or lfs.store(repository, commit)
+
+
 def received(server, content, tmp_path, **options):
     url = f"http://127.0.0.1:{server.server_address[1]}/infra/states"
     settings = RemoteSettings(name="x", url=url, insecure_auth=True, **options)
@@ -170,14 +196,14 @@ def test_a_content_that_was_cut_off_is_gone_on_with(remote, tmp_path, ranges):
         server.cut = 5000
         url = f"http://127.0.0.1:{server.server_address[1]}/infra/states"
         lfs = Lfs(RemoteSettings(name="x", url=url))
-        assert "the connection ended after 5000 of 9000 bytes" in lfs.complete(repository, commit)
+        assert "the connection ended after 5000 of 9000 bytes" in completed(lfs, repository, commit)
         (part,) = Path(mirror.path).glob("saltern-lfs.part-*")
         assert part.read_bytes() == CONTENT[:5000]
         server.ranges = ["yes"] if ranges else []
         server.cut = 0
-        assert lfs.complete(repository, commit) is None
+        assert completed(lfs, repository, commit) is None
         assert server.ranges == (["yes", "bytes=5000-"] if ranges else [])
-        assert lfs.complete(repository, commit) is None
+        assert completed(lfs, repository, commit) is None
     assert not part.exists()
     assert repository[blob_id(CONTENT)].data == CONTENT
 
@@ -194,9 +220,9 @@ def test_what_was_left_of_another_content_harms_once_at_most(remote, tmp_path, l
     with store([CONTENT]) as server:
         server.ranges = ["yes"]
         lfs = Lfs(RemoteSettings(name="x", url=f"http://127.0.0.1:{server.server_address[1]}/infra/states"))
-        said = lfs.complete(repository, mirror.branches()["main"])
+        said = completed(lfs, repository, mirror.branches()["main"])
         assert said is None or "another content" in said
-        assert lfs.complete(repository, mirror.branches()["main"]) is None
+        assert completed(lfs, repository, mirror.branches()["main"]) is None
     assert not list(Path(mirror.path).glob("saltern-lfs.part-*"))
 
 

@@ -18,7 +18,8 @@ from gitfs.config.live_policy import LivePolicy
 from gitfs.errors import DamagedMirror, FetchFailed, UnknownRef
 from gitfs.mirror.mirror import Mirror
 from gitfs.tree import objects
-from gitfs.tree.snapshot import GitLayer, Snapshot
+from gitfs.tree.git_layer import GitLayer
+from gitfs.tree.snapshot import Snapshot
 
 
 def objects_of(mirror: Mirror) -> list[Path]:
@@ -328,7 +329,7 @@ def test_folders_that_are_nested_too_deeply_are_refused_with_their_place(remote,
     assert mirror.fetch().changed
     remote.commit({"/".join(["pit", *["d"] * 140, "file"]): "too deep"})
     (refused,) = mirror.fetch().refused
-    assert refused.reason == "folders are nested deeper than 128, below pit/d/d/d/d"
+    assert refused.reason == "folders are nested deeper than 128, below pit/d/d/d/d (limit tree-depth)"
     assert mirror.branches()["main"] != first
 
 

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 import pytest
 
 from gitfs.config.settings import RemoteSettings
@@ -139,6 +142,7 @@ def test_credentials_go_to_the_same_server_only():
     parent = RemoteSettings(name="p", url="https://git.example.org/a/b.git", user="me", password="pw", privkey="/k")
     near = _settings_of("x", "../c.git", parent)
     assert (near.url, near.user, near.password) == ("https://git.example.org/a/c.git", "me", "pw")
+    parent = replace(parent, submodule_hosts=("*.example.org",))
     for url in (
         "https://elsewhere.example.org/c.git",
         "https://git.example.org:8443/c.git",
@@ -146,7 +150,8 @@ def test_credentials_go_to_the_same_server_only():
     ):
         far = _settings_of("x", url, parent)
         assert (far.user, far.password, far.privkey) == ("", "", "")
-    ssh = RemoteSettings(name="p", url="git@git.example.org:a/b.git", privkey="/k")
+    hosts = ("elsewhere.example.org",)
+    ssh = RemoteSettings(name="p", url="git@git.example.org:a/b.git", privkey="/k", submodule_hosts=hosts)
     assert _settings_of("x", "../c.git", ssh).url == "git@git.example.org:a/c.git"
     assert _settings_of("x", "../c.git", ssh).privkey == "/k"
     assert _settings_of("x", "ssh://git@elsewhere.example.org/c.git", ssh).privkey == ""
@@ -166,3 +171,54 @@ def test_gitmodules_as_people_write_it():
       path = half
     """
     assert parse_gitmodules(text) == {"with space": "https://git.example.org/one.git"}
+
+
+@pytest.mark.parametrize("value", ["a" + " " * 200_000 + "b", "a" + " ;" * 100_000, '"' + "\\a" * 100_000])
+def test_gitmodules_with_long_lines_are_read_at_once(value):
+    started = time.process_time()
+    parse_gitmodules(f'[submodule "x"]\n  path = {value}\n  {value} = x\n{value}\n')
+    assert time.process_time() - started < 1
+
+
+def harm(mirror):
+    """Cut off each object of a mirror, as a disk that was full would leave it."""
+    for path in (mirror / "current" / "objects").rglob("*"):
+        if path.is_file():
+            path.chmod(0o600)
+            path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_damaged_mirror_of_a_submodule_is_made_anew_by_the_next_fetch(parts, make_remote, tmp_path, nested):
+    parent, child = parts
+    if nested:
+        inner = make_remote("inner")
+        inner.commit({"deep": "down"})
+        add_submodule(child, inner, "nginx/inner")
+        parent.run(*ALLOW, "submodule", "update", "-q", "--remote", "salt/formula")
+        parent.commit()
+    path, content = ("salt/formula/nginx/inner/deep", b"down") if nested else ("salt/formula/nginx/init.sls", b"one")
+    with Source([parent.settings()], (), tmp_path / "cache") as source:
+        source.fetch()
+        for mirror in (tmp_path / "cache" / "submodules").iterdir():
+            harm(mirror)
+        with pytest.raises(OSError, match="repairs it"):
+            source.live().files.read(path)
+        (fetched,) = source.fetch(patience=30)
+        assert not fetched.refused
+        assert source.live().files.read(path) == content
+        assert not list((tmp_path / "cache").rglob("damaged"))
+
+
+def test_a_submodule_that_cannot_be_repaired_is_told_and_the_commit_stays_live(parts, tmp_path):
+    parent, child = parts
+    with Source([parent.settings()], (), tmp_path / "cache") as source:
+        (before,) = source.fetch()
+        (mirror,) = (tmp_path / "cache" / "submodules").iterdir()
+        harm(mirror)
+        with pytest.raises(OSError, match="repairs it"):
+            source.live().files.list()
+        child.bare.rename(child.bare.with_name("away"))
+        (fetched,) = source.fetch(patience=30)
+        assert fetched.live == before.live
+        assert "submodule states/salt/formula" in fetched.refused[0].reason

@@ -9,13 +9,20 @@ from pathlib import Path
 
 import pygit2
 import pytest
-from git_servers import PASSWORD, USER, serving, wait_for
+from git_servers import PASSWORD, USER, Backend, serving, wait_for
 
 from gitfs.config.credentials import SecretFrom
 from gitfs.config.settings import RemoteSettings
 from gitfs.errors import FetchFailed
 from gitfs.mirror.mirror import Mirror
-from gitfs.tree.snapshot import GitLayer, Snapshot
+from gitfs.transport.ref_listing import list_refs
+from gitfs.tree.git_layer import GitLayer
+from gitfs.tree.snapshot import Snapshot
+
+
+class PublicBackend(Backend):
+    def is_let_in(self):
+        return True
 
 
 def mirror_of(tmp_path, url, **options):
@@ -74,8 +81,26 @@ def test_a_ca_file_that_is_not_there(https, tmp_path):
         mirror_of(tmp_path, https[0], ssl_verify=str(tmp_path / "missing.pem")).fetch()
 
 
-@pytest.mark.parametrize("asks_first", [False, True])
-def test_a_redirect_to_another_server_gets_no_credentials(tmp_path, asks_first):
+class Redirecting(Backend):
+    """Sends everybody to `where`, perhaps after it has asked for credentials."""
+
+    where = ""
+    asks_first = False
+
+    def do_GET(self):  # noqa: N802 - as the class has it
+        asks = self.asks_first and not self.headers.get("Authorization")
+        self.send_response(401 if asks else 301)
+        if asks:
+            self.send_header("WWW-Authenticate", 'Basic realm="x"')
+        else:
+            self.send_header("Location", self.where + self.path)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    """(port of a server that asks for credentials, what it was shown)."""
     seen = []
 
     class Thief(BaseHTTPRequestHandler):
@@ -89,22 +114,41 @@ def test_a_redirect_to_another_server_gets_no_credentials(tmp_path, asks_first):
         def log_message(self, *_):
             pass
 
-    class Redirecting(Thief):
-        def do_GET(self):
-            asks = asks_first and not self.headers.get("Authorization")
-            self.send_response(401 if asks else 301)
-            if asks:
-                self.send_header("WWW-Authenticate", 'Basic realm="x"')
-            else:
-                self.send_header("Location", f"http://localhost:{thief}{self.path}")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+    with serving(tmp_path, handler=Thief) as port:
+        yield port, seen
 
-    with serving(tmp_path, handler=Thief) as thief, serving(tmp_path, handler=Redirecting) as port:
-        url = f"http://127.0.0.1:{port}/x.git"
-        with pytest.raises(FetchFailed, match="redirects to localhost/x"):
-            mirror_of(tmp_path, url, user=USER, password=PASSWORD, insecure_auth=True).fetch()
+
+@pytest.mark.parametrize("asks_first", [False, True])
+@pytest.mark.parametrize("how", ["fetch", "list"])
+def test_a_redirect_to_another_host_is_not_followed(tmp_path, elsewhere, asks_first, how):
+    port, seen = elsewhere
+    handler = type("Moved", (Redirecting,), {"where": f"http://localhost:{port}", "asks_first": asks_first})
+    with serving(tmp_path, handler=handler) as own:
+        options = {"url": f"http://127.0.0.1:{own}/x.git", "user": USER, "password": PASSWORD, "insecure_auth": True}
+        with pytest.raises(FetchFailed, match="redirects to localhost, which is not followed; set that URL"):
+            if how == "fetch":
+                mirror_of(tmp_path, **options).fetch()
+            else:
+                list_refs(RemoteSettings(name="far", **options))
+    assert seen == []
+
+
+def test_a_redirect_to_another_server_of_the_host_gets_no_credentials(tmp_path, elsewhere):
+    port, seen = elsewhere
+    handler = type("Moved", (Redirecting,), {"where": f"http://127.0.0.1:{port}"})
+    with serving(tmp_path, handler=handler) as own, pytest.raises(FetchFailed, match=r"redirects to 127.0.0.1/x"):
+        url = f"http://127.0.0.1:{own}/x.git"
+        mirror_of(tmp_path, url, user=USER, password=PASSWORD, insecure_auth=True).fetch()
     assert set(seen) == {None}
+
+
+def test_a_redirect_on_the_host_of_the_remote_is_followed(remote, tmp_path):
+    first = remote.commit({"top.sls": "one"})
+    with serving(remote.bare.parent, handler=PublicBackend) as moved:
+        handler = type("Moved", (Redirecting,), {"where": f"http://127.0.0.1:{moved}"})
+        with serving(tmp_path, handler=handler) as own:
+            mirror = mirror_of(tmp_path, f"http://127.0.0.1:{own}/remote.git")
+            assert mirror.fetch().refs == {"main": first}
 
 
 def test_plain_http_where_it_is_allowed(remote, tmp_path):

@@ -18,8 +18,8 @@ from gitfs.config.credentials import SecretFrom, reveal, withhold
 from gitfs.config.settings import RemoteSettings
 from gitfs.errors import BadRemoteSettings, FetchFailed
 from gitfs.mirror.mirror import Mirror
-from gitfs.remote_report import ask
 from gitfs.transport.https_proxy import endpoint_of
+from gitfs.transport.ref_listing import list_refs
 
 TOKEN = "t0ken-of-ours"
 
@@ -123,7 +123,7 @@ def test_a_token_that_is_changed_counts_from_the_next_fetch(remote, authority, t
         settings = {"ssl_verify": str(tmp_path / "ca.pem"), "token": SecretFrom("file", str(ours))}
         mirror = mirror_of(tmp_path / "m", url, **settings)
         assert mirror.fetch().refs == {"main": first}
-        assert "refs/heads/main" in ask(RemoteSettings(name="far", url=url, **settings))
+        assert "refs/heads/main" in list_refs(RemoteSettings(name="far", url=url, **settings))
         (root / "token").write_text("another-one")
         with pytest.raises(FetchFailed, match="refused the token") as failed:
             mirror.fetch()

@@ -13,7 +13,7 @@ from git_servers import serving
 from gitfs.config.credentials import SecretFrom
 from gitfs.config.settings import RemoteSettings
 from gitfs.transport.callbacks import _is_same_server
-from gitfs.transport.lfs_server import LfsServer
+from gitfs.transport.lfs_server import LfsFailed, LfsServer
 
 CONTENT = b"large\x00" * 5000
 OID = hashlib.sha256(CONTENT).hexdigest()
@@ -114,6 +114,17 @@ def test_what_a_store_wants_to_see_goes_no_further_than_that_store(two, tmp_path
     assert received(own, options, tmp_path) == CONTENT
     assert [shown for *_, shown in seen] == [f"Bearer {TOKEN}", TICKET, None]
     assert [certificate for _, _, certificate, _ in seen] == [True, False, False]
+
+
+@pytest.mark.parametrize("redirected", [False, True])
+def test_nothing_of_this_machine_is_asked_for_contents(two, tmp_path, redirected):
+    own, other, seen, links, options = two
+    inside = f"https://127.0.0.2:{other}/store"
+    links["batch"] = f"https://localhost:{own}/moved" if redirected else inside
+    links["/moved"] = inside
+    with pytest.raises(LfsFailed, match=r"127.0.0.2 leads to 127.0.0.2, inside this machine or link"):
+        received(own, options, tmp_path)
+    assert all(host == f"localhost:{own}" for host, *_ in seen)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from git_servers import PASSWORD, USER, nginx, serving
 from gitfs.config.settings import RemoteSettings
 from gitfs.errors import FetchFailed
 from gitfs.mirror.mirror import Mirror
-from gitfs.tree.snapshot import GitLayer, Snapshot
+from gitfs.tree.git_layer import GitLayer
+from gitfs.tree.snapshot import Snapshot
 
 WRONG = "wr0ng-word"
 

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitfs.config.settings import IgnoredFiles, PerSaltenv, RemoteSettings
+from gitfs.tree.git_layer import GitLayer
+from gitfs.tree.listing import Layer
 from gitfs.tree.overlays import Overlays
 from gitfs.tree.saltenvs import Refs, SaltenvSource
-from gitfs.tree.snapshot import GitLayer, Layer
 
 NAMES = ("main", "dev", "stage", "v1")
 COMMITS = tuple(digit * 40 for digit in "abc")

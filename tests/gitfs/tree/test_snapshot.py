@@ -10,7 +10,8 @@ import pytest
 from gitfs.errors import StaleSnapshot
 from gitfs.mirror.mirror import Mirror
 from gitfs.tree.directory import blob_id
-from gitfs.tree.snapshot import GitLayer, Snapshot, directory_snapshot
+from gitfs.tree.git_layer import GitLayer
+from gitfs.tree.snapshot import Snapshot, directory_snapshot
 from highstate.types import Files
 
 

@@ -3,9 +3,11 @@
 import pytest
 
 from highstate.compile import CompileOptions, compile_minion
+from highstate.compile.template_variables import template_variables
 from highstate.desired import Desired, desired_of
 from highstate.files import MemoryFiles
 from highstate.types import Minion
+from minion.engine.registry import find
 
 TOP = b"base:\n  '*':\n    - a\n"
 
@@ -59,6 +61,22 @@ def test_context_goes_over_defaults():
     other = TEMPLATE + "    - defaults: {x: 2, y: 1}\n"
     files = {"motd": "{{ x }} {{ y }} {{ name }}"}
     assert content(sls, files).digest == content(other, files).digest
+
+
+def test_extra_arguments_are_variables_of_the_template():
+    files = {"motd": "{{ port }} {{ user }}"}
+    one = content(TEMPLATE + "    - port: 80\n    - user: root\n", files)
+    unindented = content(TEMPLATE + "    - user: root\n    - context:\n      port: 80\n", files)
+    nested = content(TEMPLATE + "    - user: root\n    - context: {port: 80}\n", files)
+    assert one.digest == unindented.digest == nested.digest
+    assert one.digest != content(TEMPLATE + "    - port: 81\n    - user: root\n", files).digest
+    assert not compiled(TEMPLATE + "    - makedirs: true\n", {"motd": "{{ makedirs }}"}).ok
+
+
+def test_arguments_of_file_states_are_no_variables():
+    for fun in ("managed", "recurse"):
+        own = find("file", fun, "").spec.all
+        assert template_variables({one.name: 1 for one in own if not one.supplied}) == {}
 
 
 def test_a_broken_template_is_a_problem_of_the_minion():
@@ -163,3 +181,24 @@ def test_a_mode_that_is_kept_is_part_of_the_content(kept):
     assert (found[True, MemoryFiles][1], found[True, Executable][1]) == ({0o644}, {0o755})
     document = found[True, Executable][2]
     assert Desired.from_document(document).as_document() == document
+
+
+def test_what_is_accumulated_is_known_in_the_run_alone():
+    files = {"motd": "{% for line in accumulator['x'] %}{{ line }}{% endfor %}{{ pillar.get('a') }}"}
+    one = content(TEMPLATE, files, "a: 1")
+    assert list(one.files) == [("base", "motd")]
+    assert content(TEMPLATE, files, "a: 2").digest != one.digest
+
+
+def test_a_file_of_a_template_folder_may_be_no_text():
+    sls = "/x:\n  file.recurse:\n    - source: salt://t\n    - template: jinja\n"
+    trees = {"base": {"top.sls": TOP, "a.sls": sls.encode(), "t/a": b"{{ 1 }}", "t/sig": b"\xac\xff"}}
+    result = compile_minion(MemoryFiles(trees), MemoryFiles({}), Minion(id="web1", grains={}), CompileOptions())
+    assert result.ok, "\n".join(map(str, result.errors))
+
+
+def test_merged_sources_all_count():
+    sls = "/x:\n  file.recurse:\n    - source: [salt://a, salt://b]\n    - merge: true\n"
+    one, two = (content(sls, {"a/f": "A", "b/g": text}) for text in ("one", "two"))
+    assert set(one.files) == {("base", "a/f"), ("base", "b/g")}
+    assert one.digest != two.digest

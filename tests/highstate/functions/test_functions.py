@@ -3,7 +3,8 @@
 import pytest
 
 from highstate.files import MemoryFiles
-from highstate.render import RenderContext, RenderFailed, render_sls
+from highstate.render.context import RenderContext, RenderFailed
+from highstate.render.pipeline import render_sls
 from highstate.types import Minion
 
 TREE = {

@@ -4,7 +4,8 @@ import pytest
 
 from highstate.files import MemoryFiles
 from highstate.ports import CompilePorts, Fact, RecordedFacts, SecretFailed
-from highstate.render import RenderContext, RenderFailed, render_sls
+from highstate.render.context import RenderContext, RenderFailed
+from highstate.render.pipeline import render_sls
 from highstate.types import Minion
 
 GRAINS = {
@@ -126,3 +127,10 @@ def test_what_the_controller_cannot_answer_is_not_said_of_the_machine():
     with pytest.raises(RenderFailed) as caught:
         value("salt['saltutil.runner']('x.y')", ports=CompilePorts(facts=Nobody()))
     assert "salt['saltutil.runner']: there is no runner 'x.y'" in str(caught.value)
+
+
+@pytest.mark.parametrize("call", ["vault.read_secret", "vault.list_secrets"])
+def test_a_vault_that_is_not_configured_is_named(call):
+    with pytest.raises(RenderFailed, match="no vault is configured") as failed:
+        value(f"salt['{call}']('secret/x')")
+    assert failed.value.live == call

@@ -80,8 +80,8 @@ def test_nothing_to_find():
         ("pillar-default", 2, "a:\n  test.nop: [name: \"{{ salt['pillar.get']('x:y') }}\"]\n"),
         ("missing-grain", 1, "{{ grains.own_grain }}:\n  test.nop: []\n"),
         ("needs-machine", 1, "{{ salt['cmd.run']('id') }}:\n  test.nop: []\n"),
-        ("not-implemented", 2, "a:\n  git.latest: []\n"),
-        ("not-implemented", 2, "a:\n  docker_container.running: []\n"),
+        ("missing-state", 2, "a:\n  git.latest: []\n"),
+        ("missing-state", 2, "a:\n  docker_container.running: []\n"),
         ("not-implemented", 3, "a:\n  file.managed:\n    - dir_mode: 755\n"),
         ("no-effect", 2, "exclude:\n  - {x: y}\na:\n  test.nop: []\n"),
         ("no-effect", 3, "exclude:\n  - id: a\n  - id: gone\na:\n  test.nop: []\n"),
@@ -125,6 +125,14 @@ def test_pillar_trees():
         ("unused-sls", "lost.sls"),
     }
     assert {one.tree for one in found} == {"pillar"}
+
+
+def test_pillar_by_a_grain_that_a_minion_can_claim():
+    pillar = {"top.sls": "base:\n  'G@role:db':\n    - a\n  'G@os:Debian':\n    - a\n", "a.sls": "a: 1\n"}
+    [found] = lint("{}", pillar)
+    assert (found.rule, found.tree, found.file, found.line) == ("pillar-by-grain", "pillar", "top.sls", 2)
+    states = {"top.sls": "base:\n  'G@role:db':\n    - a\n", "a.sls": "{}"}
+    assert rules(states) == []
 
 
 def test_a_requisite_that_another_sls_may_satisfy_is_a_warning():

@@ -10,7 +10,8 @@ from highstate.files import MemoryFiles
 from highstate.memo.memo import Memo
 from highstate.memo.sources import ReadSources
 from highstate.pillar.pillar import compile_pillar
-from highstate.render import RenderContext, RenderFailed, render_sls, render_template
+from highstate.render.context import RenderContext, RenderFailed
+from highstate.render.pipeline import render_sls, render_template
 from highstate.types import Minion
 
 KEYS = ["a", "b", "c", "os"]

@@ -20,7 +20,7 @@ def recorder() -> Recorder:
 
 @pytest.fixture
 def view(recorder: Recorder) -> TrackedMapping:
-    return recorder.view("pillar")
+    return recorder.tracked("pillar")
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_changes_stay_in_this_render(recorder, view):
     assert (view["web"]["port"], view["web"]["names"], view["new"]) == (81, ["a", "b", "c"], None)
     assert "n" not in view
     assert PILLAR == {"web": {"port": 80, "names": ["a", "b"], "tls": {"on": True}}, "n": None, 1: "one"}
-    assert plain(Recorder(recorder.sources).view("pillar")) == PILLAR
+    assert plain(Recorder(recorder.sources).tracked("pillar")) == PILLAR
 
 
 def test_files_and_ids_are_recorded(recorder):

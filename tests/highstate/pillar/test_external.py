@@ -74,7 +74,11 @@ def test_a_source_that_fails_is_an_error(entry, says):
 
 
 def test_options_in_the_pillar():
-    assert compiled(pillar_opts=True, opts={"x": 1}).pillar["master"] == {"x": 1}
+    """All that templates see as `opts`, as in Salt: formulas read `pillar['master']['id']`, `['file_roots']` …"""
+    found = compiled(pillar_opts=True, opts={"x": 1}).pillar["master"]
+    assert found["x"] == 1
+    assert (found["id"], found["state_top"], found["config_dir"]) == ("web1", "top.sls", "/etc/saltern")
+    assert not found.keys() & {"grains", "pillar"}
 
 
 MESSAGE = "-----BEGIN PGP MESSAGE-----\\\\nsecret\\\\n-----END PGP MESSAGE-----"

@@ -5,7 +5,7 @@ import pytest
 from highstate.files import MemoryFiles
 from highstate.memo.memo import Memo
 from highstate.pillar.pillar import PillarResult, compile_pillar
-from highstate.render import RenderContext
+from highstate.render.context import RenderContext
 from highstate.types import Minion, Stage
 
 MINION = Minion(id="web1", grains={"os": "Debian", "id": "web1"})

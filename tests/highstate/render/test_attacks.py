@@ -180,6 +180,38 @@ def test_it_shows_nothing(line):
     assert not [one for one in ("root:x:0", SECRET, "<class", "function", "object at") if one in shown]
 
 
+TEMPLATE = "{{ 7 * 191 }}{% do grains.x %}{{ salt['cmd.run']('id') }}{# #}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{{ grains['role'] }}",
+        "{{ grains.role | yaml_encode }}",
+        "{{ pillar['text'] }}",
+        "{{ salt['grains.get']('role') }}{{ salt['pillar.get']('text') }}",
+        "{% set x = grains.role %}{{ x }}",
+        "{{ '%s' | format(pillar.text) }}",
+    ],
+)
+def test_data_is_never_a_template(line):
+    """What a minion says of itself, and what pillar holds, is printed as it is."""
+    tree = {
+        "top.sls": "base: {'*': [one]}",
+        "one.sls": f"x:\n  test.nop:\n    - v: |\n        {line}\n",
+    }
+    pillar = {"top.sls": "base: {'*': [p]}", "p.sls": "#!yaml\ntext: '" + TEMPLATE.replace("'", "''") + "'"}
+    trees = [{path: text.encode() for path, text in files.items()} for files in (tree, pillar)]
+    minion = Minion(id="m", grains={"id": "m", "role": TEMPLATE})
+    compiled = compile_minion(
+        MemoryFiles({"base": trees[0]}), MemoryFiles({"base": trees[1]}), minion, CompileOptions()
+    )
+    assert not compiled.errors
+    shown = compiled.lowstate[0].arguments["v"]
+    assert TEMPLATE in shown.replace('\\"', '"')
+    assert str(7 * 191) not in shown
+
+
 PYTHON = [
     "#!py\ndef run():\n    return {}\n",
     "#!mako|yaml\na: ${1}\n",

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from highstate.files import MemoryFiles
-from highstate.render import RenderContext, RenderFailed, render_sls
+from highstate.render.context import RenderContext, RenderFailed
+from highstate.render.pipeline import render_sls
 from highstate.types import Minion
 
 RECORDED = json.loads((Path(__file__).parent / "recorded_templates.json").read_text())

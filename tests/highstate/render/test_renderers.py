@@ -9,7 +9,8 @@ from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
 from highstate.memo.memo import Memo
 from highstate.ports import CompilePorts, DecryptFailed, RecordedFacts
-from highstate.render import RenderContext, RenderFailed, render_sls
+from highstate.render.context import RenderContext, RenderFailed
+from highstate.render.pipeline import render_sls
 from highstate.types import Minion
 
 RECORDED = json.loads((Path(__file__).parent / "recorded_renderers.json").read_text())

@@ -30,10 +30,24 @@ def test_a_regular_expression_that_never_ends():
     assert found.pos.line == 1
 
 
+def top_of(pattern):
+    return f"base:\n  'long:{pattern}':\n    - match: grain_pcre\n    - one\n"
+
+
+@pytest.mark.parametrize("pattern", [EVIL, ".?" * 300 + "Z", "(?:|a|aa){60}Z"])
+def test_a_target_that_would_never_end_by_trial(pattern):
+    assert errors("a: {test.nop: []}\n", top=top_of(pattern)) == ()
+
+
 def test_a_target_that_never_ends():
-    found = problem("a: {test.nop: []}\n", top=f"base:\n  'long:{EVIL}':\n    - match: grain_pcre\n    - one\n")
+    found = problem("a: {test.nop: []}\n", top=top_of(r"(a|aa)+\1+$"))
     assert "takes more than 2 s" in found.message
     assert found.pos.file == "top.sls"
+
+
+def test_a_target_that_looks_around_matches_in_a_tree():
+    found = problem("a: [\n", top=top_of("(?!web).*(?<=a)!$"))
+    assert found.pos.file == "one.sls"
 
 
 @pytest.mark.parametrize("ask", [search, match])

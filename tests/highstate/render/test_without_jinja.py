@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from highstate.files import MemoryFiles
 from highstate.memo.tracked import Recorder
-from highstate.render import RenderContext, jinja
+from highstate.render import jinja
+from highstate.render.context import RenderContext
 from highstate.render.source_map import TemplateText
 from highstate.types import Minion
 

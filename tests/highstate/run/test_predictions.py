@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from highstate.run import Prepared, run
+from highstate.run.ports import Prepared
+from highstate.run.runner import run
 from highstate.types import Chunk, StateResult
 
 KINDS = ("require", "require_any", "watch", "watch_any", "onchanges", "onchanges_any", "onfail", "onfail_any", "listen")
@@ -60,9 +61,9 @@ def graphs(draw: st.DrawFn, does: tuple[str, ...]) -> dict[str, Chunk]:
 
 
 def both(chunks: Mapping[str, Chunk]) -> tuple[dict[str, StateResult], dict[str, StateResult]]:
-    """What is foretold, and what happens then."""
-    foretold = run(chunks, World(test=True), test=True, clock=lambda: 0.0)
-    return foretold, run(chunks, World(test=False), test=False, clock=lambda: 0.0)
+    """What is predicted, and what happens then."""
+    predicted = run(chunks, World(test=True), test=True, clock=lambda: 0.0)
+    return predicted, run(chunks, World(test=False), test=False, clock=lambda: 0.0)
 
 
 def named_by(chunk: Chunk) -> set[str]:
@@ -72,13 +73,13 @@ def named_by(chunk: Chunk) -> set[str]:
 
 @settings(max_examples=400, deadline=None)
 @given(graphs(tuple(one for one in DOES if "doubt" not in one)))
-def test_what_is_foretold_to_change_is_what_changes(chunks: dict[str, Chunk]) -> None:
-    foretold, happened = both(chunks)
-    assert {key for key, one in foretold.items() if one.result is None} == {
+def test_what_is_predicted_to_change_is_what_changes(chunks: dict[str, Chunk]) -> None:
+    predicted, happened = both(chunks)
+    assert {key for key, one in predicted.items() if one.result is None} == {
         key for key, one in happened.items() if one.changes
     }
-    assert {key: one.changes for key, one in foretold.items()} == {key: one.changes for key, one in happened.items()}
-    assert {key: one.result is False for key, one in foretold.items()} == {
+    assert {key: one.changes for key, one in predicted.items()} == {key: one.changes for key, one in happened.items()}
+    assert {key: one.result is False for key, one in predicted.items()} == {
         key: one.result is False for key, one in happened.items()
     }
 
@@ -86,7 +87,7 @@ def test_what_is_foretold_to_change_is_what_changes(chunks: dict[str, Chunk]) ->
 @settings(max_examples=400, deadline=None)
 @given(graphs(DOES))
 def test_what_is_not_known_is_what_hangs_on_something_unknown(chunks: dict[str, Chunk]) -> None:
-    foretold, happened = both(chunks)
+    predicted, happened = both(chunks)
     doubtful = {chunk.id for chunk in chunks.values() if str(chunk.arguments["does"]).startswith("doubt")}
     linked = {chunk.id: named_by(chunk) for chunk in chunks.values()}
     while True:
@@ -95,10 +96,10 @@ def test_what_is_not_known_is_what_hangs_on_something_unknown(chunks: dict[str, 
         if more <= doubtful:
             break
         doubtful |= more
-    for key in {*foretold, *happened}:
+    for key in {*predicted, *happened}:
         own_id = key.split("_|-")[1].removeprefix("listener_")
         if own_id not in doubtful:
-            assert (foretold[key].result is None) == bool(happened[key].changes)
+            assert (predicted[key].result is None) == bool(happened[key].changes)
 
 
 def prereqs(chunks: Mapping[str, Chunk], own_id: str) -> set[str]:

@@ -5,7 +5,10 @@ from typing import Any
 import pytest
 
 from highstate.desired import chunk_keys
-from highstate.run import MemoryJournal, Prepared, RequisiteStatus, RunHooks, as_running, judge, outcome, run
+from highstate.run.ports import MemoryJournal, Prepared, RunHooks
+from highstate.run.report import as_running, outcome
+from highstate.run.requisites import RequisiteStatus, judge
+from highstate.run.runner import run
 from highstate.types import Chunk, StateResult
 
 
@@ -198,6 +201,30 @@ def test_listen_in_is_the_same_from_the_other_side() -> None:
     script = Script()
     go(low("changes", listen_in=[{"test": "waits"}]), low("waits"), script=script)
     assert script.calls[-1] == "watch listener_waits-id"
+
+
+@pytest.mark.parametrize(
+    ("first", "arguments"),
+    [("ok", {"listen": [{"test": "gone"}]}), ("changes", {"listen_in": [{"test": "gone"}]})],
+)
+def test_a_listener_that_is_not_there_is_a_failure(first: str, arguments: dict[str, Any]) -> None:
+    results = go(low(first, **arguments))
+    failed = results["Listen_Error_|-listen_gone_|-listen_test_|-Listen_Error"]
+    assert (failed.result, failed.name, failed.run_num) == (False, "listen_test:gone", 1)
+    assert failed.comment == "Referenced state test: gone does not exist"
+
+
+@pytest.mark.parametrize(
+    ("first", "arguments"), [("ok", {"listen": ["gone"]}), ("ok", {"listen_in": [{"test": "gone"}]})]
+)
+def test_a_bare_listener_and_one_that_is_told_nothing_may_be_gone(first: str, arguments: dict[str, Any]) -> None:
+    assert list(go(low(first, **arguments))) == ["0"]
+
+
+@pytest.mark.parametrize("test", [False, True])
+def test_run_numbers_count_mod_watch(test: bool) -> None:
+    results = go(low("changes"), low("waits", watch=["changes"]), low("ok"), test=test)
+    assert [one.run_num for one in results.values()] == [0, 2, 3]
 
 
 @pytest.mark.parametrize("more", [{"failhard": True}, {}])

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from highstate.run import MemoryJournal, MemoryTriggers, Prepared, RunHooks, Task, not_run, run
+from highstate.run.ports import MemoryJournal, MemoryTriggers, Prepared, RunHooks, Task
+from highstate.run.report import not_run
+from highstate.run.runner import run
 from highstate.types import Chunk, StateResult
 
 
@@ -268,7 +270,7 @@ def test_what_only_shows_when_done_is_asked_under_test_and_followed_by_its_watch
                 chunk=chunk,
                 predicted=StateResult(name="blind", result=None),
                 work="blind",
-                foresee=lambda: StateResult(name="blind", result=True, comment="asked"),
+                predict=lambda: StateResult(name="blind", result=True, comment="asked"),
             )
 
         def act(self, prepared: Prepared) -> StateResult:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from highstate.linear_regex import PatternRefused
 from highstate.targeting.match import BadTarget, match_minion, parse_target
 from highstate.types import Minion
 
@@ -141,6 +142,9 @@ def test_a_minion_without_data_matches_by_id_alone():
         ("N@nope", "compound", "no nodegroup 'nope' (nodegroups: both, ids, loop, web, words)"),
         ("N@loop", "compound", "contains itself: loop -> loop"),
         ("E@([", "compound", "no regular expression"),
+        ("E@(?!web).*", "compound", "looks ahead or behind"),
+        (r"a:(b)\1", "grain_pcre", "refers to a group"),
+        ("a:b{5000}", "grain_pcre", "repeats something more than 1000 times"),
         ("10.0.0.0/99", "ipcidr", "no IP address"),
         ("nope", "nodegroup", "no nodegroup"),
     ],
@@ -149,6 +153,22 @@ def test_people_are_told_what_is_wrong(expression, kind, says):
     with pytest.raises(BadTarget) as caught:
         parse_target(expression, kind=kind, nodegroups=GROUPS)
     assert says in str(caught.value)
+
+
+def test_what_a_target_costs_is_bounded():
+    nested = "x"
+    for _ in range(60):
+        nested = {"a": nested}
+    doubled = {f"n{at}": f"N@n{at + 1} or N@n{at + 1}" for at in range(40)}
+    minion = Minion(id="web1", grains=nested)
+    with pytest.raises(PatternRefused, match="steps to match"):
+        match_minion("a:" * 60 + "b", minion, kind="grain")
+    with pytest.raises(PatternRefused, match="steps to match"):
+        match_minion("n0", minion, kind="nodegroup", nodegroups={**doubled, "n40": "web*"})
+    with pytest.raises(PatternRefused, match="more than 50 parentheses"):
+        match_minion("( " * 51 + "web1" + " )" * 51, minion)
+    with pytest.raises(PatternRefused, match="longer than 100000 characters"):
+        match_minion("a," * 60_000, minion, kind="list")
 
 
 def test_a_good_target_is_given_back():

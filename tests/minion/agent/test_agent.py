@@ -66,7 +66,7 @@ def test_a_wrong_controller_key_is_told(controller, agents, tmp_path):
 )
 def test_a_bad_configuration_is_told(agents, options, said):
     agent = agents(**options).start()
-    assert agent.process.wait(30) == 1
+    assert agent.process.wait(30) == 64
     assert said in agent.logged()
     assert "Traceback" not in agent.logged()
 

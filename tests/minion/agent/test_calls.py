@@ -36,6 +36,22 @@ def test_errors_are_told(controller, online):
     assert "Passed invalid arguments to test.ping" in controller.result("c2").error
 
 
+def test_what_failed_is_told_as_failed(controller, online, desired_state, tmp_path):
+    controller.desire(desired_state(("test", "succeed_without_changes", "a"), ("test", "fail_without_changes", "b")))
+    for number, (fun, *args) in enumerate(
+        [("cmd.run", "echo out; exit 3"), ("state.apply",), ("cmd.run", "exit 3", {"ignore_retcode": True})]
+    ):
+        kwargs = args.pop() if args and isinstance(args[-1], dict) else {}
+        call(controller, f"c{number}", fun, *args, **kwargs)
+    found = [controller.result(f"c{number}") for number in range(3)]
+    assert [(one.outcome, one.error) for one in found] == [
+        ("failed", "exit code 3"),
+        ("failed", "1 of 2 states failed"),
+        ("ok", ""),
+    ]
+    assert found[0].value == "out"
+
+
 def test_runs_in_parallel_up_to_a_bound(controller, online, tmp_path):
     script = f"mkdir -p {tmp_path}/in; touch {tmp_path}/in/$$; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done"
     for number in range(10):
@@ -64,6 +80,30 @@ def test_a_timeout_ends_an_orphan_too(controller, online, tmp_path):
     assert "timed out after 3 s" in controller.result("c1").error
     controller.wait(lambda: not online.workers())
     assert (tmp_path / "ran").read_text() == "ran\n"
+
+
+def test_a_limit_lets_a_package_manager_finish(controller, online, tmp_path):
+    """dpkg cut off in the middle leaves a package that has to be repaired by hand."""
+    dpkg = tmp_path / "dpkg"
+    dpkg.write_text(f"#!/bin/sh\nsh -c 'touch {tmp_path}/unpacking; sleep 4'\necho configured > {tmp_path}/done\n")
+    dpkg.chmod(0o755)
+    call(controller, "c1", "cmd.run", f"{dpkg}; sleep 300; touch {tmp_path}/more", timeout=1)
+    result = controller.result("c1")
+    assert (result.outcome, result.error) == ("error", "timed out after 1 s")
+    assert (tmp_path / "done").read_text() == "configured\n"
+    controller.wait(lambda: not online.workers())
+    assert not (tmp_path / "more").exists()
+
+
+def test_a_limit_ends_a_run_of_states_after_the_state_in_progress(controller, online, desired_state, tmp_path):
+    slow = f"touch {tmp_path}/in; sleep 2; touch {tmp_path}/first"
+    controller.desire(desired_state(("cmd", "run", slow), ("cmd", "run", f"touch {tmp_path}/second")))
+    call(controller, "c1", "state.apply", timeout=1)
+    result = controller.result("c1")
+    assert (result.outcome, result.error) == ("error", "timed out after 1 s")
+    assert (tmp_path / "first").exists()
+    assert not (tmp_path / "second").exists()
+    assert [state["result"] for state in result.value.values()] == [True, False]
 
 
 def test_a_worker_that_dies_is_told(controller, online, tmp_path):
@@ -120,6 +160,7 @@ def test_grains_are_known(controller, online):
     assert controller.result("c1").value == "web1"
 
 
+@pytest.mark.alone
 def test_a_call_is_quick(controller, online, capsys):
     took = []
     for number in range(5):

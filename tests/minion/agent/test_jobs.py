@@ -51,19 +51,19 @@ def test_what_goes_on_is_told(sleeper, ask):
 
 
 @pytest.mark.parametrize(
-    ("fun", "more", "number", "error"),
+    ("fun", "more", "number", "error", "value"),
     [
-        ("term_job", (), 15, "the call was ended by SIGTERM"),
-        ("kill_job", (), 9, "the run was ended by saltutil.kill_job"),
-        ("signal_job", (2,), 2, ""),
+        ("term_job", (), 15, "the call was ended by SIGTERM", ""),  # the function returned what the command had printed
+        ("kill_job", (), 9, "the run was ended by saltutil.kill_job", None),
+        ("signal_job", (2,), 2, "", None),
     ],
 )
-def test_a_job_ends_with_its_commands(controller, sleeper, ask, fun, more, number, error):
+def test_a_job_ends_with_its_commands(controller, sleeper, ask, fun, more, number, error, value):
     (job,) = ask("saltutil.running")
     assert ask(f"saltutil.{fun}", "job1", *more) == f"Signal {number} sent to job job1 at pid {job['pid']}"
     result = controller.result("job1")
     assert result.error.startswith(error)
-    assert (result.outcome, result.value) == ("error", None) or not error
+    assert (result.outcome, result.value) == ("error", value) or not error
     controller.wait(lambda: not sleeper.exists(), "the command to be ended")
     assert ask("saltutil.running") == []
     assert ask(f"saltutil.{fun}", "job1", *more) == ""

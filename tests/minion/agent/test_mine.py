@@ -7,8 +7,7 @@ import select
 
 import pytest
 
-from minion.agent.mine import FILE, MOST_BYTES, MineKeeper, mine_minutes
-from minion.config.files import BadMinionSettings
+from minion.agent.mine import FILE, MOST_BYTES, MineKeeper
 from minion.processes import fork
 from wire.messages import Mine, MineEntry
 
@@ -45,20 +44,6 @@ class Agent:
 @pytest.fixture
 def agent(tmp_path):
     return Agent(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("opts", "minutes"),
-    [({}, 60.0), ({"mine_interval": 5}, 5.0), ({"mine_interval": 0}, 0.0), ({"mine_enabled": False}, 0.0)],
-)
-def test_minutes_of_the_configuration(opts, minutes):
-    assert mine_minutes(opts) == minutes
-
-
-@pytest.mark.parametrize("wrong", ["often", -1, True, None])
-def test_an_interval_that_is_none(wrong):
-    with pytest.raises(BadMinionSettings, match="mine_interval"):
-        mine_minutes({"mine_interval": wrong})
 
 
 def test_new_functions_are_collected_at_once_and_then_at_intervals(agent):

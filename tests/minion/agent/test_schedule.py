@@ -14,10 +14,10 @@ def lines(path):
     return path.read_text().splitlines() if path.exists() else []
 
 
-def call(controller, run_id, fun, *args, **kwargs):
+def call(controller, run_id, fun, *args, outcome="ok", **kwargs):
     controller.send(Call(run_id=run_id, fun=fun, args=args, kwargs=kwargs))
     result = controller.result(run_id)
-    assert result.outcome == "ok", result.error
+    assert result.outcome == outcome, result.error
     return result.value
 
 
@@ -75,7 +75,7 @@ def test_jobs_of_the_pillar_follow_the_document(controller, online, desired_stat
     controller.wait(lambda: lines(tmp_path / "ran"), "a run")
     assert "often" in yaml.safe_load(call(controller, "c1", "schedule.list", where="pillar"))["schedule"]
     assert yaml.safe_load(call(controller, "c2", "schedule.list", where="opts"))["schedule"] == {}
-    assert call(controller, "c3", "schedule.delete", "often")["result"] is False
+    assert call(controller, "c3", "schedule.delete", "often", outcome="failed")["result"] is False
     controller.desire(desired_state(("test", "nop", "y"), pillar={}))
     controller.wait(lambda: call_due(online) == {}, "the job to be gone")
 

@@ -18,7 +18,10 @@ def session(sent):
         return True
 
     return AgentSession(
-        "web1", "ab:cd", SessionPorts(send=send, hello=lambda: Hello(id="web1", grains={}), keep_alive=KeepAlive)
+        "web1",
+        "ab:cd",
+        SessionPorts(send=send, hello=lambda: Hello(id="web1", grains={}), keep_alive=KeepAlive),
+        controller="ctl:4506",
     )
 
 
@@ -45,7 +48,7 @@ def test_asks_with_growing_pauses_until_accepted(session, sent):
     assert kinds(sent)[-1] is KeepAlive
 
 
-def test_an_accepted_key_greets_at_once_and_asks_when_refused(session, sent):
+def test_an_accepted_key_asks_first_on_every_connection_and_when_refused(session, sent):
     session.connected(0.0)
     session.key_state(KeyState(state="accepted"), 0.0)
     session.hello_acknowledged(HelloAck(epoch="e", alive_interval=5.0), 0.0)
@@ -53,9 +56,11 @@ def test_an_accepted_key_greets_at_once_and_asks_when_refused(session, sent):
     assert session.session_state is SessionState.OFFLINE
     sent.clear()
     session.connected(1.0)
-    assert kinds(sent) == [Hello]
+    assert kinds(sent) == [KeyRequest]
+    session.key_state(KeyState(state="accepted"), 1.0)
+    assert kinds(sent) == [KeyRequest, Hello]
     session.refused(Refused(message="not-accepted"), 1.0)
-    assert kinds(sent) == [Hello, KeyRequest]
+    assert kinds(sent) == [KeyRequest, Hello, KeyRequest]
 
 
 def test_a_new_epoch_is_greeted(session, sent):
@@ -75,3 +80,18 @@ def test_a_rejected_key_says_what_to_do_once(session, sent, caplog):
     assert caplog.text.count("event=key_rejected") == 1
     assert "ab:cd" in caplog.text
     assert "saltern key accept web1" in caplog.text
+
+
+def test_a_controller_that_cannot_be_reached_is_logged_less_and_less_often(session, caplog):
+    session.dialling(100.0)
+    told, now = [], 100.0
+    while now < 4000.0:
+        now = session.deadline
+        session.tick(now)
+        told.append(now - 100.0)
+    assert told[:4] == [5.0, 15.0, 35.0, 75.0]
+    assert told[-1] - told[-2] == 600.0
+    assert "event=controller_unreachable id=web1 controller=ctl:4506 seconds=5 do=see that" in caplog.messages[0]
+    session.connected(now)
+    session.tick(now + 700.0)
+    assert len(caplog.messages) == len(told)

@@ -1,7 +1,7 @@
 """What a signature says of a function's arguments, and how values of SLS and the command line become its types."""
 
 import datetime
-from typing import Annotated, Literal, TypedDict, Unpack
+from typing import Annotated, Literal, NamedTuple, TypedDict, Unpack
 
 import pytest
 
@@ -56,6 +56,36 @@ def function(
 
 def variadic(context: None, fun: str, *args: int, **kwargs: Value) -> None:
     """A function that passes on."""
+
+
+class Ownership(NamedTuple):
+    """A group of arguments."""
+
+    user: Owner | None
+    mode: Mode | None = "0644"
+    selinux: Annotated[Value, Unsupported("call restorecon")] = None
+
+
+def grouping(context: None, path: Path, owned: Ownership, force: bool = False, *, texts: Texts = ()) -> object:
+    """A function with a group."""
+    return path, owned, force, texts
+
+
+def test_a_named_tuple_stands_for_its_fields():
+    spec = spec_of(grouping, 1)
+    assert str(spec.signature()) == "(path, user, mode='0644', selinux=None, force=False, *, texts=())"
+    assert spec.order == ("path", "user", "mode", "selinux", "force")
+    assert (spec.required, spec.refused) == (("path", "user"), {"selinux": "call restorecon"})
+    _, keywords = spec.bind("x.y", ("/a", 0, 600), {"force": 1})
+    assert grouping(None, **spec.grouped(keywords)) == ("/a", Ownership("0", "0600"), True, ())
+    given = spec.convert({"path": "/a", "user": "u", "texts": "t"})
+    assert spec.ungrouped(grouping)(None, **given) == ("/a", Ownership("u", "0644"), False, ("t",))
+    with pytest.raises(BadValues, match="selinux is not supported"):
+        spec.bind("x.y", ("/a", "u"), {"selinux": "t"})
+
+
+def test_a_function_without_groups_is_called_as_it_is():
+    assert spec_of(state, 2).ungrouped(state) is state
 
 
 def test_a_signature_says_everything():

@@ -13,9 +13,10 @@ import pytest
 
 from highstate.desired import Desired
 from highstate.files import blob_id
-from highstate.types import Chunk
+from highstate.types import Chunk, Compiled
 from minion.call.call import main
 from minion.call.options import CallOptions
+from minion.modules.state.runs import high_of
 from minion.spool.desired_state import DesiredState
 from minion.spool.files import BlobCache
 from wire.messages import DesiredUpdate
@@ -137,7 +138,8 @@ def test_a_failing_state_fails_the_call(tree: Path) -> None:
 )
 def test_what_is_refused(tree: Path, fun: str, args: Any, more: Any, said: str) -> None:
     code, out, err = call(tree, fun, *args, **more)
-    assert (code, out) == (1, "")
+    unusable = bool(more) or "no YAML" in said
+    assert (code, out) == (64 if unusable else 1, "")
     assert err.startswith("error: ")
     assert said in err
 
@@ -172,7 +174,7 @@ def test_warnings_of_the_configuration_go_to_stderr(tree: Path) -> None:
     assert (code, json.loads(out)) == (0, {"local": True})
     assert "did you mean master_port?" in err
     write(tree / "conf/minion.d/x.conf", "master_port: x\n")
-    assert call(tree, "test.ping")[0] == 1
+    assert call(tree, "test.ping")[0] == 64
 
 
 def test_without_a_controller_it_says_what_to_do(tree: Path) -> None:
@@ -308,6 +310,35 @@ def test_values_go_into_a_file(tree: Path, tmp_path: Path) -> None:
     assert "No such file" in err
 
 
+def test_templates_call_the_machine_that_they_are_compiled_on(tree: Path) -> None:
+    asked = {
+        "home": "salt['user.info']('root').home",
+        "there": "salt['file.file_exists']('/etc/passwd')",
+        "run": "salt['cmd.run']('echo a | cat')",
+        "which": "salt['cmd.which']('sh')",
+        "known": "'pkg.version' in salt and 'mysql.query' not in salt",
+        "pillar": "pillar.told",
+    }
+    write(
+        tree / "states/asks.sls", "a:\n  test.nop:\n" + "".join(f"    - {k}: {{{{ {v} }}}}\n" for k, v in asked.items())
+    )
+    write(tree / "pillar/top.sls", "base: {'*': [asks]}\n")
+    write(tree / "pillar/asks.sls", "told: {{ salt['cmd.run']('echo told') }}\n")
+    [low] = data(tree, "state.show_low_sls", "asks")
+    assert {key: low[key] for key in asked} == {
+        "home": "/root", "there": True, "run": "a | cat", "which": "/usr/bin/sh", "known": True, "pillar": "told"
+    }  # fmt: skip
+    write(tree / "states/asks.sls", "{{ salt['user.info'](1, 2, 3, 4) }}\n")
+    code, out, _ = call(tree, "state.show_low_sls", "asks")
+    assert (code, "salt['user.info'] asks the live machine and failed" in out) == (4, True)
+
+
+def test_templates_see_where_the_configuration_is(tree: Path) -> None:
+    write(tree / "states/a.sls", "a:\n  test.nop:\n    - places: [{{ opts['config_dir'] }}, {{ opts.conf_file }}]\n")
+    [low] = data(tree, "state.show_low_sls", "a")
+    assert low["places"] == [str(tree / "conf"), str(tree / "conf/minion")]
+
+
 def test_sigterm_ends_a_run_with_what_it_has_done(tree: Path) -> None:
     write(tree / "conf/minion", f"id: web1\nroot_dir: {tree}/root\nstop_grace: 0.2\n")
     hang = f"hang:\n  cmd.run:\n    - name: touch {tree}/hung; exec sleep 7533\nafter:\n  test.nop: []\n"
@@ -393,3 +424,48 @@ def test_what_a_state_changes_is_seen_by_the_next_when_it_says_so(tree: Path) ->
     code, out, _ = call(tree, "state.apply", "again", out="json")
     assert code == 0, out
     assert (tree / "seen").read_text() == "new 81 new and longer\n"
+
+
+def test_modules_of_the_tree_without_a_controller(tree: Path) -> None:
+    """The cache folder is made, a run brings the modules along, grains follow, and `sys` knows them."""
+    write(tree / "states/_modules/greet.py", "def hello(whom):\n    'Greets.'\n    return 'hello ' + whom\n")
+    write(tree / "states/_states/greeted.py", "def by(name, who='me'):\n    return {'name': name, 'result': True}\n")
+    write(tree / "states/_grains/place.py", "def place():\n    return {'place': 'north'}\n")
+    write(tree / "states/greet.sls", "greet:\n  module.run:\n    - greet.hello:\n      - whom: you\n")
+    assert not (tree / "root").exists()
+    assert "greet.hello: hello you" in call(tree, "state.apply", "greet")[1]
+    assert data(tree, "greet.hello", "them") == "hello them"
+    assert data(tree, "grains.get", "place") == "north"
+    assert data(tree, "sys.list_functions", "greet") == ["greet.hello"]
+    assert data(tree, "sys.argspec", "greet.hello")["greet.hello"]["args"] == ["whom"]
+    assert "greet" in data(tree, "sys.list_modules")
+    assert "greeted.by" in data(tree, "sys.list_state_functions")
+    assert "greeted" in data(tree, "sys.list_state_modules")
+    assert data(tree, "sys.state_argspec", "greeted.by")["greeted.by"]["args"] == ["name", "who"]
+    assert (tree / "root/var/cache/saltern/minion").stat().st_mode & 0o777 == 0o700
+    for kind in ("modules", "states", "grains"):
+        (tree / f"states/_{kind}").rename(tree / f"gone-{kind}")
+    assert data(tree, "saltutil.sync_all")["modules"] == ["modules.greet"]
+    assert data(tree, "sys.list_functions", "greet") == []
+    assert not (tree / "root/var/cache/saltern/minion/usermodules/index.json").exists()
+
+
+def test_high_data_of_a_document(tree: Path) -> None:
+    """`state.show_highstate` where the controller compiled: high data that gives the low chunks that are held."""
+    chunks = (
+        Chunk(state="pkg", fun="installed", id="web", name="nginx", sls="web", arguments={"version": "1"}, order=1),
+        Chunk(state="file", fun="managed", id="conf", name="/a", sls="web", order=2),
+        Chunk(state="file", fun="managed", id="conf", name="/b", sls="web", arguments={"mode": "600"}, order=3),
+    )
+    assert high_of(Compiled(minion_id="m", lowstate=chunks)) == {
+        "web": {
+            "__sls__": "web",
+            "__env__": "base",
+            "pkg": [{"name": "nginx"}, {"version": "1"}, "installed", {"order": 1}],
+        },
+        "conf": {
+            "__sls__": "web",
+            "__env__": "base",
+            "file": [{"names": ["/a", {"/b": [{"mode": "600"}]}]}, "managed", {"order": 2}],
+        },
+    }

@@ -31,6 +31,12 @@ def test_the_exit_code_is_the_commands(config, fun):
     assert subprocess.run(command(config, fun, "exit 7", "--out", "quiet")).returncode == 1
 
 
+def test_an_event_that_nobody_takes_is_an_error(config):
+    done = subprocess.run(command(config, "event.send", "a/b"), capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: event a/b not sent: `saltern call` has no connection to the controller")
+
+
 def test_a_command_whose_code_does_not_count(config):
     words = command(config, "cmd.run", "exit 7", "ignore_retcode=True", "--retcode-passthrough")
     assert subprocess.run(words, capture_output=True).returncode == 0

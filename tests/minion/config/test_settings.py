@@ -1,4 +1,3 @@
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -51,7 +50,7 @@ def test_an_unknown_key_is_a_warning_with_a_near_name(tmp_path: Path) -> None:
     settings = load_settings(tmp_path)
     assert "did you mean master_port?" in settings.warnings[0]
     assert "my_own_key" in settings.warnings[1]
-    assert settings.opts["my_own_key"] == 2
+    assert settings.written["my_own_key"] == 2
 
 
 @pytest.mark.parametrize(
@@ -112,7 +111,7 @@ def test_all_faults_come_at_once_each_with_its_line(tmp_path: Path) -> None:
 
 
 def test_every_field_can_be_set() -> None:
-    own = {field.name for field in fields(MinionSettings)} - {"config_dir", "opts", "warnings"}
+    own = {*MinionSettings._fields} - {"config_dir", "options", "written", "warnings"}
     assert own == set(RULES)
 
 
@@ -130,7 +129,7 @@ def test_includes_are_merged_as_salt_merges_them(tmp_path: Path) -> None:
     write(tmp_path, "mine: {b: [1, 2], c: 3}\n", "minion.d/2.conf")
     write(tmp_path, "last: 1\ninclude: ../deep\n", "more/x.conf")
     write(tmp_path, "last: 2\n", "deep")
-    opts = load_settings(tmp_path).opts
+    opts = load_settings(tmp_path).written
     assert opts["mine"] == {"b": [1, 2], "c": 3}
     assert opts["schedule"] == {"one": {"seconds": 1}, "two": {"seconds": 2}}
     assert opts["last"] == 2

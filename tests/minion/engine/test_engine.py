@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from highstate.files import MemoryFiles
-from highstate.run import MemoryJournal, run
+from highstate.run.ports import MemoryJournal
+from highstate.run.runner import run
 from highstate.types import Chunk, Pos, StateResult
 from minion.engine import registry
 from minion.engine.engine import StateEngine
+from minion.machine.failure import StateFailed
 from minion.machine.machine import LocalMachine
-from minion.machine.plan import Change, Plan, StateFailed
+from minion.machine.plan import Change, Plan
 
 
 def machine(**fields: Any) -> LocalMachine:
@@ -91,6 +93,9 @@ def test_a_condition_may_name_an_execution_function() -> None:
     class Asked:
         def call(self, fun: str, args: Any, kwargs: Any) -> Any:
             return {"a": {"b": fun == "x.y" and list(args) == [1] and kwargs == {"k": 2}}}
+
+        def call_with_retcode(self, fun: str, args: Any, kwargs: Any) -> tuple[Any, int]:
+            return self.call(fun, args, kwargs), 0
 
     entry = {"fun": "x.y", "args": [1], "k": 2, "get_return": "a:b"}
     low = chunk("test", "nop", "x", unless=[entry])
@@ -174,7 +179,8 @@ from pathlib import Path
 from minion.engine.engine import StateEngine
 from minion.machine.machine import LocalMachine
 from highstate.files import MemoryFiles
-from highstate.run import MemoryJournal, run
+from highstate.run.ports import MemoryJournal
+from highstate.run.runner import run
 from highstate.types import Chunk
 
 class Killed(MemoryJournal):

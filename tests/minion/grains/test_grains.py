@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from minion.config.files import BadMinionSettings
+from minion.config.groups import GrainsOptions
 from minion.config.settings import load_settings
 from minion.grains import collect, network
 from minion.grains.freebsd import freebsd_grains_of, parse_values
@@ -207,8 +208,8 @@ def test_interfaces_are_read_from_the_kernels_messages() -> None:
 
 
 def test_who_the_minion_is() -> None:
-    assert identity_grains("", {}) == {}
-    grains = collect({"role": "db"}, minion_id="vm", opts={"master": "salt.example.org"})
+    assert identity_grains("", GrainsOptions()) == {}
+    grains = collect({"role": "db"}, minion_id="vm", options=GrainsOptions(master="salt.example.org"))
     assert (grains["id"], grains["server_id"]) == ("vm", 2067164805)  # as Salt counts it
     assert (grains["master"], grains["role"]) == ("salt.example.org", "db")
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from minion.config.groups import GrainsOptions
 from minion.grains import metadata
 from minion.grains.collect import collect
 from minion.grains.metadata import metadata_grains
@@ -119,4 +120,4 @@ def test_servers_are_asked_when_the_option_says_so_alone(serve: Serve, monkeypat
     url = serve(EC2)
     monkeypatch.setattr(metadata, "SERVER", url)
     assert "meta-data" not in collect()
-    assert collect(opts={"metadata_server_grains": True})["meta-data"] == GRAINS["meta-data"]
+    assert collect(options=GrainsOptions(metadata_server=True))["meta-data"] == GRAINS["meta-data"]

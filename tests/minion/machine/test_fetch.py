@@ -7,13 +7,13 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from highstate.files import MemoryFiles
-from highstate.run import run
+from highstate.run.runner import run
 from highstate.types import Chunk
 from minion.engine.engine import StateEngine
+from minion.machine.failure import StateFailed
 from minion.machine.fetch import fetch
 from minion.machine.fetch_cache import MOST, WebCache
 from minion.machine.machine import LocalMachine
-from minion.machine.plan import StateFailed
 
 
 class Web(HTTPServer):

@@ -83,3 +83,38 @@ def test_positions_and_names_are_salts():
         modules.call("network.ip_in_subnet", ("10.0.0.1",), {"ip_addr": "10.0.0.1"})
     with pytest.raises(BadArguments, match="debconf"):
         modules.call("pkg.install", ("x", False, None, False, "answers"))
+
+
+@pytest.mark.parametrize(
+    ("fun", "args", "said"),
+    [
+        ("file.uid_to_user", ["nobody"], "uid must be a number, not 'nobody'"),
+        ("file.gid_to_group", [["0"]], "gid must be a number"),
+        ("network.ping", ["localhost", "soon"], "timeout must be a number or False"),
+        ("saltutil.signal_job", ["1", "NONE"], "'NONE' is no signal"),
+        ("saltutil.signal_job", ["1", [9]], "is no signal"),
+        ("state.low", [{"state": "test", "fun": "nop"}], "data must be a mapping with state, fun and name"),
+        ("pkg.install", [{"sources": "a.deb"}], "sources must be formatted as a list"),
+    ],
+)
+def test_a_bad_value_is_named_before_the_function_runs(fun, args, said):
+    args, kwargs = ((), args[0]) if fun == "pkg.install" else (args, {})
+    with pytest.raises(BadArguments) as caught:
+        Modules(Context(minion_id="x")).call(fun, args, kwargs)
+    assert said in str(caught.value)
+
+
+def test_numbers_and_their_text_name_users():
+    modules = Modules(Context(minion_id="x"))
+    assert modules.call("file.uid_to_user", (0,)) == modules.call("file.uid_to_user", ("0",)) == "root"
+    assert modules.call("file.gid_to_group", ("",)) == ""
+
+
+@pytest.mark.parametrize("full", [name for name in names() if name not in language.DOCS])
+def test_an_argument_of_any_value_is_declared_as_one(full):
+    call = find(full)
+    declared = inspect.get_annotations(call)
+    for group in _spec(full).groups.values():
+        declared |= inspect.get_annotations(group)
+    free = {name for name, one in _spec(full).parameters.items() if one.single and one.convert is None}
+    assert {declared.get(name, "AnyValue") for name in free} <= {"AnyValue"}

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from highstate.compile import CompileOptions
 from highstate.files import MemoryFiles
 from highstate.types import Minion
 from minion.execution import CallFailed, Context, Modules, UnknownFunction
@@ -23,7 +24,7 @@ def modules(tmp_path: Path) -> Modules:
             minion_id="web1",
             make_files=lambda: tree,
             make_compiler=lambda: RootsCompiler(
-                files=tree, pillar_files=MemoryFiles({}), minion=Minion(id="web1", grains={}), opts={}
+                files=tree, pillar_files=MemoryFiles({}), minion=Minion(id="web1", grains={}), language=CompileOptions()
             ),
             cachedir=str(tmp_path / "cache"),
             config_dir=str(tmp_path / "etc"),
@@ -59,6 +60,17 @@ def test_static_grains_are_seen_and_kept(modules: Modules, tmp_path: Path) -> No
     (tmp_path / "etc" / "grains").write_text("[broken")
     with pytest.raises(CallFailed, match="is no YAML"):
         modules.call("grains.setval", ["role", "db"])
+
+
+def test_the_serial_of_a_zone_is_kept(modules: Modules, tmp_path: Path) -> None:
+    today = modules.call("dnsutil.serial", ["example.org"])
+    assert today.endswith("01")
+    assert not (tmp_path / "etc" / "grains").exists()
+    modules.call("grains.setval", ["dnsserial_example.org", "9999010107"])
+    assert modules.call("dnsutil.serial", ["example.org"]) == "9999010107"
+    assert modules.call("dnsutil.serial", ["example.org"], {"update": True}) == "9999010108"
+    assert modules.call("dnsutil.serial", ["example.org"]) == "9999010108"
+    assert modules.call("dnsutil.serial", ["other.example.org"]).endswith("01")
 
 
 def test_nothing_is_kept_where_there_is_no_place() -> None:

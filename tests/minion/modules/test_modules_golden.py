@@ -1,4 +1,4 @@
-"""Execution functions answer as real Salt did: tests/golden/modules, recorded by `python -m ops.module_oracle`."""
+"""Execution functions answer as real Salt did: tests/golden/modules, recorded by `python -m tools.oracle.modules`."""
 
 from pathlib import Path
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from highstate.compile import CompileOptions
 from highstate.files import MemoryFiles
 from highstate.types import Minion
 from minion.execution import CallFailed, Context, Modules
@@ -38,7 +39,9 @@ def test_answers_are_salts(case: dict[str, Any], tmp_path: Path) -> None:
         Context(
             minion_id="web1",
             make_files=lambda: tree,
-            make_compiler=lambda: RootsCompiler(files=tree, pillar_files=MemoryFiles({}), minion=minion, opts={}),
+            make_compiler=lambda: RootsCompiler(
+                files=tree, pillar_files=MemoryFiles({}), minion=minion, language=CompileOptions()
+            ),
             opts={"root_dir": str(tmp_path / "root"), "conf_file": str(tmp_path / "etc/minion")},
             make_grains=lambda: collect({}),
             make_pillar=lambda: {"a": {"b": 1}},

@@ -4,9 +4,10 @@ import stat
 
 import pytest
 
-from highstate.desired import Desired
-from highstate.files import blob_id
-from highstate.types import Chunk
+from highstate.compile import CompileOptions, compile_minion
+from highstate.desired import Desired, desired_of
+from highstate.files import MemoryFiles, blob_id
+from highstate.types import Chunk, Minion
 from minion.spool.files import BlobCache, HeldFiles, SourceUnavailable
 from wire.messages import BLOB_CHUNK, Blob, FileFound, FileList, FindFile, GetBlob, ListFiles, Refused
 
@@ -145,3 +146,34 @@ def test_the_mode_comes_from_the_document_or_from_the_controller(tmp_path):
     assert len(answers.asked) == 4
     desired = Desired(chunks={}, files={"base": {"tool": blob_id(b"t")}}, modes={"base": {"tool": 0o700}})
     assert HeldFiles(desired, BlobCache(tmp_path), Answers({}, away=True)).mode("tool") == 0o700
+
+
+SOURCES = """
+/x:
+  file.managed:
+    - source: [salt://a, salt://b]
+    - template: jinja
+    - mode: keep
+/y:
+  file.recurse:
+    - source: [salt://none, salt://folder]
+"""
+
+
+def test_a_document_is_complete_on_the_minion(tmp_path):
+    """Sources that come before the one that is there, and what a template may include, are not asked for again."""
+    tree = {"b": b"{% include 'more' ignore missing %}{{ 1 }}", "folder/f": b"f"}
+    states = {"top.sls": b"base:\n  '*':\n    - s\n", "s.sls": SOURCES.encode(), **tree}
+    done = compile_minion(MemoryFiles({"base": states}), MemoryFiles({"base": {}}), Minion(id="m"), CompileOptions())
+    assert done.ok, done.errors
+    cache = BlobCache(tmp_path)
+    for data in tree.values():
+        cache.put(blob_id(data), data)
+    away = Answers({}, away=True)
+    files = HeldFiles(desired_of(done), cache, away)
+    assert files.oid("a") is None
+    assert files.mode("a") is None
+    assert files.oid("more") is None
+    assert files.read("b") == tree["b"]
+    assert (files.list("none"), files.list("folder")) == ([], ["folder/f"])
+    assert away.asked == []

@@ -40,12 +40,24 @@ def _used(call):
     }
     keys = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     by_key = keys - set(inspect.signature(call).parameters)  # those of a TypedDict are looked up
-    passed_on = any(isinstance(node, ast.keyword) and node.arg is None for node in ast.walk(tree))
+    more = {one.name for one in inspect.signature(call).parameters.values() if one.kind is one.VAR_KEYWORD}
+    whole = {
+        one.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        for one in node.args
+        if isinstance(one, ast.Name)
+    }
+    passed_on = bool(more & whole) or any(isinstance(node, ast.keyword) and node.arg is None for node in ast.walk(tree))
     return None if "locals" in everything else loaded | by_key | (_of_typed_dict(call) if passed_on else set())
 
 
 def _of_typed_dict(call):
-    return set(spec_of(call, 2).parameters) - set(inspect.signature(call).parameters)
+    return set(spec_of(call, 2).parameters) - set(inspect.signature(call).parameters) - _of_groups(call)
+
+
+def _of_groups(call):
+    return {field for group in spec_of(call, 2).groups.values() for field in group._fields}
 
 
 @pytest.mark.parametrize("full", [name for name in names() if name in SALT])
@@ -65,9 +77,18 @@ def test_each_argument_that_is_taken_is_used(full):
     function = find(*full.split("."), "s")
     used = _used(function.call)
     later = getattr(importlib.import_module(function.call.__module__), "mod_watch", None)
-    of_the_watch = set(inspect.signature(later).parameters) if later else set()
+    of_the_watch = set(spec_of(later, 2).parameters) if later else set()
     given = {name for name, one in function.spec.parameters.items() if one.single}
-    assert used is None or given - {"functions"} <= used | of_the_watch
+    assert used is None or given - {"functions"} <= used | of_the_watch | _read_of_groups(function)
+
+
+def _read_of_groups(function):
+    """The fields of groups that a module reads as `group.field`, or passes on by `_asdict`."""
+    modules = {group.__module__ for group in function.spec.groups.values()} | {function.call.__module__}
+    trees = [ast.parse(inspect.getsource(importlib.import_module(name))) for name in modules]
+    read = {node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    fields = _of_groups(inspect.unwrap(function.call))
+    return fields if "_asdict" in read else fields & read
 
 
 def test_only_functions_whose_arguments_are_passed_on_take_any():
@@ -80,3 +101,15 @@ def test_what_is_ignored_or_refused_is_not_taken_as_well(full):
     spec = find(*full.split("."), "s").spec
     assert not {*spec.ignored, *spec.refused} & set(spec.parameters)
     assert not set(spec.ignored) & set(spec.refused)
+
+
+@pytest.mark.parametrize("full", names())
+def test_an_argument_of_any_value_is_declared_as_one(full):
+    function = find(*full.split("."), "s")
+    declared = inspect.get_annotations(inspect.unwrap(function.call))
+    for group in function.spec.groups.values():
+        declared |= inspect.get_annotations(group)
+    free = {name for name, one in function.spec.parameters.items() if one.single and one.convert is None}
+    assert {declared.get(name, "AnyValue") for name in free if not function.spec.parameters[name].supplied} <= {
+        "AnyValue"
+    }

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from highstate.files import MemoryFiles
-from highstate.run import run
+from highstate.run.runner import run
 from highstate.types import Chunk, StateResult
 from minion.execution import Context
 from minion.execution.state_engine import engine_of

@@ -14,6 +14,7 @@ from highstate.types import Chunk, StateResult
 from minion.engine.engine import StateEngine
 from minion.machine.machine import LocalMachine
 from minion.providers.pkg.apt import Apt
+from minion.providers.pkg.packages import Available
 from minion.states.pkg.wanted import plain, wanted_of
 
 PACKAGE = "hello"
@@ -86,11 +87,11 @@ def without_package() -> Iterator[None]:
 @pytest.mark.e2e
 @as_root
 def test_a_package_comes_is_held_and_goes(run: Callable[..., StateResult], without_package: None) -> None:
-    foreseen = run("installed", PACKAGE, test=True)
-    assert foreseen.result is None
-    assert foreseen.comment == "The following packages would be installed/updated: hello"
+    predicted = run("installed", PACKAGE, test=True)
+    assert predicted.result is None
+    assert predicted.comment == "The following packages would be installed/updated: hello"
     done = run("installed", PACKAGE)
-    assert (done.result, done.changes) == (True, foreseen.changes)
+    assert (done.result, done.changes) == (True, predicted.changes)
     assert done.comment == "The following packages were installed/updated: hello"
     version = done.changes[PACKAGE]["new"]
     again = run("installed", PACKAGE)
@@ -101,11 +102,11 @@ def test_a_package_comes_is_held_and_goes(run: Callable[..., StateResult], witho
     assert run("installed", PACKAGE, version=">=1.0,<99").changes == {}
     assert run("latest", PACKAGE, refresh=False).comment == "Package hello is already up-to-date"
 
-    foreseen = run("installed", PACKAGE, reinstall=True, test=True)
-    assert foreseen.comment == "The following packages would be reinstalled: hello"
+    predicted = run("installed", PACKAGE, reinstall=True, test=True)
+    assert predicted.comment == "The following packages would be reinstalled: hello"
     anew = run("installed", PACKAGE, reinstall=True)
     assert (anew.result, anew.comment) == (True, "Package hello was reinstalled.")
-    assert anew.changes == foreseen.changes == {PACKAGE: {"old": version, "new": version}}
+    assert anew.changes == predicted.changes == {PACKAGE: {"old": version, "new": version}}
 
     held = run("installed", PACKAGE, hold=True)
     assert held.changes == {PACKAGE: {"old": "install", "new": "hold"}}
@@ -115,10 +116,10 @@ def test_a_package_comes_is_held_and_goes(run: Callable[..., StateResult], witho
     assert "Held packages were changed" in kept.comment
     assert run("installed", PACKAGE, hold=False).result is True
 
-    foreseen = run("removed", PACKAGE, test=True)
-    assert foreseen.comment == "The following packages will be removed: hello."
+    predicted = run("removed", PACKAGE, test=True)
+    assert predicted.comment == "The following packages will be removed: hello."
     gone = run("removed", PACKAGE)
-    assert (gone.result, gone.changes) == (True, foreseen.changes)
+    assert (gone.result, gone.changes) == (True, predicted.changes)
     assert gone.changes == {PACKAGE: {"old": version, "new": ""}}
     assert run("removed", PACKAGE).comment == "All specified packages are already absent"
 
@@ -128,7 +129,7 @@ def test_a_package_comes_is_held_and_goes(run: Callable[..., StateResult], witho
 def test_a_version_that_is_not_to_be_had_fails_and_says_what_is(
     run: Callable[..., StateResult], without_package: None
 ) -> None:
-    assert run("installed", PACKAGE, version="0.0.1", test=True).result is None
+    assert run("installed", PACKAGE, version="0.0.1", test=True).result is False
     exact = run("installed", PACKAGE, version="0.0.1")
     assert exact.result is False
     assert "Version '0.0.1' for 'hello' was not found (there is: " in exact.comment
@@ -137,15 +138,38 @@ def test_a_version_that_is_not_to_be_had_fails_and_says_what_is(
     assert "No version of package hello fits '>=99'" in compared.comment
 
 
-def test_an_unknown_package_is_foreseen_and_then_fails(run: Callable[..., StateResult]) -> None:
-    foreseen = run("installed", "no-such-package-at-all", test=True, refresh=False)
-    assert foreseen.result is None
-    assert foreseen.changes == {"no-such-package-at-all": {"old": "", "new": "installed"}}
+@pytest.mark.parametrize("version", ["1.20.*", ">=2", "1.20.1-1"])
+def test_a_version_that_nothing_fits_is_predicted_to_fail(
+    run: Callable[..., StateResult], monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    there = {"hello": Available(candidate="1.22.1-9", versions=("1.22.1-9",))}
+    monkeypatch.setattr(Apt, "available", lambda self, machine, names, fromrepo="": there)
+    monkeypatch.setattr(Apt, "packages", lambda self, machine: {})
+    monkeypatch.setattr(Apt, "predict_install", lambda self, machine, targets, options: None)
+    monkeypatch.setattr("minion.states.pkg.state.package_manager", lambda machine: Apt())
+    predicted = run("installed", "hello", version=version, test=True)
+    assert (predicted.result, predicted.changes) == (False, {})
+    assert predicted.comment == f"No version of package hello fits '{version}' (there is: 1.22.1-9)"
+    fitting = run("installed", "hello", version="1.22.*", test=True)
+    assert (fitting.result, fitting.changes) == (None, {"hello": {"old": "", "new": "1.22.1-9"}})
+
+
+def test_an_unknown_package_is_predicted_and_then_fails(run: Callable[..., StateResult]) -> None:
+    predicted = run("installed", "no-such-package-at-all", test=True, refresh=False)
+    assert predicted.result is None
+    assert predicted.changes == {"no-such-package-at-all": {"old": "", "new": "installed"}}
     done = run("installed", "no-such-package-at-all", refresh=False)
     assert done.result is False
     assert "E: Unable to locate package no-such-package-at-all" in done.comment
     latest = run("latest", "no-such-package-at-all", refresh=False)
     assert (latest.result, latest.comment) == (False, "No information found for 'no-such-package-at-all'.")
+
+
+def test_a_name_that_one_package_provides_stands_for_it(run: Callable[..., StateResult]) -> None:
+    predicted = run("installed", "libltdl3-dev", test=True, refresh=False)
+    if predicted.result is True:
+        pytest.skip("this machine has a package that provides it")
+    assert "libltdl-dev" in predicted.changes
 
 
 def test_a_name_that_apt_would_expand_is_only_a_name(run: Callable[..., StateResult]) -> None:

@@ -88,11 +88,11 @@ def _run(machine: Rooted, fun: str, name: str = "tools", *, test: bool = False, 
 
 
 def test_a_repository_comes_changes_and_goes(machine: Rooted) -> None:
-    foreseen = _run(machine, "managed", test=True, **OPTIONS)
+    predicted = _run(machine, "managed", test=True, **OPTIONS)
     assert not list((machine.root / "etc/yum.repos.d").iterdir())
     made = _run(machine, "managed", **OPTIONS)
     assert (made.result, made.changes) == (True, {"repo": "tools"})
-    assert foreseen.changes == made.changes
+    assert predicted.changes == made.changes
     assert made.comment == "Configured package repo 'tools'"
     assert (machine.root / "etc/yum.repos.d/tools.repo").read_text() == WRITTEN
     assert "makecache" in machine.asked[-1]
@@ -100,9 +100,9 @@ def test_a_repository_comes_changes_and_goes(machine: Rooted) -> None:
     assert _run(machine, "managed", **{**OPTIONS, "gpgcheck": True}).changes == {}
 
     change = {**OPTIONS, "priority": None, "disabled": True, "refresh": False}
-    foreseen = _run(machine, "managed", test=True, **change)
+    predicted = _run(machine, "managed", test=True, **change)
     done = _run(machine, "managed", **change)
-    assert done.changes == foreseen.changes
+    assert done.changes == predicted.changes
     assert done.changes == {"priority": {"old": "20", "new": None}, "enabled": {"old": "1", "new": "0"}}
     assert _run(machine, "absent", test=True).changes == {"repo": "tools"}
     assert _run(machine, "absent").comment == "Removed repo tools"

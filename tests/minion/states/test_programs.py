@@ -20,8 +20,9 @@ from highstate.types import StateResult
 from minion.machine.machine import LocalMachine
 from minion.machine.plan import Completed, FileStat
 from minion.states import cron
+from minion.states.sysctl import default_config
 
-Settles = Callable[..., StateResult]
+Converge = Callable[..., StateResult]
 
 
 class Rooted(LocalMachine):
@@ -79,17 +80,17 @@ exec cat > {file}""",
     return file
 
 
-def test_a_cron_job_comes_changes_and_goes(settles: Settles, tab: Path) -> None:
+def test_a_cron_job_comes_changes_and_goes(converge: Converge, tab: Path) -> None:
     tab.write_text("# mine\n0 0 * * * keep\n")
-    result = settles("cron.present", "/bin/true", user="root", minute="*/5", identifier="job", comment="what for")
+    result = converge("cron.present", "/bin/true", user="root", minute="*/5", identifier="job", comment="what for")
     assert result.changes == {"root": "/bin/true"}
     assert result.comment == "Cron /bin/true added to root's crontab"
     head = f"# mine\n0 0 * * * keep\n{cron.MARK}\n"
     assert tab.read_text() == f"{head}# what for SALT_CRON_IDENTIFIER:job\n*/5 * * * * /bin/true\n"
-    assert settles("cron.present", "/bin/false", user="root", identifier="job").comment == "Cron /bin/false updated"
+    assert converge("cron.present", "/bin/false", user="root", identifier="job").comment == "Cron /bin/false updated"
     assert tab.read_text() == f"{head}# what for SALT_CRON_IDENTIFIER:job\n* * * * * /bin/false\n"
-    settles("cron.env_present", "PATH", value="/bin", user="root")
-    settles("cron.present", "x", user="root", special="@daily", commented=True)
+    converge("cron.env_present", "PATH", value="/bin", user="root")
+    converge("cron.present", "x", user="root", special="@daily", commented=True)
     assert "PATH=/bin\n" in tab.read_text()
     assert "#DISABLED#@daily x\n" in tab.read_text()
     for fun, name, more in (
@@ -97,7 +98,7 @@ def test_a_cron_job_comes_changes_and_goes(settles: Settles, tab: Path) -> None:
         ("absent", "x", {}),
         ("env_absent", "PATH", {}),
     ):
-        assert settles(f"cron.{fun}", name, user="root", **more).changes
+        assert converge(f"cron.{fun}", name, user="root", **more).changes
     assert tab.read_text() == head
 
 
@@ -105,22 +106,27 @@ def test_a_cron_job_comes_changes_and_goes(settles: Settles, tab: Path) -> None:
     ("arguments", "said"),
     [({"minute": "a b"}, "no field of a crontab"), ({"special": "@noon"}, "special can be @reboot")],
 )
-def test_a_bad_time_is_said(settles: Settles, tab: Path, arguments: Any, said: str) -> None:
-    assert said in settles("cron.present", "x", **arguments).comment
+def test_a_bad_time_is_said(converge: Converge, tab: Path, arguments: Any, said: str) -> None:
+    assert said in converge("cron.present", "x", **arguments).comment
 
 
-def test_random_times_stay(settles: Settles, tab: Path) -> None:
-    settles("cron.present", "x", minute="random", hour="random")
+def test_random_times_stay(converge: Converge, tab: Path) -> None:
+    converge("cron.present", "x", minute="random", hour="random")
     text = tab.read_text()
-    assert settles("cron.present", "x", minute="random", hour="random").comment == "Cron x already present"
+    assert converge("cron.present", "x", minute="random", hour="random").comment == "Cron x already present"
     assert tab.read_text() == text
+    written = tab.read_text().splitlines()[-1].split()
+    other = str((int(written[0]) + 7) % 60)
+    tab.write_text(tab.read_text().replace(f"\n{written[0]} ", f"\n{other} "))
+    kept = converge("cron.present", "x", minute="random", hour="random")
+    assert kept.comment == "Cron x already present", "what Salt, or somebody, has drawn stays"
 
 
 # --- sysctl and host ------------------------------------------------------------------------------------------------
 
 
 def test_a_kernel_parameter_is_set_now_and_at_boot(
-    settles: Settles, tmp_path: Path, program: Callable[[str, str], None]
+    converge: Converge, tmp_path: Path, program: Callable[[str, str], None]
 ) -> None:
     live = tmp_path / "live"
     live.write_text("1\t2\n")
@@ -132,31 +138,64 @@ echo "${{2#*=}}" > {live}""",
     )
     config = tmp_path / "sysctl.conf"
     config.write_text("# c\na.b = 5\nother = 1\n")
-    assert settles("sysctl.present", "a.b", value="1 2", config=str(config)).changes == {"a.b": "1 2"}
+    assert converge("sysctl.present", "a.b", value="1 2", config=str(config)).changes == {"a.b": "1 2"}
     assert config.read_text() == "# c\na.b = 1 2\nother = 1\n"
-    assert settles("sysctl.present", "a.b", value=7, config=str(config)).comment == "Updated sysctl value a.b = 7"
+    assert converge("sysctl.present", "a.b", value=7, config=str(config)).comment == "Updated sysctl value a.b = 7"
     assert live.read_text() == "7\n"
-    assert settles("sysctl.present", "a.b", value=7, config=str(config)).comment.endswith("is already set")
-    assert "cannot stat" in settles("sysctl.present", "no.such", value=1, config=str(config)).comment
+    assert converge("sysctl.present", "a.b", value=7, config=str(config)).comment.endswith("is already set")
+    assert "cannot stat" in converge("sysctl.present", "no.such", value=1, config=str(config)).comment
+    fresh = tmp_path / "new.d/sysctl.conf"
+    converge("sysctl.present", "a.b", value=7, config=str(fresh))
+    assert fresh.read_text() == "#\n# Kernel sysctl configuration\n#\na.b = 7\n"
 
 
-def test_hosts(settles: Settles, rooted: Rooted) -> None:
+@pytest.mark.parametrize("booted", [True, False])
+def test_the_file_of_kernel_parameters_is_one_that_is_read_at_boot(booted: bool) -> None:
+    class Booted(LocalMachine):
+        def stat(self, path: str) -> FileStat | None:
+            if path == "/run/systemd/system":
+                return super().stat("/") if booted else None
+            return super().stat(path)
+
+    expected = "/etc/sysctl.d/99-salt.conf" if booted else "/etc/sysctl.conf"
+    assert default_config(Booted(sources_port=MemoryFiles({}))) == expected
+
+
+def test_hosts(converge: Converge, rooted: Rooted) -> None:
     file = rooted.top / "etc/hosts"
     file.write_text("# top\n127.0.0.1 localhost\n192.0.2.9 web\n")
-    result = settles("host.present", "web", ip="192.0.2.1", clean=True, comment="why", machine=rooted)
+    result = converge("host.present", "web", ip="192.0.2.1", clean=True, comment="why", machine=rooted)
     assert result.changes == {
         "added": {"192.0.2.1": ["web"]},
         "comment_added": {"192.0.2.1": ["why"]},
         "removed": {"192.0.2.9": ["web"]},
     }
-    assert file.read_text() == "# top\n127.0.0.1\tlocalhost\n192.0.2.1\tweb # why\n"
-    assert settles("host.present", "web", ip=["192.0.2.1"], machine=rooted).comment == (
+    assert file.read_text() == "# top\n127.0.0.1 localhost\n192.0.2.1\t\tweb\t\t# why\n"
+    assert converge("host.present", "web", ip=["192.0.2.1"], machine=rooted).comment == (
         "Host web (192.0.2.1) already present"
     )
-    settles("host.only", "192.0.2.1", hostnames=["a", "b"], machine=rooted)
-    settles("host.absent", "a", ip="192.0.2.1", machine=rooted)
-    assert file.read_text().endswith("192.0.2.1\tb\n")
-    assert settles("host.present", "web", ip="nowhere", machine=rooted).comment == "Invalid IP Address (nowhere)"
+    converge("host.only", "192.0.2.1", hostnames=["a", "b"], machine=rooted)
+    converge("host.absent", "a", ip="192.0.2.1", machine=rooted)
+    assert file.read_text().endswith("192.0.2.1\t\tb\n")
+    assert converge("host.present", "web", ip="nowhere", machine=rooted).comment == "Invalid IP Address (nowhere)"
+
+
+def test_an_address_on_several_lines_is_one(converge: Converge, rooted: Rooted) -> None:
+    file = rooted.top / "etc/hosts"
+    lines = "192.0.2.1 a\n# between\n192.0.2.7  other # kept as it is\n192.0.2.1 b c\n"
+    file.write_text(lines)
+    there = converge("host.present", "a", ip="192.0.2.1", machine=rooted)
+    assert (there.comment, there.changes) == ("Host a (192.0.2.1) already present", {})
+    same = converge("host.only", "192.0.2.1", hostnames=["a", "b", "c"], machine=rooted)
+    assert (same.comment, file.read_text()) == ('IP address 192.0.2.1 already set to "a b c"', lines)
+    result = converge("host.only", "192.0.2.1", hostnames=["b"], machine=rooted)
+    assert result.changes == {"192.0.2.1": {"old": "a b c", "new": "b"}}
+    assert file.read_text() == "192.0.2.1\t\tb\n# between\n192.0.2.7  other # kept as it is\n"
+    file.write_text(lines)
+    converge("host.absent", "a", ip="192.0.2.1", machine=rooted)
+    assert file.read_text() == lines.removeprefix("192.0.2.1 a\n")
+    converge("host.only", "192.0.2.1", hostnames="", machine=rooted)
+    assert file.read_text() == "# between\n192.0.2.7  other # kept as it is\n"
 
 
 # --- archive --------------------------------------------------------------------------------------------------------
@@ -177,10 +216,10 @@ def tar(members: Mapping[str, bytes | str]) -> bytes:
     return out.getvalue()
 
 
-def test_archives_are_laid_out(settles: Settles, tmp_path: Path) -> None:
+def test_archives_are_laid_out(converge: Converge, tmp_path: Path) -> None:
     (tmp_path / "a.tar.gz").write_bytes(tar({"app/run": b"1", "app/link": "run"}))
     top = tmp_path / "opt"
-    result = settles("archive.extracted", top, source=str(tmp_path / "a.tar.gz"))
+    result = converge("archive.extracted", top, source=str(tmp_path / "a.tar.gz"))
     assert result.changes == {
         "directories_created": [f"{top}/"],
         "extracted_files": ["app/run", "app/link"],
@@ -188,10 +227,10 @@ def test_archives_are_laid_out(settles: Settles, tmp_path: Path) -> None:
     assert (top / "app/run").stat().st_mode & 0o777 == 0o755
     assert (top / "app/link").read_bytes() == b"1"
     (top / "app/run").write_bytes(b"mine")
-    assert settles("archive.extracted", top, source=str(tmp_path / "a.tar.gz")).changes == {}
-    settles("archive.extracted", top, source=str(tmp_path / "a.tar.gz"), overwrite=True)
+    assert converge("archive.extracted", top, source=str(tmp_path / "a.tar.gz")).changes == {}
+    converge("archive.extracted", top, source=str(tmp_path / "a.tar.gz"), overwrite=True)
     assert (top / "app/run").read_bytes() == b"1"
-    skipped = settles("archive.extracted", top / "x", source="/none", if_missing=str(top))
+    skipped = converge("archive.extracted", top / "x", source="/none", if_missing=str(top))
     assert skipped.comment == f"Path {top} exists"
 
 
@@ -199,14 +238,14 @@ def test_archives_are_laid_out(settles: Settles, tmp_path: Path) -> None:
     ("option", "left"), [("clean", ["app", "app/run", "other"]), ("clean_parent", ["app", "app/run"])]
 )
 def test_what_is_cleaned_before_an_archive_is_laid_out(
-    settles: Settles, tmp_path: Path, option: str, left: list[str]
+    converge: Converge, tmp_path: Path, option: str, left: list[str]
 ) -> None:
     (tmp_path / "a.tar").write_bytes(tar({"app/run": b"1"}))
     top = tmp_path / "opt"
     (top / "app").mkdir(parents=True)
     (top / "app/mine").touch()
     (top / "other").touch()
-    result = settles("archive.extracted", top, source=str(tmp_path / "a.tar"), **{option: True})
+    result = converge("archive.extracted", top, source=str(tmp_path / "a.tar"), **{option: True})
     assert sorted(str(path.relative_to(top)) for path in top.rglob("*")) == left
     if option == "clean":
         assert result.changes == {"removed": [f"{top}/app/"], "extracted_files": ["app/run"]}
@@ -214,27 +253,27 @@ def test_what_is_cleaned_before_an_archive_is_laid_out(
         removed = f"Directory {top}/ was removed prior to the extraction"
         assert result.changes["removed"] == removed
         assert result.changes["directories_created"] == [f"{top}/"]
-    both = settles("archive.extracted", top, source=str(tmp_path / "a.tar"), clean=True, clean_parent=True)
+    both = converge("archive.extracted", top, source=str(tmp_path / "a.tar"), clean=True, clean_parent=True)
     assert both.comment == "Only one of 'clean' and 'clean_parent' can be set to True"
 
 
-def test_modes_of_a_zip_are_left_aside(settles: Settles, tmp_path: Path) -> None:
+def test_modes_of_a_zip_are_left_aside(converge: Converge, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         one = zipfile.ZipInfo("v1/x")
         one.external_attr = 0o100755 << 16
         archive.writestr(one, "1")
     for perms, mode in ((True, 0o755), (False, 0o644)):
         top = tmp_path / str(perms)
-        settles("archive.extracted", top, source=str(tmp_path / "a.zip"), extract_perms=perms)
+        converge("archive.extracted", top, source=str(tmp_path / "a.zip"), extract_perms=perms)
         assert (top / "v1/x").stat().st_mode & 0o777 == mode
 
 
-def test_a_zip_and_stripped_components(settles: Settles, tmp_path: Path) -> None:
+def test_a_zip_and_stripped_components(converge: Converge, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("v1/bin/x", "1")
         archive.writestr("readme", "2")
     where = {"source": str(tmp_path / "a.zip"), "options": "--strip-components=1", "enforce_toplevel": False}
-    settles("archive.extracted", tmp_path / "opt", **where)
+    converge("archive.extracted", tmp_path / "opt", **where)
     assert [str(path.relative_to(tmp_path)) for path in (tmp_path / "opt").rglob("*")] == ["opt/bin", "opt/bin/x"]
 
 
@@ -247,13 +286,13 @@ def test_a_zip_and_stripped_components(settles: Settles, tmp_path: Path) -> None
         ({"a": b"1", "b": b"2"}, "does not have a single top-level directory"),
     ],
 )
-def test_what_an_archive_may_not_do(settles: Settles, tmp_path: Path, members: Any, said: str) -> None:
+def test_what_an_archive_may_not_do(converge: Converge, tmp_path: Path, members: Any, said: str) -> None:
     (tmp_path / "a.tar").write_bytes(tar(members))
-    result = settles("archive.extracted", tmp_path / "in/opt", source=str(tmp_path / "a.tar"))
+    result = converge("archive.extracted", tmp_path / "in/opt", source=str(tmp_path / "a.tar"))
     assert result.result is False
     assert said in result.comment
     (tmp_path / "b.tar").write_bytes(b"no archive")
-    assert "cannot be read" in settles("archive.extracted", tmp_path / "o", source=str(tmp_path / "b.tar")).comment
+    assert "cannot be read" in converge("archive.extracted", tmp_path / "o", source=str(tmp_path / "b.tar")).comment
 
 
 # --- git ------------------------------------------------------------------------------------------------------------
@@ -280,54 +319,56 @@ def commit(folder: Path, text: str) -> str:
     return git(folder, "rev-parse", "HEAD")
 
 
-def test_a_clone_follows_its_remote(settles: Settles, tmp_path: Path, remote: Path) -> None:
+def test_a_clone_follows_its_remote(converge: Converge, tmp_path: Path, remote: Path) -> None:
     target, first = tmp_path / "clone", git(remote, "rev-parse", "HEAD")
-    result = settles("git.latest", str(remote), target=str(target))
+    result = converge("git.latest", str(remote), target=str(target))
     assert result.changes == {"new": f"{remote} => {target}", "revision": {"old": None, "new": first}}
     second = commit(remote, "two")
-    moved = settles("git.latest", str(remote), target=str(target))
+    moved = converge("git.latest", str(remote), target=str(target))
     assert moved.changes == {"revision": {"old": first, "new": second}}
     assert (target / "f").read_text() == "two"
     git(remote, "tag", "v1", first)
-    settles("git.detached", str(remote), target=str(target), rev="v1")
+    converge("git.detached", str(remote), target=str(target), rev="v1")
     assert git(target, "rev-parse", "HEAD") == first
-    assert "exists in the remote repository" in settles("git.latest", str(remote), target=str(target), rev="no").comment
+    assert (
+        "exists in the remote repository" in converge("git.latest", str(remote), target=str(target), rev="no").comment
+    )
 
 
-def test_work_in_a_clone_is_not_lost_unless_asked(settles: Settles, tmp_path: Path, remote: Path) -> None:
+def test_work_in_a_clone_is_not_lost_unless_asked(converge: Converge, tmp_path: Path, remote: Path) -> None:
     target = tmp_path / "clone"
-    settles("git.cloned", str(remote), target=str(target))
+    converge("git.cloned", str(remote), target=str(target))
     commit(remote, "two")
     (target / "f").write_text("mine")
-    assert "uncommitted changes" in settles("git.latest", str(remote), target=str(target)).comment
+    assert "uncommitted changes" in converge("git.latest", str(remote), target=str(target)).comment
     assert (target / "f").read_text() == "mine"
-    settles("git.latest", str(remote), target=str(target), force_reset=True)
+    converge("git.latest", str(remote), target=str(target), force_reset=True)
     assert (target / "f").read_text() == "two"
     full = tmp_path / "full"
     full.mkdir()
     (full / "x").touch()
-    assert "is not a git repository" in settles("git.latest", str(remote), target=str(full)).comment
+    assert "is not a git repository" in converge("git.latest", str(remote), target=str(full)).comment
     assert (full / "x").exists()
 
 
-def test_settings_of_git(settles: Settles, remote: Path) -> None:
-    result = settles("git.config_set", "user.name", value="a", repo=str(remote))
+def test_settings_of_git(converge: Converge, remote: Path) -> None:
+    result = converge("git.config_set", "user.name", value="a", repo=str(remote))
     assert result.changes == {"user.name": {"old": None, "new": ["a"]}}
-    settles("git.config_set", "x.y", multivar=["1", "2"], repo=str(remote))
+    converge("git.config_set", "x.y", multivar=["1", "2"], repo=str(remote))
     assert git(remote, "config", "--get-all", "x.y") == "1\n2"
-    part = settles("git.config_unset", "x.y", repo=str(remote), value_regex="^2")
+    part = converge("git.config_unset", "x.y", repo=str(remote), value_regex="^2")
     assert (part.comment, part.changes) == ("Value(s) successfully unset", {"x.y": ["2"]})
     git(remote, "config", "--add", "x.y", "3")
-    several = settles("git.config_unset", "x.y", repo=str(remote))
+    several = converge("git.config_unset", "x.y", repo=str(remote))
     assert several.comment.endswith("(set 'all' to True to force removal): x.y (1, 3)")
-    settles("git.config_unset", "x.y", repo=str(remote), all=True)
-    assert settles("git.config_unset", "x.y", repo=str(remote)).comment == "No matching keys are set"
-    assert settles("git.config_set", "a.b", value="c").result is False
+    converge("git.config_unset", "x.y", repo=str(remote), all=True)
+    assert converge("git.config_unset", "x.y", repo=str(remote)).comment == "No matching keys are set"
+    assert converge("git.config_set", "a.b", value="c").result is False
 
 
-def test_passwords_of_addresses_are_not_shown(settles: Settles, tmp_path: Path) -> None:
+def test_passwords_of_addresses_are_not_shown(converge: Converge, tmp_path: Path) -> None:
     url = "https://127.0.0.1:1/x"
-    result = settles("git.latest", url, target=str(tmp_path / "c"), https_user="u", https_pass="secret")
+    result = converge("git.latest", url, target=str(tmp_path / "c"), https_user="u", https_pass="secret")
     assert result.result is False
     assert "secret" not in result.comment
 
@@ -370,23 +411,23 @@ def pips() -> Recorded:
     return machine
 
 
-def test_packages_of_python(settles: Settles, pips: Recorded) -> None:
-    assert settles("pip.installed", "some-thing", machine=pips).changes == {}
-    assert settles("pip.installed", "other", machine=pips, bin_env="/venv").changes == {"other==2.0": "Installed"}
+def test_packages_of_python(converge: Converge, pips: Recorded) -> None:
+    assert converge("pip.installed", "some-thing", machine=pips).changes == {}
+    assert converge("pip.installed", "other", machine=pips, bin_env="/venv").changes == {"other==2.0": "Installed"}
     assert pips.seen[-1] == ["/venv/bin/python", "-m", "pip", "install", "other"]
-    assert settles("pip.installed", "other==3.1", machine=pips).changes == {"other==3.1": "Installed"}
+    assert converge("pip.installed", "other==3.1", machine=pips).changes == {"other==3.1": "Installed"}
     options = {"cert": "/etc/ca.pem", "exists_action": "i", "no_binary": ":all:"}
-    settles("pip.installed", "third", machine=pips, **options)
+    converge("pip.installed", "third", machine=pips, **options)
     assert pips.seen[-1][4:] == ["--cert", "/etc/ca.pem", "--exists-action", "i", "--no-binary", ":all:", "third"]
-    assert "only supports the values" in settles("pip.installed", "x", machine=pips, exists_action="a").comment
-    assert settles("pip.removed", "other", machine=pips).changes == {"other": "Removed"}
-    assert settles("pip.removed", "other", machine=pips).comment == "Package is not installed."
-    assert "No matching distribution" in settles("pip.installed", "nope", machine=pips).comment
-    assert "is no requirement" in settles("pip.installed", "--evil", machine=pips).comment
+    assert "only supports the values" in converge("pip.installed", "x", machine=pips, exists_action="a").comment
+    assert converge("pip.removed", "other", machine=pips).changes == {"other": "Removed"}
+    assert converge("pip.removed", "other", machine=pips).comment == "Package is not installed."
+    assert "No matching distribution" in converge("pip.installed", "nope", machine=pips).comment
+    assert "is no requirement" in converge("pip.installed", "--evil", machine=pips).comment
 
 
-def test_a_virtual_environment_is_made_once(settles: Settles, tmp_path: Path) -> None:
-    result = settles("virtualenv.managed", tmp_path / "venv", venv_bin="pyvenv")
+def test_a_virtual_environment_is_made_once(converge: Converge, tmp_path: Path) -> None:
+    result = converge("virtualenv.managed", tmp_path / "venv", venv_bin="pyvenv")
     assert result.comment == "Created new virtualenv"
     assert (tmp_path / "venv/bin/python").exists()
-    assert settles("virtualenv.managed", tmp_path / "venv").comment == "virtualenv exists"
+    assert converge("virtualenv.managed", tmp_path / "venv").comment == "virtualenv exists"

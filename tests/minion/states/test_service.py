@@ -11,6 +11,7 @@ from highstate.files import MemoryFiles
 from highstate.types import Chunk, StateResult
 from minion.engine.engine import StateEngine
 from minion.machine.machine import LocalMachine
+from minion.machine.plan import FileStat
 
 NAME = "saltern-test-service"
 pytestmark = [
@@ -34,7 +35,8 @@ case "$1" in
   start) [ ! -e broken ] || {{ echo "it is broken" >&2; exit 1; }}
          [ -e dies ] && exit 0
          sleep 600 & echo $! > pid ;;
-  stop) [ ! -e pid ] || kill "$(cat pid)"; rm -f pid ;;
+  stop) [ ! -e stays ] || exit 1
+        [ ! -e pid ] || kill "$(cat pid)"; rm -f pid ;;
   restart) "$0" stop; "$0" start ;;
   reload) ;;
   status) [ -e pid ] && kill -0 "$(cat pid)" 2>/dev/null || exit 3 ;;
@@ -43,8 +45,30 @@ esac
 """
 
 
-def _run(fun: str, name: str = NAME, *, test: bool = False, watched: bool = False, **arguments: Any) -> StateResult:
-    machine = LocalMachine(sources_port=MemoryFiles({}))
+class OfInitScripts(LocalMachine):
+    """This machine, as if it had no systemctl."""
+
+    def stat(self, path: str) -> FileStat | None:
+        return None if path.endswith("/systemctl") else super().stat(path)
+
+
+class Offline(OfInitScripts):
+    """This machine, as if systemctl were installed and systemd did not run."""
+
+    def stat(self, path: str) -> FileStat | None:
+        return LocalMachine.stat(self, "/bin/sh") if path == "/usr/bin/systemctl" else super().stat(path)
+
+
+def _run(
+    fun: str,
+    name: str = NAME,
+    *,
+    test: bool = False,
+    watched: bool = False,
+    machine: LocalMachine | None = None,
+    **arguments: Any,
+) -> StateResult:
+    machine = machine or OfInitScripts(sources_port=MemoryFiles({}))
     chunk = Chunk(state="service", fun=fun, id=name, name=name, sls="web", arguments=arguments)
     engine = StateEngine(machine, test=test)
     prepared = engine.plan(chunk, arguments, watched=watched)
@@ -132,13 +156,70 @@ def test_a_process_can_stand_for_the_service(service: Path) -> None:
 def test_a_service_that_is_not_there() -> None:
     missing = "no-such-service"
     unavailable = f"The named service {missing} is not available"
-    foreseen = _run("running", missing, test=True)
-    assert foreseen.result is None
-    assert foreseen.comment == (
+    predicted = _run("running", missing, test=True)
+    assert predicted.result is None
+    assert predicted.comment == (
         f"Service {missing} not present; if created in this state run, it would have been started"
     )
     for fun, result in (("running", False), ("enabled", False), ("dead", True), ("disabled", True)):
         assert _said(_run(fun, missing)) == (result, unavailable, {})
+
+
+def test_where_systemd_does_not_run_and_systemctl_is_there_nothing_is_done() -> None:
+    machine = Offline(sources_port=MemoryFiles({}))
+    for fun in ("running", "dead"):
+        for watched in (False, True):
+            for test in (False, True):
+                result = _run(fun, "no-such-service", machine=machine, watched=watched, test=test, enable=True)
+                assert _said(result) == (True, "Running in OFFLINE mode. Nothing to do", {})
+    assert _run("enabled", "no-such-service", machine=machine).result is False
+
+
+def _tested(*chunks: Chunk) -> list[StateResult]:
+    """One test run of several states."""
+    engine = StateEngine(OfInitScripts(sources_port=MemoryFiles({})), test=True)
+    prepared = [engine.plan(chunk, chunk.arguments, watched=False) for chunk in chunks]
+    return [engine.act(one) for one in prepared if one is not None]
+
+
+def test_a_service_that_an_earlier_state_would_bring_would_be_stopped(tmp_path: Path) -> None:
+    def chunk(state: str, fun: str, name: str, **arguments: Any) -> Chunk:
+        return Chunk(state=state, fun=fun, id=name, name=name, sls="web", arguments=arguments)
+
+    dead, disabled = chunk("service", "dead", "no-such-service"), chunk("service", "disabled", "no-such-service")
+    motd = chunk("file", "managed", str(tmp_path / "motd"), contents="x")
+    for before in ((), (motd,)):
+        *_, one, two = _tested(*before, dead, disabled)
+        assert one.result is two.result is True, "nothing that is planned brings a service"
+    script = chunk("file", "managed", "/etc/init.d/no-such-service", contents="x")
+    for before in (chunk("cmd", "run", "install it"), script):
+        _, one, two = _tested(before, dead, disabled)
+        there = "Service no-such-service not present; if created in this state run, it would have been"
+        assert (one.result, one.comment) == (None, f"{there} stopped")
+        assert (two.result, two.comment) == (None, f"{there} disabled")
+
+
+def test_a_user_that_an_earlier_state_would_make_knows_no_hosts() -> None:
+    def chunk(state: str, fun: str, name: str, **arguments: Any) -> Chunk:
+        return Chunk(state=state, fun=fun, id=name, name=name, sls="web", arguments=arguments)
+
+    absent = chunk("ssh_known_hosts", "absent", "git.example.org", user="saltern-nobody-yet")
+    [alone] = _tested(absent)
+    assert (alone.result, alone.comment) == (False, "User saltern-nobody-yet does not exist")
+    made, known = _tested(chunk("user", "present", "saltern-nobody-yet"), absent)
+    assert (made.result, known.result, known.comment) == (None, True, "Host is already absent")
+
+
+@pytest.mark.e2e
+def test_a_service_that_fails_to_stop_is_disabled_all_the_same(service: Path) -> None:
+    assert _run("running", enable=True).result is True
+    (service / "stays").touch()
+    result = _run("dead", enable=False)
+    assert (result.result, dict(result.changes)) == (False, {NAME: True})
+    assert result.comment.startswith(f"Service {NAME} failed to die: exit code 1")
+    assert result.comment.endswith(f"Service {NAME} has been disabled")
+    assert not list(Path("/etc/rc2.d").glob(f"S??{NAME}"))
+    (service / "stays").unlink()
 
 
 def test_bad_arguments_say_what_is_expected() -> None:

@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 import yaml
 
-from highstate.run import run
+from highstate.run.runner import run
 from highstate.types import Chunk
 from minion.execution import Context
 from minion.execution.loader import Modules
 from minion.execution.state_engine import engine_of
-from tools.oracle.states import CASES, laid_out, with_top
+from tools.docs.state_cases import with_top
+from tools.oracle.states import CASES, laid_out
 
 KEPT = ("SALTERN_GOLDEN", "SALTERN_A", "SALTERN_B")
 

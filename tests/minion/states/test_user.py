@@ -58,9 +58,9 @@ def test_a_group_is_made_changed_and_removed(nobody_yet: None) -> None:
     assert made.comment == f"New group {GROUP} created"
     assert made.changes == {"name": GROUP, "passwd": "x", "gid": 49871, "members": []}
     assert _run("group.present", GROUP, gid=49871).comment == f"Group {GROUP} is present and up to date"
-    foreseen = _run("group.present", GROUP, gid=49872, members=["root"], test=True)
+    predicted = _run("group.present", GROUP, gid=49872, members=["root"], test=True)
     done = _run("group.present", GROUP, gid=49872, members=["root"])
-    assert foreseen.changes == done.changes
+    assert predicted.changes == done.changes
     assert done.comment == "The following group attributes are set to be changed:\ngid: 49872\nmembers: ['root']\n"
     moved = _run("group.present", GROUP, addusers=["daemon"], delusers=["root", "bin"])
     assert moved.changes == {"members": {"old": ["root"], "new": ["daemon"]}}
@@ -84,19 +84,19 @@ def test_a_taken_gid_is_refused(nobody_yet: None) -> None:
 def test_a_user_is_made_changed_and_removed(nobody_yet: None, tmp_path: Path) -> None:
     _run("group.present", GROUP)
     wanted = {"groups": [GROUP], "password": HASH, "fullname": "A Test", "shell": "/bin/false", "uid": 49873}
-    foreseen = _run("user.present", USER, test=True, home=str(tmp_path / "home"), **wanted)
-    assert (foreseen.result, foreseen.comment) == (None, f"User {USER} set to be added")
+    predicted = _run("user.present", USER, test=True, home=str(tmp_path / "home"), **wanted)
+    assert (predicted.result, predicted.comment) == (None, f"User {USER} set to be added")
     made = _run("user.present", USER, home=str(tmp_path / "home"), **wanted)
     assert (made.result, made.comment) == (True, f"New user {USER} created")
-    assert set(foreseen.changes.items()) <= {(k, v) for k, v in made.changes.items() if not isinstance(v, list)}
+    assert set(predicted.changes.items()) <= {(k, v) for k, v in made.changes.items() if not isinstance(v, list)}
     assert made.changes["groups"] == [GROUP, USER]
     assert made.changes["password"] == "XXX-REDACTED-XXX"
     assert _shadow().password == HASH
     assert _run("user.present", USER, **wanted).comment == f"User {USER} is present and up to date"
 
     change = {"groups": [], "fullname": "Other", "roomnumber": 5, "shell": "/bin/sh", "home": str(tmp_path / "new")}
-    foreseen, done = _run("user.present", USER, test=True, **change), _run("user.present", USER, **change)
-    assert (done.result, done.comment, done.changes) == (True, f"Updated user {USER}", foreseen.changes)
+    predicted, done = _run("user.present", USER, test=True, **change), _run("user.present", USER, **change)
+    assert (done.result, done.comment, done.changes) == (True, f"Updated user {USER}", predicted.changes)
     assert (tmp_path / "new").stat().st_uid == 49873
     assert _run("user.present", USER, **change).changes == {}
     kept = _run("user.present", USER, groups=["daemon"], remove_groups=False)
@@ -146,16 +146,16 @@ def _shadow() -> accounts.Shadow:
 def test_passwords_age(nobody_yet: None, tmp_path: Path) -> None:
     home = str(tmp_path / "home")
     days = {"date": 19000, "mindays": 1, "maxdays": 90, "inactdays": 5, "warndays": 9, "expire": 30000}
-    foreseen = _run("user.present", USER, home=home, password=HASH, test=True, **days)
+    predicted = _run("user.present", USER, home=home, password=HASH, test=True, **days)
     made = _run("user.present", USER, home=home, password=HASH, **days)
     assert made.result is True
     assert days.items() <= made.changes.items()
-    assert set(foreseen.changes) <= set(made.changes)
+    assert set(predicted.changes) <= set(made.changes)
     assert _shadow().days == {"lstchg": 19000, "min": 1, "max": 90, "inact": 5, "warn": 9, "expire": 30000}
     assert _run("user.present", USER, **days).comment == f"User {USER} is present and up to date"
-    foreseen = _run("user.present", USER, mindays=0, inactdays=-1, test=True)
-    assert foreseen.comment == "The following user attributes are set to be changed:\nmindays: 0\ninactdays: -1\n"
-    assert _run("user.present", USER, mindays=0, inactdays=-1).changes == {"min": 0, "inact": -1} == foreseen.changes
+    predicted = _run("user.present", USER, mindays=0, inactdays=-1, test=True)
+    assert predicted.comment == "The following user attributes are set to be changed:\nmindays: 0\ninactdays: -1\n"
+    assert _run("user.present", USER, mindays=0, inactdays=-1).changes == {"min": 0, "inact": -1} == predicted.changes
     again = _run("user.present", USER, password="$6$another$hash", date=19000)
     assert (again.result, again.changes) == (True, {"passwd": "XXX-REDACTED-XXX", "lstchg": 19000})
 
@@ -198,11 +198,41 @@ def test_a_home_moves_with_what_is_in_it(nobody_yet: None, tmp_path: Path) -> No
 @pytest.mark.e2e
 @as_root
 def test_a_missing_group_is_pending_under_test_and_an_error_in_a_run(nobody_yet: None) -> None:
-    foreseen = _run("user.present", USER, groups=["no-such-group"], test=True)
-    assert (foreseen.result, foreseen.comment) == (None, f"User {USER} set to be added (pending groups: no-such-group)")
+    predicted = _run("user.present", USER, groups=["no-such-group"], test=True)
+    assert (predicted.result, predicted.comment) == (
+        None,
+        f"User {USER} set to be added (pending groups: no-such-group)",
+    )
     done = _run("user.present", USER, groups=["no-such-group"])
     assert (done.result, done.comment) == (False, "The following group(s) are not present: no-such-group")
     assert accounts.user(_machine(), USER) is None
+
+
+@pytest.mark.e2e
+@as_root
+def test_a_user_whose_own_group_is_there_already(nobody_yet: None) -> None:
+    _run("group.present", USER)
+    made = _run("user.present", USER, groups=[USER])
+    assert (made.result, made.changes["groups"]) == (True, [USER])
+
+
+@pytest.mark.e2e
+@as_root
+def test_a_gid_is_stronger_than_a_group_of_ones_own(nobody_yet: None) -> None:
+    _run("group.present", GROUP, gid=49871)
+    made = _run("user.present", USER, gid=49871, usergroup=True)
+    assert (made.result, made.changes["gid"]) == (True, 49871)
+
+
+@pytest.mark.e2e
+@as_root
+def test_the_primary_group_of_now_may_become_another_one(nobody_yet: None) -> None:
+    _run("group.present", USER, gid=49872)
+    _run("group.present", GROUP, gid=49871)
+    _run("user.present", USER, gid=49871)
+    moved = _run("user.present", USER, gid=49872, groups=[GROUP], allow_gid_change=True)
+    assert moved.result is True, moved.comment
+    assert _run("user.present", USER, gid=49872, groups=[GROUP]).changes == {}
 
 
 @pytest.mark.parametrize("name", ["-r", "a:b", "a b", "", "../x", "a\nb", "12", "x" * 33, "é"])

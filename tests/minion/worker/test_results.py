@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from minion.worker.results import fitting
-from wire.messages import MAX_TO_CONTROLLER, RunResult, encode
+from wire.limits import MinionLimits
+from wire.messages import RunResult, decode_to_controller, encode
 
 
 def result(**fields):
@@ -24,10 +25,16 @@ def test_a_small_result_is_left_alone():
 def test_the_largest_diffs_go_first():
     given = result(states={"big": state("x" * 20_000_000), "small": state("y" * 1000)})
     cut = fitting(given)
-    assert len(encode(cut)) <= MAX_TO_CONTROLLER
+    assert len(encode(cut)) <= MinionLimits().result_message_bytes
+    assert decode_to_controller(encode(cut)) == cut
     assert "more cut: the result was too large" in cut.states["big"]["changes"]["diff"]
     assert cut.states["small"] == given.states["small"]
     assert cut.outcome == "changed"
+
+
+def test_nothing_is_cut_of_five_thousand_states():
+    given = result(states={f"file_|-{n}_|-/etc/{n}_|-managed": state("x" * 200, "c" * 200) for n in range(5000)})
+    assert fitting(given) == given
 
 
 @pytest.mark.parametrize("limit", [100_000, 20_000, 2_000, 300])

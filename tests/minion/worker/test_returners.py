@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,16 @@ def test_built_in_ones(config):
     assert err == ""
     assert "'fun': 'test.ping'" in out
     assert on_result(config / "log" / "raw")[0]["return"] is True
+
+
+def test_what_is_kept_is_private_whatever_the_umask(config):
+    before = os.umask(0)
+    try:
+        call(config, "test.ping", returners="rawfile_json")
+    finally:
+        os.umask(before)
+    assert (config / "log" / "raw").stat().st_mode & 0o777 == 0o600
+    assert (config / "log").stat().st_mode & 0o777 == 0o700
 
 
 def test_a_run_of_states_and_an_exit_code(config):

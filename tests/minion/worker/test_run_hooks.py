@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from highstate.types import StateResult
+from minion.config.group_rules import options_of
+from minion.config.groups import StateOptions
 from minion.spool.triggers import TriggerFile
 from minion.worker.run_hooks import ThreadTask, run_hooks
 
@@ -75,6 +77,7 @@ def test_what_a_task_raises_reaches_who_waits() -> None:
 
 
 def test_state_aggregate() -> None:
-    assert run_hooks({"state_aggregate": True}).aggregate
-    assert run_hooks({"state_aggregate": ["pkg"]}).aggregate
-    assert not run_hooks({}).aggregate
+    assert run_hooks(options_of({"state_aggregate": True}).state).aggregate
+    assert run_hooks(options_of({"state_aggregate": ["pkg"]}).state).aggregate
+    assert not run_hooks(options_of({"state_aggregate": ["file"]}).state).aggregate
+    assert not run_hooks(StateOptions()).aggregate

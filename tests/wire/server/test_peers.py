@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from wire.server.peers import Peers
-from wire.server.types import Identity
 
 A, B = b"a" * 16, b"b" * 16
 
@@ -56,16 +55,3 @@ def test_the_end_of_a_number_is_not_the_end_of_who_has_it_now() -> None:
     assert peers.closed(5, turn=7, reopened=False) is connection
     assert peers.closed(5, turn=8, reopened=True) is connection
     assert peers.closed(6, turn=8, reopened=False) is None
-
-
-def test_unaccepted_peers_are_counted_until_they_are_accepted_or_gone() -> None:
-    peers = Peers()
-    connections = [peers.meet(key=key, routing=key.encode() * 16, number=ord(key), turn=1).connection for key in "abc"]
-    for key in "abc":
-        peers.note(key, None)
-    assert peers.unaccepted() == 3
-    peers.note("a", Identity(id="web1", state="accepted"))
-    peers.note("b", Identity(id="web2", state="rejected"))
-    assert peers.unaccepted() == 2
-    assert peers.forget(connections[2])
-    assert (peers.unaccepted(), len(peers)) == (1, 2)

@@ -174,6 +174,22 @@ def test_a_disconnected_key_may_come_again_and_is_judged_anew(controller: Any) -
     assert controller.wait(Refusal).reason == "not-accepted"
 
 
+def test_who_exceeded_a_limit_is_let_in_again_after_a_while(controller: Any) -> None:
+    web, other = controller.peer("web1"), controller.peer("web2")
+    for peer, name in ((web, "web1"), (other, "web2")):
+        peer.send(Hello(id=name, grains={}))
+        controller.wait(Incoming, id=name)
+    began = time.monotonic()
+    controller.server.disconnect(web.keys.public, 3.0)
+    controller.wait(Gone, key=web.keys.public)
+    other.send(KeepAlive())
+    controller.wait(Incoming, id="web2")
+    web.send(Hello(id="web1", grains={}))
+    controller.wait(Incoming, id="web1")
+    assert time.monotonic() - began >= 3.0
+    assert controller.server.counts()["handshakes-failed"] > 0
+
+
 def test_a_peer_that_does_not_read_is_disconnected_and_the_others_are_served(controller_with: Any) -> None:
     controller = controller_with(queue_out=4)
     slow, quick = controller.raw(keys := _known(controller, "slow")), controller.peer("quick")

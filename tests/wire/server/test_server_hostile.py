@@ -14,7 +14,9 @@ import msgspec
 import pytest
 import zmq
 
+from wire.limits import MinionLimits, WireLimits
 from wire.messages import (
+    Blob,
     FindFile,
     GetBlob,
     Heartbeat,
@@ -82,7 +84,7 @@ def test_without_curve_nobody_is_heard(controller: Any) -> None:
     plain.linger = 0
     plain.connect(f"tcp://127.0.0.1:{controller.server.ports.request}")
     plain.send(encode(KeyRequest(id="web1")))
-    controller.wait_count("handshakes-failed")
+    controller.wait_count("connections-unheard")
     assert controller.delivered == []
     plain.close()
     context.term()
@@ -214,17 +216,6 @@ def test_a_routing_id_that_could_be_guessed_is_refused(controller: Any, routing:
     assert not any(isinstance(item, Incoming) for item in controller.delivered)
 
 
-def test_unaccepted_peers_are_limited(controller_with: Any) -> None:
-    controller = controller_with(unaccepted_peers=3)
-    unauthenticated = [controller.raw() for _ in range(8)]
-    for number, stranger in enumerate(unauthenticated):
-        stranger.send(encode(KeyRequest(id=f"s{number}")))
-    assert controller.wait(Refusal).reason == "overflow"
-    web = controller.peer("web1")
-    _round_trip(controller, web, "web1")
-    assert controller.server.counts()["peers"] <= 4
-
-
 def test_subscriptions_are_only_so_many(controller: Any) -> None:
     keys = controller.peer("web1").keys
     greedy = controller.raw(keys, kind=zmq.SUB, port=controller.server.ports.publish)
@@ -305,3 +296,34 @@ def test_plain_tcp_garbage_is_shaken_off(controller_with: Any, content: bytes, p
     controller.wait_count("connections-unheard")
     _round_trip(controller, web, "web1")
     assert _peak_memory() - before < 32 << 20
+
+
+LARGE = Blob(request=1, oid="a", offset=0, total=1, data=bytes(1024 * 1024))
+
+
+def test_a_minion_that_does_not_read_holds_only_so_many_bytes(controller_with: Any) -> None:
+    refused: list[str] = []
+    limits = MinionLimits(unread_bytes=2 * 1024 * 1024)
+    controller = controller_with(borders=WireLimits(minion=limits, minion_refused=refused.append))
+    keys = controller.peer("web1").keys
+    silent = controller.raw(keys, queue=1)
+    silent.send(encode(KeepAlive()))
+    controller.wait(Incoming)
+    for _ in range(100):
+        controller.server.send(keys.public, LARGE)
+    assert controller.wait(Refusal).reason == "overflow"
+    assert refused == ["unread-bytes"]
+    assert controller.server.counts()["out.blob"] < 60
+
+
+def test_a_minion_that_reads_is_sent_any_number_of_bytes(controller_with: Any) -> None:
+    controller = controller_with(borders=WireLimits(minion=MinionLimits(unread_bytes=2 * 1024 * 1024)))
+    web = controller.peer("web1")
+    _round_trip(controller, web, "web1")
+    for _ in range(20):
+        controller.server.send(web.keys.public, LARGE)
+        web.wait(Blob)
+    controller.server.send(web.keys.public, msgspec.structs.replace(LARGE, data=bytes(16 * 1024 * 1024)))
+    controller.server.send(web.keys.public, LARGE)
+    assert len(web.wait(Blob).data) == 16 * 1024 * 1024
+    assert len(web.wait(Blob).data) == 1024 * 1024

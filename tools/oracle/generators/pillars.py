@@ -1,7 +1,7 @@
 """Random pillars for the comparison with real Salt: top files, environments, includes, merging, overrides.
 
-Used by `oracle_goldens`. A seed gives the same pillar for ever. One state prints the whole pillar, keys in their
-order, so that the lowstate shows it.
+Used by `tools/oracle/goldens.py`. A seed gives the same pillar for ever. One state prints the whole pillar, keys in
+their order, so that the lowstate shows it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Random trees of several renderers for the comparison with real Salt: includes, extends and requisites between them.
 
-Used by `oracle_goldens`. A seed gives the same tree for ever. Salt has Mako only where its virtualenv has the package
-(`oracle.salt_venv` installs it). TOML is left out: the package that Salt reads it with fails on arrays of tables.
+Used by `tools/oracle/goldens.py`. A seed gives the same tree for ever. Salt has Mako only where its virtualenv has the
+package (`make oracle` installs it). TOML is left out: the package that Salt reads it with fails on arrays of tables.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Random state top files for the comparison with real Salt: environments, strategies, targets of all kinds.
 
-Used by `oracle_goldens`. A seed gives the same case for ever. Each SLS of each environment is one state that only it
-has, so that the lowstate shows what matched, and in which order.
+Used by `tools/oracle/goldens.py`. A seed gives the same case for ever. Each SLS of each environment is one state that
+only it has, so that the lowstate shows what matched, and in which order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The cases of `oracle_runs`: the truth table of requisites, options of states, and graphs drawn at random.
+"""The cases of `tools/oracle/runs/`: the truth table of requisites, options of states, and graphs drawn at random.
 
 A case of the table has many groups of states side by side, which know nothing of each other: `T` is what a requisite
 names, `D` the state that has it, and the ID begins with the group's name.
@@ -87,6 +87,19 @@ def in_forms() -> Iterator[Case]:
         yield case_of("in-forms", states, test)
 
 
+def listeners() -> Iterator[Case]:
+    """Listeners that are not there: named with their state, bare, and told nothing."""
+    for test in (False, True):
+        states: States = {}
+        for one in ("changed", "same"):
+            states |= {f"{one}.L": logged(f"{one}.L", {"listen": [{"test": f"{one}.gone"}, "bare"]})}
+            [(own_id, body)] = target(one, f"{one}.T").items()
+            [arguments] = body.values()
+            arguments.append({"listen_in": [{"cmd": f"{one}.nobody"}]})
+            states[own_id] = body
+        yield case_of("listen-missing", states, test)
+
+
 def drawn(seed: int) -> Case:
     """A graph of states with requisites among them, drawn at random; some have cycles.
 
@@ -142,4 +155,4 @@ OPTIONS: tuple[Mapping[str, Any], ...] = (
 
 def all_cases() -> list[Case]:
     """Every case that is recorded."""
-    return [*table(), *mixed(), *in_forms(), *options(), *world()]
+    return [*table(), *mixed(), *in_forms(), *listeners(), *options(), *world()]

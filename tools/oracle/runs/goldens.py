@@ -3,7 +3,7 @@
     .venv/bin/python -m tools.oracle.runs.goldens [--salt VENV] [--record] [--drawn N] [NAME...]
 
 A file has a line a state, as Salt has it; a line `here` below it is what we have in its place. Each of those has a
-reason among DEVIATIONS, which is told in docs/salt-compatibility.md too. Used by tests/oracle/test_runs.py, which
+reason among DEVIATIONS, which stands in docs/salt-compatibility.md too. Used by tests/oracle/test_runs.py, which
 compares with the files where there is no Salt. Exit code 1 on a difference that has no reason.
 """
 
@@ -20,7 +20,8 @@ from typing import Any
 
 import yaml
 
-from minion.call.outputters.highstate import highstate, shown_of
+from minion.call.outputters.highstate import highstate
+from minion.config.group_rules import options_of
 from tools.oracle.__main__ import salt_venv
 from tools.oracle.runs.cases import all_cases, drawn
 from tools.oracle.runs.runs import Answer, Case, SaltRuns, ours
@@ -101,7 +102,7 @@ DEVIATIONS = (
     Deviation(
         case="drawn-.*|parallel.*",
         mine=r'\w+ "Attempt 1: .*"__parallel__": true',
-        why="the attempts of a parallel state are told as those of any other",
+        why="the attempts of a parallel state are reported as those of any other",
     ),
     Deviation(
         case="sls-listen.*",
@@ -240,7 +241,8 @@ def _there(found: Mapping[str, str]) -> Lines:
 def our_text(name: str) -> str:
     """Ours, for one of `shown_cases`."""
     [(running, opts, color)] = [(running, opts, color) for case, running, opts, color in shown_cases() if case == name]
-    return "\n".join(highstate(running, "local", shown_of(opts), color)) + "\n"
+    shown = options_of(opts).output._replace(state_output=str(opts.get("state_output") or "full").lower())
+    return "\n".join(highstate(running, "local", shown, color)) + "\n"
 
 
 def _shown(salt: SaltRuns, *, record: bool) -> list[str]:

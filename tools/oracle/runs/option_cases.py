@@ -99,6 +99,10 @@ CONDITIONS: tuple[Mapping[str, Any], ...] = (
     {"onlyif": 3},
     {"onlyif": "no-such-program-here"},
     {"unless": "exit 3"},
+    {"onlyif": [{"fun": "test.retcode"}]},
+    {"onlyif": [{"fun": "test.retcode", "code": 0}]},
+    {"unless": [{"fun": "test.retcode"}]},
+    {"unless": [{"fun": "test.retcode", "code": 0}]},
 )
 
 

@@ -1,7 +1,8 @@
 """Runs of states by real Salt and by us, in throw-away folders, in one shape. Used by `make oracle` and tests/oracle.
 
 A `Case` is an SLS in which `@ROOT@` stands for a folder of the run's own. `SaltRuns` is the process of
-`oracle_runs_salt`; `ours` runs the same case here. What cannot be the same twice (times, pids, folders) is taken out.
+`tools/oracle/runs/runs_salt.py`; `ours` runs the same case here. What cannot be the same twice (times, pids, folders)
+is taken out.
 """
 
 from __future__ import annotations
@@ -98,6 +99,8 @@ class SaltRuns:
 def ours(case: Case) -> Answer:
     """What we make of a case."""
     from highstate.types import Minion
+    from minion.config.group_rules import options_of
+    from minion.config.language import compile_options
     from minion.execution import CompileFailed, Context, Modules
     from minion.execution.lowstate_sources import RootsCompiler
     from minion.worker.run_hooks import SentEvents, run_hooks
@@ -105,17 +108,21 @@ def ours(case: Case) -> Answer:
     with _folder() as root:
         _laid_out(case, root)
         opts, sent = _opts(case, root), SentEvents("oracle", _JID)
+        options, language = options_of(opts), compile_options(opts)
         files, pillar = _tree(root, "tree"), _tree(root, "pillar")
         minion = Minion(id="oracle", grains=_grains(root))
         context = Context(
             minion_id="oracle",
+            options=options,
             opts=opts,
             make_grains=lambda: _grains(root),
             make_pillar=lambda: _pillar(root),
             make_files=lambda: files,
-            make_compiler=lambda: RootsCompiler(files=files, pillar_files=pillar, minion=minion, opts=opts),
+            make_compiler=lambda: RootsCompiler(
+                files=files, pillar_files=pillar, minion=minion, language=language, options=options
+            ),
             failhard=bool(opts.get("failhard")),
-            make_run_hooks=lambda: run_hooks(opts, on_result=sent.on_result),
+            make_run_hooks=lambda: run_hooks(options.state, on_result=sent.on_result),
         )
         try:
             found = {"states": Modules(context).call("state.sls", ["case"], {"test": case.test})}
@@ -164,7 +171,7 @@ def _tree(root: Path, name: str) -> Files:
 
 def _pillar(root: Path) -> Mapping[str, Any]:
     from highstate.pillar.pillar import compile_pillar
-    from highstate.render import RenderContext
+    from highstate.render.context import RenderContext
     from highstate.types import Minion
 
     minion = Minion(id="oracle", grains=_grains(root))

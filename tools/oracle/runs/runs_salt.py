@@ -1,7 +1,7 @@
 """Real Salt as a process that runs states and answers JSON lines. Runs in a virtualenv that has Salt.
 
-Started by `oracle_runs.SaltRuns`, never by hand. Each line is an `oracle_runs.Case` with the folder that it may use; it
-is answered by the running dictionary, or the errors in its place. Knows nothing of Saltern.
+Started by `SaltRuns` of `tools/oracle/runs/runs.py`, never by hand. Each line is a `Case` with the folder that it may
+use; it is answered by the running dictionary, or the errors in its place. Knows nothing of Saltern.
 """
 
 from __future__ import annotations

@@ -37,9 +37,7 @@ def _keys() -> None:
         sa.Column("changed", sa.Float(), nullable=False),
         sa.PrimaryKeyConstraint("public_key", name="pk_keys"),
     )
-    op.create_index(
-        "one_accepted_key", "keys", ["id_folded"], unique=True, sqlite_where=_ACCEPTED, postgresql_where=_ACCEPTED
-    )
+    op.create_index("one_accepted_key", "keys", ["id_folded"], unique=True, sqlite_where=_ACCEPTED)
 
 
 def _minions() -> None:
@@ -140,7 +138,7 @@ def _runs() -> None:
     op.create_index("ix_runs_minion_seq", "runs", ["minion", "seq"])
     op.create_index("ix_runs_minion_kind_seq", "runs", ["minion", "kind", "seq"])
     op.create_index("ix_runs_revision", "runs", ["revision"])
-    op.create_index("open_runs", "runs", ["minion", "seq"], sqlite_where=_OPEN, postgresql_where=_OPEN)
+    op.create_index("open_runs", "runs", ["minion", "seq"], sqlite_where=_OPEN)
     op.create_table(
         "results",
         sa.Column("run", sa.Integer(), nullable=False),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from highstate.files import MemoryFiles
-from highstate.run import run
+from highstate.run.runner import run
 from highstate.types import Chunk, StateResult
 from minion.engine.engine import StateEngine
 from minion.machine.machine import LocalMachine

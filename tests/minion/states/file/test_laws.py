@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from highstate.files import MemoryFiles
-from highstate.run import run
+from highstate.run.runner import run
 from highstate.types import Chunk, StateResult
 from minion.engine.engine import StateEngine
 from minion.machine.machine import LocalMachine

@@ -45,9 +45,9 @@ def _mode(path):
 
 def test_a_file_has_the_mode_of_its_source(call, tmp_path):
     sls = "{top}/f:\n  file.managed:\n    - source: salt://run.sh\n    - mode: keep\n"
-    foretold = call(sls, "test=True")[f"{tmp_path}/f"]
+    predicted = call(sls, "test=True")[f"{tmp_path}/f"]
     done = call(sls)[f"{tmp_path}/f"]
-    assert foretold["changes"] == done["changes"] == {"diff": "New file", "mode": "0755"}
+    assert predicted["changes"] == done["changes"] == {"diff": "New file", "mode": "0755"}
     assert _mode(tmp_path / "f") == 0o755
     (tmp_path / "f").chmod(0o600)
     assert call(sls)[f"{tmp_path}/f"]["changes"] == {"mode": "0755"}

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="needs st
 _RUN = """
 import json, sys
 from highstate.files import MemoryFiles
-from highstate.run import run
+from highstate.run.runner import run
 from highstate.types import Chunk
 from minion.engine.engine import StateEngine
 from minion.machine.machine import LocalMachine

@@ -1,0 +1,151 @@
+"""Keys as people list and change them. Called by `controller.api.service`, on the loop.
+
+Whoever reaches the ports can have thousands of keys wait, so nothing here looks at all of them at once: keys are read
+by pages and changed by batches, and the rest of the loop has its turn between two of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fnmatch
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from controller.compilation.build_reconciler import BuildReconciler
+from controller.schema.errors import ServiceError
+from controller.schema.keys import KeyView
+from controller.sessions.sessions import KeyRegistry, Sessions
+from controller.store import KeyConflict, KeyRecord, KeyStatus, KeyUnknown, Store
+from reactors.bus import Bus
+from wire.server.server import Server
+
+PAGE = 500
+"""Keys that are read at once: about 5 ms."""
+
+BATCH = 50
+"""Keys that are changed at once, in one transaction: about 20 ms."""
+
+
+@dataclass(slots=True, kw_only=True)
+class KeyChanges:
+    """Lists, accepts, rejects and deletes keys.
+
+    Args:
+        clock: seconds since the epoch.
+    """
+
+    store: Store
+    keyring: KeyRegistry
+    sessions: Sessions
+    server: Server
+    builds: BuildReconciler
+    bus: Bus
+    clock: Callable[[], float]
+
+    async def all(self) -> list[KeyView]:
+        """All keys, sorted by state and id; those that come or go meanwhile may be among them or not."""
+        views = [_key_view(record) async for page in self._pages(PAGE) for record in page]
+        return sorted(views, key=lambda key: (key.state, key.minion, key.first_seen))
+
+    async def set_state(self, names: Sequence[str], of: Sequence[KeyStatus], to: KeyStatus, user: str) -> list[KeyView]:
+        """Accept or reject.
+
+        Args:
+            names: ids, globs or fingerprints.
+            of: the states that are changed.
+            to: the state after that.
+            user: who asks.
+
+        Returns:
+            The keys as they are now.
+
+        Raises:
+            ServiceError: a name means no key, then nothing has changed; or another key is accepted for an id, then
+                nothing of its batch has changed, and those before it have.
+        """
+        changed: list[KeyView] = []
+        for batch in _batches(await self._named(names, of)):
+            changed += self._set_batch(batch, to, user)
+            await asyncio.sleep(0)
+        return changed
+
+    async def delete(self, names: Sequence[str], user: str) -> list[KeyView]:
+        """Forget keys, and the minions that had them; arguments and errors as in `set_state`."""
+        found = await self._named(names, ("accepted", "pending", "rejected"))
+        for batch in _batches(found):
+            self._delete_batch(batch, user)
+            await asyncio.sleep(0)
+        return [_key_view(record) for record in found]
+
+    def _set_batch(self, batch: Sequence[KeyRecord], to: KeyStatus, user: str) -> list[KeyView]:
+        changed = []
+        try:
+            with self.store.transaction():
+                for record in batch:
+                    with contextlib.suppress(KeyUnknown):  # it has gone since it was found
+                        changed.append(self.store.keys.set_state(record.public_key, to, self.clock()))
+        except KeyConflict as error:
+            raise ServiceError("conflict", str(error)) from error
+        self.keyring.put(*changed)
+        self._tell(changed, to, user)
+        return [_key_view(record) for record in changed]
+
+    def _delete_batch(self, batch: Sequence[KeyRecord], user: str) -> None:
+        with self.store.transaction():
+            self.store.keys.delete_all([record.public_key for record in batch])
+            ids = {record.id for record in batch}
+            for minion in ids - self.store.keys.decided_ids(list(ids)):
+                # Whoever comes with this id and another key next inherits nothing.
+                self.store.minions.delete(minion)
+        self.keyring.remove(*(record.public_key for record in batch))
+        self._tell(batch, "delete", user)
+
+    def _tell(self, records: Sequence[KeyRecord], act: str, user: str) -> None:
+        for record in records:
+            if act != "accepted":
+                self.sessions.lost(record.public_key)
+                self.server.disconnect(record.public_key)
+            data = {"id": record.id, "act": act, "fingerprint": record.fingerprint, "user": user}
+            self.builds.fleet_changed(self.bus.publish("salt/key", data).id)
+
+    async def _named(self, names: Sequence[str], of: Sequence[KeyStatus]) -> list[KeyRecord]:
+        """Keys in these states by id, glob or fingerprint, by id; ServiceError for a name that means none."""
+        literal = {name for name in names if not re.search(r"[*?[]", name)}
+        globs = {name: re.compile(fnmatch.translate(name)).match for name in names if name not in literal}
+        meant, found = set[str](), []
+        async for page in self._pages(max(1, PAGE // (1 + len(globs)))):
+            for record in page:
+                hits = literal & {record.id, record.fingerprint}
+                hits |= {name for name, matches in globs.items() if name == record.fingerprint or matches(record.id)}
+                meant |= hits
+                if hits and record.state in of:
+                    found.append(record)
+        for name in names:
+            if name not in meant:
+                raise ServiceError("not-found", f"no key matches {name!r}", hint="`saltern key list` shows all keys")
+        return sorted(found, key=lambda record: (record.id, record.first_seen))
+
+    async def _pages(self, size: int) -> AsyncIterator[list[KeyRecord]]:
+        after = ""
+        while page := self.store.keys.page(after, size):
+            yield page
+            after = page[-1].public_key
+            await asyncio.sleep(0)
+
+
+def _batches(records: Sequence[KeyRecord]) -> Iterator[Sequence[KeyRecord]]:
+    for start in range(0, len(records), BATCH):
+        yield records[start : start + BATCH]
+
+
+def _key_view(record: KeyRecord) -> KeyView:
+    return KeyView(
+        minion=record.id,
+        state=record.state,
+        fingerprint=record.fingerprint,
+        first_seen=record.first_seen,
+        changed=record.changed,
+        conflict=record.conflict,
+    )

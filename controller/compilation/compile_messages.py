@@ -1,0 +1,97 @@
+"""What the controller asks of a compile worker, and what it hears: types alone.
+
+Known on both sides, by everybody who has to do with a compile. The modules that render and compile are imported by
+`compile_worker` only: a controller never holds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import msgspec
+
+from controller.compilation.compile_rpc import NO_CAPABILITIES, Capabilities
+from controller.config.sections import PortOptions
+from highstate.compile_options import CompileOptions
+from highstate.types import Files, Minion, Problem
+from wire.messages import FactAnswer, FactQuery
+
+_FEW = msgspec.Meta(max_length=65_536)
+"""Entries of a list in an answer, which is looked at before they are made: small ones take many times their bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompileRequest:
+    """Compile these minions of one revision."""
+
+    files: Files
+    pillar: Files
+    minions: tuple[Minion, ...]
+    language: CompileOptions = field(default_factory=CompileOptions)
+    drift: Mapping[str, float | str] = field(default_factory=dict)
+    """Drift schedule to put into the documents."""
+    ports: PortOptions = field(default_factory=PortOptions, repr=False)
+    """Keys and vaults. They stay with the controller."""
+    capabilities: Capabilities = NO_CAPABILITIES
+    """What the controller answers of it; filled in by `compiler`."""
+    held: Mapping[str, str] = field(default_factory=dict)
+    """Minion -> digest of the document that the controller holds: an equal one is not sent again."""
+
+    facts: Mapping[str, Mapping[FactQuery, FactAnswer]] = field(default_factory=dict, repr=False)
+    """Minion -> what functions of its machine gave when they were asked last."""
+    allowed_facts: tuple[str, ...] = ()
+    """Functions (globs) that policy allows to ask beside those that only look."""
+    check_rate: float = 0.0
+    """Part of the minions that are compiled once more without the memo, to be compared; one of a request at most."""
+    ends_process: bool = False
+    """Whether the process ends after it: what a tree's Python leaves there must not meet another tree."""
+
+
+class FileRead(msgspec.Struct, frozen=True, array_like=True):
+    """Something that a compile looked at in a tree, and a digest of what it saw."""
+
+    tree: str
+    """`files` or `pillar`."""
+    kind: str
+    """`file`, `mode` or `list`."""
+    saltenv: str
+    path: str
+    digest: str
+
+
+class CompiledMinion(msgspec.Struct, frozen=True, kw_only=True, tag="compiled"):
+    """One answer: the document that the minion shall hold, packed, or the errors why there is none."""
+
+    minion_id: str
+    document: bytes = b""
+    """msgpack of `Desired.as_document()`."""
+    """Empty where the controller holds it (`CompileRequest.held`)."""
+    digest: str = ""
+    reads: Annotated[tuple[bytes, ...], _FEW] = ()
+    """Files that the answer stands on, in parts that minions share: each a packed list of `FileRead`. Empty: more."""
+    facts: Annotated[tuple[FactQuery, ...], _FEW] = ()
+    """Recorded answers that it stands on."""
+    fleet_marks: Annotated[tuple[tuple[FactQuery, str], ...], _FEW] = ()
+    """What the controller answered about the fleet: questions, and marks of the answers."""
+    unanswered: Annotated[tuple[FactQuery, ...], _FEW] = ()
+    """Fact queries of templates without an answer. With errors: it may compile once they are answered."""
+    checked: bool = False
+    """Whether it was compiled without the memo too, and this is what came out there."""
+    remembered: str = ""
+    """Digest that the memo gave, where it was another one."""
+    errors: Annotated[tuple[Problem, ...], _FEW] = ()
+    secrets: Annotated[tuple[str, ...], _FEW] = ()
+    """Plain texts that it stands on (`Compiled.secrets`); errors and warnings may hold them."""
+    warnings: Annotated[tuple[Problem, ...], _FEW] = ()
+    volatile: Annotated[tuple[str, ...], _FEW] = ()
+    """What else than trees and grains it stands on; see `Compiled.volatile`."""
+    states: int = 0
+    """How many states the document has."""
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a document."""
+        return not self.errors

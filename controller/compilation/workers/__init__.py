@@ -1,0 +1,1 @@
+"""Compile workers: their processes, and what is taken from them."""

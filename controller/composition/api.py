@@ -1,0 +1,78 @@
+"""Wires what people ask: function calls, previews, and the service behind the API."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from controller.api.key_changes import KeyChanges
+from controller.api.service import ControllerService, GitSources, MinionActions, ServedKeys, Telemetry
+from controller.composition.compilation import CompilationParts
+from controller.composition.reconcile import compose_status
+from controller.composition.shared import Shared
+from controller.jobs.jobs import Jobs
+from controller.messages.message_handlers import MessageHandlers
+from controller.preview.live_facts import PreviewCompiles
+from controller.preview.preview import Previews
+from controller.reconcile.reconciler import Reconciler
+from wire.server.server import Server
+
+_PREVIEW_THREADS = 2
+
+
+def compose_service(
+    shared: Shared, server: Server, reconciler: Reconciler, compilation: CompilationParts, handlers: MessageHandlers
+) -> ControllerService:
+    """The implementation of `ControllerApi`."""
+    resources = shared.resources
+    jobs = Jobs(
+        store=resources.store,
+        sessions=shared.sessions,
+        server=server,
+        ids=shared.ids,
+        metrics=shared.metrics,
+        redactor=shared.redactor,
+        clock=shared.clock,
+        waiters=handlers.results.waiters,
+        watchers=handlers.results.watchers,
+    )
+    key_changes = KeyChanges(
+        store=resources.store,
+        keyring=shared.keyring,
+        sessions=shared.sessions,
+        server=server,
+        builds=compilation.builds,
+        bus=shared.bus,
+        clock=shared.clock,
+    )
+    return ControllerService(
+        store=resources.store,
+        state=compose_status(shared, reconciler),
+        key_pairs=ServedKeys(changes=key_changes, own=shared.keypair),
+        git=GitSources(
+            source=resources.source, changes=resources.changes, live=shared.live, reconciler=compilation.sources
+        ),
+        minions=MinionActions(
+            targets=shared.targets,
+            reconciler=reconciler,
+            jobs=jobs,
+            previews=_previews(shared, compilation, jobs),
+        ),
+        telemetry=Telemetry(bus=shared.bus, event_log=shared.event_log, metrics=shared.metrics),
+    )
+
+
+def _previews(shared: Shared, compilation: CompilationParts, jobs: Jobs) -> Previews:
+    return Previews(
+        source=shared.resources.source,
+        compiles=PreviewCompiles(compilation.preview_pool, compilation.builds.facts),
+        requests=compilation.requests,
+        documents=shared.documents,
+        jobs=jobs,
+        redactor=shared.redactor,
+        files=shared.files,
+        run_programs=shared.resources.settings.preview_py_renderer,
+        limits=shared.resources.settings.limits.preview,
+        on_refusal=partial(shared.metrics.limit_refused, "preview"),
+        threads=ThreadPoolExecutor(max_workers=_PREVIEW_THREADS, thread_name_prefix="preview"),
+    )

@@ -1,0 +1,162 @@
+"""Wires what makes documents of trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+from controller.adapters.sdb import Profiles
+from controller.compilation.build_reconciler import BuildReconciler
+from controller.compilation.builder import Builder
+from controller.compilation.compile_pool import CompilePool
+from controller.compilation.compile_ports import plugins_of, ports_of
+from controller.compilation.compile_requests import CompileRequests
+from controller.compilation.fact_queries import FactQueries
+from controller.compilation.mine import MineStore
+from controller.compilation.runners import Runners
+from controller.compilation.sandbox_policy import sandbox_policy_of
+from controller.compilation.source_reconciler import SourceReconciler
+from controller.composition.shared import Shared
+from controller.config.sections import PortOptions
+from controller.reconcile.reconciler import Reconciler
+from controller.sessions.sessions import KeyRegistry, Sessions
+from highstate.ports import Decrypt
+from wire.server.server import Server
+
+_PREVIEW_NICENESS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompilationParts:
+    """From trees to documents."""
+
+    pool: CompilePool
+    preview_pool: CompilePool
+    """For what is not live: its compiles are ended with their asker, and never waited for by live ones."""
+    requests: CompileRequests
+    mines: MineStore
+    builds: BuildReconciler
+    sources: SourceReconciler
+
+
+def compose_compilation(shared: Shared, server: Server, reconciler: Reconciler) -> CompilationParts:
+    """All parts between the trees and the stored documents."""
+    settings, store = shared.resources.settings, shared.resources.store
+    mines = MineStore(
+        store=store,
+        pillar_of=shared.targets.pillar_of,
+        nodegroups=shared.targets.nodegroups,
+        accepted=lambda: shared.keyring.accepted,
+        keys_version=partial(_fleet_version, shared.keyring, shared.sessions),
+        limits=settings.limits.pattern,
+        on_refusal=partial(shared.metrics.limit_refused, "pattern"),
+    )
+    runners = Runners(
+        store=store,
+        sessions=shared.sessions,
+        mines=mines,
+        plugins=partial(plugins_of, settings.ports),
+        profiles=Profiles(settings.sdb, partial(_decrypt_of, settings.ports)),
+    )
+    pool, preview_pool = _live_pool(shared, runners), _preview_pool(shared, runners)
+    requests = CompileRequests(
+        store=store,
+        live=shared.live,
+        language=settings.language,
+        ports=settings.ports,
+        check_rate=settings.compile_check_rate,
+    )
+    builds = _builds(
+        shared,
+        server,
+        requests,
+        Builder(
+            compiler=pool,
+            store=store,
+            bus=shared.bus,
+            metrics=shared.metrics,
+            clock=shared.clock,
+            reconciler=reconciler,
+            mines=mines,
+            redactor=shared.redactor,
+        ),
+        runners,
+    )
+    sources = _sources(shared, builds, reconciler)
+    return CompilationParts(
+        pool=pool, preview_pool=preview_pool, requests=requests, mines=mines, builds=builds, sources=sources
+    )
+
+
+def _live_pool(shared: Shared, runners: Runners) -> CompilePool:
+    settings = shared.resources.settings
+    return CompilePool(
+        workers=settings.compile_workers,
+        timeout=settings.compile_timeout,
+        sandbox_policy=sandbox_policy_of(settings),
+        fleet=runners.answer,
+        limits=settings.limits.compile_worker,
+        on_refusal=partial(shared.metrics.limit_refused, "compile-worker"),
+    )
+
+
+def _preview_pool(shared: Shared, runners: Runners) -> CompilePool:
+    settings = shared.resources.settings
+    return CompilePool(
+        timeout=settings.compile_timeout,
+        sandbox_policy=sandbox_policy_of(settings),
+        fleet=runners.answer,
+        limits=replace(settings.limits.compile_worker, memory_bytes=settings.limits.preview.memory_bytes),
+        on_refusal=partial(shared.metrics.limit_refused, "compile-worker"),
+        ends_with_listener=True,
+        idle_seconds=settings.limits.preview.idle_seconds,
+        niceness=_PREVIEW_NICENESS,
+    )
+
+
+def _builds(
+    shared: Shared, server: Server, requests: CompileRequests, builder: Builder, runners: Runners
+) -> BuildReconciler:
+    facts = FactQueries(
+        store=shared.resources.store,
+        sessions=shared.sessions,
+        server=server,
+        metrics=shared.metrics,
+        clock=shared.clock,
+        live=shared.live,
+    )
+    return BuildReconciler(
+        builder=builder,
+        facts=facts,
+        mines=runners.mines,
+        runners=runners,
+        requests=requests,
+        live=shared.live,
+        sessions=shared.sessions,
+        bus=shared.bus,
+        clock=shared.clock,
+        refresh_seconds=shared.resources.settings.pillar_cache_ttl,
+    )
+
+
+def _sources(shared: Shared, builds: BuildReconciler, reconciler: Reconciler) -> SourceReconciler:
+    return SourceReconciler(
+        source=shared.resources.source,
+        live=shared.live,
+        builds=builds,
+        store=shared.resources.store,
+        reconciler=reconciler,
+        files=shared.files,
+        bus=shared.bus,
+        metrics=shared.metrics,
+        clock=shared.clock,
+    )
+
+
+def _fleet_version(keyring: KeyRegistry, sessions: Sessions) -> int:
+    """Another number whenever other keys are accepted, or others are connected."""
+    return keyring.version + sessions.version
+
+
+def _decrypt_of(options: PortOptions) -> Decrypt | None:
+    return ports_of(options).decrypt

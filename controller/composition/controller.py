@@ -1,0 +1,60 @@
+"""A whole controller, wired and not started. Called by `controller.app`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controller.api.service import ControllerService
+from controller.compilation.build_reconciler import BuildReconciler
+from controller.compilation.compile_pool import CompilePool
+from controller.compilation.source_reconciler import SourceReconciler
+from controller.composition.api import compose_service
+from controller.composition.compilation import compose_compilation
+from controller.composition.messages import compose_handlers, compose_wire
+from controller.composition.reconcile import compose_reconciler
+from controller.composition.shared import Resources, share
+from controller.messages.message_handlers import MessageHandlers
+from controller.observe.event_log import EventLog
+from controller.observe.metrics import Metrics
+from controller.reconcile.reconciler import Reconciler
+from wire.server.server import Server
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """A controller that is wired and not started."""
+
+    resources: Resources
+    epoch: str
+    metrics: Metrics
+    event_log: EventLog
+    server: Server
+    pools: tuple[CompilePool, ...]
+    builds: BuildReconciler
+    sources: SourceReconciler
+    reconciler: Reconciler
+    handlers: MessageHandlers
+    service: ControllerService
+
+
+def compose(resources: Resources) -> Parts:
+    """Make all parts. Must be called on the loop that they will run on."""
+    shared = share(resources)
+    wire = compose_wire(shared)
+    reconciler = compose_reconciler(shared, wire.server)
+    compilation = compose_compilation(shared, wire.server, reconciler)
+    handlers = compose_handlers(shared, wire.server, reconciler, compilation)
+    wire.backpressure.attach(wire.server, handlers.deliver)
+    return Parts(
+        resources=resources,
+        epoch=shared.epoch,
+        metrics=shared.metrics,
+        event_log=shared.event_log,
+        server=wire.server,
+        pools=(compilation.pool, compilation.preview_pool),
+        builds=compilation.builds,
+        sources=compilation.sources,
+        reconciler=reconciler,
+        handlers=handlers,
+        service=compose_service(shared, wire.server, reconciler, compilation, handlers),
+    )

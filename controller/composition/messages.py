@@ -1,0 +1,103 @@
+"""Wires the sockets, and what handles the messages of minions."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from functools import partial
+
+from controller.composition.compilation import CompilationParts
+from controller.composition.shared import Shared
+from controller.messages.after_commit import AfterCommit
+from controller.messages.backpressure import Backpressure
+from controller.messages.context import MessageContext, Reconcilers
+from controller.messages.key_requests import KeyRequests
+from controller.messages.message_handlers import AnswerSources, MessageHandlers
+from controller.messages.mine_pace import MinePace
+from controller.messages.replies import Replies
+from controller.messages.run_results import RunResults
+from controller.observe.event_budget import EventBudget
+from controller.reconcile.reconciler import Reconciler
+from controller.sessions.file_answers import FileAnswers
+from wire.address import Bind
+from wire.limits import WireLimits
+from wire.messages import HelloAck
+from wire.server.server import Server
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireParts:
+    """The sockets, and what takes from them."""
+
+    server: Server
+    backpressure: Backpressure
+
+
+def compose_wire(shared: Shared) -> WireParts:
+    """The sockets; `Backpressure.attach` connects them to the handlers."""
+    settings = shared.resources.settings
+    minion_refused = partial(shared.metrics.limit_refused, "minion")
+    backpressure = Backpressure(asyncio.get_running_loop(), settings.limits.minion, minion_refused)
+    bind = Bind(host=settings.interface, publish_port=settings.publish_port, request_port=settings.ret_port)
+    borders = WireLimits(
+        stranger=settings.limits.stranger,
+        minion=settings.limits.minion,
+        stranger_refused=partial(shared.metrics.limit_refused, "stranger"),
+        minion_refused=minion_refused,
+    )
+    server = Server(bind, shared.keypair, shared.keyring, backpressure.put, borders=borders)
+    return WireParts(server=server, backpressure=backpressure)
+
+
+def compose_handlers(
+    shared: Shared, server: Server, reconciler: Reconciler, compilation: CompilationParts
+) -> MessageHandlers:
+    """The handlers of all messages."""
+    settings = shared.resources.settings
+    context = MessageContext(
+        store=shared.resources.store,
+        sessions=shared.sessions,
+        bus=shared.bus,
+        metrics=shared.metrics,
+        clock=shared.clock,
+        after_commit=AfterCommit(),
+    )
+    greeting = HelloAck(epoch=shared.epoch, alive_interval=settings.alive_interval)
+    replies = Replies(context=context, server=server, greeting=greeting)
+    return MessageHandlers(
+        context=context,
+        replies=replies,
+        keys=KeyRequests(
+            context=context,
+            replies=replies,
+            keyring=shared.keyring,
+            builds=compilation.builds,
+            auto_accept=settings.auto_accept,
+        ),
+        reconcilers=Reconcilers(runs=reconciler, builds=compilation.builds),
+        results=_results(shared, context, reconciler),
+        answers=AnswerSources(
+            files=_file_answers(shared, replies),
+            mines=compilation.mines,
+            mine_steps=settings.limits.minion.mine_steps,
+            mine_pace=MinePace(settings.limits.minion, partial(shared.metrics.limit_refused, "minion")),
+        ),
+    )
+
+
+def _file_answers(shared: Shared, replies: Replies) -> FileAnswers:
+    refused = partial(shared.metrics.limit_refused, "minion")
+    most = shared.resources.settings.limits.minion.file_questions
+    return FileAnswers(shared.files, replies.send_now, most=most, on_refusal=refused)
+
+
+def _results(shared: Shared, context: MessageContext, reconciler: Reconciler) -> RunResults:
+    settings = shared.resources.settings
+    return RunResults(
+        context=context,
+        reconciler=reconciler,
+        redactor=shared.redactor,
+        keep_runs=settings.keep_runs,
+        keep_bytes=settings.limits.minion.result_bytes,
+        event_budget=EventBudget(settings.limits.minion),
+    )

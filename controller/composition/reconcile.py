@@ -1,0 +1,36 @@
+"""Wires the reconciler, and the answers about the state of minions that are made of it."""
+
+from __future__ import annotations
+
+from controller.composition.shared import Shared
+from controller.reconcile.reconciler import Reconciler
+from controller.reconcile.status import Status
+from wire.server.server import Server
+
+
+def compose_reconciler(shared: Shared, server: Server) -> Reconciler:
+    """The loop that brings minions to their desired state."""
+    return Reconciler(
+        store=shared.resources.store,
+        sessions=shared.sessions,
+        server=server,
+        documents=shared.documents,
+        bus=shared.bus,
+        metrics=shared.metrics,
+        ids=shared.ids,
+        clock=shared.clock,
+        run_timeout=shared.resources.settings.run_timeout,
+        live=shared.live,
+    )
+
+
+def compose_status(shared: Shared, reconciler: Reconciler) -> Status:
+    """The state of minions as the API shows it."""
+    return Status(
+        store=shared.resources.store,
+        sessions=shared.sessions,
+        reconciler=reconciler,
+        documents=shared.documents,
+        redactor=shared.redactor,
+        keyring=shared.keyring,
+    )

@@ -1,0 +1,183 @@
+"""The limits of every border: what comes from outside may cost so much, and what is over it is refused and counted.
+
+One table, made of the parts that the rooms state (`wire.limits`, `gitfs.limits`, `highstate.limits`) and of the
+controller's own. The option `limits` sets single values; the composition root hands each part to the code that enforces
+it, with a callback that counts refusals by border and limit (`Metrics.limit_refused`). docs/security.md has
+the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, get_type_hints
+
+from gitfs.limits import GitLimits
+from highstate.limits import PatternLimits
+from options.convert import Unwanted, convert_value
+from options.document import Fault, Option
+from options.limits import LimitCount, LimitSeconds
+from options.near_names import did_you_mean
+from wire.limits import MinionLimits, StrangerLimits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookLimits:
+    """Clients of the HTTP port."""
+
+    body_bytes: LimitCount = 1024 * 1024
+    """Bytes of the body of a webhook."""
+    connections: LimitCount = 512
+    """Connections to the HTTP port at the same time."""
+    request_seconds: LimitSeconds = 10.0
+    """Seconds until a request must have arrived completely."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiLimits:
+    """People and scripts on the controller's unix socket."""
+
+    body_bytes: LimitCount = 16 * 1024 * 1024
+    """Bytes of the body of a request."""
+    connections: LimitCount = 512
+    """Connections to the socket at the same time."""
+    request_seconds: LimitSeconds = 10.0
+    """Seconds until a request must have arrived completely."""
+    stream_events: LimitCount = 10_000
+    """Events that wait for one reader (`saltern events`, the event log); then the oldest of who has most are lost."""
+    stream_bytes: LimitCount = 16 * 1024 * 1024
+    """Bytes of the data of these events."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreviewLimits:
+    """Branches that nobody has approved, which somebody wants to see the effect of."""
+
+    at_once: LimitCount = 8
+    """Previews that are made at the same time."""
+    timeouts: LimitCount = 2
+    """Minions whose compile takes longer than `compile_timeout`; then the others are not compiled."""
+    memory_bytes: LimitCount = 120 * 1024 * 1024
+    """Bytes of memory of the process that compiles previews."""
+    idle_seconds: LimitSeconds = 60.0
+    """Seconds until that process ends when nothing is previewed."""
+    document_bytes: LimitCount = 64 * 1024 * 1024
+    """Bytes of the documents that one preview holds for test runs; the minions of the others are not tested."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompileWorkerLimits:
+    """A compile worker, in which the Python of a tree may run."""
+
+    frame_bytes: LimitCount = 16 * 1024 * 1024
+    """Bytes of one message: an answer without its document, or a question."""
+    document_bytes: LimitCount = 64 * 1024 * 1024
+    """Bytes of one document."""
+    states: LimitCount = 20_000
+    """States of one minion."""
+    questions: LimitCount = 100_000
+    """Questions to the controller during the compile of one minion."""
+    problems: LimitCount = 100
+    """Errors of one minion that are kept, and as many warnings; of more, only their number is told."""
+    problem_characters: LimitCount = 8192
+    """Characters of each text of an error or warning; longer ones are cut."""
+    secrets: LimitCount = 4096
+    """Texts of GnuPG and vaults that one minion's compile had; with more it ends with an error."""
+    secret_characters: LimitCount = 1024 * 1024
+    """Characters of these texts together."""
+    answers: LimitCount = 5000
+    """Answers of machines, the mine and external pillars that one minion's compile stands on or asks for."""
+    answer_characters: LimitCount = 1024 * 1024
+    """Characters of these questions together."""
+    output_bytes: LimitCount = 1024 * 1024
+    """Bytes written to stdout and stderr during the compile of one minion."""
+    memory_bytes: LimitCount = 8 * 1024 * 1024 * 1024
+    """Bytes of memory of one process; a compile that wants more ends with an error."""
+    waiting_calls: LimitCount = 64
+    """Calls of pillar sources and secret servers that run at the same time, abandoned ones included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BorderLimits:
+    """The limits by border. A field is a border; the fields of its value are the limits."""
+
+    webhook: WebhookLimits = field(default_factory=WebhookLimits)
+    api: ApiLimits = field(default_factory=ApiLimits)
+    preview: PreviewLimits = field(default_factory=PreviewLimits)
+    compile_worker: CompileWorkerLimits = field(default_factory=CompileWorkerLimits)
+    stranger: StrangerLimits = field(default_factory=StrangerLimits)
+    minion: MinionLimits = field(default_factory=MinionLimits)
+    pattern: PatternLimits = field(default_factory=PatternLimits)
+    git: GitLimits = field(default_factory=GitLimits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitRow:
+    """One row of the table."""
+
+    border: str
+    limit: str
+    """As the metric has it."""
+    value: int | float
+
+
+def limit_rows(limits: BorderLimits) -> Iterator[LimitRow]:
+    """All limits, in the order of the borders."""
+    for border in fields(limits):
+        group = getattr(limits, border.name)
+        for one in fields(group):
+            yield LimitRow(border=label_of(border.name), limit=label_of(one.name), value=getattr(group, one.name))
+
+
+def label_of(name: str) -> str:
+    """The value of a label of the metric for the name of a field."""
+    return name.replace("_", "-")
+
+
+def read_limits(option: Option | None, faults: list[Fault]) -> BorderLimits:
+    """The limits with what the option `limits` sets: a mapping of borders to mappings of limits to numbers.
+
+    Args:
+        option: as it was written; None when it was not.
+        faults: what is wrong is appended here.
+    """
+    if option is None:
+        return BorderLimits()
+    borders = get_type_hints(BorderLimits)
+    given = _mapping(option, (), borders, faults)
+    return BorderLimits(**{name: _group(option, name, borders[name], faults) for name in given})
+
+
+def _group(option: Option, border: str, kind: Any, faults: list[Fault]) -> Any:
+    kinds = get_type_hints(kind, include_extras=True)
+    values = {}
+    for name, value in _mapping(option, (border,), kinds, faults).items():
+        try:
+            values[name] = _above_zero(convert_value(value, kinds[name]))
+        except Unwanted as error:
+            message = f"limits: {border}: {name} must be {error.wanted}, not {value!r}"
+            faults.append(Fault(option.at((border, name)), message))
+    return kind(**values)
+
+
+def _above_zero(number: float) -> float:
+    if number <= 0:
+        raise Unwanted("a number above 0")
+    return number
+
+
+def _mapping(option: Option, inside: tuple[str, ...], known: Mapping[str, Any], faults: list[Fault]) -> dict[str, Any]:
+    """The entries of a mapping in the option whose names are known."""
+    value = option.value
+    for step in inside:
+        value = value[step]
+    where = ": ".join(("limits", *inside))
+    if not isinstance(value, Mapping):
+        wanted = "borders" if not inside else "limits"
+        faults.append(Fault(option.at(inside), f"{where} must be a mapping of {wanted} ({', '.join(known)})"))
+        return {}
+    for name in value:
+        if name not in known:
+            hint = did_you_mean(str(name), known) or f"there are {', '.join(known)}"
+            faults.append(Fault(option.at((*inside, str(name))), f"{where}: there is no {name!r}", hint))
+    return {name: each for name, each in value.items() if name in known}

@@ -1,0 +1,1 @@
+"""Function calls on minions, and the targets that choose minions."""

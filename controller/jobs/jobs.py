@@ -1,0 +1,202 @@
+"""Functions and test runs on minions, for somebody who waits: `saltern run`, `saltern sync`, live previews.
+
+Called by the service. Results come through the message handlers, which resolves the futures kept here by run id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, overload
+
+from controller.observe.metrics import Metrics
+from controller.observe.redactor import Redactor
+from controller.observe.run_text import progress_text, requested, typed_arguments
+from controller.reconcile.jids import Jids
+from controller.schema.runs import CallProgress, CallReturn
+from controller.sessions.sessions import Sessions
+from controller.store import RunRecord, Store
+from wire.messages import Call, RunProgress, RunResult, ToMinion
+from wire.server.server import Server
+
+MOST_NEWS = 1000
+"""How far runs are that nobody has read yet; more are not kept, since newer ones come."""
+
+_Asked: TypeAlias = "tuple[str, asyncio.Future[RunResult] | None]"
+_News: TypeAlias = "asyncio.Queue[tuple[str, RunProgress]]"
+
+DEADLINE = 3600.0
+"""Seconds after which a call is no longer waited for."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Jobs:
+    """Sends messages that ask for a result, and waits."""
+
+    store: Store
+    sessions: Sessions
+    server: Server
+    ids: Jids
+    metrics: Metrics
+    redactor: Redactor
+    clock: Callable[[], float]
+    waiters: dict[str, asyncio.Future[RunResult]]
+    watchers: dict[str, Callable[[RunProgress], None]]
+
+    async def call(
+        self,
+        minions: Sequence[str],
+        fun: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        timeout: float,
+        *,
+        limit: float,
+        progress: bool,
+        user: str = "",
+    ) -> AsyncIterator[CallReturn | CallProgress]:
+        """One return a minion, as they come, and with `progress` how far they are.
+
+        `timeout`: seconds to wait, 0 for `DEADLINE`; jobs go on after that. `limit`: seconds after which minions end
+        them, 0 for none.
+        """
+        asked = {}
+        for minion in minions:
+            typed = self.redactor.of(minion).text(typed_arguments(fun, args, kwargs))
+            run = RunRecord(
+                run_id=self.ids.next(),
+                minion=minion,
+                kind="call",
+                created=self.clock(),
+                reason=requested(f"run {fun} {typed}".rstrip(), user),
+                user=user,
+                fun=fun,
+                args=typed,
+            )
+            message = Call(run_id=run.run_id, fun=fun, args=tuple(args), kwargs=dict(kwargs), timeout=limit)
+            asked[minion] = self.ask(run, message)
+        async for minion, run_id, news in self.gather(asked, timeout or DEADLINE, progress=progress):
+            if isinstance(news, RunProgress):
+                yield progress_view(minion, news)
+            else:
+                yield _returned(minion, run_id, news, timeout)
+
+    def ask(self, run: RunRecord, message: ToMinion) -> tuple[str, asyncio.Future[RunResult] | None]:
+        """Record a run and send its message; (run id, future), the future None when the minion is not connected."""
+        session = self.sessions.session(run.minion)
+        if session is None:
+            return "", None
+        self.store.runs.create(run)
+        future: asyncio.Future[RunResult] = asyncio.get_running_loop().create_future()
+        self.waiters[run.run_id] = future
+        self.metrics.sent(type(message).__name__)
+        self.server.send(session.key, message)
+        return run.run_id, future
+
+    def wait(self, run_id: str) -> asyncio.Future[RunResult]:
+        """The result of a run that somebody else started."""
+        return self.waiters.setdefault(run_id, asyncio.get_running_loop().create_future())
+
+    @overload
+    def gather(
+        self, asked: Mapping[str, _Asked], timeout: float, *, progress: Literal[False] = False
+    ) -> AsyncIterator[tuple[str, str, RunResult | None]]: ...
+
+    @overload
+    def gather(
+        self, asked: Mapping[str, _Asked], timeout: float, *, progress: bool
+    ) -> AsyncIterator[tuple[str, str, RunResult | RunProgress | None]]: ...
+
+    async def gather(
+        self, asked: Mapping[str, _Asked], timeout: float, *, progress: bool = False
+    ) -> AsyncIterator[tuple[str, str, RunResult | RunProgress | None]]:
+        """(minion, run id, result) as results come; None for who is not connected or does not answer in time.
+
+        With `progress`, how far each run is comes between.
+        """
+        waiting: dict[asyncio.Future[RunResult], tuple[str, str]] = {}
+        for minion, (run_id, future) in asked.items():
+            if future is None:
+                yield minion, "", None
+            else:
+                waiting[future] = (minion, run_id)
+        with self._watching({run_id: minion for minion, run_id in waiting.values()} if progress else {}) as news:
+            async for item in self._as_they_come(waiting, news, timeout):
+                yield item
+
+    async def _as_they_come(
+        self, waiting: dict[asyncio.Future[RunResult], tuple[str, str]], news: _News, timeout: float
+    ) -> AsyncIterator[tuple[str, str, RunResult | RunProgress | None]]:
+        deadline = asyncio.get_running_loop().time() + timeout
+        reading = asyncio.ensure_future(news.get())
+        try:
+            while waiting:
+                left = deadline - asyncio.get_running_loop().time()
+                wanted: set[asyncio.Future[Any]] = {*waiting, reading}
+                done, _ = await asyncio.wait(wanted, timeout=max(0.0, left), return_when=asyncio.FIRST_COMPLETED)
+                if not done:
+                    break
+                if reading in done:
+                    minion, said = reading.result()
+                    yield minion, said.run_id, said
+                    reading = asyncio.ensure_future(news.get())
+                for future in [one for one in waiting if one in done]:
+                    minion, run_id = waiting.pop(future)
+                    yield minion, run_id, future.result()
+            for minion, run_id in waiting.values():
+                yield minion, run_id, None
+        finally:
+            reading.cancel()
+            for _, run_id in waiting.values():
+                self.waiters.pop(run_id, None)
+
+    @contextlib.contextmanager
+    def _watching(self, minions: Mapping[str, str]) -> Iterator[_News]:
+        """Progress of these runs (run id -> minion) as it is reported; the last caller for a run gets it."""
+        news: _News = asyncio.Queue(MOST_NEWS)
+
+        def watcher(minion: str) -> Callable[[RunProgress], None]:
+            def queue_progress(said: RunProgress) -> None:
+                with contextlib.suppress(asyncio.QueueFull):
+                    news.put_nowait((minion, said))
+
+            return queue_progress
+
+        own = {run_id: watcher(minion) for run_id, minion in minions.items()}
+        self.watchers.update(own)
+        try:
+            yield news
+        finally:
+            for run_id, one in own.items():
+                if self.watchers.get(run_id) is one:
+                    del self.watchers[run_id]
+
+
+def progress_view(minion: str, said: RunProgress) -> CallProgress:
+    """How far a run is, as it is shown."""
+    return CallProgress(
+        minion=minion,
+        run_id=said.run_id,
+        done=said.done,
+        total=said.total,
+        text=progress_text(said),
+        seconds=said.seconds,
+    )
+
+
+def _returned(minion: str, run_id: str, result: RunResult | None, timeout: float) -> CallReturn:
+    if result is None:
+        late = f"Minion did not return within {timeout or DEADLINE:g} s. "
+        late += f"The job goes on; its result: saltern history {run_id}"
+        why = late if run_id else "Minion did not return. [Not connected]"
+        return CallReturn(minion=minion, ok=False, run_id=run_id, answered=False, error=why)
+    return CallReturn(
+        minion=minion,
+        ok=result.outcome in ("ok", "changed", "pending"),
+        run_id=run_id,
+        value=result.value if result.value is not None or not result.states else result.states,
+        error=result.error,
+        seconds=result.seconds,
+    )

@@ -1,0 +1,63 @@
+"""Targets of commands: which minions an expression means, by what the controller knows of them.
+
+An expression that cannot be read, or that no minion matches, is an error and never "all" or silence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controller.reconcile.documents import Documents
+from controller.schema.errors import ServiceError
+from controller.schema.targets import TargetExpression
+from controller.store import Store
+from highstate.linear_regex import PatternRefused
+from highstate.matcher import Matcher, person_matcher
+from highstate.targeting.match import BadTarget, match_minion, parse_target
+from highstate.types import Minion
+
+
+@dataclass(slots=True, kw_only=True)
+class Targets:
+    """Matches targets against the store's grains and the pillar of the last good documents."""
+
+    store: Store
+    documents: Documents
+    nodegroups: dict[str, str]
+
+    def select(self, target: TargetExpression) -> list[str]:
+        """Ids of the accepted minions that match, sorted; ServiceError when that is nobody."""
+        matcher = person_matcher()
+        try:
+            parse_target(target.expression, kind=target.kind, nodegroups=self.nodegroups, matcher=matcher)
+            found = self._matching(target, matcher)
+        except (BadTarget, PatternRefused) as error:
+            raise ServiceError("bad-request", f"the target {target.expression!r} cannot be read: {error}") from error
+        if not found:
+            accepted = self.store.keys.accepted_ids()
+            hint = "`saltern status` lists the minions" if accepted else "no key is accepted yet: `saltern key list`"
+            raise ServiceError("no-target", f"no minion matches {target.expression!r} ({target.kind})", hint=hint)
+        return sorted(found)
+
+    def _matching(self, target: TargetExpression, matcher: Matcher) -> list[str]:
+        accepted = frozenset(self.store.keys.accepted_ids())
+        pillars = "I@" in target.expression or "J@" in target.expression or target.kind.startswith("pillar")
+        return [
+            record.id
+            for record in self.store.minions.all()
+            if record.id in accepted
+            and match_minion(
+                target.expression,
+                Minion(id=record.id, grains=record.grains),
+                self.pillar_of(record.id) if pillars else {},
+                kind=target.kind,
+                nodegroups=self.nodegroups,
+                matcher=matcher,
+            )
+        ]
+
+    def pillar_of(self, minion: str) -> dict[str, object]:
+        """The pillar of the last good document."""
+        desired = self.store.desired.get(minion)
+        document = self.documents.document(desired.digest) if desired else None
+        return dict(document["pillar"]) if document else {}

@@ -1,0 +1,183 @@
+"""Between the wire's thread and the loop: hands messages over, and holds the wire back when the loop falls behind.
+
+Peers are served in turn, in slices of `SLICE_SECONDS`, so neither a flood of one minion nor one of all of them keeps
+the loop from other work. What is not read stays in the peers' own queues, so a flood costs the flooder its time and us
+a bounded memory. A minion whose messages cost more computing than its share waits, and nobody else does; when too
+much of it waits, it is disconnected, and sends again what was not acknowledged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from options.limits import CountRefusal, uncounted
+from wire.limits import MinionLimits
+from wire.server.fair_queue import FairQueue, cost_of
+from wire.server.server import Server
+from wire.server.types import Delivery, Incoming
+
+HIGH = 20_000
+"""Deliveries that wait until no more are read."""
+LOW = 2_000
+"""Deliveries that still wait when reading goes on."""
+
+SLICE_SECONDS = 0.01
+"""How long messages are handled until other work of the loop has its turn."""
+
+FEWEST, MOST = 1, 1024
+"""Deliveries of a slice."""
+
+FIRST = 8
+"""Deliveries of the first slice, whose speed is not known."""
+
+SLICE_BYTES = 1024 * 1024
+"""Bytes of memory that the deliveries of a slice may take, but for the last: large messages are handled one by one."""
+
+_REMEMBERED = 20_000
+"""Minions; then those that owe nothing are forgotten."""
+
+
+class HandlingBudget:
+    """How much computing the messages of a minion may cost: a share of the time for good, and a burst at once.
+
+    What a minion owes is kept by its key, so connecting again changes nothing. Knows no clock. The virtual scheduling
+    algorithm: ITU-T recommendation I.371, annex A.
+
+    Args:
+        limits: the share and the burst.
+    """
+
+    def __init__(self, limits: MinionLimits) -> None:
+        self._share = limits.handling_share
+        self._burst = limits.handling_burst_seconds / limits.handling_share
+        self._paid: dict[str, float] = {}
+        """Key -> when all that its messages have cost is paid at `handling_share`."""
+
+    def charge(self, key: str, seconds: float, now: float) -> float:
+        """Charge a minion; the seconds until its next message may be handled, 0 when that is now.
+
+        Args:
+            key: of the minion.
+            seconds: of computing.
+            now: the time in seconds, by the same clock at each call.
+        """
+        if key not in self._paid and len(self._paid) >= _REMEMBERED:
+            self._paid = {each: paid for each, paid in self._paid.items() if paid > now}
+        self._paid[key] = max(self._paid.get(key, now), now) + seconds / self._share
+        return max(0.0, self._paid[key] - self._burst - now)
+
+
+class Backpressure:
+    """Gives messages to the loop.
+
+    Args:
+        loop: on which they are handled, those of a peer in their order.
+        limits: how many messages of one minion may wait, and how much computing they may cost.
+        on_refusal: see `options.limits.CountRefusal`.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        limits: MinionLimits | None = None,
+        on_refusal: CountRefusal = uncounted,
+    ) -> None:
+        self._loop = loop
+        self._limits = limits or MinionLimits()
+        self._on_refusal = on_refusal
+        self._server: Server | None = None
+        self._deliver: Callable[[Sequence[Delivery]], None] | None = None
+        self._lock = threading.Lock()
+        self._queue = FairQueue(self._limits)
+        self._budget = HandlingBudget(self._limits)
+        self._scheduled = False
+        self._held = False
+        self._slice = FIRST
+
+    def attach(self, server: Server, deliver: Callable[[Sequence[Delivery]], None]) -> None:
+        """Say what is held back, and who handles a batch (and must not raise). Before the server starts."""
+        self._server, self._deliver = server, deliver
+
+    def put(self, batch: Sequence[Delivery]) -> None:
+        """Called from the wire's thread."""
+        with self._lock:
+            longest = self._queue.put(batch)
+            self._disconnect_excess()
+            over = [
+                name
+                for name, count in (("queued_messages", longest), ("queued_bytes", self._queue.memory))
+                if count > getattr(self._limits, name)
+            ]
+            for name in over:
+                self._on_refusal(name.replace("_", "-"))
+            if not self._held and self._server is not None and (len(self._queue) > HIGH or over):
+                self._held = True
+                self._server.hold()
+            scheduled, self._scheduled = self._scheduled, self._scheduled or len(self._queue) > 0
+        if self._scheduled and not scheduled:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: minions keep what was not acknowledged
+                self._loop.call_soon_threadsafe(self._take)
+
+    def _take(self) -> None:
+        """Handle one slice; the next comes after whatever else the loop has to do."""
+        with self._lock:
+            batch = self._queue.take(self._slice, SLICE_BYTES)
+        began, computed = time.monotonic(), time.thread_time()
+        if batch and self._deliver is not None:
+            self._deliver(batch)
+        computed = time.thread_time() - computed
+        self._adapt(len(batch), time.monotonic() - began)
+        with self._lock:
+            self._charge(batch, computed - SLICE_SECONDS)
+            self._let_go()
+            self._schedule()
+
+    def _schedule(self) -> None:
+        self._scheduled = len(self._queue) > 0
+        if self._scheduled:
+            self._loop.call_soon(self._take)
+
+    def _charge(self, batch: Sequence[Delivery], seconds: float) -> None:
+        """Charge the minions of a slice for what it cost; those that are over their share wait."""
+        costs = Counter[str]()
+        for each in batch if seconds > 0 else ():
+            if isinstance(each, Incoming) and each.id is not None:
+                costs[each.key] += cost_of(each)
+        now = time.monotonic()
+        for key, cost in costs.items():
+            wait = self._budget.charge(key, seconds * cost / costs.total(), now)
+            if wait > 0:
+                self._queue.park(key)
+                self._loop.call_later(wait, self._unpark, key)
+        self._disconnect_excess()
+
+    def _unpark(self, key: str) -> None:
+        with self._lock:
+            self._queue.unpark(key)
+            if not self._scheduled:
+                self._schedule()
+
+    def _disconnect_excess(self) -> None:
+        """Disconnect minions that hold too much; later they send again what was not acknowledged."""
+        for key in self._queue.drop_excess():
+            self._on_refusal("handling-share" if self._queue.is_parked(key) else "queued-bytes")
+            if self._server is not None:
+                self._server.disconnect(key, self._limits.refused_seconds)
+
+    def _adapt(self, count: int, seconds: float) -> None:
+        """Next time as many as fit into a slice at this speed, and no more than twice as many as now."""
+        fitting = count * SLICE_SECONDS / seconds if seconds > 0 else self._slice * 2
+        self._slice = max(FEWEST, min(MOST, self._slice * 2, int(fitting)))
+
+    def _let_go(self) -> None:
+        if not self._held or self._server is None:
+            return
+        longest, memory = self._limits.queued_messages // 4, self._limits.queued_bytes // 4
+        if len(self._queue) < LOW and self._queue.memory <= memory and self._queue.longest() <= longest:
+            self._held = False
+            self._server.resume()

@@ -1,0 +1,82 @@
+"""Keys that ask to be accepted: a new one waits for a person, or is accepted by itself with `auto_accept`.
+
+Called by `MessageHandlers` with requests of peers whose key nobody has accepted. How many keys may wait is bounded by
+`KeyRegistry.pending`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from functools import partial
+
+import structlog
+
+from controller.compilation.build_reconciler import BuildReconciler
+from controller.messages.context import MessageContext
+from controller.messages.replies import Replies
+from controller.sessions.sessions import KeyRegistry
+from controller.store import KeyStatus, KeyUnknown
+from wire.messages import PROTOCOL, KeyRequest, KeyState, Refused
+from wire.server.types import Identity, Incoming
+
+log = structlog.get_logger("saltern.messages")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRequests:
+    """Answers requests of keys."""
+
+    context: MessageContext
+    replies: Replies
+    keyring: KeyRegistry
+    builds: BuildReconciler
+    auto_accept: bool
+
+    def handle(self, incoming: Incoming, message: KeyRequest) -> None:
+        """Say how the key stands; a new one is written down."""
+        key = incoming.key
+        if message.protocol < PROTOCOL:
+            self.replies.send(
+                key, Refused(message=f"protocol {message.protocol} is too old; this controller uses {PROTOCOL}")
+            )
+            return
+        now, known = self.context.clock(), self.keyring.identity(key)
+        if known is None and not self._make_room(key, incoming.address, now):
+            return
+        if known is None or (known.state == "pending" and self.auto_accept):
+            state = self._take_key(key, message.id, known, now)
+        else:
+            state = known.state  # nothing to write: a key may ask as often as it likes
+        if state == "pending":
+            self.keyring.pending.ask(key, incoming.address, now)
+        self.replies.send(key, KeyState(state=state))
+
+    def _make_room(self, key: str, address: str, now: float) -> bool:
+        """Whether a new key may wait for acceptance; another one may have to go."""
+        victim = self.keyring.pending.make_room(address, now)
+        if victim is None:
+            self.replies.send(key, Refused(message="too many keys wait for acceptance; try again later"))
+            return False
+        if victim:
+            with contextlib.suppress(KeyUnknown):
+                self.context.store.keys.delete(victim)
+            log.warning("pending key made room for another", public_key=victim)
+            self.keyring.remove(victim)
+        return True
+
+    def _take_key(self, key: str, minion_id: str, known: Identity | None, now: float) -> KeyStatus:
+        """Write down a key that is new, or that may be accepted by itself."""
+        record = self.context.store.keys.request(key, minion_id, now)
+        if self.auto_accept and record.state == "pending" and not record.conflict:
+            record = self.context.store.keys.set_state(record.fingerprint, "accepted", now)
+        if known is None or known.state != record.state:
+            self.context.after_commit.add(partial(self.keyring.put, record))
+            if record.state == "accepted":  # a key that waits changes no answer about the fleet
+                self.builds.fleet_changed()
+        if known is None:
+            self.context.bus.publish(
+                "salt/auth", {"id": record.id, "act": record.state, "fingerprint": record.fingerprint}
+            )
+            log.info("key request", minion=record.id, state=record.state, fingerprint=record.fingerprint)
+        return record.state

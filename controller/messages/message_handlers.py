@@ -1,0 +1,297 @@
+"""What minions say: each message is written down, answered, and turned into work for the reconcilers.
+
+Called on the loop with the batches of the socket thread. Who may say what was decided by `wire.server.server`; what
+follows from it is decided by `reconcile`. A minion can make us store its own results, and nothing about anybody else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+import structlog
+
+from controller.compilation.mine import GET, MineRefused, MineStore
+from controller.messages.context import MessageContext, Reconcilers
+from controller.messages.grains import trusted_grains
+from controller.messages.key_requests import KeyRequests
+from controller.messages.mine_pace import MinePace
+from controller.messages.replies import Replies
+from controller.messages.run_results import RunResults, digest_of
+from controller.sessions.file_answers import FileAnswers
+from controller.sessions.sessions import Session
+from controller.store import StoreError, StoreUnavailable
+from highstate.types import Minion
+from wire.messages import (
+    Bye,
+    FactAnswers,
+    FactQuery,
+    FindFile,
+    GetBlob,
+    GetMine,
+    Grains,
+    Held,
+    Hello,
+    KeepAlive,
+    KeyRequest,
+    ListFiles,
+    Mine,
+    MineEntry,
+    MineFound,
+    ResultAck,
+    ResultRefused,
+    ResyncRequired,
+    RunProgress,
+    RunResult,
+    RunStarted,
+)
+from wire.server.types import Delivery, Gone, Incoming, Refusal
+
+log = structlog.get_logger("saltern.messages")
+
+MIN_EXPIRY_SECONDS = 1.0
+"""Between two looks for sessions that have expired."""
+
+MINE_SECONDS = 1.0
+"""Between two looks for mines that waited."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerSources:
+    """Where the answers to what minions ask come from."""
+
+    files: FileAnswers
+    mines: MineStore
+    mine_steps: int
+    """Of comparing that a minion's question to the mine may take."""
+    mine_pace: MinePace
+
+
+@dataclass(slots=True, kw_only=True)
+class MessageHandlers:
+    """Handles what comes from the wire."""
+
+    context: MessageContext
+    replies: Replies
+    keys: KeyRequests
+    reconcilers: Reconcilers
+    results: RunResults
+    answers: AnswerSources
+
+    def deliver(self, batch: Sequence[Delivery]) -> None:
+        """Handle one batch, in order. What cannot be handled costs its sender alone, and nobody else's messages.
+
+        All that a batch writes is one transaction, and replies are sent after it is committed: a minion that gets no
+        acknowledgement sends its result again.
+        """
+        waiting = deque(batch)
+        while waiting:
+            self._deliver_together(waiting)
+
+    def _deliver_together(self, waiting: deque[Delivery]) -> None:
+        """Handle what waits in one transaction; when the store fails, the rest is left to the next."""
+        known = len(waiting)
+        try:
+            with self.context.store.transaction():
+                while waiting:
+                    self._deliver_one(waiting.popleft())
+        except StoreUnavailable as error:
+            self.context.after_commit.drop()
+            log.error(
+                "messages not stored; minions send their results again", count=known - len(waiting), error=str(error)
+            )
+        self.context.after_commit.run()
+
+    def _deliver_one(self, delivery: Delivery) -> None:
+        before = len(self.context.after_commit)
+        try:
+            with self.context.store.savepoint():
+                self._take(delivery)
+        except StoreUnavailable:
+            raise
+        except Exception as error:
+            self.context.after_commit.drop(before)
+            if isinstance(error, StoreError):
+                log.error("store refused a message", kind=_kind(delivery), error=str(error))
+                return
+            self.context.metrics.refused("internal-error")
+            log.exception("message handler failed", kind=_kind(delivery))
+
+    def _take(self, delivery: Delivery) -> None:
+        match delivery:
+            case Incoming():
+                self.context.metrics.received(type(delivery.message).__name__)
+                self._handle(delivery)
+            case Gone(key=key):
+                self.answers.files.forget(key)
+                self._gone(self.context.sessions.lost(key), "connection lost")
+            case Refusal():
+                self.context.metrics.refused(delivery.reason)
+                log.warning("wire refused a peer", reason=delivery.reason, minion=delivery.id, detail=delivery.detail)
+            case _:
+                assert_never(delivery)
+
+    def _handle(self, incoming: Incoming) -> None:
+        message = incoming.message
+        if isinstance(message, KeyRequest):
+            self.keys.handle(incoming, message)
+            return
+        if incoming.id is None:
+            return
+        if isinstance(message, Hello):
+            self._hello(incoming.key, incoming.id, message)
+            return
+        session = self.context.sessions.session(incoming.id)
+        if session is None or session.key != incoming.key:
+            # From before our start: a new Hello says what it holds, then it goes on.
+            self.replies.greet(incoming.key)
+            return
+        session.seen = self.context.clock()
+        self._handle_of_session(session, message)
+
+    def _handle_of_session(self, session: Session, message: object) -> None:
+        match message:
+            case KeepAlive(held=held, pending_triggers=pending_triggers):
+                session.pending_triggers = pending_triggers
+                self._holds(session, digest_of(held))
+            case Held(digest=held):
+                self._holds(session, digest_of(held))
+            case Grains(grains=grains):
+                session.grains = trusted_grains(session.minion, grains)
+                self.context.store.minions.seen(session.minion, session.seen, grains=session.grains)
+                self.answers.mines.changed()
+                self._grains_changed(session.minion)
+            case ResyncRequired():
+                self._need_whole(session, message)
+            case RunStarted(run_id=run_id):
+                self.results.started(session, run_id)
+            case RunProgress():
+                self.results.progressed(session, message)
+            case RunResult():
+                self._result(session, message)
+            case FactAnswers():
+                self.reconcilers.builds.answered(session.minion, session.key, message)
+            case Mine(entries=entries):
+                self._mine(session.minion, entries)
+            case GetMine(request=request, asked=asked):
+                minion = Minion(id=session.minion, grains=session.grains)
+                said = self.answers.mines.answer_minion(
+                    FactQuery(fun=GET, asked=asked), minion, self.answers.mine_steps
+                )
+                self.replies.send(session.key, MineFound(request=request, answer=said.answer))
+            case FindFile() | ListFiles() | GetBlob():
+                self.answers.files.ask(session.key, message)
+            case Bye():
+                self._gone(self.context.sessions.disconnect(session.minion), "stopped")
+            case _:
+                log.warning("unexpected message ignored", minion=session.minion, kind=type(message).__name__)
+
+    def _mine(self, minion: str, entries: Mapping[str, MineEntry]) -> None:
+        """Take the values of a minion's mine, now or when it may change them again."""
+        pace = self.answers.mine_pace
+        if not pace.may_change(minion, entries, self.context.clock()):
+            return
+        try:
+            if self.answers.mines.put(minion, entries):
+                pace.changed(minion)
+                event = self.context.bus.publish(f"saltern/minion/{minion}/mine", {"id": minion})
+                self.reconcilers.builds.fleet_changed(event.id)
+        except MineRefused as error:
+            self.context.metrics.refused("mine")
+            log.warning("mine data refused", minion=minion, reason=str(error))
+
+    async def take_waiting_mines(self) -> None:
+        """Take the values that came too soon once they may count, until cancelled."""
+        while True:
+            await asyncio.sleep(MINE_SECONDS)
+            for minion, entries in self.answers.mine_pace.due(self.context.clock()):
+                try:
+                    self._mine(minion, entries)
+                except StoreError as error:
+                    log.error("mine not stored; it is taken with its next change", minion=minion, error=str(error))
+
+    # --- connections ---
+
+    def _hello(self, key: str, minion: str, message: Hello) -> None:
+        now = self.context.clock()
+        before = self.context.sessions.session(minion)
+        known = self.context.store.minions.get(minion)
+        held, session = digest_of(message.held), message.session[:64]
+        grains = trusted_grains(minion, message.grains)
+        self.context.store.minions.seen(minion, now, grains=grains, session=session, held=held)
+        self.context.sessions.connect(
+            Session(minion=minion, key=key, session=session, grains=grains, seen=now, held=held)
+        )
+        self.replies.greet(key)
+        started = 0
+        if before is None:
+            started = self.context.bus.publish(
+                f"salt/minion/{minion}/start", {"id": minion, "session": message.session}
+            ).id
+            log.info("minion connected", minion=minion)
+        self.reconcilers.builds.connected(minion, started)
+        if known is None or dict(known.grains) != grains:
+            self.answers.mines.changed()
+            self._grains_changed(minion, started)
+        self.reconcilers.runs.wake([minion])
+
+    def _grains_changed(self, minion: str, cause: int = 0) -> None:
+        event = self.context.bus.publish(f"saltern/minion/{minion}/grains", {"id": minion}, cause=cause)
+        self.reconcilers.builds.grains_changed(minion, event.id)
+
+    def _gone(self, session: Session | None, why: str) -> None:
+        if session is not None:
+            self.answers.mine_pace.forget(session.minion)
+            self.context.store.minions.seen(session.minion, session.seen, held=session.held)
+            event = self.context.bus.publish(
+                f"saltern/minion/{session.minion}/gone", {"id": session.minion, "why": why}
+            )
+            self.reconcilers.builds.fleet_changed(event.id)
+            log.info("minion disconnected", minion=session.minion, why=why)
+
+    async def expire_sessions(self, timeout: float) -> None:
+        """End sessions of which nothing was heard for `timeout` seconds, until cancelled."""
+        while True:
+            now = self.context.clock()
+            self.expire(now - timeout)
+            oldest = min((session.seen for session in self.context.sessions), default=now)
+            await asyncio.sleep(max(MIN_EXPIRY_SECONDS, min(timeout, oldest + timeout - now)))
+
+    def expire(self, since: float) -> None:
+        """End sessions of which nothing was heard since a time."""
+        for session in self.context.sessions.inactive(since):
+            self._gone(self.context.sessions.disconnect(session.minion), "silent")
+
+    def _holds(self, session: Session, held: str) -> None:
+        if session.held != held:
+            session.held = held
+            self.context.store.minions.seen(session.minion, session.seen, held=held)
+            self.reconcilers.runs.wake([session.minion])
+
+    def _need_whole(self, session: Session, message: ResyncRequired) -> None:
+        session.held, session.sent_generation = digest_of(message.held), 0
+        open_run = next(iter(self.context.store.runs.open(session.minion)), None)
+        if open_run is not None:
+            session.sent.discard(open_run.run_id)
+            if open_run.generation != message.generation or self._generation(session.minion) != message.generation:
+                # It was cut off in a run of a document that it has lost; a later one stands in its place.
+                self.results.lost(open_run)
+        self.reconcilers.runs.wake([session.minion])
+
+    def _generation(self, minion: str) -> int:
+        desired = self.context.store.desired.get(minion)
+        return desired.generation if desired else 0
+
+    def _result(self, session: Session, result: RunResult) -> None:
+        if self.results.ended(session, result):
+            self.replies.send(session.key, ResultAck(run_id=result.run_id))
+        else:
+            reason = "the controller knows no such run of this minion"
+            self.replies.send(session.key, ResultRefused(run_id=result.run_id, reason=reason))
+
+
+def _kind(delivery: Delivery) -> str:
+    return type(delivery.message if isinstance(delivery, Incoming) else delivery).__name__

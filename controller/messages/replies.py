@@ -1,0 +1,37 @@
+"""Sends what messages are answered with.
+
+Used by the handlers of messages. A reply that tells of something stored waits until that is committed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from controller.messages.context import MessageContext
+from wire.messages import HelloAck, ToMinion
+from wire.server.server import Server
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replies:
+    """Replies to minions, counted."""
+
+    context: MessageContext
+    server: Server
+    greeting: HelloAck
+    """What every session begins with."""
+
+    def send(self, key: str, message: ToMinion) -> None:
+        """Send this once the batch is committed."""
+        self.context.metrics.sent(type(message).__name__)
+        self.context.after_commit.add(partial(self.server.send, key, message))
+
+    def send_now(self, key: str, message: ToMinion) -> None:
+        """Send what tells of nothing stored. May be called from a thread."""
+        self.context.metrics.sent(type(message).__name__)
+        self.server.send(key, message)
+
+    def greet(self, key: str) -> None:
+        """Answer a Hello, or ask for one."""
+        self.send(key, self.greeting)

@@ -1,0 +1,219 @@
+"""What minions say of runs: that one has begun, how far it is, how it ended.
+
+Called by `MessageHandlers`. A result is stored together with what it makes of the minion, once, however often it comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+import msgspec
+import structlog
+
+from controller.messages.context import MessageContext
+from controller.observe.event_budget import EventBudget
+from controller.observe.redactor import Redactor
+from controller.observe.run_text import count_states, progress_data, run_summary
+from controller.reconcile.reconciler import Reconciler
+from controller.sessions.sessions import Progress, Session
+from controller.store import RunRecord
+from wire.messages import RunProgress, RunResult
+
+log = structlog.get_logger("saltern.runs")
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_DRIFT_ID = re.compile(r"drift-[\w.@:-]{1,200}", re.ASCII)
+_SCHEDULED_ID = re.compile(r"scheduled-[\w.@:-]{1,200}", re.ASCII)
+"""Runs that a minion begins by itself: its drift checks, and calls of its `schedule`."""
+
+PROGRESS_SECONDS = 0.2
+"""What a minion says of a run's progress sooner than this after the last is not passed on."""
+
+MOST_PROGRESS = 16
+"""Runs of a minion of which the progress is known at a time; it runs few at once."""
+
+
+@dataclass(slots=True, kw_only=True)
+class RunResults:
+    """Stores results of runs, and passes them to their waiters."""
+
+    context: MessageContext
+    reconciler: Reconciler
+    redactor: Redactor
+    keep_runs: int
+    keep_bytes: int
+    """Of the results of a minion."""
+    event_budget: EventBudget
+    """Of the events that runs send."""
+    waiters: dict[str, asyncio.Future[RunResult]] = field(default_factory=dict)
+    """Run id -> waiter for the result of a call or a test."""
+    watchers: dict[str, Callable[[RunProgress], None]] = field(default_factory=dict)
+    """Run id -> receiver of its progress."""
+
+    def started(self, session: Session, run_id: str) -> None:
+        """A minion has begun a run."""
+        run = self.context.store.runs.get(run_id)
+        if run is not None and run.minion == session.minion:
+            if not self.context.store.runs.start(run_id, session.seen):
+                return  # it is said again
+            if run.kind == "drift":
+                return  # a check is quiet: only what it finds is published
+            event = {"minion": run.minion, "run": run_id}
+            self.context.bus.publish(f"saltern/run/{run_id}/started", event, cause=self.reconciler.run_event(run))
+
+    def progressed(self, session: Session, message: RunProgress) -> None:
+        """Pass on how far a run is: of a minion's own runs, and no more often than a minion has reason to say it."""
+        run_id = message.run_id
+        if run_id in session.progress:
+            if session.seen - session.progress[run_id].at < PROGRESS_SECONDS:
+                return
+        else:
+            run = self.context.store.runs.get(run_id)
+            if not (
+                _DRIFT_ID.fullmatch(run_id) if run is None else run.minion == session.minion and run.finished is None
+            ):
+                return
+            while len(session.progress) >= MOST_PROGRESS:
+                session.progress.pop(next(iter(session.progress)))
+        message = self.redactor.progress(session.minion, message)
+        session.progress[run_id] = Progress(message, session.seen)
+        if (watcher := self.watchers.get(run_id)) is not None:
+            watcher(message)
+        self.context.bus.publish(
+            f"salt/job/{run_id}/prog/{session.minion}/{message.done}",
+            progress_data(session.minion, message),
+            cause=self.reconciler.open_run_event(run_id),
+        )
+
+    def ended(self, session: Session, result: RunResult) -> bool:
+        """A minion tells the result of a run: of one that it was asked for, or that it may begin by itself.
+
+        False when it is of neither, and is not stored.
+        """
+        run = self.context.store.runs.get(result.run_id)
+        own_id = {"drift": _DRIFT_ID, "call": _SCHEDULED_ID}.get(result.kind)
+        if run is None and own_id is not None and own_id.fullmatch(result.run_id):
+            run = self._own_run(session, result)
+        if run is None or run.minion != session.minion:
+            self.context.metrics.refused("unknown-run")
+            log.warning("result of an unknown run ignored", minion=session.minion, run=result.run_id)
+            return False
+        self._end(run, self.redactor.result(session.minion, result))
+        return True
+
+    def lost(self, run: RunRecord) -> None:
+        """A minion no longer has the document of a run: it ends without the minion."""
+        self._end(run, _lost(run))
+
+    def _own_run(self, session: Session, result: RunResult) -> RunRecord:
+        digest = digest_of(result.digest)
+        run = RunRecord(
+            run_id=result.run_id,
+            minion=session.minion,
+            kind=result.kind,
+            created=self.context.clock(),
+            digest=digest,
+            generation=result.generation,
+            revision=self._revision_of(session.minion, digest),
+            test=result.kind == "drift",
+            reason="schedule",
+        )
+        self.context.store.runs.create(run)
+        # A minion starts these itself, as many as it likes.
+        self.context.store.runs.prune(self.keep_runs, session.minion, self.keep_bytes)
+        return run
+
+    def _revision_of(self, minion: str, digest: str) -> str:
+        """The revision that gave a minion the document with this digest.
+
+        A minion checks the document that it holds, which is newer than the applied one while a push is on its way.
+        """
+        desired, applied = self.context.store.desired.get(minion), self.context.store.applied.get(minion)
+        if desired is not None and desired.digest == digest:
+            return desired.compiled_revision
+        return applied.revision if applied is not None else ""
+
+    def _end(self, run: RunRecord, result: RunResult) -> None:
+        """Store a result; all that follows from it happens once, however often it comes."""
+        if (session := self.context.sessions.session(run.minion)) is not None:
+            session.progress.pop(run.run_id, None)
+        changed, failed = count_states(result.states)
+        with self.context.store.transaction():  # the result and what it makes of the minion stand or fall together
+            first = self.context.store.runs.finish(
+                run.run_id,
+                result.outcome,
+                finished=self.context.clock(),
+                started=result.started or None,
+                seconds=result.seconds,
+                changes=changed,
+                failed=failed,
+                summary=run_summary(result.states, result.error),
+                result={"states": result.states, "value": result.value, "error": result.error},
+            )
+            if first:
+                event = self._publish_result(run, result, changed, failed)
+                if run.kind not in ("call", "preview"):
+                    self.reconciler.ended(run, result.outcome, cause=event)
+        if not first:
+            return
+        waiter = self.waiters.pop(run.run_id, None)
+        if waiter is not None:
+            self.context.after_commit.add(partial(_give, waiter, result))
+        self.context.metrics.run_ended(run.kind, result.outcome, result.seconds)
+        self._publish_sent(run, result)
+
+    def _publish_result(self, run: RunRecord, result: RunResult, changed: int, failed: int) -> int:
+        """Publish how a run ended; the id of the event."""
+        data = {
+            "id": run.minion,
+            "jid": run.run_id,
+            "kind": run.kind,
+            "outcome": result.outcome,
+            "changes": changed,
+            "failed": failed,
+            "cause": run.reason,
+            "error": result.error,
+        }
+        cause = self.reconciler.run_event(run)
+        tag = f"salt/job/{run.run_id}/ret/{run.minion}"
+        return self.context.bus.publish(tag, data, cause=cause, revision=run.revision).id
+
+    def _publish_sent(self, run: RunRecord, result: RunResult) -> None:
+        """Events that states and functions on the minion sent. What the controller says itself, no minion can say."""
+        refused = 0
+        for tag, data in result.events:
+            kibibytes = len(msgspec.msgpack.encode(data)) // 1024
+            if not self.event_budget.take(run.minion, self.context.clock(), 1 + kibibytes):
+                refused += 1
+                continue
+            own = f"salt/state_result/{run.run_id}/{run.minion}/"
+            if tag.startswith(own) or not tag.startswith(("salt/", "saltern/")):
+                self.context.bus.publish(tag, {"id": run.minion, "tag": tag, "data": data}, revision=run.revision)
+        if refused:
+            self.context.metrics.limit_refused("minion", "events", refused)
+            log.warning("events of a run dropped: over the limit `events`", minion=run.minion, run=run.run_id)
+
+
+def _give(waiter: asyncio.Future[RunResult], result: RunResult) -> None:
+    if not waiter.done():
+        waiter.set_result(result)
+
+
+def digest_of(text: str) -> str:
+    """What a minion gives as the digest of a document; nothing when it is none."""
+    return text if _DIGEST.fullmatch(text) else ""
+
+
+def _lost(run: RunRecord) -> RunResult:
+    return RunResult(
+        run_id=run.run_id,
+        kind=run.kind,
+        generation=run.generation,
+        digest=run.digest,
+        outcome="error",
+        error="the minion no longer has the document of this run",
+    )

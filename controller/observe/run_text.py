@@ -1,0 +1,85 @@
+"""Runs and their progress as text: the same in the API, in events and in the history. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wire.messages import RunProgress
+
+_SECRET = re.compile(r"passw|pwd|secret|token|credential|private|hash", re.IGNORECASE)
+_HIDDEN = "***"
+
+LONGEST_SUMMARY = 200
+"""Characters of a summary and of a chunk in it: status and history read the summaries of many runs at once."""
+
+
+def short(key: str) -> str:
+    """A chunk in a few words: its ID and function."""
+    state, identifier, _, fun = (*key.split("_|-", 3), "", "", "")[:4]
+    return f"{identifier[:LONGEST_SUMMARY]} ({state[:LONGEST_SUMMARY]}.{fun[:LONGEST_SUMMARY]})"
+
+
+def count_states(states: Mapping[str, Mapping[str, Any]]) -> tuple[int, int]:
+    """(chunks that changed or would, chunks that failed) of Salt's running dictionary."""
+    changed = sum(1 for entry in states.values() if entry.get("changes") or entry.get("result") is None)
+    failed = sum(1 for entry in states.values() if entry.get("result") is False)
+    return changed, failed
+
+
+def requested(what: str, user: str) -> str:
+    """The reason of a run that a person asked for, as the history shows it."""
+    return f"{what} by {user}" if user else what
+
+
+def typed_arguments(fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """Arguments of a function as one would type them, at most `LONGEST_SUMMARY` characters.
+
+    What the names of the function or of an argument say is a password or a key stands as `***`: histories are read by
+    more people than may know it.
+    """
+    secret = bool(_SECRET.search(fun))
+    words = [_HIDDEN if secret and place else _typed(value) for place, value in enumerate(args)]
+    words += [f"{name}={_HIDDEN if _SECRET.search(name) else _typed(value)}" for name, value in kwargs.items()]
+    text = " ".join(words)
+    return text if len(text) <= LONGEST_SUMMARY else text[: LONGEST_SUMMARY - 3] + "..."
+
+
+def _typed(value: Any) -> str:
+    if not isinstance(value, str):
+        return json.dumps(value, default=str, ensure_ascii=False)
+    return value if re.fullmatch(r"[^\s'\"]+", value) else "'" + value.replace("'", "'\\''") + "'"
+
+
+def run_summary(states: Mapping[str, Mapping[str, Any]], error: str = "") -> str:
+    """One line about a run: the error, the first failures, or what changed."""
+    if lines := error.strip().splitlines():
+        return lines[0][:LONGEST_SUMMARY]
+    failures = [key for key, entry in states.items() if entry.get("result") is False]
+    if failures:
+        more = f" (+{len(failures) - 1} more)" if len(failures) > 1 else ""
+        first = f"{short(failures[0])}: {states[failures[0]].get('comment', '')}"
+        return first.replace("\n", " ")[:LONGEST_SUMMARY] + more
+    changed = [short(key) for key, entry in states.items() if entry.get("changes") or entry.get("result") is None]
+    more = f" (+{len(changed) - 3} more)" if len(changed) > 3 else ""
+    return ", ".join(changed[:3]) + more
+
+
+def progress_text(progress: RunProgress) -> str:
+    """How far a run is, in a few words."""
+    return f"{progress.done}/{progress.total} {short(progress.key)}"
+
+
+def progress_data(minion: str, progress: RunProgress) -> dict[str, Any]:
+    """The same as an event has it; `len` is Salt's word."""
+    return {
+        "id": minion,
+        "jid": progress.run_id,
+        "done": progress.done,
+        "len": progress.total,
+        "current": progress.key,
+        "seconds": progress.seconds,
+        "text": progress_text(progress),
+    }

@@ -1,0 +1,101 @@
+"""The port through which the HTTP API asks the controller. `controller.api.service` implements it.
+
+The methods decide nothing and look nothing up here: this folder is what server and client share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from controller.schema.events import EventView, WhyView
+from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
+from controller.schema.minions import CompileView, MinionStatus
+from controller.schema.plans import MinionDiff
+from controller.schema.previews import PreviewEvent
+from controller.schema.remotes import RemoteStatus
+from controller.schema.runs import CallProgress, CallReturn, HistoryEntry, RunView, SyncReturn
+from controller.schema.targets import TargetExpression
+
+
+class ControllerApi(Protocol):
+    """What people may ask the controller. Called on its own event loop; every method may raise ServiceError.
+
+    A target that matches no minion is a ServiceError of kind `no-target`. `user`: who asks, for events and the history;
+    empty when that is not known.
+    """
+
+    def status(self, target: TargetExpression | None) -> Sequence[MinionStatus]:
+        """All minions that the target names (None: all), sorted by id."""
+
+    def remotes(self) -> Sequence[RemoteStatus]:
+        """All git remotes."""
+
+    async def keys(self) -> Sequence[KeyView]:
+        """All keys, sorted by state and id."""
+
+    def key_refusals(self) -> KeyRefusals:
+        """What limits refused of key requests: why a minion may be missing among the keys."""
+
+    def controller_key(self) -> ControllerKey:
+        """The controller's own key."""
+
+    async def accept(self, names: Sequence[str], *, user: str = "") -> Sequence[KeyView]:
+        """Accept keys by id, glob or fingerprint; the keys as they are now."""
+
+    async def reject(self, names: Sequence[str], *, user: str = "") -> Sequence[KeyView]:
+        """Reject keys; a connected minion is cut off."""
+
+    async def delete(self, names: Sequence[str], *, user: str = "") -> Sequence[KeyView]:
+        """Forget keys, and the minions that had them."""
+
+    def diff(self, minion: str | None) -> Sequence[MinionDiff]:
+        """What is pending and what drifted: of one minion, or of all that have any."""
+
+    def history(self, minion: str | None, limit: int) -> Sequence[HistoryEntry]:
+        """Runs, newest first."""
+
+    def compile_detail(self, minion: str) -> CompileView:
+        """The newest compile of a minion, with its warnings and what it stands on."""
+
+    async def why(self, minion: str) -> WhyView:
+        """What led to the newest run or compile of a minion, and what followed."""
+
+    def run_detail(self, run_id: str) -> RunView:
+        """One run; an unambiguous beginning of its id is enough."""
+
+    def call(
+        self,
+        target: TargetExpression,
+        fun: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        timeout: float,
+        *,
+        limit: float,
+        progress: bool,
+        user: str = "",
+    ) -> AsyncIterator[CallReturn | CallProgress]:
+        """Run a function on minions; one return a minion, as they come, and with `progress` how far they are."""
+
+    def sync(
+        self, target: TargetExpression, *, whole: bool, test: bool, progress: bool, user: str = ""
+    ) -> AsyncIterator[SyncReturn | CallProgress]:
+        """Apply what is pending now (`whole`: the whole highstate; `test`: only say what would change)."""
+
+    async def pause(self, target: TargetExpression, *, user: str = "") -> Sequence[str]:
+        """Apply nothing more on these minions; their ids."""
+
+    async def resume(self, target: TargetExpression, *, user: str = "") -> Sequence[str]:
+        """The opposite of pause."""
+
+    def preview(
+        self, base: str, head: str, target: TargetExpression | None, *, live: bool, user: str = ""
+    ) -> AsyncIterator[PreviewEvent]:
+        """What moving from one ref to another would change; `live` also asks the connected minions (test=True)."""
+
+    def events(self) -> AsyncIterator[EventView]:
+        """Everything that happens from now on."""
+
+    async def hook(self, remote: str | None, *, user: str = "") -> int:
+        """Fetch the remotes with this URL or name (None: all); their number."""

@@ -1,0 +1,47 @@
+"""Events, and chains of causes made of them. Times are seconds since the epoch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from controller.schema.structs import ApiStruct, StreamStruct
+
+
+class EventView(StreamStruct, tag="event", frozen=True, kw_only=True):
+    """Something that happened, as `saltern events` shows it."""
+
+    tag: str
+    time: float
+    id: str = ""
+    cause: str = ""
+    """Id of the event that this one follows from."""
+    minion: str = ""
+    revision: str = ""
+    data: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class WhyStep(ApiStruct, frozen=True, kw_only=True):
+    """An event of the chain that led to a run or a compile, or that followed from it."""
+
+    id: str
+    """Of the event."""
+    cause: str = ""
+    """Id of the event that this one follows from."""
+    tag: str
+    time: float
+    step: str
+    """`push`, `fetch`, `revision`, `compile`, `run`, `start`, `result`, `applied`, `request`, `grains`, ..."""
+    text: str
+    details: tuple[str, ...] = ()
+    """Subjects of commits, errors with file and line, failed states."""
+    revision: str = ""
+
+
+class WhyView(ApiStruct, frozen=True, kw_only=True):
+    """Why a minion was compiled or ran last, as `saltern why` shows it."""
+
+    minion: str
+    steps: tuple[WhyStep, ...] = ()
+    """Oldest first."""

@@ -1,0 +1,75 @@
+"""The state of minions, and their compiles. Times are seconds since the epoch, None where it never happened."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from controller.schema.remotes import RemoteStatus
+from controller.schema.structs import ApiStruct
+
+SyncName: TypeAlias = Literal["Synced", "OutOfSync", "Progressing", "Paused", "Unknown"]
+
+
+HealthName: TypeAlias = Literal["Healthy", "Degraded", "Drifted", "Failed", "Unreachable"]
+
+
+class MinionStatus(ApiStruct, frozen=True, kw_only=True):
+    """Where one minion stands."""
+
+    minion: str
+    sync: SyncName
+    health: HealthName
+    connected: bool
+    attempted_revision: str = ""
+    """Label of the revision that was last compiled for it."""
+    applied_revision: str = ""
+    """Label of the revision that it last applied in full."""
+    applied_at: float | None = None
+    last_seen: float | None = None
+    paused: bool = False
+    drifted: int = 0
+    """Chunks that the last drift check found changed."""
+    message: str = ""
+    """One line: the error, the pending changes or the drift."""
+    errors: tuple[str, ...] = ()
+    """Compile errors with file, line, caret and include chain."""
+    warnings: tuple[str, ...] = ()
+    """What the compile went on with, in the same form."""
+    volatile: tuple[str, ...] = ()
+    """Functions of the live machine that its highstate stands on, as they answered when they were asked last."""
+    asked_at: float | None = None
+    """When the oldest of these answers was given."""
+    running: tuple[str, ...] = ()
+    """How far the runs are that go on there: `12/40 nginx (pkg.installed)`."""
+    pending_triggers: tuple[str, ...] = ()
+    """What still has to act on a change that an earlier run made, as a service that failed to restart."""
+
+
+class VolatileRead(ApiStruct, frozen=True, kw_only=True):
+    """Something that a compile stands on besides trees and grains: its answer may be another by now."""
+
+    name: str
+    """`cmd.which`, `ext_pillar.http_json`, `vault.read_secret`, `#!py`, ..."""
+    asked: str = ""
+    """The arguments of a function, as JSON: `[[positional], {named}]`."""
+    at: float
+    """When it was asked last; of a document that stands, when that was compiled."""
+
+
+class CompileView(ApiStruct, frozen=True, kw_only=True):
+    """The newest compile of a minion."""
+
+    minion: str
+    revision: str = ""
+    """Label of the revision that was compiled."""
+    compiled_at: float | None = None
+    errors: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    volatile: tuple[VolatileRead, ...] = ()
+
+
+class StatusView(ApiStruct, frozen=True, kw_only=True):
+    """The whole status page."""
+
+    minions: tuple[MinionStatus, ...]
+    remotes: tuple[RemoteStatus, ...]

@@ -1,0 +1,56 @@
+"""Differences: what a push changes on a minion, and what drifted there. Times are seconds since the epoch."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from controller.schema.structs import ApiStruct
+
+
+class FieldDiff(ApiStruct, frozen=True, kw_only=True):
+    """One argument of a chunk, old and new; None where it is not there."""
+
+    field: str
+    old: Any = None
+    new: Any = None
+
+
+class ChunkDiff(ApiStruct, frozen=True, kw_only=True):
+    """What a plan does with one chunk."""
+
+    key: str
+    action: Literal["added", "changed", "removed", "retriggered"]
+    fields: tuple[FieldDiff, ...] = ()
+    content: tuple[str, ...] = ()
+    """Content differences, one text for each file that the chunk manages."""
+    by: tuple[str, ...] = ()
+    """Keys of the chunks that trigger it again."""
+    pos: str = ""
+    """file:line of the chunk's id."""
+
+
+class DriftView(ApiStruct, frozen=True, kw_only=True):
+    """A chunk that the last drift check found changed."""
+
+    key: str
+    comment: str = ""
+    changes: Any = None
+
+
+class MinionDiff(ApiStruct, frozen=True, kw_only=True):
+    """What is pending on one minion, and what drifted."""
+
+    minion: str
+    base: str = ""
+    """Label of the applied revision."""
+    head: str = ""
+    """Label of the attempted one."""
+    text: str = ""
+    """The plan, ready to print; empty when nothing is pending."""
+    changes: tuple[ChunkDiff, ...] = ()
+    drift: tuple[DriftView, ...] = ()
+    drift_at: float | None = None
+    heal: str = ""
+    """What takes the drift back, for people; empty without drift."""
+    errors: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,103 @@
+"""What can be asked of the admin API: bodies and queries. Made by `controller.cli`, read by `controller.api.admin`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from controller.schema.targets import TargetExpression, TargetKind
+
+
+class _Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+class KeysQuestion(_Question, frozen=True, kw_only=True):
+    """Accept, reject or delete these keys: ids, globs or fingerprints."""
+
+    names: tuple[str, ...]
+
+
+class RemotesQuestion(_Question, frozen=True, kw_only=True):
+    """Fetch these remotes, by name or URL; all when none is named."""
+
+    names: tuple[str, ...] = ()
+
+
+class TargetQuestion(_Question, frozen=True, kw_only=True):
+    """Pause or resume these minions."""
+
+    target: TargetExpression
+
+
+class CallQuestion(_Question, frozen=True, kw_only=True):
+    """`saltern run`."""
+
+    target: TargetExpression
+    fun: str
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = {}
+    timeout: float = 30.0
+    """Seconds to wait for returns. The job goes on after that."""
+    limit: float = 0.0
+    """Seconds after which minions end the job; 0: none."""
+    progress: bool = False
+    """Whether to tell how far runs of states are, before they return."""
+
+
+class SyncQuestion(_Question, frozen=True, kw_only=True):
+    """`saltern sync`."""
+
+    target: TargetExpression
+    whole: bool = False
+    test: bool = False
+    progress: bool = False
+    """As for `saltern run`."""
+
+
+class PreviewQuestion(_Question, frozen=True, kw_only=True):
+    """`saltern preview`."""
+
+    base: str
+    head: str
+    target: TargetExpression | None = None
+    live: bool = True
+
+
+class StatusQuery(_Question, frozen=True, kw_only=True):
+    """`saltern status`: a target, or all minions."""
+
+    expression: str | None = None
+    kind: TargetKind = "glob"
+
+
+class DiffQuery(_Question, frozen=True, kw_only=True):
+    """`saltern diff`."""
+
+    minion: str | None = None
+
+
+class HistoryQuery(_Question, frozen=True, kw_only=True):
+    """`saltern history`."""
+
+    minion: str | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 20
+
+
+class CompileQuery(_Question, frozen=True, kw_only=True):
+    """`saltern show`; of a minion."""
+
+    minion: str
+
+
+class WhyQuery(_Question, frozen=True, kw_only=True):
+    """`saltern why`."""
+
+    minion: str
+
+
+class RunQuery(_Question, frozen=True, kw_only=True):
+    """`saltern show`; the beginning of an id is enough."""
+
+    id: str

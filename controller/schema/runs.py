@@ -1,0 +1,89 @@
+"""Runs and function calls: their history, and their results as they come. Times are seconds since the epoch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from controller.schema.structs import ApiStruct, StreamStruct
+
+
+class HistoryEntry(ApiStruct, frozen=True, kw_only=True):
+    """One run, in a line."""
+
+    run_id: str
+    minion: str
+    kind: str
+    state: str
+    """requested, started, finished or superseded."""
+    outcome: str = ""
+    """ok, changed, pending, failed or error; empty until it is finished."""
+    revision: str = ""
+    test: bool = False
+    created: float = 0.0
+    started: float | None = None
+    finished: float | None = None
+    seconds: float = 0.0
+    changes: int = 0
+    failed: int = 0
+    summary: str = ""
+    cause: str = ""
+    user: str = ""
+    """Who asked for it; empty when nobody did."""
+    fun: str = ""
+    """The function of a `call`."""
+    args: str = ""
+    """Its arguments as one would type them; passwords are left out."""
+
+
+class RunView(ApiStruct, frozen=True, kw_only=True):
+    """One run with all that came of it."""
+
+    entry: HistoryEntry
+    keys: tuple[str, ...] | None = None
+    """Chunk keys that it was asked to run; None: all."""
+    states: dict[str, Any] = msgspec.field(default_factory=dict)
+    """Salt's running dictionary by chunk key."""
+    value: Any = None
+    error: str = ""
+
+
+class CallReturn(StreamStruct, tag="return", frozen=True, kw_only=True):
+    """What one minion returned for a function call."""
+
+    minion: str
+    ok: bool
+    run_id: str = ""
+    value: Any = None
+    error: str = ""
+    answered: bool = True
+    """False: it is not connected, or did not return in time (`error` says which)."""
+    seconds: float = 0.0
+
+
+class CallProgress(StreamStruct, tag="progress", frozen=True, kw_only=True):
+    """How far one minion is with a run that was asked for; only for who wants to know it."""
+
+    minion: str
+    run_id: str
+    done: int
+    total: int
+    text: str
+    """`12/40 nginx (pkg.installed)`."""
+    seconds: float = 0.0
+    """Since the run began there."""
+
+
+class SyncReturn(StreamStruct, tag="sync", frozen=True, kw_only=True):
+    """What came of a sync on one minion."""
+
+    minion: str
+    outcome: str
+    """ok, changed, pending, failed, error, unreachable or paused."""
+    run_id: str = ""
+    changes: int = 0
+    failed: int = 0
+    summary: str = ""
+    states: dict[str, Any] = msgspec.field(default_factory=dict)
+    seconds: float = 0.0

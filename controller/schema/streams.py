@@ -1,0 +1,12 @@
+"""What can stand on a line of a stream."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from controller.schema.errors import ErrorView
+from controller.schema.events import EventView
+from controller.schema.previews import PreviewEvent
+from controller.schema.runs import CallProgress, CallReturn, SyncReturn
+
+StreamItem: TypeAlias = CallReturn | CallProgress | SyncReturn | PreviewEvent | EventView | ErrorView

@@ -1,0 +1,18 @@
+"""Which minions a request is about."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from controller.schema.structs import ApiStruct
+
+TargetKind: TypeAlias = Literal[
+    "glob", "list", "pcre", "grain", "grain_pcre", "pillar", "pillar_exact", "compound", "nodegroup", "ipcidr"
+]
+
+
+class TargetExpression(ApiStruct, frozen=True, kw_only=True):
+    """Which minions, in Salt's words."""
+
+    kind: TargetKind = "glob"
+    expression: str = "*"

@@ -1,0 +1,137 @@
+"""Answers minions' questions about files in a thread, one at a time: how much a question costs is a minion's choice.
+
+A list of a tree of 200,000 files takes seconds, and so does the first look into a saltenv that nobody has asked for.
+Called by the message handlers; `run` is a task of `controller.app`. Of the minions that wait, the one is answered
+whose questions have cost least.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import structlog
+
+from controller.sessions.file_server import FileServer
+from options.limits import CountRefusal, uncounted
+from wire.errors import MalformedMessage
+from wire.messages import FindFile, GetBlob, ListFiles, ToMinion
+
+log = structlog.get_logger("saltern.files")
+
+TURN_SECONDS = 0.02
+"""Questions are taken as long as this, before the loop is asked for the next ones."""
+_MOST_TAKEN = 32
+"""Questions that are taken at once."""
+
+FileQuestion: TypeAlias = FindFile | ListFiles | GetBlob
+
+
+@dataclass(slots=True, kw_only=True)
+class _Waiting:
+    """The questions of a minion."""
+
+    cost: float
+    """Seconds that its questions took, from where the others were when it began to wait."""
+    questions: deque[FileQuestion] = field(default_factory=deque)
+
+
+class FileAnswers:
+    """The questions that wait.
+
+    Args:
+        files: gives the answers.
+        send: called in the thread, with the key of the minion and the answer.
+        most: questions of one minion that wait; more are not answered, as if they had been lost.
+        on_refusal: see `options.limits.CountRefusal`; the limit is `file-questions`.
+    """
+
+    def __init__(
+        self,
+        files: FileServer,
+        send: Callable[[str, ToMinion], None],
+        *,
+        most: int,
+        on_refusal: CountRefusal = uncounted,
+    ) -> None:
+        self._files = files
+        self._send = send
+        self._most = most
+        self._on_refusal = on_refusal
+        self._waiting: dict[str, _Waiting] = {}
+        self._costs: dict[str, float] = {}
+        """Of the minions that have waited lately."""
+        self._reached = 0.0
+        """The cost of the minion that was answered last."""
+        self._asked = asyncio.Event()
+
+    def ask(self, key: str, question: FileQuestion) -> None:
+        """Have a question of the minion with this key answered."""
+        waiting = self._waiting.get(key)
+        if waiting is None:
+            cost = max(self._reached, self._costs.get(key, 0.0))
+            waiting = self._waiting[key] = _Waiting(cost=cost)
+        if len(waiting.questions) >= self._most:
+            self._on_refusal("file-questions")
+            return
+        waiting.questions.append(question)
+        self._asked.set()
+
+    def forget(self, key: str) -> None:
+        """The minion has gone."""
+        self._waiting.pop(key, None)
+
+    async def run(self) -> None:
+        """Answer until cancelled."""
+        while True:
+            await self._asked.wait()
+            self._asked.clear()
+            while taken := self._take():
+                answered = await asyncio.to_thread(self._answer, taken)
+                self._settle(taken, answered)
+
+    def _take(self) -> list[tuple[str, FileQuestion]]:
+        """The next questions, each of another minion, whose costs are about the same; they stay where they are."""
+        cheapest = sorted(self._waiting.items(), key=lambda item: item[1].cost)[:_MOST_TAKEN]
+        return [
+            (key, waiting.questions[0])
+            for key, waiting in cheapest
+            if waiting.cost <= cheapest[0][1].cost + TURN_SECONDS
+        ]
+
+    def _answer(self, taken: list[tuple[str, FileQuestion]]) -> list[float]:
+        """The seconds that each of the questions took that could be answered in time; at least one."""
+        began, spent = time.monotonic(), list[float]()
+        for key, question in taken:
+            start = time.monotonic()
+            if spent and start - began > TURN_SECONDS:
+                break
+            try:
+                self._send(key, self._files.answer(question))
+            except MalformedMessage as error:
+                log.warning("question about files not answered", kind=type(question).__name__, error=str(error))
+            except Exception:
+                log.exception("question about files failed", kind=type(question).__name__)
+            spent.append(time.monotonic() - start)
+        return spent
+
+    def _settle(self, taken: list[tuple[str, FileQuestion]], spent: list[float]) -> None:
+        """Charge minions for their answers; those of which nothing waits are remembered while it matters."""
+        for (key, question), seconds in zip(taken, spent, strict=False):
+            waiting = self._waiting.get(key)
+            if waiting is None or waiting.questions[0] is not question:
+                continue  # it went, and perhaps came again
+            self._reached = max(self._reached, waiting.cost)
+            waiting.cost += seconds
+            waiting.questions.popleft()
+            if not waiting.questions:
+                del self._waiting[key]
+                self._costs[key] = waiting.cost
+        if not self._waiting:
+            self._costs.clear()
+        elif len(self._costs) > 2 * len(self._waiting) + 1000:
+            self._costs = {key: cost for key, cost in self._costs.items() if cost > self._reached}

@@ -1,0 +1,5 @@
+"""`python -m saltern VERB ...`."""
+
+from saltern import main
+
+main()

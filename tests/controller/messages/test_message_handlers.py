@@ -1,0 +1,607 @@
+"""What minions say, against a real store: once is once, nobody speaks for another, and nothing hostile gets in."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sqlite3
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+import zmq
+
+from controller.compilation.fact_queries import FactQueries
+from controller.compilation.mine import MineStore
+from controller.messages.after_commit import AfterCommit
+from controller.messages.context import MessageContext, Reconcilers
+from controller.messages.key_requests import KeyRequests
+from controller.messages.message_handlers import AnswerSources, MessageHandlers
+from controller.messages.mine_pace import MinePace
+from controller.messages.replies import Replies
+from controller.messages.run_results import RunResults
+from controller.observe.event_budget import EventBudget
+from controller.observe.metrics import Metrics
+from controller.observe.redactor import Redactor
+from controller.reconcile.live import LiveRevision
+from controller.reconcile.policy import Policy
+from controller.sessions.file_answers import FileAnswers
+from controller.sessions.file_server import FileServer
+from controller.sessions.sessions import KeyRegistry, Sessions
+from controller.store import AppliedRecord, DesiredRecord, RunRecord, Store, database
+from controller.store.keys import Keys
+from minion.agent.fact_queries import MOST_QUESTIONS
+from reactors.bus import Bus
+from wire.limits import MinionLimits
+from wire.messages import (
+    Bye,
+    FactAnswer,
+    FactAnswers,
+    FactQuery,
+    FindFile,
+    GetBlob,
+    GetMine,
+    Grains,
+    Held,
+    Hello,
+    HelloAck,
+    KeepAlive,
+    KeyRequest,
+    KeyState,
+    Mine,
+    MineEntry,
+    MineFound,
+    ResultAck,
+    ResultRefused,
+    RunProgress,
+    RunResult,
+    RunStarted,
+)
+from wire.server.types import Gone, Incoming
+
+KEY = zmq.curve_keypair()[0].decode()
+DIGEST = "a" * 64
+RUNNING = {"file_|-a_|-a_|-managed": {"result": True, "changes": {"diff": "x"}, "comment": ""}}
+
+
+class Outbox:
+    """Where messages to minions end."""
+
+    def __init__(self):
+        self.sent = []
+
+    def send(self, key, message):
+        self.sent.append((key, message))
+
+    def kinds(self):
+        return [type(message).__name__ for _, message in self.sent]
+
+
+class Runs:
+    """The reconciler of runs, as far as messages tell it anything."""
+
+    def __init__(self):
+        self.woken, self.ended_runs = [], []
+
+    def wake(self, minions, cause=0):
+        self.woken += minions
+
+    def run_event(self, run):
+        return 7
+
+    def open_run_event(self, run_id):
+        return 7
+
+    def ended(self, run, outcome, cause=0):
+        self.ended_runs.append((run.run_id, outcome))
+
+
+class Builds:
+    """The reconciler of documents, as far as messages tell it anything."""
+
+    def __init__(self, facts):
+        self.facts = facts
+        self.connections, self.recompiled, self.fleet_changes = [], [], 0
+
+    def connected(self, minion, cause=0):
+        self.connections.append(minion)
+
+    def grains_changed(self, minion, cause=0):
+        self.recompiled.append(minion)
+
+    def fleet_changed(self, cause=0):
+        self.fleet_changes += 1
+
+    def answered(self, minion, key, message):
+        if self.facts.answered(minion, key, message) is not None:
+            self.recompiled.append(minion)
+
+
+@pytest.fixture
+def rig(tmp_path, monkeypatch):
+    monkeypatch.setattr(database, "BUSY_TIMEOUT", 200)
+    with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
+        server, runs, sessions = Outbox(), Runs(), Sessions()
+        metrics = Metrics(lambda: 1.0)
+        facts = FactQueries(
+            store=store,
+            sessions=sessions,
+            server=server,
+            metrics=metrics,
+            clock=lambda: 1.0,
+            live=LiveRevision(policy=Policy(facts=("cmd.run",))),
+        )
+        builds = Builds(facts)
+        bus, redactor, after_commit = Bus(lambda: 1.0), Redactor(store, "key"), AfterCommit()
+        context = MessageContext(
+            store=store, sessions=sessions, bus=bus, metrics=metrics, clock=lambda: 1.0, after_commit=after_commit
+        )
+        results = RunResults(
+            context=context,
+            reconciler=runs,
+            redactor=redactor,
+            keep_runs=5,
+            keep_bytes=100_000,
+            event_budget=EventBudget(MinionLimits(events=100, events_a_second=1.0)),
+        )
+        replies = Replies(context=context, server=server, greeting=HelloAck(epoch="epoch", alive_interval=15.0))
+        mines = MineStore(
+            store=store, pillar_of=lambda minion: {}, accepted=lambda: KeyRegistry(store.keys.all()).accepted
+        )
+        handlers = MessageHandlers(
+            context=context,
+            replies=replies,
+            keys=KeyRequests(context=context, replies=replies, keyring=KeyRegistry(), builds=builds, auto_accept=False),
+            reconcilers=Reconcilers(runs=runs, builds=builds),
+            results=results,
+            answers=AnswerSources(
+                files=FileAnswers(FileServer(), server.send, most=8),
+                mines=mines,
+                mine_steps=1_000_000,
+                mine_pace=MinePace(MinionLimits(mine_changes=5)),
+            ),
+        )
+        yield SimpleNamespace(
+            handlers=handlers,
+            store=store,
+            server=server,
+            runs=runs,
+            builds=builds,
+            recompiled=builds.recompiled,
+            facts=facts,
+        )
+
+
+def say(rig, message, minion="web1", key=KEY):
+    rig.handlers.deliver([Incoming(key=key, id=minion, message=message)])
+
+
+def result(run_id="1", **more):
+    fields = {"kind": "apply", "generation": 1, "digest": DIGEST, "outcome": "changed", "states": RUNNING}
+    return RunResult(run_id=run_id, **{**fields, **more})
+
+
+def with_run(rig, minion="web1", run_id="1"):
+    rig.store.minions.seen(minion, 1.0, grains={"id": minion})
+    rig.store.desired.put([DesiredRecord(minion=minion, generation=1, revision="r1", digest=DIGEST, document=b"\x80")])
+    rig.store.runs.create(RunRecord(run_id=run_id, minion=minion, kind="apply", created=1.0, digest=DIGEST))
+
+
+def test_a_stranger_gets_no_more_than_where_its_key_stands(rig):
+    say(rig, KeyRequest(id="web1"), minion=None)
+    assert rig.server.sent == [(KEY, KeyState(state="pending"))]
+    say(rig, Hello(id="web1", grains={}), minion=None)
+    assert len(rig.server.sent) == 1
+
+
+def test_a_pending_key_that_asks_again_is_answered_from_memory(rig, monkeypatch):
+    say(rig, KeyRequest(id="web1"), minion=None)
+    monkeypatch.setattr(Keys, "request", lambda *_: pytest.fail("the store was asked"))
+    monkeypatch.setattr(Keys, "all", lambda *_: pytest.fail("all keys were read"))
+    say(rig, KeyRequest(id="web1"), minion=None)
+    assert rig.server.sent == [(KEY, KeyState(state="pending"))] * 2
+
+
+def test_a_result_that_is_not_stored_is_not_acknowledged(rig):
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, RunResult(run_id="of-nobody", kind="apply", generation=1, digest=DIGEST, outcome="ok"))
+    assert rig.server.sent[1:] == [
+        (KEY, ResultRefused(run_id="of-nobody", reason="the controller knows no such run of this minion"))
+    ]
+
+
+def test_hello_connects_and_asks_for_a_compile(rig):
+    say(rig, Hello(id="web1", grains={"os": "Debian"}, held="no digest\n" * 100, session="s" * 1000))
+    assert rig.server.sent == [(KEY, HelloAck(epoch="epoch", alive_interval=15.0))]
+    assert rig.recompiled == ["web1"]
+    record = rig.store.minions.get("web1")
+    assert (record.grains, record.held, len(record.session)) == ({"os": "Debian", "id": "web1"}, "", 64)
+
+
+def test_no_minion_claims_the_id_of_another(rig):
+    say(rig, Hello(id="web1", grains={"id": "db1", "role": "db"}))
+    assert rig.store.minions.get("web1").grains == {"id": "web1", "role": "db"}
+    say(rig, Grains(grains={"id": "db1"}))
+    assert rig.store.minions.get("web1").grains == {"id": "web1"}
+
+
+def test_who_connects_with_the_same_grains_is_not_compiled_again(rig):
+    with_run(rig)
+    rig.store.minions.seen("web1", 1.0, grains={"id": "web1"})
+    say(rig, Hello(id="web1", grains={"id": "web1"}))
+    assert rig.recompiled == []
+    assert rig.builds.connections == ["web1"]
+    assert rig.runs.woken == ["web1"]
+
+
+def test_a_message_from_before_our_start_is_answered_with_a_welcome(rig):
+    say(rig, KeepAlive(held=DIGEST))
+    assert rig.server.kinds() == ["HelloAck"]
+
+
+def test_a_result_counts_once_and_is_acknowledged_each_time(rig):
+    with_run(rig)
+    say(rig, Hello(id="web1", grains={}))
+    for _ in range(3):
+        say(rig, result())
+    assert rig.runs.ended_runs == [("1", "changed")]
+    assert rig.server.sent[1:] == [(KEY, ResultAck(run_id="1"))] * 3
+    run = rig.store.runs.get("1")
+    assert (run.state, run.outcome, run.changes, run.failed) == ("finished", "changed", 1, 0)
+    assert rig.store.runs.result("1")["states"] == RUNNING
+
+
+def test_a_run_that_began_is_told_once(rig):
+    with_run(rig)
+    say(rig, Hello(id="web1", grains={}))
+    with rig.handlers.context.bus.subscribe("saltern/run/*/started") as heard:
+        for _ in range(3):
+            say(rig, RunStarted(run_id="1"))
+        assert len(heard.drain()) == 1
+
+
+def test_events_of_runs_are_so_many_and_so_large(rig):
+    say(rig, Hello(id="web1", grains={}))
+    with rig.handlers.context.bus.subscribe("my/*") as heard:
+        sent = (("my/large", {"x": "x" * 200_000}), *((f"my/{at}", {}) for at in range(300)))
+        for number in range(3):
+            say(rig, result(run_id=f"scheduled-{number}", kind="call", outcome="ok", events=sent))
+        assert [each.tag for each in heard.drain()] == [f"my/{at}" for at in range(100)]
+
+
+def test_results_of_runs_that_a_minion_begins_take_only_so_many_bytes(rig):
+    say(rig, Hello(id="web1", grains={}))
+    for number in range(5):
+        say(rig, result(run_id=f"scheduled-{number}", kind="call", outcome="ok", value=os.urandom(28_000).hex()))
+    kept = [rig.store.runs.result(f"scheduled-{number}") is not None for number in range(5)]
+    assert kept == [False, True, True, True, True], "the newest comes on top"
+
+
+RESERVED = [
+    "salt/auth",
+    "salt/key",
+    "salt/minion/db1/start",
+    "salt/job/1/ret/db1",
+    "salt/job/1/new",
+    "salt/state_result/1/db1/x",
+    "salt/state_result/scheduled-web1-1/db1/x",
+    "saltern/hook",
+    "saltern/sync",
+    "saltern/run/1/started",
+    "saltern/minion/db1/gone",
+]
+"""Tags of what the controller says itself, and of what another minion may say."""
+
+
+def test_no_minion_says_what_the_controller_says(rig):
+    say(rig, Hello(id="web1", grains={}))
+    sent = tuple((tag, {"id": "db1", "act": "accept"}) for tag in [*RESERVED, "my/tag"])
+    with rig.handlers.context.bus.subscribe("*") as seen:
+        say(rig, result(run_id="scheduled-web1-1", kind="call", outcome="ok", events=sent))
+        told = {event.tag: event.data for event in seen.drain()}
+    assert sorted(told) == ["my/tag", "salt/job/scheduled-web1-1/ret/web1"]
+    assert told["my/tag"]["id"] == "web1", "who said it is the controller's word"
+
+
+def test_nobody_reports_a_run_of_another(rig):
+    with_run(rig, minion="db1")
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, result())
+    assert rig.runs.ended_runs == []
+    assert rig.store.runs.get("1").state == "requested"
+    say(rig, result(run_id="nobody asked"))
+    assert rig.store.runs.get("nobody asked") is None
+
+
+def test_a_drift_report_carries_the_revision_of_the_document_that_was_checked(rig):
+    with_run(rig)
+    say(rig, Hello(id="web1", grains={"id": "web1"}))
+    older = AppliedRecord(minion="web1", generation=0, digest="b" * 64, revision="r0", at=1.0, outcome="ok")
+    rig.store.desired.put([DesiredRecord(minion="web1", generation=1, digest="b" * 64, document=b"\x80")])
+    rig.store.applied.put(older)
+    fresh = {"minion": "web1", "generation": 2, "revision": "r1", "compiled_revision": "r1", "digest": DIGEST}
+    rig.store.desired.put([DesiredRecord(**fresh)])
+    say(rig, result(run_id="drift-web1-1", kind="drift", outcome="ok"))  # while the push is on its way
+    say(rig, result(run_id="drift-web1-2", kind="drift", outcome="ok", digest="b" * 64))
+    assert [rig.store.runs.get(f"drift-web1-{number}").revision for number in (1, 2)] == ["r1", "r0"]
+
+
+@pytest.mark.parametrize("run_id", ["drift-" + "x" * 300, "drift-\n", "other", "drift-", "drift-../../x/"])
+def test_a_drift_report_needs_a_decent_id(rig, run_id):
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, result(run_id=run_id, kind="drift"))
+    assert rig.store.runs.newest() == []
+
+
+@pytest.mark.parametrize(("kind", "stored"), [("call", True), ("drift", False), ("apply", False)])
+def test_calls_of_a_minions_schedule_are_stored(rig, kind, stored):
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, result(run_id="scheduled-web1-1", kind=kind, outcome="ok", value={"a": 1}))
+    run = rig.store.runs.get("scheduled-web1-1")
+    assert (run is not None) == stored
+    if run is not None:
+        assert (run.kind, run.reason, run.outcome, run.test) == ("call", "schedule", "ok", False)
+
+
+def test_drift_reports_are_kept_within_bounds(rig):
+    say(rig, Hello(id="web1", grains={}))
+    rig.store.minions.seen("web1", 1.0)
+    for number in range(20):
+        say(rig, result(run_id=f"drift-web1-{number}", kind="drift", outcome="pending"))
+    kept = rig.store.runs.newest(minion="web1")
+    assert len(kept) <= 7
+    assert kept[0].run_id == "drift-web1-19"
+
+
+def test_a_waiter_gets_the_result(rig):
+    async def wait():
+        with_run(rig)
+        say(rig, Hello(id="web1", grains={}))
+        future = rig.handlers.results.waiters["1"] = asyncio.get_running_loop().create_future()
+        say(rig, result())
+        return await future
+
+    assert asyncio.run(wait()).outcome == "changed"
+
+
+def test_who_goes_is_gone(rig):
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, Bye())
+    assert rig.handlers.context.sessions.session("web1") is None
+    say(rig, Hello(id="web1", grains={}))
+    rig.handlers.deliver([Gone(key=KEY)])
+    assert rig.handlers.context.sessions.session("web1") is None
+    say(rig, Hello(id="web1", grains={}))
+    rig.handlers.expire(since=0.5)
+    assert rig.handlers.context.sessions.session("web1") is not None
+    rig.handlers.expire(since=2.0)
+    assert rig.handlers.context.sessions.session("web1") is None
+
+
+def test_a_mine_that_changes_all_the_time_compiles_others_now_and_then(rig):
+    say(rig, Hello(id="web1", grains={}))
+    before = rig.builds.fleet_changes
+    for number in range(50):
+        say(rig, Mine(entries={"addr": MineEntry(value=number // 2)}))  # each value comes twice
+    assert rig.builds.fleet_changes - before == 5
+    assert rig.handlers.answers.mine_pace.due(1.0) == []
+    assert rig.handlers.answers.mine_pace.due(7.0) == [("web1", {"addr": MineEntry(value=24)})]
+
+
+async def test_files_without_a_tree_are_not_found(rig):
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, FindFile(request=7, path="../../etc/shadow"))
+    say(rig, GetBlob(request=8, oid="0" * 40))
+    task = asyncio.create_task(rig.handlers.answers.files.run())
+    while len(rig.server.sent) < 3:
+        await asyncio.sleep(0.01)
+    task.cancel()
+    (_, found), (_, blob) = rig.server.sent[1:]
+    assert (found.request, found.oid) == (7, "")
+    assert (blob.request, blob.total) == (8, -1)
+
+
+def test_one_message_that_breaks_us_costs_no_other(rig):
+    say(rig, Hello(id="web1", grains={}))
+    broken = Incoming(key=KEY, id="web1", message=result(states={"x": {}}))
+    with_run(rig)
+    good = Incoming(key=KEY, id="web1", message=result())
+    rig.handlers.deliver([broken, good])
+    assert rig.store.runs.get("1").state == "finished"
+
+
+def test_replies_are_sent_after_all_of_a_batch_is_committed(rig, tmp_path, monkeypatch):
+    other = zmq.curve_keypair()[0].decode()
+    with_run(rig)
+    with_run(rig, minion="web2", run_id="2")
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, Hello(id="web2", grains={}), "web2", other)
+    committed = []
+
+    def send(key, message):
+        with contextlib.closing(sqlite3.connect(tmp_path / "store.sqlite")) as reader:
+            committed.append([state for (state,) in reader.execute("SELECT state FROM runs ORDER BY run_id")])
+
+    monkeypatch.setattr(rig.server, "send", send)
+    first = Incoming(key=KEY, id="web1", message=result())
+    rig.handlers.deliver([first, Incoming(key=other, id="web2", message=result(run_id="2"))])
+    assert committed == [["finished", "finished"]] * 2
+
+
+def test_what_a_message_wrote_before_it_failed_is_taken_back(rig, monkeypatch):
+    with_run(rig)
+    say(rig, Hello(id="web1", grains={}))
+    rig.server.sent.clear()
+
+    def ended(run, outcome, cause):
+        raise RuntimeError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rig.runs, "ended", ended)
+        rig.handlers.deliver(
+            [Incoming(key=KEY, id="web1", message=each) for each in (result(), Held(digest=DIGEST, generation=1))]
+        )
+    assert rig.store.runs.get("1").state == "requested"
+    assert rig.store.minions.get("web1").held == DIGEST
+    assert rig.server.sent == []
+
+
+def test_nothing_is_acknowledged_while_the_store_cannot_be_written(rig, tmp_path):
+    with_run(rig)
+    say(rig, Hello(id="web1", grains={}))
+    rig.server.sent.clear()
+    with contextlib.closing(sqlite3.connect(tmp_path / "store.sqlite", isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        say(rig, result())
+        assert rig.server.sent == []
+    say(rig, result())
+    assert rig.server.kinds() == ["ResultAck"]
+    assert rig.runs.ended_runs == [("1", "changed")]
+
+
+def test_a_result_counts_once_when_we_are_killed_between_commit_and_acknowledgement(rig, tmp_path, monkeypatch):
+    with_run(rig)
+    say(rig, Hello(id="web1", grains={}))
+    child = os.fork()
+    if child == 0:
+        with Store(f"sqlite:///{tmp_path / 'store.sqlite'}") as store:
+            rig.handlers.context = rig.handlers.results.context = replace(rig.handlers.context, store=store)
+            rig.server.send = lambda key, message: os.kill(os.getpid(), signal.SIGKILL)
+            say(rig, result())
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert rig.store.runs.get("1").state == "finished"
+    rig.server.sent.clear()
+    say(rig, result())
+    assert rig.server.sent == [(KEY, ResultAck(run_id="1"))]
+    assert rig.runs.ended_runs == []
+
+
+QUESTION = FactQuery(fun="cmd.which", asked='[["sh"], {}]')
+
+
+async def ask(rig, minion="web1"):
+    say(rig, Hello(id=minion, grains={}), minion)
+    assert rig.facts.send(minion, [QUESTION])
+    rig.recompiled.clear()
+    return next(message for _, message in rig.server.sent if type(message).__name__ == "FactRequest")
+
+
+async def test_an_answer_is_kept_and_has_the_minion_compiled_again(rig):
+    asked = await ask(rig)
+    assert (asked.questions, asked.allowed) == ((QUESTION,), ("cmd.run",))
+    say(rig, FactAnswers(request=asked.request, answers=(FactAnswer(value="/bin/sh"),)))
+    assert rig.recompiled == ["web1"]
+    assert rig.facts.recorded(["web1"]) == {"web1": {QUESTION: FactAnswer(value="/bin/sh")}}
+    say(rig, FactAnswers(request=asked.request, answers=(FactAnswer(value="/late"),)))
+    assert rig.facts.recorded(["web1"])["web1"][QUESTION].value == "/bin/sh", "an answer counts once"
+
+
+async def test_nobody_answers_for_another_and_nothing_unasked_is_kept(rig):
+    asked = await ask(rig)
+    other = zmq.curve_keypair()[0].decode()
+    say(rig, Hello(id="web2", grains={}), "web2", other)
+    rig.recompiled.clear()
+    say(rig, FactAnswers(request=asked.request, answers=(FactAnswer(value="/evil"),)), "web2", other)
+    say(rig, FactAnswers(request=77, answers=(FactAnswer(value="/evil"),)))
+    assert rig.facts.recorded(["web1", "web2"]) == {}
+    assert rig.recompiled == []
+
+
+async def test_a_mine_is_kept_as_its_senders_and_one_that_is_too_large_is_not(rig):
+    say(rig, Hello(id="web1", grains={}))
+    other = zmq.curve_keypair()[0].decode()
+    say(rig, Hello(id="web2", grains={}), "web2", other)
+    say(rig, Mine(entries={"addr": MineEntry(value="10.0.0.1")}))
+    say(rig, Mine(entries={"addr": MineEntry(value="10.0.0.2")}), "web2", other)
+    assert {name: each.value for name, each in rig.store.mines.by_function(["addr"])["addr"].items()} == {
+        "web1": "10.0.0.1",
+        "web2": "10.0.0.2",
+    }
+    say(rig, Mine(entries={"addr": MineEntry(value="x" * 100_000)}))
+    say(rig, Mine(entries={"addr": MineEntry(value=nested(60))}))
+    assert rig.store.mines.by_function(["addr"])["addr"]["web1"].value == "10.0.0.1"
+    say(rig, GetMine(request=7, asked="no json"))
+    say(rig, GetMine(request=8, asked='[["*", "addr"], {}]'))
+    found = [message for _, message in rig.server.sent if isinstance(message, MineFound)]
+    assert (found[0].request, bool(found[0].answer.error)) == (7, True)
+    assert found[1].answer.value == {}, "of minions whose key is not accepted nobody hears"
+
+
+def nested(depth):
+    return [nested(depth - 1)] if depth else []
+
+
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        ((), "gave no answer"),
+        ((FactAnswer(value="x" * 70_000),), "gave more than"),
+        ((FactAnswer(value=nested(60)),), "nested more than"),
+    ],
+)
+async def test_what_is_no_answer_becomes_an_error(rig, answers, why):
+    asked = await ask(rig)
+    say(rig, FactAnswers(request=asked.request, answers=answers))
+    (found,) = rig.facts.recorded(["web1"])["web1"].values()
+    assert why in found.error
+    assert found.value is None
+
+
+async def test_what_was_recorded_stays_when_no_answer_comes(rig):
+    asked = await ask(rig)
+    assert rig.facts.time_out("web1")
+    assert "did not answer" in rig.facts.recorded(["web1"])["web1"][QUESTION].error
+    say(rig, FactAnswers(request=asked.request, answers=(FactAnswer(value="/late"),)))
+    assert rig.recompiled == [], "it is too late"
+    rig.store.facts.put("web1", {QUESTION: FactAnswer(value="/bin/sh")}, 1.0)
+    assert rig.facts.repeatable(["web1"]) == {"web1": (QUESTION,)}
+    assert rig.facts.send("web1", [QUESTION])
+    assert not rig.facts.time_out("web1")
+    assert rig.facts.recorded(["web1"])["web1"][QUESTION].value == "/bin/sh", "the last answer stays"
+    assert asked.timeout == 10.0
+
+
+def test_no_more_is_asked_than_a_minion_answers(rig):
+    say(rig, Hello(id="web1", grains={}))
+    many = [FactQuery(fun="cmd.which", asked=f'[["{number}"], {{}}]') for number in range(MOST_QUESTIONS)]
+    assert not rig.facts.too_many("web1", many)
+    rig.store.facts.put("web1", {QUESTION: FactAnswer(value="/bin/sh")}, 1.0)
+    assert rig.facts.too_many("web1", many)
+
+
+def test_progress_is_passed_on_of_own_runs_alone(rig):
+    with_run(rig)
+    with_run(rig, minion="db1", run_id="2")
+    say(rig, Hello(id="web1", grains={}))
+    heard = []
+    rig.handlers.results.watchers["1"] = heard.append
+    with rig.handlers.context.bus.subscribe("salt/job/*/prog/*") as seen:
+        said = RunProgress(run_id="1", done=12, total=40, key="pkg_|-nginx_|-nginx_|-installed", seconds=3.5)
+        say(rig, said)
+        say(rig, said)  # too soon after the first
+        say(rig, RunProgress(run_id="2", done=1, total=2, key="x"))
+        say(rig, RunProgress(run_id="nowhere", done=1, total=2, key="x"))
+        say(rig, RunProgress(run_id="drift-web1-1", done=1, total=2, key="x"))
+        events = seen.drain()
+    assert [event.tag for event in events] == ["salt/job/1/prog/web1/12", "salt/job/drift-web1-1/prog/web1/1"]
+    assert events[0].data["text"] == "12/40 nginx (pkg.installed)"
+    assert heard == [said]
+    session = rig.handlers.context.sessions.session("web1")
+    say(rig, result("1"))
+    assert list(session.progress) == ["drift-web1-1"]
+    say(rig, said)  # late: the run is over
+    assert list(session.progress) == ["drift-web1-1"]
+    for number in range(100):
+        say(rig, RunProgress(run_id=f"drift-{number}", done=1, total=2, key="x"))
+    assert len(session.progress) == 16
+
+
+def test_what_a_minion_still_has_to_do_is_in_its_status(rig):
+    with_run(rig)
+    say(rig, Hello(id="web1", grains={}))
+    say(rig, KeepAlive(held=DIGEST, pending_triggers=("service_|-nginx_|-nginx_|-running",)))
+    session = rig.handlers.context.sessions.session("web1")
+    assert (session.pending_triggers, session.held) == (("service_|-nginx_|-nginx_|-running",), DIGEST)
+    say(rig, KeepAlive(held=DIGEST))
+    assert session.pending_triggers == ()

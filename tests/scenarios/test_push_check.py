@@ -1,0 +1,55 @@
+"""After a push that ran a part of a highstate the minion looks at the whole of it once."""
+
+import re
+import urllib.request
+
+LATER = """
+later:
+  file.managed:
+    - name: {{ grains['root'] }}/later
+    - contents: there
+    - onlyif: grep -q 'number 1' {{ grains['root'] }}/app.conf
+"""
+"""No requisite says that it depends on another state: no plan can know it."""
+NUMBER = {"pillar/numbers.sls": ("number: 0\n", "number: 1\n")}
+
+
+def missed(rig):
+    with urllib.request.urlopen(rig.http + "/metrics") as answer:
+        found = re.search(r"^saltern_missed_by_plan_total (\S+)$", answer.read().decode(), re.MULTILINE)
+    return float(found[1])
+
+
+def with_later(rig, policy=""):
+    files = {
+        "states/app.sls": ("\napp-told:", f"{LATER}\napp-told:"),
+        "states/saltern.yaml": ("drift: {interval: 30m}", f"{policy}drift: {{interval: 0}}"),
+    }
+    rig.wait_applied(rig.push("later", files))
+
+
+def test_what_the_plan_of_a_push_missed_is_applied_and_counted(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    with_later(rig)
+    assert missed(rig) == 0
+    rig.wait_applied(rig.push("number 1", NUMBER))
+    later = rig.root("web1") / "later"
+    rig.wait("the state that was missed", later.exists)
+    rig.wait("the count", lambda: missed(rig) == 1)
+    rig.wait("its end", lambda: rig.history("web1")[0]["state"] == "finished")
+    (healed, check, push) = rig.history("web1")[:3]
+    assert [run["kind"] for run in (healed, check, push)] == ["remediate", "drift", "apply"]
+    assert (check["cause"], healed["cause"]) == (
+        f"check after {push['run_id']}",
+        f"missed by the plan {check['run_id']}",
+    )
+    assert (healed["changes"], rig.status()["web1"]["health"]) == (1, "Healthy")
+
+
+def test_policy_may_only_have_it_reported(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    with_later(rig, "verify: report\n")
+    rig.wait_applied(rig.push("number 1", NUMBER))
+    rig.wait("the report", lambda: rig.status()["web1"]["health"] == "Drifted")
+    assert missed(rig) == 1
+    assert not (rig.root("web1") / "later").exists()

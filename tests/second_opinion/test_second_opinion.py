@@ -1,0 +1,135 @@
+"""The parts of the second opinion that need no root: cases of a formula, what is compared, what is explained."""
+
+import json
+
+import pytest
+
+from tools.second_opinion.cases import cases
+from tools.second_opinion.comparison import Side, Step, disagreements, read_side
+from tools.second_opinion.explanations import explained, load_explanations, outdated
+from tools.second_opinion.snapshot import snapshot
+
+KITCHEN = """
+provisioner:
+  pillars:
+    top.sls: {base: {'*': [web]}}
+suites:
+  - name: default
+    provisioner:
+      dependencies: [{name: helpers, path: test/salt}]
+      state_top: {base: {'*': [helpers.make, web]}}
+      pillars_from_files: {web.sls: test/pillar.sls}
+  - name: centos
+    includes: [centos-8]
+    provisioner: {state_top: {base: {'*': [web]}}}
+  - name: lacking
+    provisioner:
+      dependencies: [{name: other, repo: git, source: 'https://git.example.org/other-formula.git'}]
+      state_top: {base: {'*': [web]}}
+"""
+TAG = "file_|-a_|-/etc/a_|-managed"
+
+
+@pytest.fixture
+def formulas(tmp_path):
+    for name, text in {
+        "kitchen.yml": KITCHEN,
+        "web/init.sls": "web:\n  test.nop: []\n",
+        "test/salt/helpers/make.sls": "make:\n  test.nop: []\n",
+        "test/pillar.sls": "web: {port: 80}\n",
+        "pillar.example": "web: 1\nweb: 2\n",
+    }.items():
+        path = tmp_path / "formulas/web-formula" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path / "formulas"
+
+
+def test_a_formula_has_its_example_and_its_suites_as_cases(formulas, tmp_path):
+    example, default = cases(formulas)
+    assert [example.key, default.key] == ["web/example", "web/default"]
+    assert example.pillar["example.sls"] == b"web: 2\n"
+    assert [one.key for one in cases(formulas, ["web/default"])] == ["web/default"]
+    default.lay_out(tmp_path / "case")
+    laid = {str(path.relative_to(tmp_path / "case")) for path in (tmp_path / "case").rglob("*") if path.is_file()}
+    assert {"states/web/init.sls", "states/helpers/make.sls", "states/top.sls", "conf/minion"} <= laid
+    assert {"pillar/top.sls", "pillar/web.sls"} <= laid
+
+
+def _side(result=True, looked=True, files=None, error="", again=None):
+    def step(value):
+        states = {} if error else {TAG: {"result": value, "comment": "so", "changes": {"pid": id(value)}}}
+        return Step(code=0, states=states, error=error)
+
+    steps = {"apply": step(result), "own": step(True), "other": step(looked)}
+    return Side(steps={**steps, "again": step(looked if again is None else again)}, files=files or {})
+
+
+@pytest.mark.parametrize(
+    ("saltern", "salt", "about"),
+    [
+        (_side(), _side(), []),
+        (_side(error="x"), _side(error="y"), []),
+        (_side(error="x"), _side(), ["compile"]),
+        (_side(result=False), _side(), ["result"]),
+        (_side(looked=None), _side(), ["salt-looks"]),
+        (_side(), _side(looked=False), ["saltern-looks"]),
+        (_side(again=False), _side(), ["twice"]),
+        (_side(files={"etc/a": ["file", "0o644", 0, 0, "1"]}), _side(files={"etc/a": ["file", "0o600", 0, 0, "1"]}),
+         ["files"]),
+    ],
+)  # fmt: skip
+def test_disagreements_are_found(saltern, salt, about):
+    assert [one.about for one in disagreements("web/default", saltern, salt)] == about
+
+
+def test_steps_are_read_as_they_were_printed(tmp_path):
+    for name in ("apply", "other", "own", "again"):
+        (tmp_path / f"{name}.rc").write_text("0\n")
+        (tmp_path / f"{name}.err").write_text("")
+        (tmp_path / f"{name}.json").write_text(json.dumps({"local": {TAG: {"result": True, "changes": {}}}}))
+    (tmp_path / "other.json").write_text(json.dumps({"local": ["Rendering SLS failed"]}))
+    (tmp_path / "own.json").write_text("")
+    (tmp_path / "own.err").write_text("killed\n")
+    (tmp_path / "files.json").write_text("{}")
+    steps = read_side(tmp_path).steps
+    assert (steps["apply"].error, steps["other"].error, steps["own"].error) == ("", "Rendering SLS failed", "killed")
+
+
+def test_an_explanation_without_an_occurrence_is_outdated(tmp_path):
+    file = tmp_path / "why.yaml"
+    file.write_text(
+        "- {cases: [web/*], about: files, place: '/etc/*', saltern: 'file', why: other bytes}\n"
+        "- {cases: web/default, about: result, why: was fixed}\n"
+        "- {cases: db/*, why: did not run}\n"
+    )
+    entries = load_explanations(file)
+    found = disagreements("web/default", _side(files={"etc/a": ["file"], "srv/b": ["file"]}), _side())
+    told = explained(found, entries)
+    assert [(one.place, entry and entry.why) for one, entry in told] == [("/etc/a", "other bytes"), ("/srv/b", None)]
+    assert [entry.why for entry in outdated(entries, told, ["web/default"])] == ["was fixed"]
+    file.write_text("- {place: x}\n")
+    with pytest.raises(ValueError, match="why"):
+        load_explanations(file)
+
+
+def test_the_reasons_of_the_project_are_understood():
+    assert all(entry.why.endswith(".") for entry in load_explanations())
+
+
+def test_a_snapshot_has_what_compares(tmp_path):
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "var/log").mkdir(parents=True)
+    (tmp_path / "var/log/x").touch()
+    (tmp_path / "etc/a").write_text("made 2026-01-02 10:11:12\n")
+    (tmp_path / "etc/b").write_text("made 2026-01-03 11:12:13\n")
+    (tmp_path / "etc/c").symlink_to("a")
+    base = tmp_path / "base"
+    (base / "etc").mkdir(parents=True)
+    (tmp_path / "srv").mkdir()
+    found = snapshot(tmp_path, base)
+    assert "srv" in found
+    assert "etc" not in found
+    assert found["etc/a"] == found["etc/b"]
+    assert found["etc/c"][-1] == "a"
+    assert not any(path.startswith("var/log") for path in found)

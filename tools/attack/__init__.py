@@ -1,0 +1,1 @@
+"""Attacks on a running controller, and what its honest minions saw meanwhile: `make attack`."""

@@ -1,0 +1,156 @@
+"""Apply public formulas by Saltern and by real Salt, each on fresh roots, and compare; as root on Debian.
+
+    make second-opinion FORMULAS=DIR                 all cases of the formulas checked out in DIR (NAME-formula each)
+    .venv/bin/python -m tools.second_opinion --formulas DIR nginx users/default
+    .venv/bin/python -m tools.second_opinion --formulas DIR --compare     judge the kept results anew, run nothing
+
+Of each case two overlay roots are made. In each, one side applies the highstate; then the other side is asked under
+test=True about that work, then the one that did it, then the other again. What is compared: compile errors, results
+and `changes` of the states, the files that the two leave behind, and the answers under test=True. Every disagreement
+has its reason in explanations.yaml, or the exit code is 1; so it is when an entry there explains nothing any more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+
+from tools.second_opinion.cases import OpinionCase, cases
+from tools.second_opinion.comparison import SIDES, Disagreement, disagreements, read_side
+from tools.second_opinion.explanations import Explanation, explained, load_explanations, outdated
+from tools.second_opinion.roots import SALT, SALTERN, base, run_side
+
+_CACHE = Path(__file__).resolve().parents[2] / ".cache" / "second-opinion"
+_KINDS = ("compile", "result", "changes", "files", "salt-looks", "saltern-looks", "twice")
+
+
+def main() -> int:
+    """Parse the command line, run the cases, print the table; the exit code."""
+    options = _parser().parse_args()
+    if options.formulas is None or not options.formulas.is_dir():
+        raise SystemExit("name a folder of formulas: FORMULAS=DIR, or --formulas DIR")
+    chosen = list(cases(options.formulas, options.names))
+    if options.list:
+        sys.stdout.writelines(f"{case.key}\n" for case in chosen)
+        return 0
+    results = options.cache / "results"
+    if not options.compare:
+        if os.geteuid() != 0:
+            raise SystemExit("roots are made by root")
+        _run_all(chosen, options, results)
+    there = [case.key for case in chosen if (results / case.key / "done").exists()]
+    return _report(there, results, whole=not options.names)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    formulas = os.environ.get("FORMULAS")
+    parser.add_argument(
+        "--formulas", type=Path, default=formulas and Path(formulas), help="folder of NAME-formula each"
+    )
+    parser.add_argument("--cache", type=Path, default=_CACHE, help="where the base root, packages and results are kept")
+    parser.add_argument("--seconds", type=int, default=300, help="of one step of one side")
+    parser.add_argument("--jobs", type=int, default=1, help="cases at a time")
+    parser.add_argument("--new", action="store_true", help="run only cases without results")
+    parser.add_argument("--compare", action="store_true", help="run nothing: judge the results that are kept")
+    parser.add_argument("--list", action="store_true", help="list the cases")
+    parser.add_argument("names", nargs="*", help="formulas, or formula/case (default: all)")
+    return parser
+
+
+def _run_all(chosen: Sequence[OpinionCase], options: argparse.Namespace, results: Path) -> None:
+    root = base(options.cache)
+    left = [case for case in chosen if not (options.new and (results / case.key / "done").exists())]
+    packages: SimpleQueue[Path] = SimpleQueue()
+    for number in range(options.jobs):
+        folder = options.cache / f"packages-{number}"
+        (folder / "partial").mkdir(parents=True, exist_ok=True)
+        packages.put(folder)
+
+    def one(case: OpinionCase) -> str:
+        debs = packages.get()
+        try:
+            run_case(case, root, results / case.key, debs, options.seconds)
+        finally:
+            packages.put(debs)
+        return case.key
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for number, key in enumerate(pool.map(one, left), 1):
+            print(f"{number}/{len(left)} {key}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def run_case(case: OpinionCase, root: Path, results: Path, debs: Path, seconds: int) -> None:
+    """Both sides of a case; what they say is left in the folder `results`."""
+    shutil.rmtree(results, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="saltern-opinion-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        case.lay_out(folder)
+        for side in SIDES:
+            out = results / side
+            out.mkdir(parents=True)
+            run_side(root, folder, out, debs, _steps(side), seconds)
+    (results / "done").touch()
+
+
+def _steps(side: str) -> list[tuple[str, Sequence[str]]]:
+    common = ("--local", "--config-dir", "/case/conf", "--out", "json", "--log-level", "error", "state.highstate")
+    commands = {"saltern": (*SALTERN, *common), "salt": (*SALT, *common)}
+    own, other = commands[side], commands["salt" if side == "saltern" else "saltern"]
+    return [
+        ("apply", own), ("files", ()), ("other", (*other, "test=True")), ("own", (*own, "test=True")),
+        ("again", (*other, "test=True")),
+    ]  # fmt: skip
+
+
+def _report(ran: Sequence[str], results: Path, *, whole: bool) -> int:
+    entries = load_explanations()
+    rows, told = [], []
+    for key in ran:
+        found = disagreements(key, *(read_side(results / key / side) for side in SIDES))
+        pairs = explained(found, entries)
+        told += pairs
+        rows.append(_row(key, results, pairs))
+    head = ["case", "states", *_KINDS, "unexplained"]
+    sys.stdout.write(f"| {' | '.join(head)} |\n|{'---|' * len(head)}\n")
+    sys.stdout.writelines(f"| {' | '.join(map(str, row))} |\n" for row in rows)
+    _tell_reasons(told)
+    unexplained = [one for one, entry in told if entry is None]
+    for one in unexplained:
+        print(f"\nDIFFERS {one.case} {one.about} {one.place}\n  Saltern: {one.saltern}\n  Salt:    {one.salt}")  # noqa: T201
+    old = [entry for entry in outdated(entries, told, ran) if whole or entry.cases != ("*",)]
+    for entry in old:
+        print(f"\nNO LONGER OCCURS: {', '.join(entry.cases)} {entry.about} {entry.place}: {entry.why}")  # noqa: T201
+    agreed = sum(1 for row in rows if not any(row[2:]))
+    print(  # noqa: T201
+        f"\n{len(ran)} cases of {len({key.partition('/')[0] for key in ran})} formulas: {agreed} agree in everything, "
+        f"{len(rows) - agreed} disagree, {len(told) - len(unexplained)} disagreements are explained, "
+        f"{len(unexplained)} are not; {len(old)} explanations no longer occur"
+    )
+    return 1 if unexplained or old else 0
+
+
+def _row(key: str, results: Path, pairs: Sequence[tuple[Disagreement, Explanation | None]]) -> list[object]:
+    counts = Counter(one.about for one, _ in pairs)
+    step = read_side(results / key / "saltern").steps["apply"]
+    states: object = "refused" if step.error else len(step.states)
+    return [key, states, *(counts[kind] or "" for kind in _KINDS), sum(entry is None for _, entry in pairs) or ""]
+
+
+def _tell_reasons(told: Sequence[tuple[Disagreement, Explanation | None]]) -> None:
+    counts = Counter(entry.why for _, entry in told if entry is not None)
+    sys.stdout.write("\n| times | why |\n|---|---|\n")
+    sys.stdout.writelines(f"| {count} | {why} |\n" for why, count in counts.most_common())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,308 @@
+"""Bytes that connections have received and that nobody has read: libzmq bounds neither what a message of many frames
+holds, nor what all unfinished frames hold together.
+
+Made and ended by `wire.server.server`. A thread of its own compares the
+kernel's count of received bytes (`tcpi_bytes_received`, tcp(7)) with the bytes of messages that the server has read.
+A connection over its limit is shut down. Reads and writes nothing of what connections carry.
+
+What is read counts `FRAME_CREDIT` bytes more than it has, for framing, encryption and heartbeats. The credit of a
+connection never exceeds what it has received, so nobody can save it up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import select
+import socket
+import struct
+import threading
+import time
+from collections import Counter, deque
+from dataclasses import dataclass
+
+from wire.address import PortPair
+from wire.limits import WireLimits
+from wire.server.sockets import end_connection
+
+FRAME_CREDIT = 512
+"""Bytes."""
+
+HEARTBEAT_CREDIT = 16
+"""Bytes a second, for the heartbeats of an accepted peer that says nothing else."""
+
+PAUSE = 0.005
+"""Seconds between two turns: how long a connection may exceed a limit."""
+
+STRANGERS_EVERY = 0.25
+"""Seconds between two looks at all connections of strangers: epoll does not report what libzmq has read by then."""
+
+TRIM_AFTER = 5.0
+"""Seconds from the end of a stranger's connection, or of one that sent much, until memory is given back."""
+
+TRIM_BYTES = 4 * 1024 * 1024
+"""What is much."""
+
+_TCP_INFO_BYTES = 136
+_BYTES_ACKED = 120
+_BYTES_RECEIVED = 128
+"""Offsets of `tcpi_bytes_acked` and `tcpi_bytes_received` in `struct tcp_info` (linux/tcp.h, since Linux 4.1)."""
+
+_LIBC = ctypes.PyDLL(None, use_errno=True)
+"""Keeps the interpreter's lock: for calls that are over at once."""
+
+_ACTIVE = select.EPOLLIN | select.EPOLLONESHOT
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class WatchedConnection:
+    """One TCP connection. The server's thread writes `credit`, `accepted` and `closed`, the watch the rest."""
+
+    number: int
+    port: int
+    address: str
+    publish: bool
+    at: float
+    accepted: bool = False
+    credit: int = 0
+    """Bytes that were read, with the credit of each frame."""
+    credited: int = 0
+    settled: int = 0
+    """Of the received bytes, those that were read."""
+    unread: int = 0
+    """Of the received bytes, those that were not."""
+    ended: bool = False
+    """We have ended it."""
+    closed: bool = False
+    """It is over."""
+
+    def count(self, now: float) -> None:
+        """Compare what was received with what was read. OSError when the connection is over."""
+        received = _bytes_received(self.number)
+        credit = self.credit
+        heartbeats = int((now - self.at) * HEARTBEAT_CREDIT) if self.accepted or self.publish else 0
+        if heartbeats:
+            self.at = now
+        self.settled = min(received, self.settled + credit - self.credited + heartbeats)
+        self.credited = credit
+        self.unread = received - self.settled
+
+
+class ConnectionWatch:
+    """The connections of both ports.
+
+    `opened`, `closed` and `read` are called in the server's thread, which takes the events of libzmq's monitors.
+    """
+
+    def __init__(self, ports: PortPair, limits: WireLimits) -> None:
+        self._ports = ports
+        self._limits = limits
+        self._current: dict[tuple[bool, int], WatchedConnection] = {}
+        """By port and number, for the server's thread."""
+        self._proved: set[int] = set()
+        """Numbers of connections by which messages of accepted keys came in this turn of the server."""
+        self._news: deque[WatchedConnection] = deque()
+        """Opened and closed connections, for the watch's thread."""
+        self._watched: dict[int, WatchedConnection] = {}
+        self._unproved: dict[WatchedConnection, None] = {}
+        """Those to the request port by which no message of an accepted key has come, the oldest first."""
+        self._epoll = select.epoll()
+        self._resting: list[WatchedConnection] = []
+        self._wakeup = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._stopping = False
+        self._thread = threading.Thread(target=self._watch, name="wire-watch", daemon=True)
+        self._trim_at = 0.0
+        self._strangers_at = 0.0
+
+    def start(self) -> None:
+        """Watch from now on."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; the sockets may be closed then."""
+        self._stopping = True
+        os.eventfd_write(self._wakeup, 1)
+        self._thread.join()
+        os.close(self._wakeup)
+        self._epoll.close()
+
+    def stranger_bytes(self) -> int:
+        """Unread bytes of all strangers, as they were counted last."""
+        return sum(connection.unread for connection in self._unproved.copy())
+
+    def stranger_connections(self) -> int:
+        """Connections to the request port by which no message of an accepted key has come."""
+        return len(self._unproved)
+
+    # --- in the server's thread
+
+    def opened(self, number: int, *, publish: bool) -> None:
+        """A connection was accepted."""
+        try:
+            with socket.socket(fileno=os.dup(number)) as handle:
+                address = str(handle.getpeername()[0])
+        except (OSError, IndexError):  # it is over
+            return
+        connection = self._current[publish, number] = WatchedConnection(
+            number=number,
+            port=self._ports.publish if publish else self._ports.request,
+            address=address,
+            publish=publish,
+            at=time.monotonic(),
+            accepted=not publish and number in self._proved,
+        )
+        self._tell(connection)
+
+    def closed(self, number: int, *, publish: bool) -> bool:
+        """A connection is over; whether the watch has ended it."""
+        connection = self._current.pop((publish, number), None)
+        if connection is None:
+            return False
+        connection.closed = True
+        self._tell(connection)
+        return connection.ended
+
+    def read(self, number: int, size: int, *, accepted: bool, publish: bool = False) -> None:
+        """The server has read a message of so many bytes."""
+        connection = self._current.get((publish, number))
+        if connection is not None:
+            connection.credit += size + FRAME_CREDIT
+            connection.accepted = accepted
+        if accepted and not publish:
+            self._proved.add(number)  # its `opened` may come later in this turn
+
+    def turned(self) -> None:
+        """A turn of the server is over: it has told all that was opened and closed before what it has read."""
+        self._proved.clear()
+
+    def _tell(self, connection: WatchedConnection) -> None:
+        self._news.append(connection)
+        os.eventfd_write(self._wakeup, 1)
+
+    # --- in the watch's thread
+
+    def _watch(self) -> None:
+        self._epoll.register(self._wakeup, select.EPOLLIN)
+        while not self._stopping:
+            waits = STRANGERS_EVERY if self._unproved else TRIM_AFTER if self._trim_at else None
+            timeout = 0.0 if self._resting else waits
+            ready = {number for number, _ in self._epoll.poll(timeout)}
+            if self._wakeup in ready:
+                os.eventfd_read(self._wakeup)
+            self._take_turn(ready)
+            time.sleep(PAUSE)
+
+    def _take_turn(self, ready: set[int]) -> None:
+        now = time.monotonic()
+        active = dict.fromkeys(self._resting)
+        self._resting = []
+        active.update(dict.fromkeys(self._take_news()))
+        active.update((self._watched[number], None) for number in ready if number in self._watched)
+        if now >= self._strangers_at:
+            self._strangers_at = now + STRANGERS_EVERY
+            active.update(self._unproved)
+        for connection in active:
+            self._look(connection, now, again=connection.number in ready)
+        self._bound_strangers()
+        if self._trim_at and now >= self._trim_at:
+            self._trim_at = 0.0
+            _give_back_memory()
+
+    def _take_news(self) -> list[WatchedConnection]:
+        """Connections that were opened since the last turn and are not over."""
+        opened = []
+        for _ in range(len(self._news)):
+            connection = self._news.popleft()
+            if connection.closed:
+                if not connection.accepted or connection.credit > TRIM_BYTES:
+                    self._plan_trim()
+                self._unproved.pop(connection, None)
+                if self._watched.get(connection.number) is connection:
+                    del self._watched[connection.number]
+                continue
+            self._watched[connection.number] = connection
+            if not connection.publish:
+                self._unproved[connection] = None
+            with contextlib.suppress(OSError):  # it is over
+                self._epoll.register(connection.number, _ACTIVE)
+                opened.append(connection)
+        return opened
+
+    def _look(self, connection: WatchedConnection, now: float, *, again: bool) -> None:
+        """Compare, end what is over its limit; one that has just received something is looked at once more."""
+        if connection.ended or connection.closed:
+            return
+        try:
+            connection.count(now)
+            if again:
+                self._resting.append(connection)
+            else:
+                self._epoll.modify(connection.number, _ACTIVE)
+        except OSError:
+            return  # it is over, as the server will tell
+        if connection.accepted:
+            self._unproved.pop(connection, None)
+        if connection.unread > self._limit_of(connection):
+            self._end(connection, "subscription-bytes" if connection.publish else "connection-bytes")
+
+    def _limit_of(self, connection: WatchedConnection) -> int:
+        if connection.publish:
+            return self._limits.minion.subscription_bytes
+        return (self._limits.minion if connection.accepted else self._limits.stranger).connection_bytes
+
+    def _bound_strangers(self) -> None:
+        """End connections of strangers until there are no more than may be, and they hold no more than they may."""
+        excess = len(self._unproved) - self._limits.stranger.connections
+        if excess > 0:
+            by_address = Counter(each.address for each in self._unproved)
+            for _ in range(excess):
+                ((most, _),) = by_address.most_common(1)
+                by_address[most] -= 1
+                self._end(next(each for each in self._unproved if each.address == most), "connections")
+        total = sum(each.unread for each in self._unproved)
+        while total > self._limits.stranger.total_bytes:
+            largest = max(self._unproved, key=lambda each: each.unread)
+            total -= largest.unread
+            self._end(largest, "total-bytes")
+
+    def _plan_trim(self) -> None:
+        self._trim_at = self._trim_at or time.monotonic() + TRIM_AFTER
+
+    def _end(self, connection: WatchedConnection, limit: str) -> None:
+        if not connection.ended:
+            connection.ended = True
+            self._unproved.pop(connection, None)
+            end_connection(connection.number, connection.port)
+            self._plan_trim()
+            proved = connection.accepted or connection.publish
+            (self._limits.minion_refused if proved else self._limits.stranger_refused)(limit)
+
+
+def bytes_acknowledged(number: int) -> int:
+    """Bytes that the peer's system has received of a TCP connection, by the kernel's count. OSError when it is over."""
+    return _tcp_count(number, _BYTES_ACKED)
+
+
+def _bytes_received(number: int) -> int:
+    return _tcp_count(number, _BYTES_RECEIVED)
+
+
+def _tcp_count(number: int, offset: int) -> int:
+    """A count of the kernel for a TCP connection. OSError when it is over.
+
+    By number: an object that owns a descriptor of libzmq would close it when it is collected.
+    """
+    info = ctypes.create_string_buffer(_TCP_INFO_BYTES)
+    size = ctypes.c_uint(_TCP_INFO_BYTES)
+    if _LIBC.getsockopt(number, socket.IPPROTO_TCP, socket.TCP_INFO, info, ctypes.byref(size)) != 0:
+        raise OSError(ctypes.get_errno(), "no TCP connection")
+    (count,) = struct.unpack_from("=Q", info, offset)
+    return int(count)
+
+
+def _give_back_memory() -> None:
+    """Return freed memory to the system: what libzmq has freed in many small pieces stays with malloc otherwise."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it
+    if trim is not None:
+        trim(0)
