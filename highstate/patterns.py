@@ -6,8 +6,8 @@ leaves all. Source: salt/utils/stringutils.py `check_include_exclude`. It reads 
 
 from __future__ import annotations
 
-from highstate.matcher import tree_matcher
 from highstate.types import Value
+from matching.matcher import tree_matcher
 
 
 def is_part(path: str, include: Value, exclude: Value) -> bool:

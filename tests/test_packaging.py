@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-ROOMS = ("controller", "extmods", "gitfs", "highstate", "minion", "options", "reactors", "wire")
+ROOMS = ("controller", "extmods", "gitfs", "highstate", "matching", "minion", "options", "reactors", "wire")
 ON_MINIONS = ("controller.cli.main", "controller.cli.verbs.minion", "controller.cli.verbs.call")
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import vulture
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("controller", "extmods", "gitfs", "highstate", "minion", "options", "reactors", "wire")
+ROOMS = ("controller", "extmods", "gitfs", "highstate", "matching", "minion", "options", "reactors", "wire")
 
 MOST_FILES = 25
 """Python files in one folder."""

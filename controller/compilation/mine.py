@@ -23,11 +23,11 @@ from controller.compilation.recorded_facts import FleetAnswer
 from controller.store import Store
 from extmods.fact_answers import bounded
 from highstate.functions.live import OF_THE_FLEET
-from highstate.limits import PatternLimits
-from highstate.linear_regex import PatternRefused
-from highstate.matcher import Matcher
 from highstate.targeting.match import MatcherKind, broken_regex, match_minion
 from highstate.types import Minion
+from matching.limits import PatternLimits
+from matching.linear_regex import PatternRefused
+from matching.matcher import Matcher
 from options.limits import CountRefusal, uncounted
 from wire.messages import FactAnswer, FactQuery, MineEntry
 

@@ -19,10 +19,10 @@ from controller.sessions.sessions import Sessions
 from controller.store import Store
 from extmods.compile_modules import runner_call
 from extmods.plain_data import plain
-from highstate.matcher import Matcher
 from highstate.ports import SecretFailed, SourceFailed, question
 from highstate.targeting.match import match_minion, parse_target
 from highstate.types import Minion
+from matching.matcher import Matcher
 from wire.messages import FactAnswer, FactQuery
 
 if TYPE_CHECKING:

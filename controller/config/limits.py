@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, get_type_hints
 
 from gitfs.limits import GitLimits
-from highstate.limits import PatternLimits
+from matching.limits import PatternLimits
 from options.convert import Unwanted, convert_value
 from options.document import Fault, Option
 from options.limits import LimitCount, LimitSeconds

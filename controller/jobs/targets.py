@@ -11,10 +11,10 @@ from controller.reconcile.documents import Documents
 from controller.schema.errors import ServiceError
 from controller.schema.targets import TargetExpression
 from controller.store import Store
-from highstate.linear_regex import PatternRefused
-from highstate.matcher import Matcher, person_matcher
 from highstate.targeting.match import BadTarget, match_minion, parse_target
 from highstate.types import Minion
+from matching.linear_regex import PatternRefused
+from matching.matcher import Matcher, person_matcher
 
 
 @dataclass(slots=True, kw_only=True)

@@ -20,7 +20,6 @@ from highstate.compile.content_arguments import ContentSource, calls_functions, 
 from highstate.compile.positions import source_excerpt
 from highstate.compile.template_variables import template_variables
 from highstate.files import is_binary_template
-from highstate.linear_regex import PatternRefused
 from highstate.memo.tracked import Recorder
 from highstate.patterns import is_part
 from highstate.render import problems
@@ -28,6 +27,7 @@ from highstate.render.context import RenderContext, RenderFailed
 from highstate.render.pipeline import render_template
 from highstate.traverse import traverse
 from highstate.types import ABSENT, Chunk, Content, Files, Pos, Problem, Stage, Value
+from matching.linear_regex import PatternRefused
 
 _MISSING = object()
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import cast
 
 from highstate.functions.call import FunctionCall, FunctionFailed
-from highstate.matcher import tree_matcher
 from highstate.memo.tracked import plain
 from highstate.targeting.match import KINDS, MatcherKind, Subject, id_matches, match_subject
 from highstate.traverse import update
 from highstate.types import Value
+from matching.matcher import tree_matcher
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from highstate.matcher import tree_matcher
 from highstate.memo.handed_out import HandedOut
 from highstate.ports import NO_PORTS, CompilePorts, DecryptFailed, Fact, SecretFailed
 from highstate.targeting.match import id_matches
 from highstate.types import Files, Minion, Value
+from matching.matcher import tree_matcher
 
 Read: TypeAlias = tuple[Any, ...]
 """What was read: ("value", root, path) whole; ("peek", root, path), whole unless it is a mapping;

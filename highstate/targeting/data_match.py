@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from highstate.matcher import CHARACTERS_A_STEP, STEPS_A_LOOK, Matcher
 from highstate.traverse import traverse
 from highstate.types import Value
+from matching.matcher import CHARACTERS_A_STEP, STEPS_A_LOOK, Matcher
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,11 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, get_args
 
-from highstate.linear_regex import PatternRefused
-from highstate.matcher import CHARACTERS_A_STEP, STEPS_A_LOOK, Matcher, person_matcher
 from highstate.targeting.data_match import DataMatch
 from highstate.traverse import traverse
 from highstate.types import Minion, Value
+from matching.linear_regex import PatternRefused
+from matching.matcher import CHARACTERS_A_STEP, STEPS_A_LOOK, Matcher, person_matcher
 
 MatcherKind: TypeAlias = Literal[
     "compound",

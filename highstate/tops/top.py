@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from highstate.linear_regex import PatternRefused
-from highstate.matcher import tree_matcher
 from highstate.memo.tracked import Recorder
 from highstate.render.context import RenderContext, RenderFailed
 from highstate.render.lines import LineMap
@@ -21,6 +19,8 @@ from highstate.render.pipeline import render_sls
 from highstate.render.problems import excerpt, near
 from highstate.targeting.match import KINDS, MatcherKind, Nodegroups, broken_regex, match_subject
 from highstate.types import Pos, Problem, Stage, Value
+from matching.linear_regex import PatternRefused
+from matching.matcher import tree_matcher
 
 _USUAL = "top.sls"
 """The top file that a tree may do without."""

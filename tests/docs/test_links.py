@@ -35,7 +35,7 @@ def test_documents_named_in_text_are_there(pages, root):
 def test_documents_named_in_code_are_there(root):
     missing = [
         f"{path}: {name}"
-        for room in ("controller", "gitfs", "highstate", "minion", "ops", "options", "reactors", "wire")
+        for room in ("controller", "gitfs", "highstate", "matching", "minion", "ops", "options", "reactors", "wire")
         for path in (root / room).rglob("*.py")
         for name in re.findall(r"\bdocs/[\w./-]+\.md", path.read_text(encoding="utf-8"))
         if not (root / name).exists()

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from highstate.bounded_regex import SlowPattern
 from highstate.compile import CompileOptions, compile_sls
 from highstate.files import MemoryFiles
 from highstate.patterns import is_part
 from highstate.types import Minion
+from matching.bounded_regex import SlowPattern
 
 FILES = ("a", "A", "b.conf", "sub/a", "sub/b.conf", ".hidden")
 

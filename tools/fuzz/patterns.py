@@ -2,7 +2,7 @@
 
 .venv/bin/python -m tools.fuzz.patterns --seconds 60 --seed 0
 
-Ends with the first pair whose answers differ. tests/highstate/test_linear_regex.py runs a little of it.
+Ends with the first pair whose answers differ. tests/matching/test_linear_regex.py runs a little of it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
-from highstate.limits import TREE_PATTERNS
-from highstate.linear_regex import PatternRefused, compile_linear
+from matching.limits import TREE_PATTERNS
+from matching.linear_regex import PatternRefused, compile_linear
 
 _GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "golden"
 _WRITTEN = re.compile(r"E@(\S+?)['\"\s]|(?:regex_\w+|is match)\(\s*'([^'\n]*)'")

@@ -23,8 +23,7 @@ from uuid import UUID, uuid5
 import jinja2
 from jinja2.exceptions import TemplateRuntimeError
 
-from highstate import bounded_regex, seeded
-from highstate.matcher import tree_matcher
+from highstate import seeded
 from highstate.memo.tracked import TrackedMapping, plain
 from highstate.render.filters.data import DATA_FILTERS
 from highstate.render.filters.live import LIVE_FILTERS
@@ -33,6 +32,8 @@ from highstate.render.filters.xml import xml
 from highstate.render.serial import SERIAL_FILTERS
 from highstate.traverse import traverse
 from highstate.types import Value
+from matching import bounded_regex
+from matching.matcher import tree_matcher
 
 _UUID_SPACE = UUID("91633EBF-1C86-5E33-935A-28061F4B480E")
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from highstate import patterns
-from highstate.linear_regex import PatternRefused
+from matching.linear_regex import PatternRefused
 from minion.machine.dirfd import refuse_foreign_link
 from minion.machine.failure import StateFailed
 from minion.machine.plan import FileStat, Machine, Reader

@@ -2,10 +2,10 @@
 
 import pytest
 
-from highstate.bounded_regex import SlowPattern, match, replace, search
 from highstate.compile import CompileOptions, compile_minion
 from highstate.files import MemoryFiles
 from highstate.types import Minion
+from matching.bounded_regex import SlowPattern, match, replace, search
 
 EVIL = "(a|aa)+$"
 LONG = "a" * 40 + "!"

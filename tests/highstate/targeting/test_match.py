@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from highstate.linear_regex import PatternRefused
 from highstate.targeting.match import BadTarget, match_minion, parse_target
 from highstate.types import Minion
+from matching.linear_regex import PatternRefused
 
 MINION = Minion(
     id="web1.example.org",

@@ -20,7 +20,7 @@ from minion.engine.engine import StateEngine
 from minion.machine.machine import LocalMachine
 
 ROOT = Path(__file__).resolve().parents[3]
-ROOMS = ("controller", "minion", "extmods", "gitfs", "highstate", "options", "reactors", "wire")
+ROOMS = ("controller", "minion", "extmods", "gitfs", "highstate", "matching", "options", "reactors", "wire")
 QUOTING = {"quote", "join"}
 """Of `shlex`."""
 OWN_TEXT = {"umask {self._mask:04o}\\n{command}", "{check.command.rstrip()} {shlex.quote(place)}"}

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from re import _parser  # type: ignore[attr-defined]  # the parser of `re`: typeshed does not know it
 from typing import Any, TypeAlias
 
-from highstate.limits import TREE_PATTERNS, PatternLimits
+from matching.limits import TREE_PATTERNS, PatternLimits
 
 _Ranges: TypeAlias = Sequence[tuple[int, int]]
 """Code points from and to, both included."""

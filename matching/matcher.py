@@ -15,9 +15,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from highstate import bounded_regex
-from highstate.limits import TREE_PATTERNS, PatternLimits
-from highstate.linear_regex import LinearRegex, NotLinear, PatternRefused, TextRefused, compile_linear, shortened
+from matching import bounded_regex
+from matching.limits import TREE_PATTERNS, PatternLimits
+from matching.linear_regex import LinearRegex, NotLinear, PatternRefused, TextRefused, compile_linear, shortened
 
 CHARACTERS_A_STEP = 50
 """Characters that are split, hashed or compared for equality in one step."""

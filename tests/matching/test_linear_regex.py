@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from highstate.limits import TREE_PATTERNS, PatternLimits
-from highstate.linear_regex import NotLinear, PatternRefused, compile_linear
-from highstate.matcher import Matcher
+from matching.limits import TREE_PATTERNS, PatternLimits
+from matching.linear_regex import NotLinear, PatternRefused, compile_linear
+from matching.matcher import Matcher
 from tools.fuzz.patterns import compare, compare_goldens, drawn
 
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from re import _parser  # type: ignore[attr-defined]  # the parser of `re`: typeshed does not know it
 from typing import Any
 
-from highstate.limits import TREE_PATTERNS, BacktrackingLimits
-from highstate.linear_regex import PatternRefused, shortened
+from matching.limits import TREE_PATTERNS, BacktrackingLimits
+from matching.linear_regex import PatternRefused, shortened
 
 _LIMITS = BacktrackingLimits()
 _MEANS_OTHER = re.compile(r"\{(?!\d*,?\d*\})|\[\[|\[:")
