@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from highstate.types import Value
 from options.kinds import Flag, Items, Names, OptionText, Prepare, TextMapping, Wanted
+
+MissingSource: TypeAlias = Literal["refuse", "fail_state"]
+"""What a source that is not in the tree does: it fails the compile, or its own state on the minion."""
 
 
 def _none_as_word(value: Any) -> Any:
@@ -64,6 +67,9 @@ class CompileOptions:
     nodegroups: TextMapping = field(default_factory=dict)
     jinja_env: TextMapping = field(default_factory=dict)
     jinja_sls_env: TextMapping = field(default_factory=dict)
+    missing_source: MissingSource = "refuse"
+    """Not an option of Salt's, where it is always the state that fails. The policy of a tree sets it, but for
+    `saltern call --local`."""
     opts: Mapping[str, Value] = field(default_factory=dict)
     """Further minion options that templates may read through `opts` and `config.get`."""
 

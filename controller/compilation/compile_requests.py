@@ -9,6 +9,7 @@ from typing import Any
 from controller.compilation.compile_messages import CompileRequest
 from controller.config.sections import PortOptions
 from controller.reconcile.live import LiveRevision
+from controller.reconcile.policy import Policy
 from controller.store import MinionRecord, Store
 from gitfs.source import Trees
 from highstate.compile_options import CompileOptions
@@ -32,9 +33,16 @@ class CompileRequests:
     """See `CompileRequest.check_rate`."""
 
     def request(
-        self, trees: Trees, minions: Iterable[MinionRecord], more: Mapping[str, Any] | None = None
+        self,
+        trees: Trees,
+        minions: Iterable[MinionRecord],
+        more: Mapping[str, Any] | None = None,
+        policy: Policy | None = None,
     ) -> CompileRequest:
-        """A request for these minions; `more` are options of the language for this request alone."""
+        """A request for these minions; `more` are options of the language for this request alone.
+
+        `policy` is that of the trees where they are not live: what it says of their own files holds for them.
+        """
         opts = {**self.language.opts, **(more or {})}
         minions = tuple(minions)
         recorded = self.store.facts.by_minion({each.id for each in minions}) if minions else {}
@@ -42,7 +50,7 @@ class CompileRequests:
             files=trees.files,
             pillar=trees.pillar,
             minions=tuple(Minion(id=each.id, grains=each.grains) for each in minions),
-            language=replace(self.language, opts=opts),
+            language=replace(self.language, opts=opts, missing_source=(policy or self.live.policy).missing_source),
             drift=self.live.policy.drift.schedule(),
             ports=self.ports,
             facts={minion: {each.question: each.answer for each in found} for minion, found in recorded.items()},

@@ -63,6 +63,8 @@ class PreviewLimits:
     """Seconds until that process ends when nothing is previewed."""
     document_bytes: LimitCount = 64 * 1024 * 1024
     """Bytes of the documents that one preview holds for test runs; the minions of the others are not tested."""
+    policy_bytes: LimitCount = 64 * 1024
+    """Bytes of the `saltern.yaml` of a tree that is previewed; instead of a larger one, the live policy holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -246,7 +246,9 @@ def _is_known(name: str) -> bool:
 def _unknown(name: str, option: Option) -> Fault | None:
     if _is_known(name) or is_profile(option.value):
         return None
-    if name in SALT_NAMES:
+    if name in POLICY:
+        hint = "it is policy: write it into saltern.yaml"
+    elif name in SALT_NAMES:
         hint = f"Saltern calls it {SALT_NAMES[name]}"
     else:
         hint = did_you_mean(name, KNOWN) or "remove it"
@@ -304,12 +306,17 @@ def _kinds(settings: type, *, without: frozenset[str] = _NOT_OPTIONS) -> dict[st
 
 OWN = _kinds(ControllerSettings)
 """Options of the controller itself -> their types; the next are of its groups."""
-LANGUAGE = {**_kinds(CompileOptions), "state_top_saltenv": OptionalText}
+LANGUAGE = {
+    **_kinds(CompileOptions, without=_NOT_OPTIONS | {"missing_source"}),  # it is policy
+    "state_top_saltenv": OptionalText,
+}
 RENDERERS = _kinds(RendererOptions)
 PORTS = _kinds(PortOptions, without=frozenset(("nodegroups", "configuration")))
 ROOTS = _kinds(TreeOptions, without=frozenset(("remotes", "positions")))
 KNOWN = frozenset(("limits", *OWN, *LANGUAGE, *RENDERERS, *PORTS, *ROOTS, *GIT_LISTS))
 """All options that are known here by name; those of gitfs are known to it."""
+POLICY = frozenset(("apply", "push", "verify", "drift", "facts", "missing_source"))
+"""Keys of a tree's saltern.yaml."""
 SALT_NAMES = {
     "open_mode": "auto_accept",
     "worker_threads": "compile_workers",

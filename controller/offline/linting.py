@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 import msgspec
 
 from controller.offline.isolation import Isolated
+from controller.offline.tree_policy import with_policy
 from controller.offline.trees import snapshot_of
+from controller.reconcile.policy import PolicyInvalid
 from extmods.compile_modules import CompileModules, Tree
 from gitfs.tree.git_layer import GitLayer
 from highstate.compile import CompileOptions
@@ -49,12 +51,17 @@ def _findings(job: LintJob) -> tuple[Finding, ...]:
     trees = LintTrees(
         files=snapshot_of(job.file_roots, job.git), pillar_files=snapshot_of(job.pillar_roots), pillar=dict(job.pillar)
     )
-    tree = Tree(trees.files)
-    return lint_trees(
+    tree, settings = Tree(trees.files), job.settings
+    of_policy: tuple[Finding, ...] = ()
+    try:
+        settings = with_policy(job.settings, trees.files)
+    except PolicyInvalid as error:
+        of_policy = (Finding.of(error.problem, "policy"),) if "policy" not in job.disabled else ()
+    return of_policy + lint_trees(
         trees,
         job.samples,
         our_states(),
-        settings=job.settings,
+        settings=settings,
         disabled=job.disabled,
         ports=lambda minion: CompileModules(tree=tree, minion=minion, opts=job.settings.opts).over(NO_PORTS),
     )

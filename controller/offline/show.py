@@ -13,7 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from controller.offline.cases import BadCase, Case, Show
+from controller.offline.tree_policy import with_policy
 from controller.offline.trees import missing_folders, snapshot_of
+from controller.reconcile.policy import PolicyInvalid
 from extmods.compile_modules import CompileModules, Tree
 from gitfs.errors import GitfsError
 from gitfs.tree.git_layer import GitLayer
@@ -74,11 +76,13 @@ def answer_case(
             files=files,
             pillar_files=snapshot_of(pillar_roots, git_pillar),
             minion=minion,
-            settings=settings,
+            settings=with_policy(settings, files),
             memo=memo,
             ports=CompileModules(tree=Tree(files), minion=minion, opts=settings.opts).over(_ports(case)),
         )
         return _shown(compilation, case, tuple(f"{folder} is no folder; it counts as empty" for folder in missing))
+    except PolicyInvalid as error:
+        return CaseResult(errors=(error.problem,))
     except (GitfsError, OSError) as error:
         return CaseResult(errors=(_unreadable(f"the tree cannot be read: {error}"),))
 
@@ -118,12 +122,13 @@ def _shown(compilation: Compilation, case: Case, remarks: tuple[str, ...]) -> Ca
         )
     shown = high.as_salt()
     chunks = compilation.low(high)
-    errors = tuple(high.problems)
+    errors, warnings = tuple(high.problems), tuple(high.warnings)
     if case.check_files and not errors:
-        errors = compilation.compile(top, pillar.pillar).errors
+        compiled = compilation.compile(top, pillar.pillar)
+        errors, warnings = compiled.errors, compiled.warnings
     low = [chunk.as_salt() for chunk in chunks]
     result = None if errors else _result(case.show, low, shown, compilation)
-    return CaseResult(result=result, errors=errors, warnings=tuple(high.warnings), remarks=remarks)
+    return CaseResult(result=result, errors=errors, warnings=warnings, remarks=remarks)
 
 
 def _result(show: Show, low: list[dict[str, Value]], high: Mapping[str, Value], compilation: Compilation) -> Value:

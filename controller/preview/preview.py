@@ -34,6 +34,7 @@ from controller.preview.comparison import (
 from controller.preview.live_facts import PreviewCompiles
 from controller.preview.source_differences import SourceDifferences
 from controller.reconcile.documents import Documents
+from controller.reconcile.policy import POLICY_FILE, Policy, PolicyInvalid, read_policy
 from controller.reconcile.revision_sources import commits_of, moved_of, sources_of
 from controller.schema.errors import ServiceError
 from controller.schema.previews import (
@@ -162,24 +163,38 @@ class Previews:
     ) -> Comparison:
         """Both sides of each minion, some minions at a time: two documents of each are held, and no more."""
         sources = SourceDifferences(before.files, after.files)
+        policies = [await self._in_thread(self._policy_of, trees) for trees in (before, after)]
         found, budget = Comparison(minions=len(records)), TimeoutBudget(self.limits.timeouts)
         for start in range(0, len(records), _TOGETHER):
             some = records[start : start + _TOGETHER]
-            bases = await self.compiles.compile(self._request(before, some), budget, ask=live)
-            heads = await self.compiles.compile(self._request(after, some), budget, ask=live)
+            bases = await self.compiles.compile(self._request(before, some, policies[0]), budget, ask=live)
+            heads = await self.compiles.compile(self._request(after, some, policies[1]), budget, ask=live)
             await self._in_thread(comparer.add, found, bases, heads, sources)
         if budget.spent:
             self.on_refusal("timeouts")
         return found
 
-    def _request(self, trees: Trees, records: Sequence[MinionRecord]) -> CompileRequest:
+    def _policy_of(self, trees: Trees) -> Policy | None:
+        """The policy that these trees bring; None, so that the live one holds, where it cannot be read."""
+        try:
+            if len(trees.files.read(POLICY_FILE)) > self.limits.policy_bytes:
+                self.on_refusal("policy-bytes")
+                return None
+            return read_policy(trees.files)
+        except FileNotFoundError:
+            return Policy()
+        except PolicyInvalid:
+            return None
+
+    def _request(self, trees: Trees, records: Sequence[MinionRecord], policy: Policy | None) -> CompileRequest:
         """What is live runs as it does live. Nobody has approved another tree yet, be it the head or the base: what it
         brings may be rendered in the sandbox, but not run as a program, or in a process that compiles nothing else.
         """
         if trees.revision.digest == self.requests.live.digest:
             return self.requests.request(trees, records)
         more = None if self.run_programs else {"allow_py_renderer": False}
-        return replace(self.requests.request(trees, records, more), ends_process=self.run_programs)
+        request = self.requests.request(trees, records, more, policy)
+        return replace(request, ends_process=self.run_programs)
 
     async def _trees(self, ref: str) -> Trees:
         with contextlib.suppress(UnknownRef):

@@ -9,6 +9,7 @@
       cron: '0 4 * * *'    # instead of interval: a cron expression, in each minion's local time
       splay: 60s           # spread of the minions' clocks
     facts: [cmd.run]       # functions that templates may ask of minions, beside those that only look
+    missing_source: refuse # or fail_state: a source that is not in the tree fails its own state alone
 
 Called by the loop for each new revision. A policy that cannot be read is a problem of the revision, never a default:
 a typing error must not turn `manual` into `auto`.
@@ -22,6 +23,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 import yaml
 
+from highstate.compile_options import MissingSource
 from highstate.types import Files, Pos, Problem, Stage
 from options.near_names import did_you_mean
 from reactors.schedule import parse_schedule
@@ -61,6 +63,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     drift: DriftPolicy = DriftPolicy()
     facts: tuple[str, ...] = ()
     """Functions (globs) that templates may ask of minions beside those that only look."""
+    missing_source: MissingSource = "refuse"
+    """What a salt:// source that is not in the tree does: the minion's compile fails, or the state does there."""
 
 
 class PolicyInvalid(Exception):

@@ -26,6 +26,7 @@ from controller.schema.plans import DriftView, MinionDiff
 from controller.schema.runs import HistoryEntry, RunView
 from controller.sessions.sessions import KeyRegistry, Sessions
 from controller.store import RunRecord, StatusRow, Store
+from highstate.missing_sources import is_missing_source_warning
 from highstate.types import Problem
 
 _REJECTED = "its key is rejected: saltern key list"
@@ -66,6 +67,7 @@ class Status:
                 health=health_of(view).value,
                 connected=view.connected,
                 drifted=view.drift.chunks if view.drift else 0,
+                missing_sources=sum(map(is_missing_source_warning, row.desired.warnings)) if row.desired else 0,
                 applied_at=row.applied.at if row.applied else None,
                 # What a push does not touch has it as soon as it is compiled, as in `saltern status`.
                 revision_at=committed(row.desired.revision)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from highstate.compile import shared_compile
 from highstate.compile.assemble import Taken, assemble
 from highstate.compile.chunks import drafts_of
-from highstate.compile.content import contents_of
+from highstate.compile.content import SourceProblems, contents_of
 from highstate.compile.extend import apply_exclude, apply_extends
 from highstate.compile.high import High
 from highstate.compile.order import ordered
@@ -346,6 +346,7 @@ class Compilation:
             tuple(self.files.saltenvs()),
             settings.state_auto_order,
             tuple(settings.disabled_requisites),
+            settings.missing_source,
             shaping(next(iter(contexts.values()))),
             top.digest,
         )
@@ -364,8 +365,9 @@ class Compilation:
         self._forget_changes(contexts)  # templates of files see the data as it is, since the minion renders them again
         shown = high.as_salt()
         chunks = lowstate_of(high, settings)
-        contents, problems = contents_of(chunks, contexts)
-        errors = (*high.problems, *problems)
+        found = SourceProblems(missing_source=settings.missing_source)
+        contents = contents_of(chunks, contexts, found)
+        errors = (*high.problems, *dict.fromkeys(found.errors))
         return Compiled(
             minion_id=self.minion.id,
             lowstate=() if errors else chunks,
@@ -374,7 +376,7 @@ class Compilation:
             matches=top.matches,
             contents={} if errors else contents,
             errors=errors,
-            warnings=tuple(high.warnings),
+            warnings=(*high.warnings, *dict.fromkeys(found.warnings)),
         )
 
 

@@ -19,8 +19,10 @@ from dataclasses import dataclass, field, replace
 from highstate.compile.content_arguments import ContentSource, calls_functions, has_slot, urls_in
 from highstate.compile.positions import source_excerpt
 from highstate.compile.template_variables import template_variables
+from highstate.compile_options import MissingSource
 from highstate.files import is_binary_template
 from highstate.memo.tracked import Recorder
+from highstate.missing_sources import missing_source_warning
 from highstate.patterns import is_part
 from highstate.render import problems
 from highstate.render.context import RenderContext, RenderFailed
@@ -61,25 +63,46 @@ class _Parts:
         return Content(digest=whole, files=self.files, modes=self.modes, volatile=volatile)
 
 
+@dataclass(slots=True, kw_only=True)
+class SourceProblems:
+    """What is wrong with the sources of chunks."""
+
+    missing_source: MissingSource = "refuse"
+    errors: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    """Sources that are not in the tree, where that fails their states alone."""
+
+    def missing(self, problem: Problem) -> None:
+        """A source is not in the tree."""
+        if self.missing_source == "fail_state":
+            self.warnings.append(missing_source_warning(problem))
+        else:
+            self.errors.append(problem)
+
+    @property
+    def any(self) -> bool:
+        """Whether something is wrong."""
+        return bool(self.errors or self.warnings)
+
+
 def contents_of(
-    chunks: Sequence[Chunk], contexts: Mapping[str, RenderContext]
-) -> tuple[dict[str, Content], tuple[Problem, ...]]:
-    """Chunk tag -> content for the chunks that have any, and what is wrong with their sources.
+    chunks: Sequence[Chunk], contexts: Mapping[str, RenderContext], found: SourceProblems
+) -> dict[str, Content]:
+    """Chunk tag -> content for the chunks that have any; what is wrong with their sources is added to `found`.
 
     `contexts` has one for each saltenv.
     """
     contents: dict[str, Content] = {}
-    found: list[Problem] = []
     for chunk in chunks:
         if chunk.tag in contents:
             continue
         content = content_of(chunk, contexts, found)
         if content is not None:
             contents[chunk.tag] = content
-    return contents, tuple(dict.fromkeys(found))
+    return contents
 
 
-def content_of(chunk: Chunk, contexts: Mapping[str, RenderContext], found: list[Problem]) -> Content | None:
+def content_of(chunk: Chunk, contexts: Mapping[str, RenderContext], found: SourceProblems) -> Content | None:
     """The content of a chunk, None when it has none; what is wrong with its sources is added to `found`."""
     if chunk.saltenv not in contexts:
         return None
@@ -91,7 +114,7 @@ def content_of(chunk: Chunk, contexts: Mapping[str, RenderContext], found: list[
 class _Reader:
     """Reads what one chunk uses."""
 
-    def __init__(self, chunk: Chunk, contexts: Mapping[str, RenderContext], found: list[Problem]) -> None:
+    def __init__(self, chunk: Chunk, contexts: Mapping[str, RenderContext], found: SourceProblems) -> None:
         self.chunk = chunk
         self.contexts = contexts
         self.context = contexts[chunk.saltenv]
@@ -148,10 +171,7 @@ class _Reader:
                 self._absent(source)
         missing = [source for url in urls if (source := ContentSource.parse(url, self.chunk.saltenv))]
         if missing:
-            self._problem(
-                f"{self._label()}: the source {' or '.join(map(str, missing))} is not in the tree",
-                hint=self._near(missing[0]),
-            )
+            self._missing(" or ".join(map(str, missing)), missing[0])
 
     def _recurse(self) -> None:
         self._mentioned({*_NO_SOURCES, "source"})
@@ -170,7 +190,7 @@ class _Reader:
             if self.arguments.get("merge") is not True:
                 return
         if sources and not any_found:
-            self._problem(f"{self._label()}: the source {sources[0]} is not in the tree", hint=self._near(sources[0]))
+            self._missing(str(sources[0]), sources[0])
 
     def _folder(self, source: ContentSource) -> None:
         wanted, unwanted = self.arguments.get("include_pat"), self.arguments.get("exclude_pat")
@@ -286,7 +306,7 @@ class _Reader:
         except RenderFailed as error:
             if not error.live:
                 pos = replace(error.problem.pos, include_chain=self._chain())
-                self.found.append(replace(error.problem, pos=pos))
+                self.found.errors.append(replace(error.problem, pos=pos))
                 return
             self._not_known_here(source, context, variables)
             self._volatile(error.live)
@@ -374,9 +394,16 @@ class _Reader:
     def _label(self) -> str:
         return f"{self.chunk.state}.{self.chunk.fun} of ID {self.chunk.id!r} in SLS {self.chunk.sls!r}"
 
-    def _problem(self, message: str, hint: str = "") -> None:
+    def _missing(self, named: str, first: ContentSource) -> None:
+        message = f"{self._label()}: the source {named} is not in the tree"
+        self.found.missing(self._problem_of(message, hint=self._near(first)))
+
+    def _problem(self, message: str) -> None:
+        self.found.errors.append(self._problem_of(message))
+
+    def _problem_of(self, message: str, hint: str = "") -> Problem:
         pos = self.chunk.pos or Pos(file=self.chunk.sls, saltenv=self.chunk.saltenv, stage=Stage.COMPILE)
-        self.found.append(Problem(message=message, pos=pos, excerpt=source_excerpt(self.files, pos), hint=hint))
+        return Problem(message=message, pos=pos, excerpt=source_excerpt(self.files, pos), hint=hint)
 
 
 def _plain_text(value: Value) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from highstate.compile.assemble import NOTHING
-from highstate.compile.content import content_of
+from highstate.compile.content import SourceProblems, content_of
 from highstate.compile.high import High
 from highstate.compile.shapes import Placeholder, shape_of, with_placeholders
 from highstate.data_limits import unbounded
@@ -26,7 +26,7 @@ from highstate.memo.sources import Read
 from highstate.memo.tracked import ReadFiles, Recorder
 from highstate.render.context import RenderContext, RenderFailed
 from highstate.render.pipeline import render_sls
-from highstate.types import Chunk, Compiled, Content, Problem, Value
+from highstate.types import Chunk, Compiled, Content, Value
 
 ValueLocation = tuple[int, Value]
 """Number of an SLS in the order of the compile, and an ID in it."""
@@ -223,7 +223,7 @@ def filled(
                 arguments |= {key: fresh.value(placeholder) for key, placeholder in plan.placeholders[index].items()}
                 chunks[index] = replace(chunks[index], arguments=arguments)
     contents: dict[str, Content] = {}
-    found: list[Problem] = []
+    found = SourceProblems()
     for index, (chunk, part) in enumerate(zip(chunks, plan.parts, strict=True)):
         content = part.content
         own = chunk is not plan.compiled.lowstate[index]
@@ -231,7 +231,7 @@ def filled(
             content = content_of(chunk, contexts, found)
         if content is not None:
             contents[chunk.tag] = content
-    if found:
+    if found.any:
         return None
     highstate = dict(plan.compiled.highstate)
     for location in fresh.locations:
@@ -268,7 +268,7 @@ class _Fresh:
 def _part(chunk: Chunk, contexts: Mapping[str, RenderContext]) -> _Part:
     reads = Recorder(next(iter(contexts.values())).sources)
     content = content_of(
-        chunk, {env: context.recording(reads, ReadFiles(reads)) for env, context in contexts.items()}, []
+        chunk, {env: context.recording(reads, ReadFiles(reads)) for env, context in contexts.items()}, SourceProblems()
     )
     return _Part(content=content, reads=None if reads.live else reads.reads)
 

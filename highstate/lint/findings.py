@@ -38,6 +38,8 @@ RULES: Mapping[str, Rule] = {
     "form": Rule(severity=_E, summary="a declaration that is not formed as the language wants it"),
     "missing-sls": Rule(severity=_E, summary="an SLS that is named and not there"),
     "missing-file": Rule(severity=_E, summary="a salt:// file that is named and not there, or cannot be rendered"),
+    "policy": Rule(severity=_E, summary="a saltern.yaml that cannot be used"),
+    "missing-source": Rule(severity=_W, summary="a source that is not there, where policy has its state alone fail"),
     "dangling-requisite": Rule(severity=_E, summary="a requisite on something that is declared nowhere"),
     "cycle": Rule(severity=_E, summary="requisites that need each other"),
     "unknown-state": Rule(severity=_E, summary="a state function that neither Saltern nor Salt has"),

@@ -24,6 +24,7 @@ from highstate.lint.states import check_states
 from highstate.lint.texts import TEMPLATES, check_text
 from highstate.lint.tops import Uses, includes_of, linted_sls, matching
 from highstate.memo.memo import Memo
+from highstate.missing_sources import is_missing_source_warning
 from highstate.ports import NO_PORTS, CompilePorts
 from highstate.render.context import RenderFailed
 from highstate.render.pipeline import render_sls
@@ -210,9 +211,12 @@ class _Work:
             elif not lacking:
                 yield Finding.of(problem, "no-effect")
         if not high.problems:
-            for problem in compilation.compile(given, pillar).errors:
+            compiled = compilation.compile(given, pillar)
+            for problem in compiled.errors:
                 rule = rule_of(problem)
                 yield Finding.of(problem, "missing-file" if rule == "form" else rule)
+            for problem in filter(is_missing_source_warning, compiled.warnings):
+                yield Finding.of(problem, "missing-source")
 
     def _look_together(self, compilation: Compilation, pillar: Mapping[str, Value]) -> Iterator[Finding]:
         """The highstate of the sample: what goes wrong only between SLS."""

@@ -130,6 +130,7 @@ LANGUAGE = frozenset(
         "jinja_sls_env",
         "master_tops",
         "master_tops_first",
+        "missing_source",
         "nodegroups",
         "pillar_includes_override_sls",
         "pillar_merge_lists",

@@ -108,3 +108,14 @@ def test_a_tree_that_never_ends(saltern, repository):
     done = saltern("lint", ".", "--timeout", "1")
     assert done.code == 1
     assert "more than 1 s" in done.err
+
+
+def test_the_policy_of_the_tree_holds(saltern, repository):
+    states = {"top.sls": "base:\n  '*': [a]\n", "a.sls": "a:\n  file.managed:\n    - source: salt://gone\n"}
+    repository({**states, "saltern.yaml": "missing_source: fail_state\n"})
+    assert "warning: file.managed of ID 'a' in SLS 'a': the source salt://gone" in saltern("lint", ".").out
+    repository({**states, "saltern.yaml": "missing_source: fail\n"})
+    done = saltern("lint", ".")
+    assert "states/saltern.yaml:1: error: Invalid enum value 'fail'" in done.out
+    assert "[policy]" in done.out
+    assert "error: file.managed of ID 'a'" in done.out

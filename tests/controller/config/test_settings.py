@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from controller.config.sections import PortOptions
-from controller.config.settings import BadControllerSettings, ControllerSettings, check_git, load_settings
+from controller.config.settings import POLICY, BadControllerSettings, ControllerSettings, check_git, load_settings
 from controller.config.vault import VaultSettings
+from controller.reconcile.policy import Policy
 from highstate.compile import CompileOptions
 
 
@@ -288,3 +289,11 @@ def test_a_bad_vault_is_told_without_its_token(tmp_path):
     with pytest.raises(BadControllerSettings, match="a vault that can be used") as caught:
         load_settings(tmp_path)
     assert "hidden" not in str(caught.value)
+
+
+def test_a_key_of_the_policy_is_no_option(write):
+    assert set(Policy.__struct_fields__) == POLICY
+    with pytest.raises(
+        BadControllerSettings, match=r"there is no option 'missing_source'.*write it into saltern\.yaml"
+    ):
+        load_settings(write("missing_source: fail_state\n"))

@@ -202,6 +202,7 @@ KEYS = st.sampled_from(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a loaded machine draws slowly
 @given(st.dictionaries(KEYS, JSON))
 def test_any_keys_make_a_case_or_say_what_is_wrong(keys):
     with contextlib.suppress(BadCase):

@@ -195,3 +195,18 @@ async def test_what_changes_in_the_source_of_a_file_is_shown_without_a_minion(ma
         "     keep",
     ]
     assert one.changes[0].content == ("\n".join(line[4:] for line in one.text.splitlines()[1:]),)
+
+
+async def test_the_policy_of_a_branch_holds_for_its_preview(controller):
+    gone = {"web.sls": SITE.replace("contents: 'number 0'", "source: salt://gone")}
+    controller.repository.commit(gone, branch="refused")
+    controller.repository.commit({**gone, "saltern.yaml": "missing_source: fail_state\n"}, branch="lenient")
+    large = f"missing_source: fail_state\n#{'x' * 65536}\n"
+    controller.repository.commit({**gone, "saltern.yaml": large}, branch="large")
+    for branch in "refused", "large":
+        assert isinstance((await previewed(controller, branch))[1], PreviewBroken), branch
+    [warned] = [one for one in await previewed(controller, "lenient") if isinstance(one, PreviewWarned)]
+    assert warned.minions == ("web1", "web2")
+    assert (
+        "salt://gone (saltenv base) is not in the tree: this state fails, the others are applied" in warned.warnings[0]
+    )

@@ -16,9 +16,9 @@ def test_defaults_without_a_file():
 
 
 def test_all_keys():
-    text = "apply: manual\npush: whole\ndrift: {mode: remediate, interval: 2h, splay: 90}\n"
+    text = "apply: manual\npush: whole\nmissing_source: fail_state\ndrift: {mode: remediate, interval: 2h, splay: 90}\n"
     drift = DriftPolicy(mode="remediate", interval=7200.0, splay=90.0)
-    assert read_policy(tree(text)) == Policy(apply="manual", push="whole", drift=drift)
+    assert read_policy(tree(text)) == Policy(apply="manual", push="whole", missing_source="fail_state", drift=drift)
 
 
 def test_an_interval_of_nothing_is_no_schedule():
@@ -41,6 +41,7 @@ def test_a_cron_expression_takes_the_place_of_the_interval():
         ("drift: {intervall: 5}", "intervall", "did you mean `interval`?"),
         ("drift: {interval: soon}", "'soon' is no time", ""),
         ("drift: {interval: -5}", "-5 is no time", ""),
+        ("missing_source: fail", "Invalid enum value 'fail'", "missing_source is refuse or fail_state"),
         ("- a\n- b", "Expected `object`", "write a mapping"),
         ("apply: [", "no YAML", ""),
     ],

@@ -6,18 +6,22 @@ from highstate.compile import CompileOptions, compile_minion
 from highstate.compile.template_variables import template_variables
 from highstate.desired import Desired, desired_of
 from highstate.files import MemoryFiles
-from highstate.types import Minion
+from highstate.missing_sources import is_missing_source_warning
+from highstate.types import ABSENT, Minion
 from minion.engine.registry import find
 
 TOP = b"base:\n  '*':\n    - a\n"
 
 
-def compiled(sls, files=None, pillar="{}", grains=None, env=None):
+def compiled(sls, files=None, pillar="{}", grains=None, env=None, options=None):
     tree = {"top.sls": TOP, "a.sls": sls.encode(), **{path: text.encode() for path, text in (files or {}).items()}}
     pillar_tree = {"top.sls": b"base:\n  '*':\n    - p\n", "p.sls": pillar.encode()}
     trees = {"base": tree} | {name: {p: t.encode() for p, t in more.items()} for name, more in (env or {}).items()}
     return compile_minion(
-        MemoryFiles(trees), MemoryFiles({"base": pillar_tree}), Minion(id="web1", grains=grains or {}), CompileOptions()
+        MemoryFiles(trees),
+        MemoryFiles({"base": pillar_tree}),
+        Minion(id="web1", grains=grains or {}),
+        options or CompileOptions(),
     )
 
 
@@ -104,6 +108,34 @@ def test_a_missing_source_is_a_problem():
     assert "motd.txt" in problem.hint
     assert problem.pos.file == "a.sls"
     assert problem.pos.line == 2
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        "file.managed:\n    - source: salt://gone",
+        "file.managed:\n    - source: [salt://gone, salt://away]\n    - template: jinja",
+        "file.recurse:\n    - source: salt://gone",
+        "cmd.script:\n    - source: salt://gone",
+    ],
+)
+def test_by_policy_a_missing_source_fails_its_state_alone(state):
+    sls = f"/etc/motd:\n  {state}\n/etc/other:\n  file.managed:\n    - source: salt://motd\n"
+    assert not compiled(sls, {"motd": "x"}).ok
+    result = compiled(sls, {"motd": "x"}, options=CompileOptions(missing_source="fail_state"))
+    assert result.errors == ()
+    assert [chunk.id for chunk in result.lowstate] == ["/etc/motd", "/etc/other"]
+    [warning] = result.warnings
+    assert "salt://gone (saltenv base)" in warning.message
+    assert is_missing_source_warning(warning)
+    assert (warning.pos.file, warning.pos.line) == ("a.sls", 1)
+    assert result.contents[result.lowstate[0].tag].files["base", "gone"] == ABSENT
+
+
+def test_that_policy_is_for_missing_sources_alone():
+    options = CompileOptions(missing_source="fail_state")
+    assert not compiled(TEMPLATE, {"motd": "{{ nosuch }}"}, options=options).ok
+    assert not compiled("a:\n  file.managed:\n    - contents_pillar: gone\n", options=options).ok
 
 
 @pytest.mark.parametrize("sources", ["[salt://none, salt://motd]", "[salt://none, /local/file]", "/local/file"])

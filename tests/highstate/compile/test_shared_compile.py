@@ -12,6 +12,7 @@ from highstate.memo.memo import Memo
 from highstate.types import Compiled, Minion
 
 SETTINGS = CompileOptions()
+LENIENT = CompileOptions(missing_source="fail_state")
 VALUES = ["1", "true", "x", "one", "'0644'", "[a, b]", "{k: v}", "null", "web", "{% raw %}{{{% endraw %}"]
 NAMES = ["a", "b", "c"]
 
@@ -72,12 +73,17 @@ own = st.sampled_from([1, True, 0, "", False, [], "x", "1", "a0", "b1", [1], Non
 fleet = st.lists(st.tuples(st.sampled_from(["m1", "m2", "m3"]), own, own), min_size=2, max_size=6)
 
 
-def compiled(content: dict[str, str], who: tuple[str, object, object], memo: Memo | None = None) -> Compiled:
+def compiled(
+    content: dict[str, str],
+    who: tuple[str, object, object],
+    memo: Memo | None = None,
+    options: CompileOptions = SETTINGS,
+) -> Compiled:
     states = {"top.sls": "base:\n  '*':\n    - one\n  'm1':\n    - two\n", **content}
     pillar = {"top.sls": "base:\n  '*':\n    - p\n", "p.sls": "own: {{ grains.inner | json }}\n"}
     minion = Minion(id=who[0], grains={"id": who[0], "own": who[1], "inner": who[2]})
     trees = [MemoryFiles({"base": {path: text.encode() for path, text in one.items()}}) for one in (states, pillar)]
-    return compile_minion(trees[0], trees[1], minion, SETTINGS, memo)
+    return compile_minion(trees[0], trees[1], minion, options, memo)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -89,10 +95,11 @@ def test_a_memoised_compile_equals_a_fresh_one(trees: list[dict[str, str]], mini
         # A push: of a later tree some files alone.
         edited = content if not number else {**edited, **dict(list(content.items())[: number + 1])}
         for who in minions + minions:
-            fresh = compiled(edited, who)
-            again = compiled(edited, who, memo)
-            assert again == fresh
-            assert repr(again) == repr(fresh)
+            for options in SETTINGS, LENIENT:
+                fresh = compiled(edited, who, options=options)
+                again = compiled(edited, who, memo, options)
+                assert again == fresh
+                assert repr(again) == repr(fresh)
     assert memo.conflicts == 0
 
 
@@ -179,3 +186,13 @@ def test_holes_tell_when_they_are_looked_at():
         look()
         assert placeholder.looked
     assert isinstance(placeholder, Placeholder)
+
+
+def test_a_missing_source_of_one_minion_of_a_class_is_its_own():
+    memo = Memo()
+    tree = {"one.sls": "a:\n  file.managed:\n    - source: salt://{{ grains.own }}.txt\n", "x.txt": "x", "y.txt": "y"}
+    for own in ("x", "y", "gone", "x", "gone"):
+        found = compiled(tree, ("m2", own, 0), memo, LENIENT)
+        assert found == compiled(tree, ("m2", own, 0), options=LENIENT)
+        assert (found.ok, len(found.warnings)) == (True, own == "gone")
+        assert compiled(tree, ("m2", own, 0), memo).ok == (own != "gone")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from highstate.compile import CompileOptions
 from highstate.files import MemoryFiles
 from highstate.lint import RULES, SAMPLES, KnownStates, LintTrees, Sample, Severity, Signature, lint_trees
 
@@ -17,7 +18,7 @@ KNOWN = KnownStates(
 )
 
 
-def lint(states, pillar=None, *, samples=SAMPLES, disabled=(), over=None):
+def lint(states, pillar=None, *, samples=SAMPLES, disabled=(), over=None, settings=None):
     """The findings of a tree of base; a bare string is the only SLS, which the top file gives to all."""
     if isinstance(states, str):
         states = {"top.sls": "base:\n  '*': [a]\n", "a.sls": states}
@@ -26,7 +27,7 @@ def lint(states, pillar=None, *, samples=SAMPLES, disabled=(), over=None):
         pillar_files=MemoryFiles({"base": {path: text.encode() for path, text in (pillar or {}).items()}}),
         pillar=over or {},
     )
-    return lint_trees(trees, samples, KNOWN, disabled=disabled)
+    return lint_trees(trees, samples, KNOWN, disabled=disabled, settings=settings)
 
 
 def rules(*args, **kwargs):
@@ -99,6 +100,13 @@ def test_what_is_found_and_where(rule, line, text):
     if finding.line and rule != "missing-file":
         assert f"> {finding.line} | " in finding.excerpt
         assert finding.column > 0
+
+
+def test_by_policy_a_missing_source_is_a_warning():
+    text = "a:\n  file.managed:\n    - source: salt://gone\n"
+    [finding] = lint(text, settings=CompileOptions(missing_source="fail_state"))
+    assert (finding.rule, finding.severity, finding.line) == ("missing-source", Severity.WARNING, 1)
+    assert "salt://gone (saltenv base) is not in the tree: this state fails" in finding.message
 
 
 def test_every_rule_is_described():
