@@ -7,6 +7,7 @@ import pytest
 from tools.second_opinion.cases import cases
 from tools.second_opinion.comparison import Side, Step, disagreements, read_side
 from tools.second_opinion.explanations import explained, load_explanations, outdated
+from tools.second_opinion.report import case_report, summary, tables
 from tools.second_opinion.snapshot import snapshot
 
 KITCHEN = """
@@ -83,6 +84,13 @@ def test_disagreements_are_found(saltern, salt, about):
     assert [one.about for one in disagreements("web/default", saltern, salt)] == about
 
 
+def test_a_file_that_differs_shows_the_lines_of_each_side():
+    one, two = (["file", "0o644", 0, 0, digest, f"same\n{digest}\n"] for digest in ("mine", "theirs"))
+    (found,) = disagreements("web/default", _side(files={"etc/a": one}), _side(files={"etc/a": two}))
+    assert (found.saltern, found.salt) == ("file 0o644 0 0 mine\n+ mine", "file 0o644 0 0 theirs\n+ theirs")
+    assert disagreements("web/default", _side(files={"etc/a": one}), _side(files={"etc/a": one[:5]})) == []
+
+
 def test_steps_are_read_as_they_were_printed(tmp_path):
     for name in ("apply", "other", "own", "again"):
         (tmp_path / f"{name}.rc").write_text("0\n")
@@ -113,6 +121,32 @@ def test_an_explanation_without_an_occurrence_is_outdated(tmp_path):
         load_explanations(file)
 
 
+def test_the_report_counts_what_has_a_reason_and_shows_what_has_none(tmp_path):
+    file = tmp_path / "why.yaml"
+    file.write_text("- {about: files, why: other bytes}\n")
+    entries = load_explanations(file)
+    sides = {
+        "web/default": (_side(files={"etc/a": ["file"]}), _side()),
+        "web/failed": (_side(result=False), _side(result=False)),
+        "db/default": (_side(result=False), _side()),
+        "db/refused": (_side(error="x"), _side(error="y")),
+    }
+    reports = [
+        case_report(key, one, two, explained(disagreements(key, one, two), entries))
+        for key, (one, two) in sides.items()
+    ]
+    assert summary(reports) == (
+        "4 cases of 2 formulas, 3 states: 2 cases agree in everything, 1 in everything but what has a reason, 1 do not."
+        " 1 disagreements have a reason, 1 have none."
+    )
+    lines = tables(reports).splitlines()
+    assert "| web/default | 1 |  |  |  |  | 1 |  |  |  |  |" in lines
+    assert "| web/failed | 1 | 1 |  |  |  |  |  |  |  |  |" in lines
+    assert "| db/refused | does not compile |  |  |  |  |  |  |  |  |  |" in lines
+    assert "| 1 | 1 | other bytes |" in lines
+    assert "| db/default | result | file.managed: /etc/a | False: so | True: so |" in lines
+
+
 def test_the_reasons_of_the_project_are_understood():
     assert all(entry.why.endswith(".") for entry in load_explanations())
 
@@ -131,5 +165,6 @@ def test_a_snapshot_has_what_compares(tmp_path):
     assert "srv" in found
     assert "etc" not in found
     assert found["etc/a"] == found["etc/b"]
+    assert found["etc/a"][-1] == "made ?\n"
     assert found["etc/c"][-1] == "a"
     assert not any(path.startswith("var/log") for path in found)

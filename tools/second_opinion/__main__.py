@@ -17,19 +17,19 @@ import os
 import shutil
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
 from tools.second_opinion.cases import OpinionCase, cases
-from tools.second_opinion.comparison import SIDES, Disagreement, disagreements, read_side
-from tools.second_opinion.explanations import Explanation, explained, load_explanations, outdated
+from tools.second_opinion.comparison import SIDES, disagreements, read_side
+from tools.second_opinion.explanations import explained, load_explanations, outdated
+from tools.second_opinion.report import case_report, summary, tables
 from tools.second_opinion.roots import SALT, SALTERN, base, run_side
 
 _CACHE = Path(__file__).resolve().parents[2] / ".cache" / "second-opinion"
-_KINDS = ("compile", "result", "changes", "files", "salt-looks", "saltern-looks", "twice")
+_HERE = "<!-- written by python -m tools.second_opinion --page -->"
 
 
 def main() -> int:
@@ -47,7 +47,7 @@ def main() -> int:
             raise SystemExit("roots are made by root")
         _run_all(chosen, options, results)
     there = [case.key for case in chosen if (results / case.key / "done").exists()]
-    return _report(there, results, whole=not options.names)
+    return _report(there, options)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -61,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, default=1, help="cases at a time")
     parser.add_argument("--new", action="store_true", help="run only cases without results")
     parser.add_argument("--compare", action="store_true", help="run nothing: judge the results that are kept")
+    parser.add_argument("--page", type=Path, help="write the tables into this page too, below its mark")
     parser.add_argument("--list", action="store_true", help="list the cases")
     parser.add_argument("names", nargs="*", help="formulas, or formula/case (default: all)")
     return parser
@@ -112,44 +113,25 @@ def _steps(side: str) -> list[tuple[str, Sequence[str]]]:
     ]  # fmt: skip
 
 
-def _report(ran: Sequence[str], results: Path, *, whole: bool) -> int:
-    entries = load_explanations()
-    rows, told = [], []
+def _report(ran: Sequence[str], options: argparse.Namespace) -> int:
+    entries, results = load_explanations(), options.cache / "results"
+    reports = []
     for key in ran:
-        found = disagreements(key, *(read_side(results / key / side) for side in SIDES))
-        pairs = explained(found, entries)
-        told += pairs
-        rows.append(_row(key, results, pairs))
-    head = ["case", "states", *_KINDS, "unexplained"]
-    sys.stdout.write(f"| {' | '.join(head)} |\n|{'---|' * len(head)}\n")
-    sys.stdout.writelines(f"| {' | '.join(map(str, row))} |\n" for row in rows)
-    _tell_reasons(told)
-    unexplained = [one for one, entry in told if entry is None]
+        saltern, salt = (read_side(results / key / side) for side in SIDES)
+        found = explained(disagreements(key, saltern, salt), entries)
+        reports.append(case_report(key, saltern, salt, found))
+    text = f"{summary(reports)}\n\n{tables(reports)}"
+    sys.stdout.write(text)
+    if options.page is not None:
+        options.page.write_text(f"{options.page.read_text().partition(_HERE)[0]}{_HERE}\n\n{text}")
+    unexplained = [one for report in reports for one in report.unexplained]
     for one in unexplained:
         print(f"\nDIFFERS {one.case} {one.about} {one.place}\n  Saltern: {one.saltern}\n  Salt:    {one.salt}")  # noqa: T201
-    old = [entry for entry in outdated(entries, told, ran) if whole or entry.cases != ("*",)]
+    told = [pair for report in reports for pair in report.found]
+    old = [entry for entry in outdated(entries, told, ran) if not options.names or entry.cases != ("*",)]
     for entry in old:
         print(f"\nNO LONGER OCCURS: {', '.join(entry.cases)} {entry.about} {entry.place}: {entry.why}")  # noqa: T201
-    agreed = sum(1 for row in rows if not any(row[2:]))
-    print(  # noqa: T201
-        f"\n{len(ran)} cases of {len({key.partition('/')[0] for key in ran})} formulas: {agreed} agree in everything, "
-        f"{len(rows) - agreed} disagree, {len(told) - len(unexplained)} disagreements are explained, "
-        f"{len(unexplained)} are not; {len(old)} explanations no longer occur"
-    )
     return 1 if unexplained or old else 0
-
-
-def _row(key: str, results: Path, pairs: Sequence[tuple[Disagreement, Explanation | None]]) -> list[object]:
-    counts = Counter(one.about for one, _ in pairs)
-    step = read_side(results / key / "saltern").steps["apply"]
-    states: object = "refused" if step.error else len(step.states)
-    return [key, states, *(counts[kind] or "" for kind in _KINDS), sum(entry is None for _, entry in pairs) or ""]
-
-
-def _tell_reasons(told: Sequence[tuple[Disagreement, Explanation | None]]) -> None:
-    counts = Counter(entry.why for _, entry in told if entry is not None)
-    sys.stdout.write("\n| times | why |\n|---|---|\n")
-    sys.stdout.writelines(f"| {count} | {why} |\n" for why, count in counts.most_common())
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -69,8 +70,8 @@ def disagreements(case: str, saltern: Side, salt: Side) -> list[Disagreement]:
     if mine.error or theirs.error:
         if mine.error and theirs.error:
             return []
-        shown = {"saltern": _short(mine.error or "compiles"), "salt": _short(theirs.error or "compiles")}
-        return [Disagreement(case=case, about="compile", place="", **shown)]
+        here, there = (_short(step.error or _compiled(step)) for step in (mine, theirs))
+        return [Disagreement(case=case, about="compile", place="", saltern=here, salt=there)]
     return [
         *_of_apply(case, mine, theirs),
         *_of_looks(case, "salt-looks", saltern.steps),
@@ -79,13 +80,19 @@ def disagreements(case: str, saltern: Side, salt: Side) -> list[Disagreement]:
     ]
 
 
+def _compiled(step: Step) -> str:
+    """What came of a run that the other side did not compile: a fault of the tree may show there as well."""
+    failed = (f"{place_of(tag)} {_said(state)}" for tag, state in step.states.items() if state["result"] is False)
+    return "\n".join(["compiles", *failed])
+
+
 def _of_apply(case: str, mine: Step, theirs: Step) -> Iterator[Disagreement]:
     for tag in sorted({*mine.states, *theirs.states}):
         ours, salts = mine.states.get(tag), theirs.states.get(tag)
         place = place_of(tag)
         if ours is None or salts is None:
-            shown = ("not there" if one is None else _said(one) for one in (ours, salts))
-            yield Disagreement(case=case, about="result", place=place, **dict(zip(SIDES, shown, strict=True)))
+            here, there = ("not there" if one is None else _said(one) for one in (ours, salts))
+            yield Disagreement(case=case, about="result", place=place, saltern=here, salt=there)
         elif ours["result"] != salts["result"]:
             yield Disagreement(case=case, about="result", place=place, saltern=_said(ours), salt=_said(salts))
         elif (a := _plain(ours["changes"])) != (b := _plain(salts["changes"])):
@@ -97,29 +104,41 @@ def _of_looks(case: str, about: str, steps: Mapping[str, Step]) -> Iterator[Disa
     other, own = steps["other"], steps["own"]
     if other.error or own.error:
         if bool(other.error) != bool(own.error):
-            shown = (
-                _short(step.error or "answers") for step in ((own, other) if about == "salt-looks" else (other, own))
-            )
-            yield Disagreement(case=case, about=about, place="", **dict(zip(SIDES, shown, strict=True)))
+            mine, theirs = (own, other) if about == "salt-looks" else (other, own)
+            shown = {"saltern": _short(mine.error or "answers"), "salt": _short(theirs.error or "answers")}
+            yield Disagreement(case=case, about=about, place="", **shown)
         return
     for tag in sorted({*other.states, *own.states}):
         one, two = other.states.get(tag), own.states.get(tag)
         if one is not None and two is not None and (one["result"] is True) != (two["result"] is True):
-            mine, theirs = (two, one) if about == "salt-looks" else (one, two)
-            yield Disagreement(case=case, about=about, place=place_of(tag), saltern=_said(mine), salt=_said(theirs))
+            ours, salts = (two, one) if about == "salt-looks" else (one, two)
+            yield Disagreement(case=case, about=about, place=place_of(tag), saltern=_said(ours), salt=_said(salts))
     for tag in sorted(other.states):
         again = steps["again"].states.get(tag)
         if again is not None and again["result"] != other.states[tag]["result"]:
-            shown = {"saltern": _said(other.states[tag]), "salt": _said(again)}
-            yield Disagreement(case=case, about="twice", place=f"{about}: {place_of(tag)}", **shown)
+            first, second = _said(other.states[tag]), _said(again)
+            place = f"{about}: {place_of(tag)}"
+            yield Disagreement(case=case, about="twice", place=place, saltern=first, salt=second)
 
 
 def _of_files(case: str, mine: Mapping[str, list[Any]], theirs: Mapping[str, list[Any]]) -> Iterator[Disagreement]:
     for path in sorted({*mine, *theirs}):
         a, b = mine.get(path), theirs.get(path)
-        if a != b:
-            shown = (_short(" ".join(map(str, one)) if one else "as before") for one in (a, b))
-            yield Disagreement(case=case, about="files", place=f"/{path}", **dict(zip(SIDES, shown, strict=True)))
+        if (a and a[:5]) != (b and b[:5]):
+            yield Disagreement(
+                case=case, about="files", place=f"/{path}", saltern=_file(a, without=b), salt=_file(b, without=a)
+            )
+
+
+def _file(entry: list[Any] | None, *, without: list[Any] | None) -> str:
+    """What stands at a path; with the lines that the other side does not have, where both texts were kept."""
+    if entry is None:
+        return "as before"
+    head = " ".join(map(str, entry[:5]))
+    if without is None or len(entry) < 6 or len(without) < 6:
+        return _short(head)
+    marked = difflib.ndiff(str(without[5]).splitlines(), str(entry[5]).splitlines())
+    return _short("\n".join([head, *(line for line in marked if line.startswith("+ "))]))
 
 
 def place_of(tag: str) -> str:

@@ -48,6 +48,7 @@ ln -s /proc/self/fd "$R/dev/fd"; ln -s fd/0 "$R/dev/stdin"; ln -s fd/1 "$R/dev/s
 mount -t tmpfs -o mode=755 tmpfs "$R/run" && mkdir -m 1777 "$R/run/lock"
 mkdir -p "$R/case" "$R/project" "$R/out"
 mount --bind "$CASE" "$R/case" && mount -o remount,ro,bind "$R/case"
+mount -t tmpfs -o mode=755 tmpfs "$R/case/conf" && cp "$CASE/conf/minion" "$R/case/conf/"
 mount --bind "$PROJECT" "$R/project" && mount -o remount,ro,bind "$R/project"
 mount --bind "$OUT" "$R/out"
 mount --bind "$DEBS" "$R/var/cache/apt/archives"
@@ -128,7 +129,8 @@ def run_side(
     """Carry out steps, each a name and a command, one after the other in one fresh root.
 
     A step without a command keeps what the root has beyond its base, as files.json. Of each other, `out` has NAME.json
-    (what it printed), NAME.err and NAME.rc (the exit code; 124 after `seconds`).
+    (what it printed), NAME.err and NAME.rc (the exit code; 124 after `seconds`). The folder of the configuration may be
+    written to, as on any machine.
     """
     lines = [_SIDE, *(f"step {name} {' '.join(command)}" if command else "snapshot" for name, command in steps)]
     work = out / "root"

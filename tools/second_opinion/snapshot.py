@@ -2,8 +2,8 @@
 
     python -m tools.second_opinion.snapshot UPPER BASE
 
-A file is [kind, mode, uid, gid, digest or target]; a line of text that holds a date or a number drawn by chance is
-the same everywhere, so that those of two roots compare.
+A file is [kind, mode, uid, gid, digest or target], and its text where that is short. A line of text that holds a date
+or a number drawn by chance is the same everywhere, so that those of two roots compare.
 """
 
 from __future__ import annotations
@@ -22,8 +22,14 @@ _LEFT_OUT = re.compile(
     r"|etc/(ld\.so\.cache|hosts\.bak|mtab|machine-id|resolv\.conf)|usr/lib/python3(\.\d+)?/.*__pycache__|var/lib/python)(/|$)"
 )
 _BACKUP = re.compile(r"(-|~|\.dpkg-\w+|\.bak|\.pyc)$")
-_BY_CHANCE = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d\S*|\$[156y]\$[^:\s\"]+|(?<=:)2\d{4}(?=:\d+:\d+:)")
+_BY_CHANCE = re.compile(
+    rb"(?<=# \()\S+ installed on [^)]+"  # crontab's first line
+    rb"|\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d\S*|\$[156y]\$[^:\s\"]+|(?<=:)2\d{4}(?=:\d+:\d+:)"
+)
 _LARGEST = 4 << 20
+_SHORT = 16 << 10
+"""Bytes of a file of /etc or of a person, whose text is kept: what differs can be read then."""
+_READ = re.compile(r"(etc|root|home|srv|opt|var/spool)/")
 
 
 def snapshot(upper: Path, base: Path) -> dict[str, list[object]]:
@@ -35,13 +41,13 @@ def snapshot(upper: Path, base: Path) -> dict[str, list[object]]:
         for name in (*names, *files):
             path = str(inside / name)
             if not _LEFT_OUT.match(path) and not _BACKUP.search(path):
-                entry = _entry(upper / path)
+                entry = _entry(upper / path, text=bool(_READ.match(path)))
                 if entry[0] != "folder" or not (base / path).is_dir() or entry != _entry(base / path):
                     found[path] = entry
     return found
 
 
-def _entry(path: Path) -> list[object]:
+def _entry(path: Path, *, text: bool = False) -> list[object]:
     seen = path.lstat()
     owner = [oct(stat.S_IMODE(seen.st_mode)), seen.st_uid, seen.st_gid]
     if stat.S_ISLNK(seen.st_mode):
@@ -55,7 +61,8 @@ def _entry(path: Path) -> list[object]:
     if seen.st_size > _LARGEST:
         return ["file", *owner, f"{seen.st_size} bytes"]
     data = _BY_CHANCE.sub(b"?", path.read_bytes())
-    return ["file", *owner, hashlib.sha256(data).hexdigest()[:16]]
+    short = [data.decode(errors="replace")] if text and len(data) <= _SHORT else []
+    return ["file", *owner, hashlib.sha256(data).hexdigest()[:16], *short]
 
 
 if __name__ == "__main__":
