@@ -1,9 +1,9 @@
 """Backtracking regular expressions with a time limit: Python's, and a search that takes too long is an error.
 
-Called by filters of templates, which need the groups of a match, and by `matcher` for what it cannot run in linear
-time; never in the controller's own process. Python's engine cannot be stopped, so that it runs only what needs few
-tries in the worst case. All else runs on the `regex` package, which knows Python's syntax and has a time limit. A
-limit met is an error, never another answer.
+Called by filters of templates, which need the groups of a match, by `matcher` for what it cannot run in linear time,
+and by states that run in threads; never in the controller's own process. In a thread Python's engine cannot be stopped,
+so that it runs only what needs few tries in the worst case. All else runs on the `regex` package, which knows Python's
+syntax and has a time limit. A limit met is an error, never another answer.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from re import _parser  # type: ignore[attr-defined]  # the parser of `re`: typeshed does not know it
-from typing import Any
+from typing import Any, TypeAlias
 
 from matching.limits import TREE_PATTERNS, BacktrackingLimits
 from matching.linear_regex import PatternRefused, shortened
+
+Work: TypeAlias = Callable[[Any, dict[str, float]], Any]
 
 _LIMITS = BacktrackingLimits()
 _MEANS_OTHER = re.compile(r"\{(?!\d*,?\d*\})|\[\[|\[:")
@@ -51,16 +53,47 @@ def replace(pattern: str, by: str, text: str, flags: int = 0) -> str:
     return replaced
 
 
-def _run(pattern: str, flags: int, text: str, work: Callable[[Any, dict[str, float]], Any]) -> Any:
+def worst_steps(pattern: str | bytes, length: int, flags: int = 0) -> float:
+    """Steps that Python's engine takes at most to search a text of this length; errors as `search`."""
+    return _own(pattern, flags)[1].of(length) * max(1, len(pattern))
+
+
+def steps_a_character(pattern: str) -> float:
+    """Steps that a search takes at most for each character, however long the text is; infinite where that matters."""
+    tries = _own(pattern, 0)[1]
+    return math.inf if tries.degree else tries.ways * max(1, len(pattern))
+
+
+def run(pattern: str | bytes, flags: int, length: int, work: Work, *, endable: bool) -> Any:
+    """`work(engine, limit)` on text of this length; `limit`: keyword arguments for the engine. Errors as `search`.
+
+    Args:
+        endable: whether somebody ends this process when a pattern for which there is no engine with a time limit takes
+            too long; else such a pattern is refused.
+    """
     if len(pattern) > TREE_PATTERNS.pattern_characters:
-        message = f"{shortened(pattern)} is longer than {TREE_PATTERNS.pattern_characters} characters"
+        message = f"{_shown(pattern)} is longer than {TREE_PATTERNS.pattern_characters} characters"
         raise PatternRefused(message, "pattern-characters")
     own, tries = _own(pattern, flags)
-    if tries.of(len(text)) <= _LIMITS.tries:
+    if tries.of(length) <= _LIMITS.tries:
         return work(own, {})
     timed = _timed(pattern, flags)
-    if timed is None:
+    if timed is not None:
+        return _within_limit(pattern, timed, work)
+    if endable:
         return work(own, {})
+    raise PatternRefused(f"{_shown(pattern)} cannot be run with a time limit: write a simpler one", "seconds")
+
+
+def _run(pattern: str, flags: int, text: str, work: Work) -> Any:
+    return run(pattern, flags, len(text), work, endable=True)
+
+
+def _shown(pattern: str | bytes) -> str:
+    return shortened(pattern if isinstance(pattern, str) else pattern.decode("latin-1"))
+
+
+def _within_limit(pattern: str | bytes, timed: Any, work: Work) -> Any:
     try:
         return work(timed, {"timeout": _LIMITS.seconds})
     except TimeoutError:
@@ -69,24 +102,27 @@ def _run(pattern: str, flags: int, text: str, work: Callable[[Any, dict[str, flo
 
 
 @functools.lru_cache(maxsize=1024)
-def _own(pattern: str, flags: int) -> tuple[re.Pattern[str], _Tries]:
+def _own(pattern: str | bytes, flags: int) -> tuple[re.Pattern[Any], _Tries]:
     try:
         own = re.compile(pattern, flags)
         return own, _sequence_tries(_parser.parse(pattern, flags))
     except RecursionError:
-        message = f"{shortened(pattern)} has too many groups within groups"
+        message = f"{_shown(pattern)} has too many groups within groups"
         raise PatternRefused(message, "pattern-characters") from None
+    except OverflowError as error:  # of counts: a{99999999999}
+        raise re.error(str(error), pattern) from None
 
 
 @functools.lru_cache(maxsize=256)
-def _timed(pattern: str, flags: int) -> Any:
+def _timed(pattern: str | bytes, flags: int) -> Any:
     """The pattern on the engine with a time limit; None when that would take it for something else."""
     import regex  # type: ignore[import-untyped]  # deferred: few patterns need it, and it takes 5 MiB
 
-    if _MEANS_OTHER.search(pattern):
+    if _MEANS_OTHER.search(pattern if isinstance(pattern, str) else pattern.decode("latin-1")):
         return None
+    own_flags = flags & ~(re.ASCII | re.DEBUG) | (regex.ASCII if flags & re.ASCII else 0)
     try:
-        return regex.compile(pattern, flags)
+        return regex.compile(pattern, own_flags)
     except (regex.error, RecursionError):
         return None
 

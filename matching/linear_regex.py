@@ -60,6 +60,7 @@ class NotLinear(PatternRefused):
     """The linear engine cannot run the pattern."""
 
     def __init__(self, pattern: str, what: str, instead: str = _OTHERWISE) -> None:
+        self.what = what
         shown = shortened(pattern)
         super().__init__(f"{shown} {what}, which cannot be run in bounded time here: {instead}", "linear-time")
 

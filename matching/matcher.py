@@ -23,6 +23,10 @@ CHARACTERS_A_STEP = 50
 """Characters that are split, hashed or compared for equality in one step."""
 STEPS_A_LOOK = 100
 """Steps that it costs to look up a value, or to take up a word of a target."""
+_FEW_A_CHARACTER = 1_000
+"""Steps a character up to which a pattern of the configuration runs on Python's engine."""
+_FEW_STEPS = 1_000_000
+"""Steps that such a pattern may take for a text that the linear engine does not know."""
 _OUTSIDERS = PatternLimits()
 _GLOB_SPECIAL = frozenset("*?[")
 
@@ -102,6 +106,39 @@ class Matcher:
 def tree_matcher() -> Matcher:
     """A matcher for what a tree asks while it is compiled, in a process that can be ended."""
     return Matcher(limits=TREE_PATTERNS, backtracking=True)
+
+
+def prepared_search(pattern: str) -> Callable[[str], bool]:
+    """`re.search` of a pattern of the configuration in many short texts of outsiders, in bounded time for each.
+
+    Python's own engine runs a pattern that it needs no trials for (`/\\.svn($|/)`), because it is faster. A text that
+    cannot be compared in bounded time does not match. Raises re.error for what is no pattern, PatternRefused for one
+    that is not run.
+    """
+    few = bounded_regex.steps_a_character(pattern) <= _FEW_A_CHARACTER
+    own = re.compile(pattern)
+    if few:
+        return lambda text: own.search(text) is not None
+    try:
+        linear = compile_linear(pattern, TREE_PATTERNS)
+    except NotLinear as error:
+        raise NotLinear(pattern, error.what, "write it without") from None
+
+    def search(text: str) -> bool:
+        try:
+            return linear.search(text)
+        except TextRefused:
+            if bounded_regex.worst_steps(pattern, len(text)) > _FEW_STEPS:
+                return False
+            return own.search(text) is not None
+
+    return search
+
+
+def prepared_glob(pattern: str) -> Callable[[str], bool]:
+    """`fnmatch.fnmatchcase` of a pattern of the configuration with many texts."""
+    compiled = _glob(pattern)
+    return lambda text: compiled(text) is not None
 
 
 def person_matcher() -> Matcher:

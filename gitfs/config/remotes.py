@@ -17,6 +17,8 @@ from gitfs.config.option_reader import GivenOption, OptionReader, path_text
 from gitfs.config.settings import GIT, ROOTS, IgnoredFiles, PerSaltenv, RemoteSettings, check_ref
 from gitfs.config.urls import RemoteUrl, canonical, parse_url, redact
 from gitfs.errors import BadRemoteSettings, OptionPath
+from matching.linear_regex import PatternRefused
+from matching.matcher import prepared_search
 from options.convert import kinds_of
 from options.near_names import near
 
@@ -112,10 +114,12 @@ def ignored_files(config: Mapping[str, Any]) -> IgnoredFiles:
     regexes = _single(config, "file_ignore_regex", kinds["regexes"], default=())
     for number, regex in enumerate(regexes):
         try:
-            re.compile(regex)
+            prepared_search(regex)
         except re.error as error:
             message = f"file_ignore_regex: {regex!r} is no regular expression: {error}"
             raise BadRemoteSettings(message, ("file_ignore_regex", number)) from None
+        except PatternRefused as error:
+            raise BadRemoteSettings(f"file_ignore_regex: {error}", ("file_ignore_regex", number)) from None
     return IgnoredFiles(globs=globs, regexes=regexes)
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatch
+from functools import lru_cache
 
 from gitfs.config import refspecs
 from gitfs.config.credentials import SecretFrom
@@ -30,6 +30,8 @@ from gitfs.config.kinds import (
 from gitfs.config.live_policy import LivePolicy
 from gitfs.config.urls import parse_url
 from gitfs.errors import BadRemoteSettings
+from matching.linear_regex import PatternRefused
+from matching.matcher import prepared_glob, prepared_search
 from options.kinds import Seconds
 
 ROOTS = "roots"
@@ -158,9 +160,13 @@ class IgnoredFiles:
     globs: PatternList = ()
     regexes: PatternList = ()
 
-    def matches(self, path: str) -> bool:
-        """Whether a path is left out; regular expressions are searched for, globs match the whole path."""
-        return any(re.search(each, path) for each in self.regexes) or any(fnmatch(path, each) for each in self.globs)
+    def prepared(self) -> Callable[[str], bool]:
+        """Whether a path is left out; regular expressions are searched for, globs match the whole path.
+
+        Raises re.error or PatternRefused for a pattern that cannot be used; `gitfs.config.remotes` has checked them.
+        """
+        tests = [*map(prepared_search, self.regexes), *map(prepared_glob, self.globs)]
+        return lambda path: any(test(path) for test in tests)
 
 
 def check_ref(ref: str, where: str) -> str:
@@ -189,8 +195,25 @@ def _about(*path: str | int) -> Iterator[None]:
 def _check_expression(expression: str, where: str) -> None:
     try:
         re.compile(expression)
+        prepared_name(expression)
+    except PatternRefused as error:
+        raise BadRemoteSettings(f"{where}: {error}") from None
     except re.error as error:
         if not any(char in expression for char in "*?["):
             raise BadRemoteSettings(
                 f"{where}: {expression!r} is neither a glob nor a regular expression: {error}"
             ) from None
+
+
+@lru_cache(maxsize=1024)
+def prepared_name(expression: str) -> Callable[[str], bool]:
+    """Whether a name is, or fits, an expression of Salt's lists: a glob, or a regular expression for the whole name.
+
+    Raises PatternRefused for one that is not run.
+    """
+    glob = prepared_glob(expression)
+    try:
+        regex = prepared_search(rf"\A(?:{expression})\Z")
+    except re.error:  # a glob that is no regular expression
+        return lambda name: name == expression or glob(name)
+    return lambda name: name == expression or glob(name) or regex(name)

@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatch
 
-from gitfs.config.settings import DEFAULT_BASES, RemoteSettings
+from gitfs.config.settings import DEFAULT_BASES, RemoteSettings, prepared_name
 
 _HEX = re.compile(r"[0-9a-f]{7,64}\Z")
 
@@ -99,18 +98,9 @@ def environments(settings: RemoteSettings, refs: Refs, known: Iterable[str]) -> 
 
 def is_exposed(saltenv: str, whitelist: Sequence[str], blacklist: Sequence[str]) -> bool:
     """Salt's white- and blacklists: names, globs or regular expressions."""
-    if whitelist and not any(_matches(saltenv, each) for each in whitelist):
+    if whitelist and not any(prepared_name(each)(saltenv) for each in whitelist):
         return False
-    return not any(_matches(saltenv, each) for each in blacklist)
-
-
-def _matches(saltenv: str, expression: str) -> bool:
-    if saltenv == expression or fnmatch(saltenv, expression):
-        return True
-    try:
-        return re.match(rf"\A(?:{expression})\Z", saltenv) is not None
-    except re.error:
-        return False  # a glob that is no regular expression
+    return not any(prepared_name(each)(saltenv) for each in blacklist)
 
 
 def _of_one_branch(settings: RemoteSettings, refs: Refs) -> dict[str, SaltenvSource]:

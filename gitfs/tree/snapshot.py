@@ -221,7 +221,8 @@ def _overlay(keys: str, ignored: IgnoredFiles, layers: _Layers) -> _Overlay:
         for path, why in files.refused.items():
             refused.setdefault(prefix + path, why)
     if ignored != IgnoredFiles():
-        found = {path: place for path, place in found.items() if not ignored.matches(path)}
+        is_ignored = ignored.prepared()
+        found = {path: place for path, place in found.items() if not is_ignored(path)}
     by_oid = {oid: (number, path) for number, path, oid in found.values()}
     return _Overlay(tuple(modes), tuple(sorted(found)), found, by_oid, refused)
 

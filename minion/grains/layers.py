@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from minion.config.groups import GrainsOptions
+from minion.machine.failure import StateFailed
+from minion.machine.timed_regex import TimedRegex
 
 
 def without_blacklisted(found: Mapping[str, Any], options: GrainsOptions) -> dict[str, Any]:
@@ -37,6 +39,6 @@ def _matches(name: str, pattern: str) -> bool:
     if fnmatch.fnmatch(name, pattern):
         return True
     try:
-        return re.fullmatch(pattern, name) is not None
-    except re.error:
+        return TimedRegex(pattern).fullmatch(name) is not None
+    except (re.error, StateFailed):
         return False

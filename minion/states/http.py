@@ -18,6 +18,7 @@ from minion.arguments.types import Pairs, Seconds, Texts
 from minion.machine.failure import StateFailed
 from minion.machine.fetch import shown
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction, Value
+from minion.machine.timed_regex import TimedRegex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,10 +41,10 @@ class _Query:
         return f"{shown(self.url)}: {trouble}" if trouble else self._judged(code, data.decode("utf-8", "replace"))
 
     def _judged(self, code: int, text: str) -> str:
-        if self.status and not any(re.fullmatch(one, str(code)) for one in self.status):
+        if self.status and not any(TimedRegex(one).fullmatch(str(code)) for one in self.status):
             return f"Status {code} was not found: {' or '.join(self.status)} was wanted."
         if self.match is not None:
-            found = re.search(self.match, text, re.DOTALL) is not None if self.pcre else self.match in text
+            found = bool(TimedRegex(self.match, re.DOTALL).search(text)) if self.pcre else self.match in text
             if not found:
                 return f'Match text "{self.match}" was not found.'
         return f"Status {code} is an error." if not self.status and self.match is None and code >= 400 else ""
@@ -142,7 +143,7 @@ def _query(
         raise StateFailed("Either match text (match) or a status code (status) is required.")
     try:
         for pattern in (*status, *([match] if match and match_type == "pcre" else [])):
-            re.compile(pattern)
+            TimedRegex(pattern)
     except re.error as error:
         raise StateFailed(f"{match_type} {status_type}: no regular expression: {error}") from None
     return _Query(

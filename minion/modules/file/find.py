@@ -16,6 +16,7 @@ from typing import Any
 
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
+from minion.machine.timed_regex import TimedRegex
 from minion.modules.file.look import expanded
 
 _KINDS: Mapping[str, Callable[[int], bool]] = {
@@ -125,9 +126,9 @@ def _test(key: str, value: Any) -> Test:
     raise ValueError(f'invalid option "{key}"')
 
 
-def _compiled(text: str, flags: int) -> re.Pattern[str]:
+def _compiled(text: str, flags: int) -> TimedRegex[str]:
     try:
-        return re.compile(text, flags)
+        return TimedRegex(text, flags)
     except re.error:
         raise ValueError(f'invalid regular expression: "{text}"') from None
 
@@ -143,7 +144,7 @@ def _range(text: str, units: Mapping[str, int], slack: int) -> tuple[float, floa
     return (0.0, number) if found[1] == "-" else (number, number + slack)
 
 
-def _holds(place: str, pattern: re.Pattern[str]) -> bool:
+def _holds(place: str, pattern: TimedRegex[str]) -> bool:
     try:
         with open(place, encoding="utf-8", errors="replace") as lines:  # noqa: PTH123
             return any(pattern.search(line) for line in lines)

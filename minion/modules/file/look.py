@@ -15,6 +15,7 @@ from minion.arguments.sources import as_sources
 from minion.execution.arguments import BufferSize, NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
+from minion.machine.timed_regex import TimedRegex
 from minion.modules.cmd import as_salt
 
 LARGEST_READ = 16 * 1024 * 1024
@@ -194,7 +195,7 @@ def contains(context: Context, path: str, text: str) -> bool:
 
 def contains_regex(context: Context, path: str, regex: str, lchar: str = "") -> bool:
     """Whether a regular expression is found in a line of a file; `lchar` is taken off its left end before."""
-    compiled = re.compile(regex)
+    compiled = TimedRegex(regex)
     return _any_line(path, lambda line: compiled.search(line.lstrip(lchar) if lchar else line) is not None)
 
 

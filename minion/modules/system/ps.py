@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
+from minion.machine.timed_regex import TimedRegex
 
 if TYPE_CHECKING:
     import psutil
@@ -224,7 +225,7 @@ def _processes(*attrs: str) -> Iterator[psutil.Process]:
 def _named(pattern: str, user: str | None, full: bool, is_regex: bool) -> Iterator[psutil.Process]:
     import os
 
-    compiled = re.compile(pattern if is_regex else re.escape(pattern))
+    compiled = TimedRegex(pattern if is_regex else re.escape(pattern))
     own = (os.getpid(), os.getppid())
     for one in _processes("name", "cmdline", "username"):
         text = " ".join(one.info["cmdline"] or ()) if full else one.info["name"]

@@ -14,6 +14,7 @@ from minion.arguments.sources import EachSources, Sources
 from minion.arguments.types import Context, LinesOfText, Texts
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Plan, Reader
+from minion.machine.timed_regex import TimedRegex
 from minion.states.file.edit import Words, edited, encoded, opened
 from minion.states.file.paths import missing_parents
 from minion.states.file.sources import of_source, template
@@ -129,4 +130,4 @@ def _holds(text: str, chunk: str, *, ignore_whitespace: bool) -> bool:
         return re.search(rf"^{re.escape(chunk.rstrip(chr(10)))}$", text, re.MULTILINE) is not None
     lines = (r"\s*".join(re.escape(word) for word in line.split()) for line in chunk.splitlines())
     pattern = r"\s*".join(lines)
-    return re.search(rf"^\s*{pattern}\s*$", text, re.MULTILINE) is not None
+    return TimedRegex(rf"^\s*{pattern}\s*$", re.MULTILINE).search(text) is not None

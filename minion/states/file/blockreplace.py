@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from minion.arguments.types import BackupDir, NumberOrText, StateId
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Plan, Reader
+from minion.machine.timed_regex import TimedRegex
 from minion.states.file.append import TextSources
 from minion.states.file.edit import CHANGES, beside, edited, encoded, opened
 
@@ -22,8 +23,8 @@ class _Place:
 
     append: bool
     prepend: bool
-    before: str | None
-    after: str | None
+    before: TimedRegex[str] | None
+    after: TimedRegex[str] | None
 
 
 def blockreplace(
@@ -107,7 +108,7 @@ def _with_new_block(lines: list[str], block: str, ending: str, place: _Place) ->
     pattern = place.before or place.after
     if pattern:
         for index, line in enumerate(lines):
-            if re.search(pattern, line):
+            if pattern.search(line):
                 at = index if place.before else index + 1
                 if at and not lines[at - 1].endswith(ending):
                     lines[at - 1] += ending
@@ -115,9 +116,8 @@ def _with_new_block(lines: list[str], block: str, ending: str, place: _Place) ->
     raise StateFailed("Cannot edit marked block. Markers were not found in file.")
 
 
-def _regex(value: str | None, what: str) -> str | None:
+def _regex(value: str | None, what: str) -> TimedRegex[str] | None:
     try:
-        re.compile(value or "")
+        return TimedRegex(value) if value else None
     except re.error as error:
         raise StateFailed(f"{what}: {value!r} is no regular expression: {error}") from None
-    return value

@@ -14,6 +14,7 @@ from typing import Annotated, TypedDict, Unpack
 from minion.arguments.types import BackupDir, Ignored, Mode, NumberOrText, Owner
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Plan, Reader, Value
+from minion.machine.timed_regex import TimedRegex
 from minion.states.file.edit import CHANGES, Opened, beside, edited, encoded, opened
 from minion.states.file.perms import Perms
 
@@ -182,7 +183,7 @@ def _found(lines: list[str], pattern: str) -> list[int]:
     if not pattern:
         return []
     try:
-        compiled = re.compile(pattern, re.DOTALL)
+        compiled = TimedRegex(pattern, re.DOTALL)
     except re.error as error:
         raise StateFailed(f"{pattern!r} is no regular expression: {error}") from None
     return [index for index, line in enumerate(lines) if compiled.search(line) or pattern in line]

@@ -14,6 +14,7 @@ from minion.arguments.patterns import Flags
 from minion.arguments.types import BackupDir, Ignored, NumberOrText
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Plan, Reader, Value
+from minion.machine.timed_regex import TimedRegex
 from minion.states.file.diff import diff
 from minion.states.file.edit import CHANGES, Opened, Words, beside, edited, encoded, opened
 from minion.states.file.paths import behind, checked
@@ -168,17 +169,17 @@ def _with_line(data: bytes, content: bytes, flags: int, *, at_end: bool) -> byte
     return data + (b"\n" if data and not data.endswith(b"\n") else b"") + content + b"\n"
 
 
-def compiled_pattern(pattern: bytes, flags: int) -> re.Pattern[bytes]:
+def compiled_pattern(pattern: bytes, flags: int) -> TimedRegex[bytes]:
     """The pattern for a file's bytes; StateFailed when it is no regular expression."""
     try:
-        return re.compile(pattern, flags)
+        return TimedRegex(pattern, flags)
     except (re.error, ValueError) as error:
         raise StateFailed(f"pattern {pattern.decode()!r} is no regular expression: {error}") from None
 
 
-def _compiled_text(pattern: str) -> re.Pattern[str]:
+def _compiled_text(pattern: str) -> TimedRegex[str]:
     try:
-        return re.compile(pattern)
+        return TimedRegex(pattern)
     except re.error as error:
         raise StateFailed(f"{pattern!r} is no regular expression: {error}") from None
 
@@ -192,6 +193,6 @@ def _bare(pattern: str) -> str:
     return re.sub(r"^(\(\?[iLmsux]\))?\^?(.*?)\$?$", r"\2", pattern)
 
 
-def _line_pattern(pattern: str) -> re.Pattern[str]:
+def _line_pattern(pattern: str) -> TimedRegex[str]:
     start, end = "^" if pattern.startswith("^") else "", "$" if pattern.endswith("$") else ""
     return _compiled_text(f"{start}({pattern.lstrip('^').rstrip('$')}){end}")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Reader, Value
+from minion.machine.timed_regex import TimedRegex
 from minion.providers.mounts import Mount, mounts
 
 _FLAGS = frozenset(
@@ -156,6 +157,6 @@ def _backing(machine: Reader, device: str) -> str:
 def ignored_device(there: Mount, patterns: Collection[str]) -> bool:
     """Whether the author does not mind this device (`device_name_regex`)."""
     try:
-        return any(re.match(one, there.device) for one in patterns)
+        return any(TimedRegex(one).match(there.device) for one in patterns)
     except re.error as error:
         raise StateFailed(f"device_name_regex: {error}") from None

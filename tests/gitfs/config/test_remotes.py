@@ -1,13 +1,19 @@
 from __future__ import annotations
 
+import fnmatch
+import re
+
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gitfs.config.credentials import reveal
 from gitfs.config.remotes import backends, file_remotes, ignored_files, pillar_includes, pillar_remotes
-from gitfs.config.settings import PerSaltenv, RemoteSettings
+from gitfs.config.settings import IgnoredFiles, PerSaltenv, RemoteSettings, prepared_name
 from gitfs.config.urls import canonical, redact
 from gitfs.errors import BadRemoteSettings
+from matching.linear_regex import PatternRefused
 
 
 def test_strings_and_options_with_defaults():
@@ -209,9 +215,51 @@ def test_the_order_of_the_backends():
 
 def test_ignored_files():
     ignored = ignored_files({"file_ignore_glob": ["*.swp", "*/.svn/*"], "file_ignore_regex": r"/\.bzr($|/)"})
-    assert [ignored.matches(path) for path in ("a/x.swp", "a/.svn/x", "a/.bzr/x", "a/x")] == [True, True, True, False]
+    is_ignored = ignored.prepared()
+    assert [is_ignored(path) for path in ("a/x.swp", "a/.svn/x", "a/.bzr/x", "a/x")] == [True, True, True, False]
     with pytest.raises(BadRemoteSettings, match="no regular expression"):
         ignored_files({"file_ignore_regex": ["("]})
+
+
+def test_a_pattern_that_could_take_for_ever_is_refused_or_run_in_linear_time():
+    with pytest.raises(
+        BadRemoteSettings, match=r"looks ahead .* cannot be run in bounded time here: write it without$"
+    ):
+        ignored_files({"file_ignore_regex": [r"^(?!.*\.sls$).*"]})
+    with pytest.raises(BadRemoteSettings, match="refers to a group"):
+        RemoteSettings(name="x", url="https://host/x", saltenv_blacklist=(r"(a*)*\1",))
+    slow = ".?" * 200 + "Z"
+    assert not ignored_files({"file_ignore_regex": [slow]}).prepared()("a" * 200)
+    assert not prepared_name(slow)("a" * 200)
+
+
+_PIECES = st.sampled_from(
+    ["a", "b", "/", ".", "*", "+", "?", "|", "(", ")", "[ab]", "[!a]", "$", "^", r"\.", r"\b", "é"]
+)
+_NAMES = st.text("ab/.é\n", max_size=8)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(_PIECES, max_size=8).map("".join), st.lists(_NAMES, min_size=1, max_size=5))
+def test_patterns_answer_as_pythons(pattern, names):
+    for ignored, expected in (
+        (IgnoredFiles(globs=(pattern,)), lambda name: fnmatch.fnmatchcase(name, pattern)),
+        (IgnoredFiles(regexes=(pattern,)), lambda name: re.search(pattern, name) is not None),
+    ):
+        try:
+            is_ignored = ignored.prepared()
+        except (re.error, PatternRefused):
+            continue
+        assert [is_ignored(name) for name in names] == [expected(name) for name in names]
+    try:
+        fits = prepared_name(pattern)
+        whole = re.compile(rf"\A(?:{pattern})\Z")
+    except (re.error, PatternRefused):
+        return
+    expected = [
+        name == pattern or fnmatch.fnmatchcase(name, pattern) or whole.match(name) is not None for name in names
+    ]
+    assert [fits(name) for name in names] == expected
 
 
 WALKTHROUGH = """
