@@ -229,9 +229,11 @@ class HelloAck(_Message, tag="welcome", frozen=True, kw_only=True):
 
 
 class Refused(_Message, tag="refused", frozen=True, kw_only=True):
-    """The last message was not accepted; the connection stays."""
+    """A message was not accepted, or a question gets no answer; the connection stays."""
 
     message: str
+    request: Whole = 0
+    """Number of the question that gets no answer; 0: the message had none."""
 
 
 class DesiredUpdate(_Message, tag="desire", frozen=True, kw_only=True):
@@ -412,6 +414,13 @@ class _Tag(msgspec.Struct, frozen=True):
     t: str
 
 
+class _QuestionHead(msgspec.Struct, frozen=True):
+    """What is read of a question that cannot be read otherwise."""
+
+    t: Literal["find-file", "list-files", "get-blob", "get-mine"]
+    request: Whole
+
+
 class _ResultHead(_Message, tag="run-result", frozen=True, kw_only=True):
     """What is read of a `RunResult` that is over a limit."""
 
@@ -426,6 +435,7 @@ class _ResultHead(_Message, tag="run-result", frozen=True, kw_only=True):
 _ENCODER = msgspec.msgpack.Encoder()
 _TO_CONTROLLER = msgspec.msgpack.Decoder(ToController, ext_hook=_no_extension)
 _TAG = msgspec.msgpack.Decoder(_Tag)
+_QUESTION_HEAD = msgspec.msgpack.Decoder(_QuestionHead)
 _RESULT_HEAD = msgspec.msgpack.Decoder(_ResultHead)
 _TO_MINION = msgspec.msgpack.Decoder(ToMinion, ext_hook=_no_extension)
 
@@ -471,6 +481,14 @@ def _is_result(frame: bytes | memoryview) -> bool:
         return _TAG.decode(frame).t == RunResult.__struct_config__.tag
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError):
         return False
+
+
+def question_number(frame: bytes | memoryview) -> int:
+    """The number of a question that was refused, so that whoever asked need not wait for an answer; 0 for all else."""
+    try:
+        return _QUESTION_HEAD.decode(frame).request
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError):
+        return 0
 
 
 def _checked(message: ToController, limits: MinionLimits) -> ToController:

@@ -41,6 +41,7 @@ from wire.messages import (
     Mine,
     MineEntry,
     MineFound,
+    Refused,
     ResultAck,
     ResultRefused,
     ResyncRequired,
@@ -114,11 +115,19 @@ class MessageHandlers:
             raise
         except Exception as error:
             self.context.after_commit.drop(before)
+            self._refuse_question(delivery)
             if isinstance(error, StoreError):
                 log.error("store refused a message", kind=_kind(delivery), error=str(error))
                 return
             self.context.metrics.refused("internal-error")
             log.exception("message handler failed", kind=_kind(delivery))
+
+    def _refuse_question(self, delivery: Delivery) -> None:
+        """Whoever asked need not wait for an answer that does not come."""
+        match delivery:
+            case Incoming(key=key, message=FindFile() | ListFiles() | GetBlob() | GetMine() as question):
+                message = "the controller failed to answer; its log says why"
+                self.replies.send(key, Refused(message=message, request=question.request))
 
     def _take(self, delivery: Delivery) -> None:
         match delivery:

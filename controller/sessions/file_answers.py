@@ -19,7 +19,7 @@ import structlog
 from controller.sessions.file_server import FileServer
 from options.limits import CountRefusal, uncounted
 from wire.errors import MalformedMessage
-from wire.messages import FindFile, GetBlob, ListFiles, ToMinion
+from wire.messages import FindFile, GetBlob, ListFiles, Refused, ToMinion
 
 log = structlog.get_logger("saltern.files")
 
@@ -45,8 +45,8 @@ class FileAnswers:
 
     Args:
         files: gives the answers.
-        send: called in the thread, with the key of the minion and the answer.
-        most: questions of one minion that wait; more are not answered, as if they had been lost.
+        send: called in the thread, with the key of the minion and the answer; on the loop with a refusal.
+        most: questions of one minion that wait; more are refused.
         on_refusal: see `options.limits.CountRefusal`; the limit is `file-questions`.
     """
 
@@ -77,6 +77,8 @@ class FileAnswers:
             waiting = self._waiting[key] = _Waiting(cost=cost)
         if len(waiting.questions) >= self._most:
             self._on_refusal("file-questions")
+            message = f"{self._most} questions of this minion about files wait already; ask again later"
+            self._send(key, Refused(message=message, request=question.request))
             return
         waiting.questions.append(question)
         self._asked.set()
@@ -110,14 +112,21 @@ class FileAnswers:
             start = time.monotonic()
             if spent and start - began > TURN_SECONDS:
                 break
-            try:
-                self._send(key, self._files.answer(question))
-            except MalformedMessage as error:
-                log.warning("question about files not answered", kind=type(question).__name__, error=str(error))
-            except Exception:
-                log.exception("question about files failed", kind=type(question).__name__)
+            self._answer_one(key, question)
             spent.append(time.monotonic() - start)
         return spent
+
+    def _answer_one(self, key: str, question: FileQuestion) -> None:
+        try:
+            self._send(key, self._files.answer(question))
+            return
+        except MalformedMessage as error:
+            log.warning("question about files not answered", kind=type(question).__name__, error=str(error))
+            why = f"the answer cannot be sent: {error}"
+        except Exception:
+            log.exception("question about files failed", kind=type(question).__name__)
+            why = "the controller failed to answer; its log says why"
+        self._send(key, Refused(message=why, request=question.request))
 
     def _settle(self, taken: list[tuple[str, FileQuestion]], spent: list[float]) -> None:
         """Charge minions for their answers; those of which nothing waits are remembered while it matters."""

@@ -214,7 +214,7 @@ class Agent:
                 )
             case KeyState():
                 self._session.key_state(event, now)
-            case Refused():
+            case Refused(request=0):
                 self._session.refused(event, now)
             case HelloAck():
                 self._connected(event, now)
@@ -232,7 +232,7 @@ class Agent:
             case ResultRefused():
                 log.error("event=result_refused run=%s reason=%s", event.run_id, event.reason)
                 self._jobs.outbox.acknowledge(event.run_id)
-            case FileFound() | FileList() | Blob() | MineFound():
+            case FileFound() | FileList() | Blob() | MineFound() | Refused():
                 self._files.answer(event)
 
     def _connected(self, message: HelloAck, now: float) -> None:

@@ -1,7 +1,7 @@
 """Forwards questions of workers to the controller, and its answers back.
 
 Part of the agent. A worker asks one question at a time and waits. Here the question gets a number that is unique on the
-connection; it is sent again after a reconnect, and refused when no answer comes in time.
+connection; it is sent again after a reconnect, and refused when the controller refuses it or does not answer in time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ANSWER_TIMEOUT = 60.0
 OFFLINE_TIMEOUT = 10.0
 """Seconds that a question waits while the controller is unreachable: long enough for its restart."""
 
-Answer = FileFound | FileList | Blob | MineFound
+Answer = FileFound | FileList | Blob | MineFound | Refused
 
 
 @dataclass(frozen=True, slots=True)

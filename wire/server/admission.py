@@ -11,7 +11,15 @@ from typing import Final
 from wire.errors import MalformedMessage, OverLimit
 from wire.keys import valid_minion_id
 from wire.limits import WireLimits
-from wire.messages import MAX_TO_CONTROLLER, PROTOCOL, Hello, KeyRequest, ToController, decode_to_controller
+from wire.messages import (
+    MAX_TO_CONTROLLER,
+    PROTOCOL,
+    Hello,
+    KeyRequest,
+    ToController,
+    decode_to_controller,
+    question_number,
+)
 from wire.server.types import Identity, Incoming, Limits, Refusal, RefusalReason
 
 ANSWERS: Final[dict[RefusalReason, str]] = {
@@ -41,9 +49,11 @@ def admit(
         message = decode_to_controller(frame, borders.minion, refused.append)
     except OverLimit as error:
         borders.minion_refused(error.limit)
-        return Refusal(reason="too-large", key=key, id=known, detail=str(error))
+        request = question_number(frame) if accepted is not None else 0
+        return Refusal(reason="too-large", key=key, id=known, detail=str(error), request=request)
     except MalformedMessage as error:
-        return Refusal(reason="malformed", key=key, id=known, detail=str(error)[:200])
+        request = question_number(frame) if accepted is not None else 0
+        return Refusal(reason="malformed", key=key, id=known, detail=str(error)[:200], request=request)
     for name in refused:
         borders.minion_refused(name)
     size = 0 if refused else len(frame)  # of a refused result nothing is kept

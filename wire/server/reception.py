@@ -135,7 +135,8 @@ class Reception:
     def _refuse_frame(self, connection: PeerConnection, refusal: Refusal) -> None:
         self._batch.record(refusal)
         if not self._note_garbage(connection):
-            self._sending.put(connection, encode(Refused(message=ANSWERS.get(refusal.reason, "refused"))), "refused")
+            answer = Refused(message=ANSWERS.get(refusal.reason, "refused"), request=refusal.request)
+            self._sending.put(connection, encode(answer), "refused")
 
     def _note_garbage(self, connection: PeerConnection) -> bool:
         """Count a refused frame; True when the connection was ended for it."""

@@ -76,6 +76,8 @@ class Refusal:
     key: str | None = None
     id: str | None = None
     detail: str = ""
+    request: int = 0
+    """Number of the question that was refused, of an accepted key."""
 
 
 Delivery: TypeAlias = Incoming | Gone | Refusal

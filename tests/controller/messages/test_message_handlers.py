@@ -51,6 +51,7 @@ from wire.messages import (
     Mine,
     MineEntry,
     MineFound,
+    Refused,
     ResultAck,
     ResultRefused,
     RunProgress,
@@ -526,6 +527,16 @@ async def test_a_mine_is_kept_as_its_senders_and_one_that_is_too_large_is_not(ri
     found = [message for _, message in rig.server.sent if isinstance(message, MineFound)]
     assert (found[0].request, bool(found[0].answer.error)) == (7, True)
     assert found[1].answer.value == {}, "of minions whose key is not accepted nobody hears"
+
+
+def test_a_question_that_fails_is_refused_by_its_number(rig, monkeypatch):
+    say(rig, Hello(id="web1", grains={}))
+    rig.server.sent.clear()
+    monkeypatch.setattr(MineStore, "answer_minion", lambda *_: 1 / 0)
+    say(rig, GetMine(request=7, asked='[["*", "addr"], {}]'))
+    assert rig.server.sent == [
+        (KEY, Refused(message="the controller failed to answer; its log says why", request=7)),
+    ]
 
 
 def nested(depth):

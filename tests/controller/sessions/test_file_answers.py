@@ -12,7 +12,7 @@ from controller.sessions.file_answers import TURN_SECONDS, FileAnswers
 from controller.sessions.file_server import FileServer
 from gitfs.tree.snapshot import directory_snapshot
 from wire.errors import MalformedMessage
-from wire.messages import FileFound, FileList, FindFile, ListFiles
+from wire.messages import FileFound, FileList, FindFile, ListFiles, Refused
 
 
 class Sent(list):
@@ -81,9 +81,11 @@ async def test_who_asks_for_much_waits_for_the_others(asked):
     for number in range(4):
         answers.ask("web1", FindFile(request=number, path="x"))
     files.go.set()
-    await until(lambda: len(sent) == 9)
-    assert [key for key, _ in sent[1:5]] == ["web1"] * 4
+    await until(lambda: len(sent) == 12)
+    assert [key for key, _ in sent[4:8]] == ["web1"] * 4
     assert refused == ["file-questions"] * 3
+    message = "5 questions of this minion about files wait already; ask again later"
+    assert sent[:3] == [("mallory", Refused(message=message, request=number)) for number in (5, 6, 7)]
 
 
 async def test_a_minion_that_went_is_not_answered(asked):
@@ -106,8 +108,18 @@ async def test_an_answer_that_is_too_large_costs_no_other(asked, tmp_path):
     files.go.set()
     answers.ask("mallory", ListFiles(request=1))
     answers.ask("mallory", FindFile(request=2, path="7"))
+    await until(lambda: len(sent) == 2)
+    (_, refusal), (_, answer) = sent
+    assert refusal == Refused(message="the answer cannot be sent: a message of many bytes", request=1)
+    assert answer.request == 2
+
+
+async def test_a_question_that_fails_is_refused(asked, monkeypatch):
+    answers, files, sent, _ = asked
+    monkeypatch.setattr(files, "answer", lambda message: 1 / 0)
+    answers.ask("web1", FindFile(request=3, path="7"))
     await until(lambda: sent)
-    assert sent[0][1].request == 2
+    assert sent == [("web1", Refused(message="the controller failed to answer; its log says why", request=3))]
 
 
 async def test_what_is_new_is_shown_while_answers_are_given(asked, tmp_path):

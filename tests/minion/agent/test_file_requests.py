@@ -66,6 +66,15 @@ def test_away_for_too_long(relay, sent, worker):
     assert decode_to_minion(pipe.receive()) == Refused(message="the controller is away")
 
 
+def test_a_refusal_ends_the_wait(relay, sent, worker):
+    child, pipe = worker
+    relay.online(0.0)
+    relay.ask(child, question(7), 0.0)
+    relay.answer(Refused(message="too many questions", request=sent[0].request))
+    assert decode_to_minion(pipe.receive()) == Refused(message="too many questions", request=7)
+    assert relay.next_deadline() == float("inf")
+
+
 def test_asked_again_after_a_reconnect(relay, sent, worker):
     child, pipe = worker
     relay.online(0.0)

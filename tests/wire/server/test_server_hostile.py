@@ -143,6 +143,22 @@ def test_malformed_frames_are_refused_and_the_minion_is_served_on(controller: An
     assert controller.wait(Incoming).message == KeepAlive()
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        FindFile(request=7, path="x" * 9000),
+        ListFiles(request=7, prefix="x" * 9000),
+        GetBlob(request=7, oid="x" * 300),
+    ],
+    ids=lambda question: type(question).__name__,
+)
+def test_a_question_that_is_refused_is_refused_by_its_number(controller: Any, question: Any) -> None:
+    raw = controller.raw(controller.peer("web1").keys)
+    raw.send(encode(question))
+    assert controller.wait(Refusal).reason == "malformed"
+    assert decode_to_minion(raw.recv()) == Refused(message="the message cannot be read", request=7)
+
+
 def test_a_stranger_may_not_send_much(controller: Any) -> None:
     stranger = controller.raw()
     stranger.send(encode(KeyRequest(id="a" * 10_000)))
