@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -22,7 +23,7 @@ from types import TracebackType
 from gitfs.config.live_policy import LivePolicy
 from gitfs.config.settings import GIT, ROOTS, IgnoredFiles, RemoteSettings, check_ref
 from gitfs.config.urls import canonical
-from gitfs.errors import BadRemoteSettings, FetchFailed, UnknownRef
+from gitfs.errors import BadRemoteSettings, DamagedMirror, FetchFailed, UnknownRef
 from gitfs.fetching.fetcher import Fetcher, unheard
 from gitfs.fetching.fork_server import ForkServer
 from gitfs.fetching.worker import MirrorSpec
@@ -32,12 +33,12 @@ from gitfs.mirror.fetched import Fetched
 from gitfs.mirror.maintenance import mirror_sizes, needs_gc, remove_unused
 from gitfs.mirror.mirror import Mirror
 from gitfs.mirror.submodules import Submodules
-from gitfs.tree import objects
+from gitfs.tree import blob_cache, objects
 from gitfs.tree.git_layer import GitLayer
 from gitfs.tree.listing import Layer
 from gitfs.tree.overlays import Overlays, ResolvedOverlay
 from gitfs.tree.saltenvs import Refs, SaltenvSource, commit_ids, pinned_refs
-from gitfs.tree.snapshot import Snapshot
+from gitfs.tree.snapshot import BlobStart, Snapshot
 from options.limits import CountRefusal, uncounted
 from options.near_names import near
 
@@ -277,6 +278,18 @@ class Source:
         except BadRemoteSettings:
             raise UnknownRef(ref, why=f"{ref!r} cannot be the name of a branch, tag or commit") from None
         return self._trees(ref)
+
+    def blob_start(self, oid: str, length: int) -> BlobStart | None:
+        """The first bytes of a blob of any commit that a remote of states has or had; None when there is none.
+
+        Not of submodules, nor of local folders: these are read through the snapshots that show them.
+        """
+        for settings in self._file_settings:
+            mirror = self._mirrors[_repository_key(settings)].path
+            with suppress(DamagedMirror):
+                if objects.has(mirror, oid):
+                    return BlobStart(objects.blob_size(mirror, oid), blob_cache.read_range(mirror, oid, 0, length))
+        return None
 
     def names(self) -> list[str]:
         """Branches and tags of all remotes, sorted."""

@@ -155,6 +155,16 @@ class Chunk:
         )
 
 
+def state_title(key: str) -> str:
+    """The key or tag of a state as people read it: `motd [/etc/motd] (file.managed)`; other texts as they are."""
+    parts = key.split("_|-")
+    if len(parts) != 4:
+        return key
+    state, identifier, name, fun = parts
+    identifier = identifier.removeprefix("listener_") if fun == "mod_watch" else identifier
+    return identifier + (f" [{name}]" if name != identifier else "") + f" ({state}.{fun.partition('#')[0]})"
+
+
 ABSENT = ""
 """The oid of a file that a chunk looks for and that the tree does not have."""
 

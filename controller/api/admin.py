@@ -150,7 +150,7 @@ async def delete(request: AdminRequest) -> Response[bytes]:
 @get("/diff")
 async def diff(request: AdminRequest) -> Response[bytes]:
     """`saltern diff`."""
-    return encoding.answer(_service(request).diff(_query(request, DiffQuery).minion))
+    return encoding.answer(await _service(request).diff(_query(request, DiffQuery).minion))
 
 
 @get("/history")

@@ -122,12 +122,12 @@ class ControllerService:
         """Why what this remote brought last is not live, when its policy cannot be read."""
         return self.git.reconciler.error if remote in self.git.reconciler.refused_remotes else ""
 
-    def diff(self, minion: str | None) -> Sequence[MinionDiff]:
+    async def diff(self, minion: str | None) -> Sequence[MinionDiff]:
         """See `ControllerApi`."""
         if minion is not None:
             self.state.known(minion)
         ids = [minion] if minion is not None else [record.id for record in self.store.minions.all()]
-        found = self.state.diff(ids)
+        found = await self.state.diff(ids)
         return found if minion is not None else [each for each in found if _to_tell(each)]
 
     def history(self, minion: str | None, limit: int) -> Sequence[HistoryEntry]:

@@ -177,15 +177,6 @@ def _verdict(result: Any, changed: bool) -> tuple[str, str]:
     return ("changed", "cyan") if changed else ("ok", "green")
 
 
-def state_title(key: str) -> str:
-    """The key of a state as people read it: `motd [/etc/motd] (file.managed)`."""
-    parts = key.split("_|-")
-    if len(parts) != 4:
-        return key
-    name = "" if parts[1] == parts[2] else f" [{parts[2]}]"
-    return f"{parts[1]}{name} ({parts[0]}.{parts[3].split('#')[0]})"
-
-
 def _name_of(key: str, entry: Mapping[str, Any]) -> str:
     parts = key.split("_|-")
     if len(parts) != 4:

@@ -33,4 +33,7 @@ def compose_status(shared: Shared, reconciler: Reconciler) -> Status:
         documents=shared.documents,
         redactor=shared.redactor,
         keyring=shared.keyring,
+        read_blob=lambda oid, length: (
+            shared.files.blob_start(oid, length) or shared.resources.source.blob_start(oid, length)
+        ),
     )

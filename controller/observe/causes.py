@@ -163,7 +163,7 @@ def _paused(data: _Data) -> list[str]:
 
 
 def _run(data: _Data) -> list[str]:
-    count = data.get("chunks")
+    count = data.get("states")
     what = "the whole highstate" if count == "all" else f"{count} state{'' if count == 1 else 's'}"
     plan = str(data.get("plan") or "")
     return [f"{data.get('kind')} of {what}, run {data.get('run')}", *([plan] if plan else [])]

@@ -34,7 +34,7 @@ class MinionSample:
     health: HealthName
     connected: bool = False
     drifted: int = 0
-    """Chunks that the last drift check found changed."""
+    """States that the last drift check found changed."""
     missing_sources: int = 0
     """States of its document whose source is not in the tree."""
     applied_at: float | None = None
@@ -244,7 +244,7 @@ class _Minions(Collector):
         sync = _gauge("minion_sync", "1 for the sync status that a minion has", "minion", "sync")
         health = _gauge("minion_health", "1 for the health that a minion has", "minion", "health")
         connected = _gauge("minion_connected", "1 when the minion is connected", "minion")
-        drifted = _gauge("minion_drifted_chunks", "Chunks that the last drift check found changed", "minion")
+        drifted = _gauge("minion_drifted_states", "States that the last drift check found changed", "minion")
         missing = _gauge("minion_missing_sources", "States whose source is not in the tree, which fail", "minion")
         applied = _gauge("minion_applied_timestamp_seconds", "When it last applied a revision", "minion")
         age = _gauge("applied_revision_age_seconds", "Age of the commit that a minion has applied", "minion")

@@ -13,17 +13,17 @@ _SECRET = re.compile(r"passw|pwd|secret|token|credential|private|hash", re.IGNOR
 _HIDDEN = "***"
 
 LONGEST_SUMMARY = 200
-"""Characters of a summary and of a chunk in it: status and history read the summaries of many runs at once."""
+"""Characters of a summary and of a state in it: status and history read the summaries of many runs at once."""
 
 
 def short(key: str) -> str:
-    """A chunk in a few words: its ID and function."""
+    """A state in a few words: its ID and function."""
     state, identifier, _, fun = (*key.split("_|-", 3), "", "", "")[:4]
-    return f"{identifier[:LONGEST_SUMMARY]} ({state[:LONGEST_SUMMARY]}.{fun[:LONGEST_SUMMARY]})"
+    return f"{identifier[:LONGEST_SUMMARY]} ({state[:LONGEST_SUMMARY]}.{fun.partition('#')[0][:LONGEST_SUMMARY]})"
 
 
 def count_states(states: Mapping[str, Mapping[str, Any]]) -> tuple[int, int]:
-    """(chunks that changed or would, chunks that failed) of Salt's running dictionary."""
+    """(states that changed or would, states that failed) of Salt's running dictionary."""
     changed = sum(1 for entry in states.values() if entry.get("changes") or entry.get("result") is None)
     failed = sum(1 for entry in states.values() if entry.get("result") is False)
     return changed, failed

@@ -17,10 +17,10 @@ from controller.compilation.answer_redaction import redact_answer
 from controller.compilation.compile_messages import CompiledMinion
 from controller.compilation.recorded_facts import NO_ANSWER
 from controller.observe.redactor import Redactor
-from controller.preview.source_differences import SourceDifferences
 from controller.reconcile.emptied import emptied_warning
 from controller.reconcile.plan import plan
 from controller.reconcile.plan_text import change_views, plan_text
+from controller.reconcile.source_differences import SourceDifferences
 from controller.schema.plans import ChunkDiff
 from controller.schema.previews import PreviewBroken, PreviewClass, PreviewUnknown, PreviewWarned
 from highstate.desired import Desired
@@ -99,7 +99,7 @@ class Comparer:
         heads: Sequence[CompiledMinion],
         sources: SourceDifferences,
     ) -> None:
-        """Compare some minions, in the same order on both sides; `sources`: of the files of both."""
+        """Compare some minions, in the same order on both sides; `sources`: reads the files of both."""
         for base, head in zip(bases, heads, strict=True):
             if self.gone.is_set():
                 raise AskerGone
@@ -118,13 +118,14 @@ class Comparer:
         if not head.ok:
             found.broken[minion] = tuple(str(problem) for problem in head.errors)
             return
-        changes = plan(_desired(base) if base.ok else None, _desired(head))
+        old, new = _desired(base) if base.ok else None, _desired(head)
+        changes, contents = plan(old, new), sources.between(old, new)
         if changes.empty:
             return
-        text = plan_text(changes, self.redactor.of(minion), sources.of)
+        text = plan_text(changes, self.redactor.of(minion), contents)
         found.classes.setdefault(text, []).append(minion)
         if text not in found.changes:
-            found.changes[text] = change_views(changes, self.redactor.of(minion), sources.of)
+            found.changes[text] = change_views(changes, self.redactor.of(minion), contents)
         fits = found.document_bytes + len(head.document) <= self.max_document_bytes
         document = head.document if fits else b""
         found.document_bytes += len(document)

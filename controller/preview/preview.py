@@ -32,10 +32,10 @@ from controller.preview.comparison import (
     warned_classes,
 )
 from controller.preview.live_facts import PreviewCompiles
-from controller.preview.source_differences import SourceDifferences
 from controller.reconcile.documents import Documents
 from controller.reconcile.policy import POLICY_FILE, Policy, PolicyInvalid, read_policy
 from controller.reconcile.revision_sources import commits_of, moved_of, sources_of
+from controller.reconcile.source_differences import SourceDifferences
 from controller.schema.errors import ServiceError
 from controller.schema.previews import (
     MovedSource,
@@ -162,7 +162,9 @@ class Previews:
         self, comparer: Comparer, before: Trees, after: Trees, records: Sequence[MinionRecord], *, live: bool
     ) -> Comparison:
         """Both sides of each minion, some minions at a time: two documents of each are held, and no more."""
-        sources = SourceDifferences(before.files, after.files)
+        sources = SourceDifferences(
+            lambda oid, length: after.files.blob_start(oid, length) or before.files.blob_start(oid, length)
+        )
         policies = [await self._in_thread(self._policy_of, trees) for trees in (before, after)]
         found, budget = Comparison(minions=len(records)), TimeoutBudget(self.limits.timeouts)
         for start in range(0, len(records), _TOGETHER):

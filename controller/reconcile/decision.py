@@ -291,7 +291,7 @@ def _apply(state: ObservedState, policy: Policy, now: float) -> list[Instruction
         again = last.finished_at + backoff(last.failures)
         if now < again:
             return [RequeueAfter(again)]
-    # After a bad end nobody knows which chunks were reached, so everything is looked at.
+    # After a bad end nobody knows which states were reached, so everything is looked at.
     whole = policy.push == "whole" or not state.applied or (last is not None and not last.good)
     return [Apply(whole)]
 

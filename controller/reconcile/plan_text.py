@@ -12,10 +12,13 @@ from controller.observe.run_text import short
 from controller.reconcile.plan import ChangeKind, ChunkChange, FieldChange, PushPlan
 from controller.schema.plans import ChunkDiff, FieldDiff
 from highstate.redaction import NOTHING_SECRET, Redaction
-from highstate.types import Chunk
+from highstate.types import Value
 
 _SHORT = 60
 """Characters of a list that is shown as a whole."""
+
+_MOST_PILLAR = 60
+"""Lines of what differs in the pillar."""
 
 _SIGNS = {
     ChangeKind.ADDED: "+",
@@ -26,11 +29,11 @@ _SIGNS = {
 }
 
 
-Contents: TypeAlias = Callable[[Chunk], Sequence[str]]
+Contents: TypeAlias = Callable[[ChunkChange], Sequence[str]]
 """What is known of the content of a state that changes: a text in the form of `diff -u` for each file."""
 
 
-def unknown_content(_: Chunk) -> tuple[str, ...]:
+def unknown_content(_: ChunkChange) -> tuple[str, ...]:
     """Where the trees are not at hand."""
     return ()
 
@@ -45,7 +48,7 @@ def plan_text(plan: PushPlan, redaction: Redaction = NOTHING_SECRET, contents: C
 
 
 def headline(plan: PushPlan) -> str:
-    """One line: how many chunks are touched, and how."""
+    """One line: how many states are touched, and how."""
     counts: dict[str, int] = {}
     for change in plan.changes:
         word = "changed" if change.kind is ChangeKind.CONTENT else change.kind.value
@@ -59,8 +62,15 @@ def _change_lines(change: ChunkChange, redaction: Redaction, contents: Contents)
         # Before lines are made of it: what stands on several lines is not found in their difference.
         shown = replace(field, old=redaction.value(field.old), new=redaction.value(field.new))
         yield from (f"    {line}" for line in _field_lines(shown))
-    for text in contents(change.chunk) if change.kind in _WITH_CONTENT else ():
+    for text in contents(change) if change.kind in _WITH_CONTENT else ():
         yield from (f"    {line}" for line in redaction.text(text).splitlines())
+
+
+def pillar_text(old: Mapping[str, Value], new: Mapping[str, Value], redaction: Redaction = NOTHING_SECRET) -> str:
+    """What differs in the pillar of a minion, by the path of keys, a line each."""
+    lines = _field_lines(FieldChange(name="pillar", old=redaction.value(dict(old)), new=redaction.value(dict(new))))
+    more = len(lines) - _MOST_PILLAR
+    return redaction.text("\n".join([*lines[:_MOST_PILLAR], *([f"({more} more lines)"] if more > 0 else [])]))
 
 
 def _remark(change: ChunkChange) -> str:
@@ -157,7 +167,7 @@ def change_views(
 def _content(change: ChunkChange, redaction: Redaction, contents: Contents) -> tuple[str, ...]:
     if change.kind not in _WITH_CONTENT:
         return ()
-    known = tuple(map(redaction.text, contents(change.chunk)))
+    known = tuple(map(redaction.text, contents(change)))
     return known or (("content changes",) if change.kind is ChangeKind.CONTENT else ())
 
 

@@ -61,7 +61,7 @@ class RunRequest:
 
     kind: RunKind
     keys: tuple[str, ...] | None
-    """Chunk keys; None: all."""
+    """Keys of states; None: all."""
     reason: str
     """Why, for people."""
     test: bool = False
@@ -251,7 +251,7 @@ class Reconciler:
         return plan(self.documents.desired(row.applied.digest), self.documents.desired(row.desired.digest))
 
     def _applied_without_run(self, row: StatusRow) -> None:
-        """Record a new document without a run, when it changes no chunk: an unused pillar key, a removed chunk."""
+        """Record a new document without a run, when it changes no state: an unused pillar key, a removed state."""
         if row.desired is not None:
             cause = self._cause(row.minion.id)
             self._applied(minion=row.minion.id, document=row.desired, outcome="ok", run_id="", cause=cause)
@@ -310,7 +310,7 @@ class Reconciler:
         if order.kind == "drift":  # a check is quiet: only what it finds is published
             self._send_run(run, session)
             return run
-        data["chunks"] = len(run.keys) if run.keys is not None else "all"
+        data["states"] = len(run.keys) if run.keys is not None else "all"
         published = self.bus.publish(f"saltern/run/{run.run_id}/new", data, cause=event, revision=row.attempted_label)
         self._run_events[run.run_id] = published.id
         self._send_run(run, session)

@@ -5,7 +5,8 @@ Called by the service and by the metrics at each scrape, so nothing here loads a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -16,21 +17,25 @@ from controller.observe.redactor import Redactor
 from controller.observe.run_text import progress_text, short
 from controller.reconcile.decision import Health, ObservedState, Sync, health_of, is_current, sync_of
 from controller.reconcile.documents import Documents
-from controller.reconcile.plan import PushPlan, plan
-from controller.reconcile.plan_text import change_views, plan_text
+from controller.reconcile.plan import ChangeKind, PushPlan, plan
+from controller.reconcile.plan_text import Contents, change_views, pillar_text, plan_text, unknown_content
 from controller.reconcile.policy import Policy
 from controller.reconcile.reconciler import Reconciler
+from controller.reconcile.source_differences import ReadBlob, SourceDifferences
 from controller.schema.errors import ServiceError
 from controller.schema.minions import CompileView, MinionStatus, VolatileRead
 from controller.schema.plans import DriftView, MinionDiff
 from controller.schema.runs import HistoryEntry, RunView
 from controller.sessions.sessions import KeyRegistry, Sessions
 from controller.store import RunRecord, StatusRow, Store
+from highstate.desired import Desired
 from highstate.missing_sources import is_missing_source_warning
 from highstate.types import Problem
 
 _REJECTED = "its key is rejected: saltern key list"
 _NEW = "accepted; has not connected yet"
+_MOST_TEXT = 8 * 1024 * 1024
+"""Characters of all differences of one answer; those of further minions are without the content of files."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,6 +48,8 @@ class Status:
     documents: Documents
     redactor: Redactor
     keyring: KeyRegistry
+    read_blob: ReadBlob
+    """Contents of source files, those that were live before too."""
 
     def minions(self, ids: Sequence[str] | None = None) -> list[MinionStatus]:
         """One status a minion, sorted by id; None: all, with those that were accepted and have not connected yet."""
@@ -108,20 +115,34 @@ class Status:
             pending_triggers=pending_triggers,
         )
 
-    def diff(self, ids: Sequence[str]) -> list[MinionDiff]:
-        """What is pending and what drifted on these minions."""
-        return [self._diff(row) for row in self.store.minions.status(ids)]
+    async def diff(self, ids: Sequence[str]) -> list[MinionDiff]:
+        """What is pending and what drifted on these minions; compared in a thread."""
+        rows = [(row, self.reconciler.observed(row).drift is not None) for row in self.store.minions.status(ids)]
+        return await asyncio.to_thread(self._diffs, rows)
 
-    def _diff(self, row: StatusRow) -> MinionDiff:
-        changes = self.pending(row)
-        view = self.reconciler.observed(row)
-        drift, found_at = self._drift(row) if view.drift else ((), None)
+    def _diffs(self, rows: Iterable[tuple[StatusRow, bool]]) -> list[MinionDiff]:
+        sources, found, shown = SourceDifferences(self.read_blob), list[MinionDiff](), 0
+        for row, drifted in rows:
+            one = self._diff(row, sources if shown < _MOST_TEXT else None, drifted=drifted)
+            shown += len(one.text)
+            found.append(one)
+        return found
+
+    def _diff(self, row: StatusRow, sources: SourceDifferences | None, *, drifted: bool) -> MinionDiff:
+        old, new = self._documents(row)
+        changes = plan(old, new) if new else None
+        redaction = self.redactor.of(row.minion.id)
+        contents = sources.between(old, new) if sources and new else unknown_content
+        drift, found_at = self._drift(row) if drifted else ((), None)
         return MinionDiff(
             minion=row.minion.id,
             base=row.applied_label,
             head=row.attempted_label,
-            text=plan_text(changes, self.redactor.of(row.minion.id)) if changes else "",
-            changes=change_views(changes, self.redactor.of(row.minion.id)) if changes else (),
+            text=plan_text(changes, redaction, contents) if changes else "",
+            changes=change_views(changes, redaction, contents) if changes else (),
+            pillar=pillar_text(old.pillar, new.pillar, redaction)
+            if old and new and changes and _rendered_anew(changes, contents)
+            else "",
             drift=drift,
             drift_at=found_at,
             heal=healed_by(row.minion.id, self.reconciler.live.policy) if drift else "",
@@ -155,14 +176,14 @@ class Status:
             volatile=tuple(reads),
         )
 
-    def pending(self, row: StatusRow) -> PushPlan | None:
-        """What stands between the applied and the desired document; None when nothing does."""
+    def _documents(self, row: StatusRow) -> tuple[Desired | None, Desired | None]:
+        """The applied and the desired document; no desired one when nothing is pending."""
         if row.desired is None or not row.desired.generation:
-            return None
+            return None, None
         if row.applied is not None and row.applied.digest == row.desired.digest:
-            return None
+            return None, None
         applied = self.documents.desired(row.applied.digest) if row.applied else None
-        return plan(applied, self.documents.desired(row.desired.digest))
+        return applied, self.documents.desired(row.desired.digest)
 
     def _drift(self, row: StatusRow) -> tuple[tuple[DriftView, ...], float | None]:
         run = row.last_drift
@@ -222,6 +243,11 @@ class Status:
             fun=run.fun,
             args=run.args,
         )
+
+
+def _rendered_anew(changes: PushPlan, contents: Contents) -> bool:
+    """Whether the content of a state changes while its sources are equal: its templates are given other values."""
+    return any(one.kind is ChangeKind.CONTENT and not contents(one) for one in changes.changes)
 
 
 def _owing(pending_triggers: Sequence[str]) -> str:

@@ -49,7 +49,7 @@ class ControllerApi(Protocol):
     async def delete(self, names: Sequence[str], *, user: str = "") -> Sequence[KeyView]:
         """Forget keys, and the minions that had them."""
 
-    def diff(self, minion: str | None) -> Sequence[MinionDiff]:
+    async def diff(self, minion: str | None) -> Sequence[MinionDiff]:
         """What is pending and what drifted: of one minion, or of all that have any."""
 
     def history(self, minion: str | None, limit: int) -> Sequence[HistoryEntry]:

@@ -28,7 +28,7 @@ class MinionStatus(ApiStruct, frozen=True, kw_only=True):
     last_seen: float | None = None
     paused: bool = False
     drifted: int = 0
-    """Chunks that the last drift check found changed."""
+    """States that the last drift check found changed."""
     message: str = ""
     """One line: the error, the pending changes or the drift."""
     errors: tuple[str, ...] = ()

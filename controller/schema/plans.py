@@ -8,7 +8,7 @@ from controller.schema.structs import ApiStruct
 
 
 class FieldDiff(ApiStruct, frozen=True, kw_only=True):
-    """One argument of a chunk, old and new; None where it is not there."""
+    """One argument of a state, old and new; None where it is not there."""
 
     field: str
     old: Any = None
@@ -16,21 +16,21 @@ class FieldDiff(ApiStruct, frozen=True, kw_only=True):
 
 
 class ChunkDiff(ApiStruct, frozen=True, kw_only=True):
-    """What a plan does with one chunk."""
+    """What a plan does with one state."""
 
     key: str
     action: Literal["added", "changed", "removed", "retriggered"]
     fields: tuple[FieldDiff, ...] = ()
     content: tuple[str, ...] = ()
-    """Content differences, one text for each file that the chunk manages."""
+    """Content differences, one text for each file that the state manages."""
     by: tuple[str, ...] = ()
-    """Keys of the chunks that trigger it again."""
+    """Keys of the states that trigger it again."""
     pos: str = ""
-    """file:line of the chunk's id."""
+    """file:line of the state's id."""
 
 
 class DriftView(ApiStruct, frozen=True, kw_only=True):
-    """A chunk that the last drift check found changed."""
+    """A state that the last drift check found changed."""
 
     key: str
     comment: str = ""
@@ -48,6 +48,8 @@ class MinionDiff(ApiStruct, frozen=True, kw_only=True):
     text: str = ""
     """The plan, ready to print; empty when nothing is pending."""
     changes: tuple[ChunkDiff, ...] = ()
+    pillar: str = ""
+    """What differs in the pillar, by the path of keys, where it makes templates give another text."""
     drift: tuple[DriftView, ...] = ()
     drift_at: float | None = None
     heal: str = ""

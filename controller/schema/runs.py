@@ -42,9 +42,9 @@ class RunView(ApiStruct, frozen=True, kw_only=True):
 
     entry: HistoryEntry
     keys: tuple[str, ...] | None = None
-    """Chunk keys that it was asked to run; None: all."""
+    """Keys of the states that it was asked to run; None: all."""
     states: dict[str, Any] = msgspec.field(default_factory=dict)
-    """Salt's running dictionary by chunk key."""
+    """Salt's running dictionary by the keys of states."""
     value: Any = None
     error: str = ""
 

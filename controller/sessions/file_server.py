@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections import OrderedDict
 
-from gitfs.tree.snapshot import Snapshot
+from gitfs.tree.snapshot import BlobStart, Snapshot
 from wire.messages import BLOB_CHUNK, Blob, FileFound, FileList, FindFile, GetBlob, ListFiles
 
 
@@ -43,6 +43,10 @@ class FileServer:
             self._others.popitem(last=False)
         live = () if self._live is None else (self._live,)
         self._shown = (*live, *self._others.values())
+
+    def blob_start(self, oid: str, length: int) -> BlobStart | None:
+        """The first bytes of a content of these snapshots; None for every other id. For any thread."""
+        return next((found for each in self._shown if (found := each.blob_start(oid, length))), None)
 
     def answer(self, message: FindFile | ListFiles | GetBlob) -> FileFound | FileList | Blob:
         """The answer to a minion's question; what is not there, or names no place in the tree, is not found."""

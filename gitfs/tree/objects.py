@@ -104,6 +104,13 @@ def blob_size(mirror: str, oid: str) -> int:
     return reading(mirror, lambda repository: repository.odb.read_header(oid)[1], f"blob {oid}")
 
 
+def has(mirror: str, oid: str) -> bool:
+    """Whether the mirror has an object; one that is not there is no damage."""
+    with suppress(*_UNREADABLE):
+        return oid in _repository(mirror)
+    return False
+
+
 @lru_cache(maxsize=65536)
 def has_links(mirror: str, tree: str) -> bool:
     """Whether any symlink is below a tree. Costs nothing for the parts that were looked at before."""

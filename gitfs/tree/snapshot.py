@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -34,6 +35,15 @@ class _Overlay:
     """Path -> (number of the layer, path in the layer, blob id)."""
     by_oid: Mapping[str, tuple[int, str]]
     refused: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class BlobStart:
+    """The beginning of a file's content."""
+
+    size: int
+    """Bytes of all of it."""
+    data: bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,6 +174,14 @@ class Snapshot:
             return None
         layer, inner = place
         return layer.size(inner, oid)
+
+    def blob_start(self, oid: str, length: int) -> BlobStart | None:
+        """The first bytes of a blob of this snapshot; None for every other id, and when it cannot be read any more."""
+        with suppress(OSError):
+            size, data = self.blob_size(oid), self.read_range(oid, 0, length)
+            if size is not None and data is not None:
+                return BlobStart(size, data)
+        return None
 
     def _place(self, oid: str) -> tuple[Layer, str] | None:
         """(layer, path in it) of a blob."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from highstate.run.ports import Executor, Journal, Prepared
 from highstate.run.requisites import changed
 from highstate.run.retry import retry_of
-from highstate.types import Chunk, StateResult, Value
+from highstate.types import Chunk, StateResult, Value, state_title
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class Attempts:
         prepared = self.executor.plan(chunk, self.arguments(key, chunk), watched=False)
         if prepared is not None:
             return prepared
-        failure = StateResult(name=chunk.name, result=False, comment=f"No plan was made for {key}")
+        failure = StateResult(name=chunk.name, result=False, comment=f"No plan was made for {state_title(key)}")
         return Prepared(chunk=chunk, predicted=failure)
 
     def predict(

@@ -16,6 +16,7 @@ from contextlib import ExitStack
 
 import msgspec
 
+from highstate.types import state_title
 from minion.execution.errors import CallFailed
 from minion.machine.file_locks import take_lock
 from minion.processes import AgentGone, AgentPipe
@@ -106,16 +107,10 @@ def _run(job: WorkerRequest, request: Run | Preview, pipe: AgentPipe, stop: Stop
         return error_result(request, f"the document of this run is {held.digest[:12]}, not {request.digest[:12]}")
     unknown = [key for key in request.keys or () if key not in held.desired.chunks]
     if unknown:
-        return error_result(request, f"the document has no state {_title(unknown[0])}")
+        return error_result(request, f"the document has no state {state_title(unknown[0])}")
     return run_chunks(job, request, held.desired, journal, ControllerClient(pipe), stop)
 
 
 def _reached(journal: RunJournal) -> str:
     begun = [key for key in journal.intents() if key not in journal.results()]
-    return f"Last begun: {_title(begun[-1])}" if begun else "No state was left in the middle"
-
-
-def _title(key: str) -> str:
-    """The key of a state as people read it: `nginx (pkg.installed)`."""
-    state, identifier, _, fun = (*key.split("_|-", 3), "", "", "")[:4]
-    return f"{identifier} ({state}.{fun.partition('#')[0]})" if fun else key
+    return f"Last begun: {state_title(begun[-1])}" if begun else "No state was left in the middle"

@@ -153,7 +153,7 @@ class Desk:
         self.users.append(user)
         return [self.key_views.pop(name) for name in names]
 
-    def diff(self, minion: str | None) -> Sequence[MinionDiff]:
+    async def diff(self, minion: str | None) -> Sequence[MinionDiff]:
         """web1 has a change and a drift."""
         if minion is not None:
             self._match(TargetExpression(expression=minion))
@@ -473,6 +473,7 @@ class Repository:
         if branch:
             self.git("checkout", "-q", "-b", branch)
         for path, text in files.items():
+            (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
             (self.folder / path).write_text(text)
         self.git("add", "-A")
         self.git("commit", "-q", "--allow-empty", "-m", subject)

@@ -83,7 +83,7 @@ def test_drift_is_reported_then_remediated_when_policy_says_so(make_rig):
     assert status["drifted"] >= 1
     assert "by hand" in rig.saltern("diff", "web1").stdout
     assert number(rig, "web1") == "by hand\n", "reported, not touched"
-    assert value(metrics(rig), 'saltern_minion_drifted_chunks{minion="web1"}') >= 1
+    assert value(metrics(rig), 'saltern_minion_drifted_states{minion="web1"}') >= 1
     heal = rig.push("heal", {"states/saltern.yaml": ("drift: {", "drift: {mode: remediate, ")})
     rig.wait("it to be healed", lambda: number(rig, "web1") == "number 0\n")
     rig.wait_applied(heal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -9,24 +10,30 @@ import click
 from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.failure import COMPILE, OK, PENDING
-from controller.schema.plans import MinionDiff
+from controller.cli.markdown import code, fenced
+from controller.schema.plans import DriftView, MinionDiff
+from highstate.types import state_title
+
+_GIVEN = "templates of these states are given other values"
 
 
 @click.command("diff")
 @click.argument("minion", required=False)
 @click.option("--exit-code", is_flag=True, help="Exit 2 when something is pending or drifted.")
-@options.out
+@click.option("--out", type=click.Choice(["text", "markdown", "json", "yaml"]), default="text", show_default=True)
 @options.config_dir
 def diff_command(minion: str | None, exit_code: bool, out: str, config_dir: Path) -> int:
     """What is pending on MINION and what drifted there; without MINION: on all that have any."""
     with Client(config_dir) as client:
         diffs = client.get("/diff", tuple[MinionDiff, ...], minion=minion)
-    if out != "text":
+    if out == "markdown":
+        click.echo(markdown(diffs))
+    elif out != "text":
         output.document(diffs, out)
     else:
         for diff in diffs:
             _show(diff)
-        if not any(diff.text or diff.drift or diff.errors or diff.warnings for diff in diffs):
+        if not any(map(_tells, diffs)):
             output.remark("nothing is pending, nothing drifted")
     if exit_code and any(diff.errors for diff in diffs):
         return COMPILE
@@ -34,7 +41,7 @@ def diff_command(minion: str | None, exit_code: bool, out: str, config_dir: Path
 
 
 def _show(diff: MinionDiff) -> None:
-    if not (diff.text or diff.drift or diff.errors or diff.warnings):
+    if not _tells(diff):
         return
     revisions = f" {diff.base or 'nothing'} -> {diff.head}" if diff.head != diff.base else ""
     click.echo(output.styled(f"{diff.minion}:{revisions}", bold=True))
@@ -44,16 +51,43 @@ def _show(diff: MinionDiff) -> None:
         click.echo(output.styled(_indented(f"warning: {warning}"), fg="yellow"))
     if diff.text:
         click.echo(coloured_plan(_indented(diff.text)))
+    if diff.pillar:
+        click.echo(f"  {_GIVEN}:")
+        click.echo(_indented(_indented(diff.pillar)))
     if diff.drift:
         click.echo(output.styled(f"  drifted, found {output.ago(diff.drift_at) or 'lately'}:", fg="yellow"))
     for drift in diff.drift:
-        click.echo(f"    {output.printable(output.state_title(drift.key))}")
-        for line in output.printable(drift.comment).splitlines():
-            click.echo(f"      {line}")
-        for line in output.nested(drift.changes, 8) if drift.changes else ():
+        click.echo(f"    {output.printable(state_title(drift.key))}")
+        for line in _drift_lines(drift, 6):
             click.echo(line)
     if diff.heal:
         click.echo(f"  {output.printable(diff.heal)}")
+
+
+def markdown(diffs: Sequence[MinionDiff]) -> str:
+    """What is pending and what drifted, for a comment or a chat."""
+    lines = []
+    for diff in diffs:
+        if not _tells(diff):
+            continue
+        lines += [f"### {code(diff.minion)}: {code(diff.base or 'nothing')} → {code(diff.head)}", ""]
+        lines += fenced("\n".join(diff.errors)) if diff.errors else []
+        lines += ["Warnings:", "", *fenced("\n".join(diff.warnings))] if diff.warnings else []
+        lines += fenced(diff.text, "diff") if diff.text else []
+        lines += [f"{_GIVEN.capitalize()}:", "", *fenced(diff.pillar)] if diff.pillar else []
+        if diff.drift:
+            drifted = [line for one in diff.drift for line in (state_title(one.key), *_drift_lines(one, 4))]
+            lines += [f"Drifted, {code(diff.heal)}:" if diff.heal else "Drifted:", "", *fenced("\n".join(drifted))]
+    return "\n".join(lines).rstrip() or "Nothing is pending, nothing drifted."
+
+
+def _drift_lines(drift: DriftView, indent: int) -> list[str]:
+    comment = [" " * indent + line for line in output.printable(drift.comment).splitlines()]
+    return [*comment, *(output.nested(drift.changes, indent + 2) if drift.changes else ())]
+
+
+def _tells(diff: MinionDiff) -> bool:
+    return bool(diff.text or diff.drift or diff.errors or diff.warnings)
 
 
 def coloured_plan(text: str) -> str:

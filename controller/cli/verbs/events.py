@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
@@ -11,6 +12,7 @@ import msgspec
 from controller.cli import options, output
 from controller.cli.client import Client
 from controller.schema.events import EventView
+from highstate.types import state_title
 
 
 @click.command("events")
@@ -37,5 +39,9 @@ def _show(event: EventView, out: str) -> None:
         return
     about = " ".join(part for part in (event.minion, event.revision[:12]) if part)
     click.echo(f"{output.clock(event.time)}  {output.styled(output.printable(event.tag), bold=True)}  {about}".rstrip())
-    for line in output.nested(event.data, 4):
+    for line in output.nested({name: _readable(value) for name, value in event.data.items()}, 4):
         click.echo(line)
+
+
+def _readable(value: Any) -> Any:
+    return state_title(value) if isinstance(value, str) else value

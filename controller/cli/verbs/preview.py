@@ -12,6 +12,7 @@ import click
 from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.failure import COMPILE, FAILED, OK, PENDING, Failure
+from controller.cli.markdown import code, fenced
 from controller.cli.verbs.diff import coloured_plan
 from controller.schema.previews import (
     MovedSource,
@@ -25,6 +26,7 @@ from controller.schema.previews import (
 )
 from controller.schema.requests import PreviewQuestion
 from controller.schema.targets import TargetExpression
+from highstate.types import state_title
 
 
 @dataclass(slots=True)
@@ -167,27 +169,27 @@ def markdown(preview: PreviewItems) -> str:
     summary, started = preview.summary, preview.started
     lines = []
     if started is not None and summary is not None:
-        lines += [f"### Saltern preview: {_code(started.base)} → {_code(started.head)}", ""]
-        lines += [f"- {_code(_moved(moved, alone=len(started.moved) == 1))}" for moved in started.moved]
+        lines += [f"### Saltern preview: {code(started.base)} → {code(started.head)}", ""]
+        lines += [f"- {code(_moved(moved, alone=len(started.moved) == 1))}" for moved in started.moved]
         lines += [""] if started.moved else []
         lines += ["| minions | would change | unchanged | do not compile | tested | test failed |", "|-|-|-|-|-|-|"]
         counts = (summary.minions, summary.changed, summary.unchanged, summary.broken, summary.tested, summary.failed)
         lines += ["| " + " | ".join(str(count) for count in counts) + " |", ""]
     for broken in preview.broken:
-        lines += [f"**{_names(broken.minions)}**: does not compile", *_fenced("\n".join(broken.errors))]
+        lines += [f"**{_names(broken.minions)}**: does not compile", *fenced("\n".join(broken.errors))]
     for unknown in preview.unknown:
-        lines += [f"**{_names(unknown.minions)}**: not known", *_fenced(_why_unknown(unknown))]
+        lines += [f"**{_names(unknown.minions)}**: not known", *fenced(_why_unknown(unknown))]
     for warned in preview.warned:
-        lines += [f"**{_names(warned.minions)}**: new warnings", *_fenced("\n".join(warned.warnings))]
+        lines += [f"**{_names(warned.minions)}**: new warnings", *fenced("\n".join(warned.warnings))]
     for found in preview.classes:
         count = output.counted(len(found.minions), "minion")
-        lines += [f"<details><summary>{_names(found.minions)} ({count})</summary>", "", *_fenced(found.text, "diff")]
+        lines += [f"<details><summary>{_names(found.minions)} ({count})</summary>", "", *fenced(found.text, "diff")]
         lines += ["</details>", ""]
     for result in preview.results:
-        summary_text = _code(result.summary) if result.summary else ""
+        summary_text = code(result.summary) if result.summary else ""
         lines.append(f"- `{result.minion}` (test=True): **{result.outcome}** {summary_text}".rstrip())
         if told := _differences(result.states):
-            lines += ["", "<details><summary>what would change</summary>", "", *_fenced("\n".join(told), "diff")]
+            lines += ["", "<details><summary>what would change</summary>", "", *fenced("\n".join(told), "diff")]
             lines += ["</details>", ""]
     if not preview.classes and not preview.broken and not preview.unknown:
         lines.append("Nothing would change.")
@@ -202,26 +204,9 @@ def _differences(states: Mapping[str, Any]) -> list[str]:
         if entry.get("result") is True and not changes:
             continue
         comment = next(iter(str(entry.get("comment", "")).splitlines()), "")
-        lines.append(f"# {output.state_title(key)}: {comment}")
+        lines.append(f"# {state_title(key)}: {comment}")
         more = dict(changes) if isinstance(changes, Mapping) else {}
         difference = more.pop("diff", "")
         lines += difference.splitlines() if isinstance(difference, str) else output.nested(difference)
         lines += output.nested(more)
     return lines
-
-
-def _code(text: str) -> str:
-    """The text as a code span: no link, image, mention or HTML of a branch or minion comes into the comment."""
-    shown = " ".join(output.printable(text).split())
-    fence = "`"
-    while fence in shown:  # as in `_fenced`
-        fence += "`"
-    space = " " if "`" in shown else ""
-    return f"{fence}{space}{shown}{space}{fence}"
-
-
-def _fenced(text: str, language: str = "") -> list[str]:
-    fence = "```"
-    while fence in text:  # what is quoted must not end the quotation
-        fence += "`"
-    return [fence + language, output.printable(text.rstrip("\n")), fence, ""]

@@ -28,12 +28,13 @@ def running(context: Context, concurrent: bool = False) -> list[str]:
 
 
 def pending(context: Context) -> list[str]:
-    """Keys of the states that still have to act on a change of an earlier run; the next run has them do it."""
+    """The states that still have to act on a change of an earlier run; the next run has them do it."""
     from pathlib import Path
 
+    from highstate.types import state_title
     from minion.spool.triggers import TriggerFile
 
-    return sorted(TriggerFile(Path(context.cachedir)).pending_triggers()) if context.cachedir else []
+    return sorted(map(state_title, TriggerFile(Path(context.cachedir)).pending_triggers())) if context.cachedir else []
 
 
 FUNCTIONS: Mapping[str, Any] = {

@@ -234,7 +234,8 @@ async def test_arguments_of_functions_about_passwords_are_not_kept(controller):
 @pytest.mark.parametrize("ask", ["history", "diff", "compile_detail"])
 async def test_a_minion_that_is_not_known_is_no_target(controller, ask):
     with pytest.raises(ServiceError) as error:
-        getattr(controller.service, ask)(*(["nosuch", 5] if ask == "history" else ["nosuch"]))
+        answer = getattr(controller.service, ask)(*(["nosuch", 5] if ask == "history" else ["nosuch"]))
+        await answer
     assert error.value.kind == "no-target"
 
 

@@ -217,6 +217,14 @@ def test_diff_history_and_show(saltern, served):
     assert "there is no run" in missing.err
 
 
+def test_a_diff_as_markdown(saltern, served):
+    shown = saltern("diff", "--out", "markdown").out.splitlines()
+    assert shown[0] == "### `web1`: `abc` → `def`"
+    assert shown[shown.index("```diff") + 1] == "~ file.managed motd"
+    assert "    would be updated" in shown[shown.index("Drifted:") :]
+    assert saltern("diff", "db1", "--out", "markdown").out == "Nothing is pending, nothing drifted.\n"
+
+
 WARNING = "web.sls:3: the last one alone counts"
 
 

@@ -41,7 +41,7 @@ def test_a_push_that_ran_and_failed(store):
         *PUSH,
         ("saltern/compile/web1/ok", {"id": "web1", "generation": 2, "seconds": 0.5}, 3),
         ("saltern/compile/db1/ok", {"id": "db1", "generation": 2, "seconds": 0.5}, 3),
-        ("saltern/run/r1/new", {"minion": "web1", "run": "r1", "kind": "apply", "chunks": 1, "plan": "1 changed"}, 4),
+        ("saltern/run/r1/new", {"minion": "web1", "run": "r1", "kind": "apply", "states": 1, "plan": "1 changed"}, 4),
         ("saltern/run/r1/started", {"minion": "web1", "run": "r1"}, 6),
         (
             "salt/job/r1/ret/web1",
@@ -96,7 +96,7 @@ def test_nothing_is_known_of_who_did_nothing_and_a_lost_beginning_is_left_out(st
         ("salt/key", {"id": "db1", "act": "accepted"}, "key", "key of db1: accepted"),
         ("saltern/compile/web1/due", {"id": "web1", "why": "old"}, "age", "old"),
         ("saltern/run/r/lost", {"minion": "web1"}, "result", "no result came; the run counts as failed"),
-        ("saltern/run/r/new", {"kind": "remediate", "chunks": "all", "run": "r"}, "run",
+        ("saltern/run/r/new", {"kind": "remediate", "states": "all", "run": "r"}, "run",
          "remediate of the whole highstate, run r"),
         ("saltern/minion/web1/applied", {"generation": 3}, "applied", "generation 3 is applied"),
         ("saltern/revision/abc/refused", {"error": "saltern.yaml:1: no"}, "revision", "the revision was refused"),

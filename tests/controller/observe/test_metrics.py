@@ -80,7 +80,7 @@ def test_minions_are_read_at_each_scrape_and_leave_nothing_behind(metrics):
     metrics.watch_minions(lambda: samples)
     assert value(metrics, "saltern_minions", sync="Synced", health="Healthy") == 2
     assert value(metrics, "saltern_minion_sync", minion="b", sync="OutOfSync") == 1
-    assert value(metrics, "saltern_minion_drifted_chunks", minion="b") == 2
+    assert value(metrics, "saltern_minion_drifted_states", minion="b") == 2
     assert value(metrics, "saltern_minion_missing_sources", minion="b") == 3
     assert value(metrics, "saltern_minion_connected", minion="a") == 1
     assert value(metrics, "saltern_applied_revision_age_seconds", minion="a") == 600

@@ -169,13 +169,13 @@ async def test_a_top_file_that_gives_nothing_any_more_is_warned_of(controller):
     controller.repository.git("merge", "-q", "feature")
     await controller.go_live()
     for _ in range(2):  # and again while it has nothing
-        [diff] = controller.service.diff("web1")
+        [diff] = await controller.service.diff("web1")
         assert EMPTIED in diff.warnings[0]
         controller.repository.commit({"other.sls": "{}"}, "Another")
         await controller.go_live()
     controller.repository.commit({"top.sls": "base: {'*': [web]}\n"}, "Back")
     await controller.go_live()
-    assert controller.service.diff("web1")[0].warnings == ()
+    assert (await controller.service.diff("web1"))[0].warnings == ()
 
 
 async def test_what_changes_in_the_source_of_a_file_is_shown_without_a_minion(make_controller):

@@ -55,6 +55,7 @@ def status(tmp_path: Path):
             documents=documents,
             redactor=Redactor(store, "key"),
             keyring=KeyRegistry([KeyRecord(public_key=KEY, id="web1", state="accepted", **KEY_FACTS)]),
+            read_blob=lambda oid, length: None,
         )
 
 
@@ -115,7 +116,7 @@ def test_what_one_that_is_away_waits_for(status, apply, message):
 @pytest.mark.parametrize(
     ("mode", "said"), [("report", "to heal it: saltern sync web1 --whole"), ("remediate", "healed by itself")]
 )
-def test_drift_says_what_heals_it_in_words_of_people(status, mode, said):
+async def test_drift_says_what_heals_it_in_words_of_people(status, mode, said):
     run = RunRecord(run_id="drift-1", minion="web1", kind="drift", created=1.0, digest="d" * 64, test=True)
     status.store.runs.create(run)
     entry = {"result": None, "comment": "would be set", "changes": {"mode": "0600"}}
@@ -124,5 +125,5 @@ def test_drift_says_what_heals_it_in_words_of_people(status, mode, said):
     line = connected(status)
     assert line.message == f"drift in 1 state; {said}"
     status.documents.desired = lambda digest: None
-    [diff] = status.diff(["web1"])
+    [diff] = await status.diff(["web1"])
     assert diff.heal == said

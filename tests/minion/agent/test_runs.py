@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from highstate.files import blob_id
+from highstate.types import state_title
 from wire import patch
 from wire.messages import (
     Call,
@@ -282,7 +283,7 @@ def test_a_trigger_that_could_not_be_acted_on_is_told_until_it_is(controller, ag
     assert controller.result("r1").outcome == "failed"
     controller.next(KeepAlive, pending_triggers=(pending_triggers,))
     controller.send(Call(run_id="c1", fun="state.pending"))
-    assert controller.result("c1").value == [pending_triggers]
+    assert controller.result("c1").value == [state_title(pending_triggers)]
     (tmp_path / "fixed").touch()
     controller.seen.clear()
     controller.run("r2")
