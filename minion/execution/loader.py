@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from extmods.loader import UserFunction, UserModules
 
 _NAMES = """
-    alternatives archive cmd config cp cron data debconf defaults disk dnsutil environ event file git grains group
-    hashutil hosts http ini jinja jinja_filter kmod locale log match mine mount network pillar pip pkg ps random
+    aliases alternatives archive cmd config cp cron data debconf defaults disk dnsutil environ event file git grains
+    group hashutil hosts http ini jinja jinja_filter kmod locale log match mine mount network pillar pip pkg ps random
     saltutil schedule service shadow slsutil ssh state status sys sysctl system test timezone user virtualenv
 """
 

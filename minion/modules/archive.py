@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import shlex
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -19,27 +20,31 @@ def list_(
     source_hash: str | None = None,
 ) -> Any:  # fmt: skip
     """What is in an archive; with `verbose` sorted by what it is."""
-    from minion.states.archive import read_members
+    from minion.states.archive import is_zip, read_members
     from minion.states.file.sources import Template, of_source
 
     url = name if "://" in name else f"file://{name}"
     data = of_source(context.machine, as_sources(url), saltenv, Template(variables={}), source_hash)
-    found = [(one.path, one.kind) for one in read_members(data, archive_format)]
+    members = read_members(data, archive_format)
+    paths = {(f"{one.path}/" if one.kind == "directory" else one.path): one.kind for one in members}
+    if is_zip(data, archive_format):  # few name the directories of their files, and none has to
+        above = (path.rpartition("/")[0] for path, kind in paths.items() if kind == "file")
+        paths |= {f"{folder}/": "directory" for folder in above if folder}
     if strip_components:
-        cut = [(path.split("/", strip_components), kind) for path, kind in found]
-        found = [(parts[-1], kind) for parts, kind in cut if len(parts) > strip_components]
-    above = {path.rsplit("/", n)[0] for path, _ in found for n in range(1, path.count("/") + 1)}
-    kinds = dict(found) | dict.fromkeys(above, "directory")
-    names = {"directory": "dirs", "file": "files", "symlink": "links"}
-    sorted_by: dict[str, list[str]] = {"dirs": [], "files": [], "links": []}
-    for path, kind in sorted(kinds.items()):
-        sorted_by[names[kind]].append(f"{path}/" if kind == "directory" else path)
-    if not verbose:
-        return sorted(path for paths in sorted_by.values() for path in paths)
-    tops = {
-        f"top_level_{key}": [one for one in paths if "/" not in one.rstrip("/")] for key, paths in sorted_by.items()
-    }
-    return {**sorted_by, **tops}
+        cut = [(path.split("/", strip_components), kind) for path, kind in paths.items()]
+        paths = {parts[-1]: kind for parts, kind in cut if len(parts) > strip_components and parts[-1]}
+    return _by_kind(paths) if verbose else sorted(paths)
+
+
+def _by_kind(paths: Mapping[str, str]) -> dict[str, list[str]]:
+    """Members by what they are, and those at the top; a folder that all lie in counts as one of these."""
+    kinds = {"dirs": "directory", "files": "file", "links": "symlink"}
+    listed = {key: sorted(path for path, one in paths.items() if one == kind) for key, kind in kinds.items()}
+    tops = {f"top_level_{key}": [path for path in found if "/" not in path[:-1]] for key, found in listed.items()}
+    first, slash, _ = posixpath.commonprefix(list(paths)).partition("/")
+    if slash and f"{first}/" not in tops["top_level_dirs"]:
+        tops["top_level_dirs"].append(f"{first}/")
+    return {**listed, **tops}
 
 
 def unzip(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,7 +21,10 @@ def load(context: Context) -> dict[str, Any]:
 
 
 def dump(context: Context, new_data: AnyValue) -> bool:
-    """Keep this mapping, in place of all that was kept; false when it is none."""
+    """Keep this mapping, also as a text in Python's form, in place of all that was kept; false when it is none."""
+    if isinstance(new_data, str):
+        with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            new_data = ast.literal_eval(new_data)
     if not isinstance(new_data, Mapping):
         return False
     keep(context, FILE, new_data)

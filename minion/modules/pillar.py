@@ -13,6 +13,15 @@ from minion.execution.errors import CallFailed
 from minion.modules.state.runs import Pillar, compiler_of, good
 
 
+class _NotGiven(str):
+    """A default that nobody named, which is the empty text."""
+
+    __slots__ = ()
+
+
+_UNSET = _NotGiven()
+
+
 class OfPillar(TypedDict, total=False):
     """What Salt's functions of pillar take besides."""
 
@@ -25,7 +34,7 @@ class OfPillar(TypedDict, total=False):
 def get(
     context: Context,
     key: str,
-    default: AnyValue = "",
+    default: AnyValue = _UNSET,
     merge: bool = False,
     merge_nested_lists: bool | None = None,
     delimiter: str = ":",
@@ -34,6 +43,8 @@ def get(
     """A value by its path (`nginx:port`), or the default."""
     value = traverse(context.pillar, key, MISSING, delimiter=delimiter)
     if value is MISSING:
+        if default is _UNSET and context.opts.get("pillar_raise_on_missing"):
+            raise CallFailed(f"Pillar key not found: {key} (pillar_raise_on_missing is set): give a default")
         return default
     if merge and isinstance(value, Mapping) and isinstance(default, Mapping):
         lists = context.options.pillar.merge_lists if merge_nested_lists is None else merge_nested_lists

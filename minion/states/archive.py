@@ -175,8 +175,7 @@ def read_members(
     if kind not in (None, "tar", "zip"):
         raise StateFailed(f"archive_format {kind} is not supported; it can be tar or zip")
     try:
-        is_zip = kind == "zip" or (kind is None and zipfile.is_zipfile(io.BytesIO(data)))
-        members = _zip(data, password, modes) if is_zip else _tar(data)
+        members = _zip(data, password, modes) if is_zip(data, kind) else _tar(data)
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, RuntimeError) as error:
         raise StateFailed(f"The archive cannot be read: {error}") from None
     links = {one.path for one in members if one.kind == "symlink"}
@@ -186,6 +185,13 @@ def read_members(
             if above in links:
                 raise StateFailed(f"The archive is not safe to unpack: {one.path} lies below the symlink {above}")
     return members
+
+
+def is_zip(data: bytes, archive_format: str | None) -> bool:
+    """Whether an archive is one of zip's, by what was said of it or else by what it is."""
+    if archive_format:
+        return archive_format.lower() == "zip"
+    return zipfile.is_zipfile(io.BytesIO(data))
 
 
 def _tar(data: bytes) -> list[Member]:

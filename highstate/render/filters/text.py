@@ -215,7 +215,7 @@ def _chosen(context: jinja2.runtime.Context, values: Iterable[Value]) -> Value:
 
 
 def _raise(message: Value) -> None:
-    raise jinja2.TemplateError(str(message))
+    raise jinja2.TemplateError(f"TemplateError: {message}")
 
 
 @jinja2.pass_context

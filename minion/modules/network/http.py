@@ -28,13 +28,22 @@ class QueryOptions(TypedDict, total=False):
     headers: bool
     timeout: Seconds | None
     raise_error: bool | None
+    test: bool
+    test_url: str | None
 
 
 def query(context: Context, url: str, method: str = "GET", **options: Unpack[QueryOptions]) -> dict[str, Any]:
-    """Ask a server: `body`, and as asked for `text`, `dict` (decoded), `status` and `headers`; or `error`."""
+    """Ask a server: `body`, and as asked for `text`, `dict` (decoded), `status` and `headers`; or `error`.
+
+    With `test` nothing is asked, or `test_url` instead.
+    """
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    is_test, test_url = given.pop("test", False), given.pop("test_url", None)
+    if is_test and test_url is None:
+        return {}
     try:
-        return http.ask(url, method, **given)
+        answer: dict[str, Any] = http.ask(test_url if is_test else url, method, **given)
+        return {**answer, "test": True} if is_test else answer
     except http.HttpFailed as error:
         raise CallFailed(str(error)) from error
 

@@ -7,7 +7,7 @@ in `changes`, the same under test=True and after the acts.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace as replaced
 from typing import Annotated, Unpack
 
@@ -87,11 +87,15 @@ def directory(
         found = machine.stat(path)
     if found is not None and found.kind != "directory" and not (force or backupname):
         raise StateFailed(f"Specified location {name} exists and is a {found.kind}")
+    in_the_way = found is not None and found.kind != "directory"
+    kept = aside(machine, path, backupname, force=force) if in_the_way else None
     changes = (
         []
         if children_only and found is not None
-        else list(_folder(path, found, owner, makedirs=makedirs, kept=aside(path, backupname), told=True))
+        else list(_folder(path, found, owner, makedirs=makedirs, kept=kept, told=True))
     )
+    if kept is not None:
+        changes += _moved(path, kept, is_there=machine.stat(kept) is not None)
     if found is not None and found.kind == "directory":
         folders = Perms(user=user, group=group, mode=mode if dir_mode is None else dir_mode)
         changes += _recursed(machine, path, folders, files, recurse, max_depth, follow=follow_symlinks)
@@ -103,7 +107,9 @@ def directory(
     return Plan(
         changes=tuple(changes),
         comment=f"The directory {name} is in the correct state",
-        pending=f"The following files will be changed:\n{listed}",
+        pending=f"{name} would be backed up and replaced with a new directory"
+        if kept is not None
+        else f"The following files will be changed:\n{listed}",
         done=f"Files cleaned from directory {name}" if cleaned else f"Directory {name} updated",
     )
 
@@ -272,6 +278,7 @@ def _folder(
 
     def act(machine: Machine) -> None:
         if found is not None and kept is not None:
+            machine.remove(kept)
             machine.rename(path, kept)
         elif found is not None:
             machine.remove(path)
@@ -283,6 +290,21 @@ def _folder(
         put(machine, path, {key: value for key, value in differing(None, owner).items() if key != "mode"})
 
     yield Change(key=path, reported={"directory": "new"}, act=act)
+
+
+def _moved(path: str, kept: str, *, is_there: bool) -> Iterator[Change]:
+    """What is said of the file that makes way; the directory's own change moves it."""
+    said = {"backup": f"{path} {{}} renamed to {kept}"}
+    if is_there:
+        said["forced"] = f"Existing file at backup path {kept} {{}} removed"
+    for key, text in said.items():
+        yield Change(
+            key=key, reported=text.format("would be"), act=_saying({key: text.format("was")}), predicted_only=True
+        )
+
+
+def _saying(done: Mapping[str, Value]) -> Callable[[Machine], Mapping[str, Value]]:
+    return lambda machine: done
 
 
 def _recursed(

@@ -67,6 +67,7 @@ def symlink(
     if found is not None and found.kind != "symlink" and not (force or backupname):
         raise StateFailed(f"File or directory exists where the symlink {name} should be. Did you mean to use force?")
     made = Perms(user=owner.user, group=owner.group, mode=dir_mode or mode)
+    in_the_way = found is not None and found.kind != "symlink"
     if found is None:
         pending = f"Symlink {name} to {target} is set for creation"
     elif found.kind == "symlink":
@@ -80,9 +81,9 @@ def symlink(
         act=_link(
             path,
             target,
-            found is not None and found.kind != "symlink",
+            in_the_way,
             made if makedirs else None,
-            aside(path, backupname),
+            aside(machine, path, backupname, force=force) if in_the_way else None,
         ),
     )
     needed = differing(None, owner)
@@ -111,11 +112,17 @@ def _owner(path: str, needed: dict[str, str]) -> tuple[Change, ...]:
     return (Change(key="ownership", reported=ownership, act=lambda machine: put(machine, path, needed)),)
 
 
-def aside(path: str, backupname: str | None) -> str | None:
-    """Where what is in the way is moved to: `backupname`, in the same folder when it is a bare name."""
+def aside(machine: Reader, path: str, backupname: str | None, *, force: bool) -> str | None:
+    """Where what is in the way is moved to: `backupname`, in the same folder when it is a bare name.
+
+    StateFailed when something is there already and is not to be replaced.
+    """
     if not backupname:
         return None
-    return posixpath.normpath(posixpath.join(posixpath.dirname(path), backupname))
+    kept = posixpath.normpath(posixpath.join(posixpath.dirname(path), backupname))
+    if not force and machine.stat(kept) is not None:
+        raise StateFailed(f"File exists where the backup target {kept} should go. Set force to True to replace it")
+    return kept
 
 
 def _link(path: str, target: str, clear: bool, parents: Perms | None, kept: str | None) -> Callable[[Machine], None]:
@@ -126,6 +133,7 @@ def _link(path: str, target: str, clear: bool, parents: Perms | None, kept: str 
         if parents is not None:
             make_parents(machine, path, parents)
         if clear and kept is not None:
+            machine.remove(kept)
             machine.rename(path, kept)
         elif clear:
             machine.remove(path)

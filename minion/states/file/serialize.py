@@ -20,6 +20,8 @@ from minion.states.file.paths import behind, checked
 from minion.states.file.perms import Perms
 from minion.states.file.target import WantedFile, check_of, file_changes
 
+_NOT_READ = "The 'deserializer_opts' option is ignored unless merge_if_exists is set to True."
+
 FORMATS = ("json", "yaml", "toml", "configparser", "python", "plist")
 
 
@@ -81,6 +83,7 @@ def serialize(
         comment=f"File {name} is in the correct state",
         pending=f"Dataset will be serialized and stored into {name}",
         done=f"File {name} updated",
+        warnings=(_NOT_READ,) if deserializer_opts and not merge_if_exists else (),
     )
 
 

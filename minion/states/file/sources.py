@@ -112,7 +112,7 @@ def of_source(
     """Content of the first source that is there; with `large`, a local file that is large is only named."""
     checks = check or SourceCheck()
     if large and len(sources) == 1 and not (rendered.engine or source_hash or sources[0][1] or checks.signed.source):
-        named = _large(machine, sources[0][0])
+        named = _large(machine, sources[0][0], checks.target)
         if named is not None:
             return named
     for url, given in sources:
@@ -142,14 +142,21 @@ def kept_mode(machine: Reader, sources: Sequence[Source], saltenv: str) -> str |
     return None
 
 
-def _large(machine: Reader, url: str) -> LocalFile | None:
+def _large(machine: Reader, url: str, target: str) -> LocalFile | None:
     path = url.removeprefix("file://")
     if not path.startswith("/"):
         return None
     path, found = behind(machine, posixpath.normpath(path))
     if found is None or found.kind != "file" or found.size <= HELD:
         return None
+    _another(path, target)
     return LocalFile(path=path, size=found.size)
+
+
+def _another(path: str, target: str) -> None:
+    """A template would be rendered again and again over itself."""
+    if posixpath.normpath(path) == target:
+        raise StateFailed(f"Unable to manage file: Source file cannot be the same as destination: {target}")
 
 
 def _read(machine: Reader, url: str, saltenv: str, rendered: Template, check: SourceCheck) -> bytes | None:
@@ -188,7 +195,9 @@ def _raw(machine: Reader, url: str, saltenv: str, check: SourceCheck) -> bytes |
                 f"Unable to manage file: source {url} is not supported: write salt://, http://, https:// or ftp://, "
                 "or a local path"
             )
-        return _verified(machine, machine.read(path), url, check, saltenv)
+        data = machine.read(path)
+        _another(path, check.target)
+        return _verified(machine, data, url, check, saltenv)
     except (FileNotFoundError, IsADirectoryError):
         return None
 
@@ -220,8 +229,11 @@ def _have(machine: Reader, target: str) -> bytes | None:
 
 
 def _wanted(machine: Reader, url: str, check: SourceCheck, saltenv: str) -> Digest:
-    return digest_of(machine, check.source_hash, url, check.source_hash_name, check.target, saltenv,
-                     signature=check.signed.digests, verify_ssl=check.verify_ssl)  # fmt: skip
+    try:
+        return digest_of(machine, check.source_hash, url, check.source_hash_name, check.target, saltenv,
+                         signature=check.signed.digests, verify_ssl=check.verify_ssl)  # fmt: skip
+    except StateFailed as error:
+        raise StateFailed(f"Unable to manage file: {error}") from None
 
 
 def _verified(machine: Reader, data: bytes, url: str, check: SourceCheck, saltenv: str) -> bytes:

@@ -3,6 +3,8 @@
 import signal
 import subprocess
 import sys
+import tarfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +80,31 @@ def test_nothing_is_kept_where_there_is_no_place() -> None:
     for fun, args in (("grains.setval", ["a", 1]), ("data.update", ["a", 1]), ("state.request", ["s"])):
         with pytest.raises(CallFailed):
             modules.call(fun, args)
+
+
+def test_all_values_may_be_given_as_python_writes_them(modules: Modules) -> None:
+    assert modules.call("data.update", ["a", 1]) is True
+    assert modules.call("data.dump", ["{'b': [True, None]}"]) is True
+    assert modules.call("data.load") == {"b": [True, None]}
+    for text in "['b']", "{'b': open('/x')}", "(" * 5000, "":
+        assert modules.call("data.dump", [text]) is False
+    assert modules.call("data.load") == {"b": [True, None]}
+
+
+def test_an_archive_is_listed_by_what_it_names(modules: Modules, tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as tar, zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
+        for name in "top/LICENSE", "top/bin/java":
+            tar.addfile(tarfile.TarInfo(name))
+            packed.writestr(name, "")
+    nothing: dict[str, list[str]] = {"links": [], "top_level_files": [], "top_level_links": []}
+    files = {"files": ["top/LICENSE", "top/bin/java"], "top_level_dirs": ["top/"], **nothing}
+    of_tar = modules.call("archive.list", [str(tmp_path / "a.tar.gz")], {"verbose": True})
+    assert of_tar == {"dirs": [], **files}
+    of_zip = modules.call("archive.list", [str(tmp_path / "a.zip")], {"verbose": True})
+    assert of_zip == {"dirs": ["top/", "top/bin/"], **files}
+    assert modules.call("archive.list", [str(tmp_path / "a.tar.gz")]) == files["files"]
+    cut = modules.call("archive.list", [str(tmp_path / "a.tar.gz")], {"strip_components": 1})
+    assert cut == ["LICENSE", "bin/java"]
 
 
 def test_requests_wait_for_a_word(modules: Modules) -> None:

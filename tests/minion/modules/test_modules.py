@@ -63,6 +63,23 @@ def test_functions(context: Context, fun: str, args: Any, kwargs: Any, value: An
     assert call(context, fun, *args, **kwargs) == value
 
 
+def test_a_pillar_that_is_missing_may_be_an_error(context: Context) -> None:
+    assert call(context, "pillar.get", "nope") == ""
+    context.opts = {"pillar_raise_on_missing": True}
+    with pytest.raises(CallFailed, match="Pillar key not found: nope"):
+        call(context, "pillar.get", "nope")
+    assert call(context, "pillar.get", "nope", None) is None
+    assert call(context, "pillar.get", "nope", "") == ""
+    assert call(context, "pillar.get", "port") == 80
+
+
+def test_a_query_that_is_a_test_asks_nobody(context: Context) -> None:
+    assert call(context, "http.query", "https://host.invalid", test=True) == {}
+    asked = call(context, "http.query", "gopher://host.invalid", test=True, test_url="http://127.0.0.1:1/x")
+    assert asked["test"] is True
+    assert "error" in asked
+
+
 def test_files_that_are_looked_at(context: Context, tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text("hello")

@@ -61,14 +61,17 @@ def main(words: Sequence[str]) -> int:
         "-p",
         "outside_loaders",
         "-p",
+        "result_table",
+        "-p",
         "no:cacheprovider",
         "--run-slow",
         "--run-destructive",
+        "--core-tests",
         "--show-capture=no",
     ]
     program = os.environ.get("SALT_TESTS_PROGRAM", f"{Path(sys.executable).parent}/saltern call")
     variables = {"PYTHONPATH": str(HERE), "SALT_TESTS_PROGRAM": program}
-    command = [environment(salt), "-m", "pytest", *options, "-q", "-rfE", "--tb=short", "--show-capture=no", *paths]
+    command = [environment(salt), "-m", "pytest", *options, "-q", "-rN", "--tb=short", *paths]
     return subprocess.run(command, cwd=salt, env=os.environ | variables, check=False).returncode
 
 

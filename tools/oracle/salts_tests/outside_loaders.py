@@ -41,7 +41,12 @@ _NOT_CONFIGURATION = frozenset(("grains", "pillar", "conf_file", "minion_uri", "
 
 
 class ProgramFailed(
-    salts.CommandExecutionError, salts.SaltInvocationError, salts.SaltRenderError, salts.CommandNotFoundError, TypeError
+    salts.CommandExecutionError,
+    salts.SaltInvocationError,
+    salts.SaltRenderError,
+    salts.CommandNotFoundError,
+    TypeError,
+    KeyError,
 ):
     """The call ended with an error; an outside program cannot say of which class Salt would raise."""
 

@@ -134,6 +134,17 @@ def test_a_local_source(do: Do, tmp_path: Path) -> None:
     assert (tmp_path / "f").read_text() == "x"
 
 
+@pytest.mark.parametrize("more", [{}, {"template": "jinja"}, {"source": ["salt://nope", "{path}"]}])
+def test_a_file_is_not_made_of_itself(do: Do, tmp_path: Path, more: dict[str, Any]) -> None:
+    path = tmp_path / "f"
+    path.write_text("{{ 1 }}\n")
+    source = [one.format(path=path) for one in more.pop("source", ["{path}"])]
+    result = do("managed", source=source, **more)
+    assert result.result is False
+    assert "Source file cannot be the same as destination" in result.comment
+    assert path.read_text() == "{{ 1 }}\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -141,7 +152,7 @@ def test_a_local_source(do: Do, tmp_path: Path) -> None:
         ({"source": ["salt://a", "salt://b"]}, "none of the specified sources were found: salt://a, salt://b"),
         ({"source": "gopher://x/y"}, "is not supported"),
         ({"source": "salt://plain", "source_hash": "0" * 64}, "does not match actual checksum"),
-        ({"source": "salt://plain", "source_hash": "xyz"}, "is no digest"),
+        ({"source": "salt://plain", "source_hash": "xyz"}, "Unable to manage file: source_hash xyz is no digest"),
         ({"source": "salt://hello.j2", "template": "genshi"}, "genshi is not supported"),
         ({"source": "salt://hello.j2", "template": "jinja", "context": "x"}, "must be formed as a dict"),
         ({"source": "salt://hello.j2", "template": "jinja"}, "hello.j2:1"),

@@ -195,6 +195,13 @@ def test_check_cmd_stands_before_the_change(converge: Converge, tmp_path: Path) 
     assert (tmp_path / "f").read_text() == "good 3\n"
 
 
+def test_options_of_a_deserializer_that_reads_nothing_are_a_warning(converge: Converge, tmp_path: Path) -> None:
+    given = {"dataset": {"S": {"k": "v"}}, "formatter": "configparser", "deserializer_opts": [{"defaults": {"x": "y"}}]}
+    said = converge("file.serialize", tmp_path / "f", **given).warnings
+    assert said == ("The 'deserializer_opts' option is ignored unless merge_if_exists is set to True.",)
+    assert converge("file.serialize", tmp_path / "g", merge_if_exists=True, **given).warnings == ()
+
+
 def test_a_file_of_digests(converge: Converge, tmp_path: Path) -> None:
     import hashlib
 

@@ -152,3 +152,35 @@ class TestPatch:
         assert f"saving rejects to file {rejects}" in failed.comment
         assert "+two" in rejects.read_text()
         assert (tmp_path / "f").read_text() == "three\n"
+
+
+def test_a_file_is_moved_aside_for_a_directory(converge: Converge, tmp_path: Path) -> None:
+    (tmp_path / "d").write_text("old")
+    backup = tmp_path / "backup"
+    backup.write_text("earlier")
+    for fun, more in (("file.directory", {}), ("file.symlink", {"target": "/x"})):
+        refused = converge(fun, tmp_path / "d", backupname=str(backup), **more)
+        assert refused.result is False
+        assert f"File exists where the backup target {backup} should go" in refused.comment
+    assert backup.read_text() == "earlier"
+    name = str(tmp_path / "d")
+    foretold, done = (_moved_aside(name, str(backup), test=test) for test in (True, False))
+    assert foretold.comment == f"{name} would be backed up and replaced with a new directory"
+    assert foretold.changes == {
+        name: {"directory": "new"},
+        "backup": f"{name} would be renamed to {backup}",
+        "forced": f"Existing file at backup path {backup} would be removed",
+    }
+    assert done.changes == {
+        name: {"directory": "new"},
+        "backup": f"{name} was renamed to {backup}",
+        "forced": f"Existing file at backup path {backup} was removed",
+    }
+    assert (tmp_path / "d").is_dir()
+    assert backup.read_text() == "old"
+
+
+def _moved_aside(name: str, backup: str, *, test: bool) -> StateResult:
+    arguments = {"backupname": backup, "force": True}
+    chunk = Chunk(state="file", fun="directory", name=name, id=name, sls="s", arguments=arguments)
+    return run({"k": chunk}, StateEngine(machine_of(), test=test), test=test, clock=lambda: 0.0)["k"]
