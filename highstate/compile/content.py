@@ -45,6 +45,9 @@ _CHECKED_KEYS = ("present", "boolean", "integer", "string", "listing", "dictiona
 _NO_SOURCES = frozenset({"context", "defaults", "contents", "content", "text", "dataset", "data", "comment"})
 """Arguments that hold text and values: a salt:// URL in them is not fetched by the state."""
 
+_CONFIGURED = {"alias": "aliases.file", "iptables": "iptables.save_filters"}
+"""State module -> the option of the minion's configuration that it reads, and that grains or pillar may set."""
+
 _CONDITIONS = ("onlyif", "unless", "check_cmd")
 
 
@@ -242,6 +245,11 @@ class _Reader:
 
     def _unforeseen(self) -> None:
         """Slots, functions in conditions and states of the tree's own modules may read anything of the minion."""
+        option = _CONFIGURED.get(self.chunk.state, "")
+        for root in ("grains", "pillar") if option else ():
+            self._record(root, option)
+            if option in (known := self.context.sources.roots[root]):
+                self.parts.digest.append(f"option {_plain_text(known[option])}")
         module = self._module_of_the_tree()
         if module is not None:
             self._plain(module)

@@ -17,6 +17,7 @@ from minion.machine.plan import Plan, Reader, StateFunction, Value
 from options.near_names import near
 
 MODULES = (
+    "alias",
     "alternatives",
     "archive",
     "cmd",
@@ -31,6 +32,7 @@ MODULES = (
     "host",
     "http",
     "ini",
+    "iptables",
     "kmod",
     "locale",
     "module",
@@ -54,7 +56,7 @@ MODULES = (
 """Each is `minion.states.NAME`, or a folder of that name with a module `state`, and has `STATES`."""
 
 _LOCATIONS = {
-    **{name: f"{name}.state" for name in ("cmd", "file", "git", "mount", "pkg", "pkgrepo", "user")},
+    **{name: f"{name}.state" for name in ("cmd", "file", "git", "iptables", "mount", "pkg", "pkgrepo", "user")},
     "pip": "python.pip",
     "ssh_auth": "ssh.auth",
     "ssh_known_hosts": "ssh.known_hosts",

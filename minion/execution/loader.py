@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from extmods.loader import UserFunction, UserModules
 
 _NAMES = """
-    aliases alternatives archive cmd config cp cron data debconf defaults disk dnsutil environ event file git grains
-    group hashutil hosts http ini jinja jinja_filter kmod locale log match mine mount network pillar pip pkg ps random
-    saltutil schedule service shadow slsutil ssh state status sys sysctl system test timezone user virtualenv
+    aliases alternatives archive cmd config cp cron data debconf defaults dig disk dnsutil environ event file git
+    grains group hashutil hosts http ini iptables jinja jinja_filter kmod locale log match mine mount network pillar
+    pip pkg ps random saltutil schedule service shadow slsutil ssh state status sys sysctl system test timezone user
+    virtualenv
 """
 
 MODULES = tuple(_NAMES.split())
@@ -38,7 +39,7 @@ Function = Callable[..., Any]
 _LOCATIONS = {
     **{name: f"{name}.module" for name in ("file", "git", "network", "pkg", "saltutil", "schedule", "state")},
     **{name: f"accounts.{name}" for name in ("group", "shadow", "ssh", "user")},
-    **{name: f"network.{name}" for name in ("dnsutil", "hosts", "http")},
+    **{name: f"network.{name}" for name in ("dig", "dnsutil", "hosts", "http", "iptables")},
     **{name: f"python.{name}" for name in ("pip", "virtualenv")},
     **{
         name: f"system.{name}"

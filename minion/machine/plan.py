@@ -118,6 +118,8 @@ class Reader(Protocol):
 
     grains: Mapping[str, Value]
     pillar: Mapping[str, Value]
+    opts: Mapping[str, Value]
+    """The minion's configuration in Salt's shape."""
     accumulated: dict[str, dict[str, Accumulator]]
     """What file.accumulated has gathered in this run: file -> name -> accumulator. Planning adds to it: it is memory
     of the run, and nothing on the machine."""

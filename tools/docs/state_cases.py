@@ -265,6 +265,9 @@ CASES: tuple[Case, ...] = (
     Case(fun="group.present", name=USER, before=(f"groupadd -g 4201 {USER}",), after=(f"groupdel {USER}",),
          arguments={"gid": 4202, "addusers": ["daemon"]}),
     Case(fun="group.absent", name=USER, before=(f"groupadd {USER}",), after=(f"groupdel {USER} 2>/dev/null || true",)),
+    Case(fun="alias.present", name=USER, arguments={"target": "root"}, restores=("/etc/aliases",),
+         before=("touch /etc/aliases",)),
+    Case(fun="alias.absent", name=USER, restores=("/etc/aliases",), before=(f"echo '{USER}: root' >> /etc/aliases",)),
     Case(fun="host.present", name="case.example.org", arguments={"ip": "192.0.2.7"}, **_HOSTS),
     Case(fun="host.absent", name="case.example.org", arguments={"ip": "192.0.2.7"},
          before=("echo '192.0.2.7 case.example.org' >> /etc/hosts",), **_HOSTS),
@@ -368,6 +371,13 @@ CASES: tuple[Case, ...] = (
 )  # fmt: skip
 
 WITHOUT: Mapping[str, str] = {
+    **dict.fromkeys(
+        (
+            f"iptables.{fun}"
+            for fun in ("append", "chain_absent", "chain_present", "delete", "flush", "insert", "set_policy")
+        ),
+        "it is the firewall of the whole machine; tried in a network namespace",
+    ),
     "kmod.absent": "a kernel of the cases' own would be needed; tested on recorded output",
     "kmod.present": "a kernel of the cases' own would be needed; tested on recorded output",
     "mount.swap": "swap is the whole machine's; tried in a file where swapon is permitted",

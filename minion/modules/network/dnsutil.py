@@ -11,6 +11,7 @@ from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.modules.grains import write
+from minion.modules.network.dig import answers
 
 HOSTS = "/etc/hosts"
 
@@ -131,15 +132,7 @@ def _found(context: Context, host: str, nameserver: str | None, family: int, kin
 
 
 def _dig(context: Context, name: str, kind: str, nameserver: str | None) -> list[str]:
-    if name.startswith(("-", "@", "+")) or str(nameserver or "").startswith("-"):
-        raise CallFailed(f"{name!r} is no name")
-    where = [f"@{nameserver}"] if nameserver else []
-    done = context.machine.run(["dig", "+short", *where, "-t", kind, "-q", name])
-    if done.returncode == 127:
-        raise CallFailed("This function requires dig, which is not currently available: install bind9-dnsutils")
-    if done.returncode != 0:
-        raise CallFailed(f"dig: {done.stderr.strip() or done.stdout.strip()}")
-    return [line.strip('"') for line in done.stdout.splitlines()]
+    return [line.strip('"') for line in answers(context, name, kind, nameserver)]
 
 
 FUNCTIONS: Mapping[str, Any] = {

@@ -123,7 +123,7 @@ class _RecurseUnused(WindowsOwner, total=False):
     keep_source: NoSourceCache
     include_empty: Annotated[Value, Ignored("git has no empty directories")]
     force_symlinks: Annotated[Value, Ignored("links of the tree come as the files that they lead to")]
-    sym_mode: Annotated[Value, Unsupported("symlinks have no mode on Linux")]
+    sym_mode: Annotated[Value, Ignored("symlinks have no mode on Linux")]
     keep_symlinks: Annotated[Value, Unsupported("make the links with file.symlink: those of the tree come as files")]
 
 

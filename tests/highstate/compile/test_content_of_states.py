@@ -19,6 +19,10 @@ LIVE = {name for name in names() if name.startswith("grains.")}
 """They read the grains that they set: the machine as it is, not what was compiled."""
 PACKAGES = {name for name in names() if name.startswith("pkg.")}
 """They read the grain osarch, which does not change while a machine lives."""
+CONFIGURED = {"alias": "aliases.file", "iptables": "iptables.save_filters"}
+"""State module -> the option that it reads (`minion.machine.configured`), and that pillar and grains may set."""
+FIREWALL = {name for name in names() if name.startswith("iptables.")}
+"""They read the grains os and os_family, which do not change while a machine lives."""
 TEXT = {
     "context",
     "defaults",
@@ -98,13 +102,27 @@ def test_what_is_looked_up_in_pillar_and_grains_is_digested(full):
         by_name = {name for name in taken(full) if name.endswith(f"_{root}")}
         if full == "test.check_pillar":
             by_name = {"present", "boolean", "integer", "string", "listing", "dictionary"}
-        if not by_name and root == "grains" and (full in LIVE | PACKAGES):
+        if not by_name and root == "grains" and (full in LIVE | PACKAGES | FIREWALL):
             continue
         assert by_name, f"{full} reads {root}: its content has to cover that"
         for name in by_name:
             one = {"pillar": "a: {b: 1}", "grains": {"a": {"b": 1}}}
             two = {"pillar": "a: {b: 2}", "grains": {"a": {"b": 2}}}
             assert differ(state, fun, {name: "a:b"}, one, two), name
+
+
+@pytest.mark.parametrize("full", names())
+def test_an_option_that_is_read_is_digested(full):
+    state, _, fun = full.partition(".")
+    own = inspect.getmodule(inspect.unwrap(find(state, fun, "s").call))
+    assert ("configured" in vars(own)) == (state in CONFIGURED)
+    if option := CONFIGURED.get(state):
+        one, two = f"{{{option}: one}}", f"{{{option}: two}}"
+        assert differ(state, fun, {}, {"pillar": one}, {"pillar": two})
+        assert differ(state, fun, {}, {"grains": {option: "one"}}, {"grains": {option: "two"}})
+        assert not differ(
+            state, fun, {}, {"pillar": f"{{{option}: one, a: 1}}"}, {"pillar": f"{{{option}: one, a: 2}}"}
+        )
 
 
 def _uses(full, *attributes):

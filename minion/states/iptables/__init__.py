@@ -1,0 +1,1 @@
+"""Rules, chains and policies of iptables."""
