@@ -12,6 +12,7 @@ import logging
 import os
 import signal
 import socket
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -66,11 +67,13 @@ class AgentPipe:
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
+        self._sending = threading.Lock()
 
     def send(self, frame: bytes) -> None:
         """Hand a frame to the agent. AgentGone when there is none."""
         try:
-            self._sock.sendall(len(frame).to_bytes(4, "big") + frame)
+            with self._sending:
+                self._sock.sendall(len(frame).to_bytes(4, "big") + frame)
         except OSError as error:
             raise AgentGone from error
 

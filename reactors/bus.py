@@ -166,13 +166,21 @@ class Bus:
 
     def publish(self, tag: str, data: Mapping[str, Any], *, cause: int = 0, revision: str = "") -> Event:
         """Fire an event; returns it, so that its id can be the cause of the next."""
+        event = self.make(tag, data, cause=cause, revision=revision)
+        self.deliver(event)
+        return event
+
+    def make(self, tag: str, data: Mapping[str, Any], *, cause: int = 0, revision: str = "") -> Event:
+        """An event that is for `deliver` once it is stored; others may be published before it."""
         self._last += 1
-        event = Event(id=self._last, tag=tag, time=self._clock(), data=data, cause=cause, revision=revision)
-        asked = [each for each in self._subscriptions if tag_matches(each.pattern, tag)]
+        return Event(id=self._last, tag=tag, time=self._clock(), data=data, cause=cause, revision=revision)
+
+    def deliver(self, event: Event) -> None:
+        """Fire an event that was made."""
+        asked = [each for each in self._subscriptions if tag_matches(each.pattern, event.tag)]
         size = _size_of(event) if asked else 0
         for subscription in asked:
             subscription.offer(event, size)
-        return event
 
     @contextlib.contextmanager
     def subscribe(self, pattern: str = "*") -> Iterator[Subscription]:

@@ -21,18 +21,10 @@ from typing import Any, TypeAlias
 import zmq
 
 from wire.address import Address, endpoint
+from wire.codec import MAX_TO_CONTROLLER, MAX_TO_MINION, decode_to_minion, encode
 from wire.errors import CannotConnect, MalformedMessage
 from wire.keys import KeyPair
-from wire.messages import (
-    MAX_TO_CONTROLLER,
-    MAX_TO_MINION,
-    Heartbeat,
-    HelloAck,
-    ToController,
-    ToMinion,
-    decode_to_minion,
-    encode,
-)
+from wire.messages import Heartbeat, HelloAck, ToController, ToMinion
 
 _BATCH = 256
 _EPOCHS_REMEMBERED = 8

@@ -1,33 +1,25 @@
 """Every message there is, both ways. Who may send what is decided by `wire.server.server`, never here.
 
-All are tagged, frozen structs, packed as msgpack in one frame. A field added later gets a default, so that
+All are tagged, frozen structs; `wire.codec` packs them. A field added later gets a default, so that
 an older peer can be read; a change of meaning raises `PROTOCOL`. The sender of a message to the controller is
 the CURVE key of its connection: no message needs to say who sends it, and where an id is given it is only checked.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
-from msgspec import Meta, structs
-
-from options.limits import CountRefusal, uncounted
-from wire.errors import MalformedMessage, OverLimit
-from wire.limits import MinionLimits
-from wire.values import COUNTED_FROM, check_value, count_values
+from msgspec import Meta
 
 PROTOCOL = 1
 """Version of the messages; a peer that speaks a lower one is refused."""
 
-MAX_TO_CONTROLLER = 16 * 1024 * 1024
-"""Bytes of the largest message that a controller reads from a minion."""
-
-MAX_TO_MINION = 256 * 1024 * 1024
-"""Bytes of the largest message that a minion reads from its controller."""
-
 BLOB_CHUNK = 1024 * 1024
 """Bytes of file content in one `Blob`."""
+
+MOST_RUN_EVENTS = 500
+"""Events that a run may send."""
 
 RunKind: TypeAlias = Literal["apply", "remediate", "drift", "preview", "call"]
 """apply: a push; remediate: the whole highstate after drift; drift and preview: test=True; call: a function."""
@@ -140,8 +132,22 @@ class RunResult(_Message, tag="run-result", frozen=True, kw_only=True):
     started: MessageSeconds = 0.0
     """Seconds since the epoch, by the minion's clock."""
     seconds: MessageSeconds = 0.0
-    events: Annotated[tuple[tuple[PathText, dict[str, Any]], ...], Meta(max_length=10000)] = ()
-    """Tag and data of the events that states and functions of this run sent (`event.send`, `fire_event`)."""
+
+
+class RunEvents(_Message, tag="run-events", frozen=True, kw_only=True):
+    """Events that states and functions of a run have sent (`event.send`, `fire_event`), while the run goes on.
+
+    Sent until a `RunEventsAck` names them; the minion keeps them on disk till then. The result of the run is sent
+    after the last of them.
+    """
+
+    run_id: Name
+    first: Whole
+    """Number of the first of these: those of a run are counted from 0."""
+    end: Whole
+    """Number of the first that comes after these."""
+    events: Annotated[tuple[tuple[PathText, dict[str, Any]], ...], Meta(max_length=MOST_RUN_EVENTS)] = ()
+    """Tag and data. Fewer than `end` says: the controller has refused them, because they are over a limit."""
 
 
 class FindFile(_Message, tag="find-file", frozen=True, kw_only=True):
@@ -308,6 +314,14 @@ class ResultAck(_Message, tag="result-ack", frozen=True, kw_only=True):
     run_id: str
 
 
+class RunEventsAck(_Message, tag="run-events-ack", frozen=True, kw_only=True):
+    """Answer to `RunEvents`: these are in the controller's store, or were refused and never will be."""
+
+    run_id: str
+    taken: int
+    """How many events of the run: the next to send has this number, also where events before it are missing."""
+
+
 class ResultRefused(_Message, tag="result-refused", frozen=True, kw_only=True):
     """The result is not in the controller's store and never will be: the minion need not send it again."""
 
@@ -374,6 +388,7 @@ ToController: TypeAlias = (
     | RunStarted
     | RunProgress
     | RunResult
+    | RunEvents
     | FindFile
     | ListFiles
     | GetBlob
@@ -392,6 +407,7 @@ ToMinion: TypeAlias = (
     | Call
     | FactRequest
     | ResultAck
+    | RunEventsAck
     | ResultRefused
     | FileFound
     | FileList
@@ -399,134 +415,3 @@ ToMinion: TypeAlias = (
     | MineFound
     | Heartbeat
 )
-
-
-def _no_extension(code: int, _data: memoryview) -> Any:
-    raise ValueError(f"an extension type of msgpack ({code})")
-
-
-_Checked = TypeVar("_Checked", bound=msgspec.Struct)
-
-
-class _Tag(msgspec.Struct, frozen=True):
-    """The tag of a message that is not decoded."""
-
-    t: str
-
-
-class _QuestionHead(msgspec.Struct, frozen=True):
-    """What is read of a question that cannot be read otherwise."""
-
-    t: Literal["find-file", "list-files", "get-blob", "get-mine"]
-    request: Whole
-
-
-class _ResultHead(_Message, tag="run-result", frozen=True, kw_only=True):
-    """What is read of a `RunResult` that is over a limit."""
-
-    run_id: Name
-    kind: RunKind
-    generation: Whole
-    digest: Name
-    started: MessageSeconds = 0.0
-    seconds: MessageSeconds = 0.0
-
-
-_ENCODER = msgspec.msgpack.Encoder()
-_TO_CONTROLLER = msgspec.msgpack.Decoder(ToController, ext_hook=_no_extension)
-_TAG = msgspec.msgpack.Decoder(_Tag)
-_QUESTION_HEAD = msgspec.msgpack.Decoder(_QuestionHead)
-_RESULT_HEAD = msgspec.msgpack.Decoder(_ResultHead)
-_TO_MINION = msgspec.msgpack.Decoder(ToMinion, ext_hook=_no_extension)
-
-
-def encode(message: ToController | ToMinion) -> bytes:
-    """One frame."""
-    return _ENCODER.encode(message)
-
-
-def decode_to_controller(
-    frame: bytes | memoryview, limits: MinionLimits | None = None, on_refusal: CountRefusal = uncounted
-) -> ToController:
-    """What a minion sent; MalformedMessage when it is too large, no msgpack, of no known shape or over a limit.
-
-    A result that is over a limit is read as one that says so: its run has an end, and it is acknowledged. Only then
-    `on_refusal` hears of the limit.
-    """
-    try:
-        return _decode_within(frame, limits or MinionLimits())
-    except OverLimit as error:
-        try:
-            head = _RESULT_HEAD.decode(frame)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError):
-            raise error from None
-        on_refusal(error.limit)
-        return RunResult(**structs.asdict(head), outcome="error", error=f"the result was refused: {error}")
-
-
-def _decode_within(frame: bytes | memoryview, limits: MinionLimits) -> ToController:
-    """The message; OverLimit when it is over a limit."""
-    size, most = len(frame), limits.result_message_bytes
-    if most < size <= MAX_TO_CONTROLLER and _is_result(frame):
-        raise OverLimit("result-message-bytes", f"a message of {size} bytes, and {most} is the most for a result")
-    if size > COUNTED_FROM:
-        count_values(frame, limits)
-    message: ToController = _decode(_TO_CONTROLLER, frame, MAX_TO_CONTROLLER)
-    return _checked(message, limits)
-
-
-def _is_result(frame: bytes | memoryview) -> bool:
-    """Whether a frame is a result by its tag; nothing else of it is decoded."""
-    try:
-        return _TAG.decode(frame).t == RunResult.__struct_config__.tag
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError):
-        return False
-
-
-def question_number(frame: bytes | memoryview) -> int:
-    """The number of a question that was refused, so that whoever asked need not wait for an answer; 0 for all else."""
-    try:
-        return _QUESTION_HEAD.decode(frame).request
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError):
-        return 0
-
-
-def _checked(message: ToController, limits: MinionLimits) -> ToController:
-    """The message with values as they may be; see `wire.values`."""
-    match message:
-        case Hello() | Grains():
-            return _with(message, grains=check_value(message.grains, limits))
-        case RunResult():
-            states, value = check_value(message.states, limits), check_value(message.value, limits)
-            return _with(message, states=states, value=value, events=check_value(message.events, limits))
-        case FactAnswers():
-            values = check_value([answer.value for answer in message.answers], limits)
-            pairs = zip(message.answers, values, strict=True)
-            return _with(message, answers=tuple(_with(answer, value=value) for answer, value in pairs))
-        case Mine():
-            values = check_value({name: entry.value for name, entry in message.entries.items()}, limits)
-            entries = {name: _with(entry, value=values[name]) for name, entry in message.entries.items()}
-            return _with(message, entries=entries)
-        case _:
-            return message
-
-
-def _with(message: _Checked, **values: Any) -> _Checked:
-    """A copy with other values, if there are any."""
-    changed = {name: value for name, value in values.items() if getattr(message, name) is not value}
-    return structs.replace(message, **changed) if changed else message
-
-
-def decode_to_minion(frame: bytes | memoryview) -> ToMinion:
-    """What a controller sent; MalformedMessage as above."""
-    message: ToMinion = _decode(_TO_MINION, frame, MAX_TO_MINION)
-    return message
-
-
-def _decode(decoder: msgspec.msgpack.Decoder[Any], frame: bytes | memoryview, limit: int) -> Any:
-    if len(frame) > limit:
-        raise MalformedMessage(f"a message of {len(frame)} bytes, and {limit} is the most that is read")
-    try:
-        return decoder.decode(frame)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as error:
-        raise MalformedMessage(str(error)) from error

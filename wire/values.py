@@ -1,6 +1,6 @@
 """Plain values in messages: how deep, how many, and which numbers.
 
-Called by `wire.messages` for what minions send. A frame is counted before it is decoded when it is large, since a few
+Called by `wire.codec` for what minions send. A frame is counted before it is decoded when it is large, since a few
 bytes of msgpack can become many of Python; depth and numbers are looked at afterwards, in values that say of themselves
 nothing (`Any`).
 

@@ -15,6 +15,7 @@ from controller.messages.key_requests import KeyRequests
 from controller.messages.message_handlers import AnswerSources, MessageHandlers
 from controller.messages.mine_pace import MinePace
 from controller.messages.replies import Replies
+from controller.messages.run_events import RunEventHandler
 from controller.messages.run_results import RunResults
 from controller.observe.event_budget import EventBudget
 from controller.reconcile.reconciler import Reconciler
@@ -76,6 +77,13 @@ def compose_handlers(
         ),
         reconcilers=Reconcilers(runs=reconciler, builds=compilation.builds),
         results=_results(shared, context, reconciler),
+        events=RunEventHandler(
+            context=context,
+            reconciler=reconciler,
+            redactor=shared.redactor,
+            budget=EventBudget(settings.limits.minion),
+            keep=shared.event_log.keep_now,
+        ),
         answers=AnswerSources(
             files=_file_answers(shared, replies),
             mines=compilation.mines,
@@ -99,5 +107,4 @@ def _results(shared: Shared, context: MessageContext, reconciler: Reconciler) ->
         redactor=shared.redactor,
         keep_runs=settings.keep_runs,
         keep_bytes=settings.limits.minion.result_bytes,
-        event_budget=EventBudget(settings.limits.minion),
     )

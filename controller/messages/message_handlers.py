@@ -20,6 +20,7 @@ from controller.messages.grains import trusted_grains
 from controller.messages.key_requests import KeyRequests
 from controller.messages.mine_pace import MinePace
 from controller.messages.replies import Replies
+from controller.messages.run_events import RunEventHandler
 from controller.messages.run_results import RunResults, digest_of
 from controller.sessions.file_answers import FileAnswers
 from controller.sessions.sessions import Session
@@ -45,6 +46,8 @@ from wire.messages import (
     ResultAck,
     ResultRefused,
     ResyncRequired,
+    RunEvents,
+    RunEventsAck,
     RunProgress,
     RunResult,
     RunStarted,
@@ -80,6 +83,7 @@ class MessageHandlers:
     keys: KeyRequests
     reconcilers: Reconcilers
     results: RunResults
+    events: RunEventHandler
     answers: AnswerSources
 
     def deliver(self, batch: Sequence[Delivery]) -> None:
@@ -181,6 +185,9 @@ class MessageHandlers:
                 self.results.progressed(session, message)
             case RunResult():
                 self._result(session, message)
+            case RunEvents(run_id=run_id):
+                taken = self.events.take(session, message)
+                self.replies.send(session.key, RunEventsAck(run_id=run_id, taken=taken))
             case FactAnswers():
                 self.reconcilers.builds.answered(session.minion, session.key, message)
             case Mine(entries=entries):

@@ -11,11 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-import msgspec
 import structlog
 
 from controller.messages.context import MessageContext
-from controller.observe.event_budget import EventBudget
 from controller.observe.redactor import Redactor
 from controller.observe.run_text import count_states, progress_data, run_summary
 from controller.reconcile.reconciler import Reconciler
@@ -47,8 +45,6 @@ class RunResults:
     keep_runs: int
     keep_bytes: int
     """Of the results of a minion."""
-    event_budget: EventBudget
-    """Of the events that runs send."""
     waiters: dict[str, asyncio.Future[RunResult]] = field(default_factory=dict)
     """Run id -> waiter for the result of a call or a test."""
     watchers: dict[str, Callable[[RunProgress], None]] = field(default_factory=dict)
@@ -95,8 +91,7 @@ class RunResults:
         False when it is of neither, and is not stored.
         """
         run = self.context.store.runs.get(result.run_id)
-        own_id = {"drift": _DRIFT_ID, "call": _SCHEDULED_ID}.get(result.kind)
-        if run is None and own_id is not None and own_id.fullmatch(result.run_id):
+        if run is None and is_own_run(result.run_id, result.kind):
             run = self._own_run(session, result)
         if run is None or run.minion != session.minion:
             self.context.metrics.refused("unknown-run")
@@ -164,7 +159,6 @@ class RunResults:
         if waiter is not None:
             self.context.after_commit.add(partial(_give, waiter, result))
         self.context.metrics.run_ended(run.kind, result.outcome, result.seconds)
-        self._publish_sent(run, result)
 
     def _publish_result(self, run: RunRecord, result: RunResult, changed: int, failed: int) -> int:
         """Publish how a run ended; the id of the event."""
@@ -182,25 +176,16 @@ class RunResults:
         tag = f"salt/job/{run.run_id}/ret/{run.minion}"
         return self.context.bus.publish(tag, data, cause=cause, revision=run.revision).id
 
-    def _publish_sent(self, run: RunRecord, result: RunResult) -> None:
-        """Events that states and functions on the minion sent. What the controller says itself, no minion can say."""
-        refused = 0
-        for tag, data in result.events:
-            kibibytes = len(msgspec.msgpack.encode(data)) // 1024
-            if not self.event_budget.take(run.minion, self.context.clock(), 1 + kibibytes):
-                refused += 1
-                continue
-            own = f"salt/state_result/{run.run_id}/{run.minion}/"
-            if tag.startswith(own) or not tag.startswith(("salt/", "saltern/")):
-                self.context.bus.publish(tag, {"id": run.minion, "tag": tag, "data": data}, revision=run.revision)
-        if refused:
-            self.context.metrics.limit_refused("minion", "events", refused)
-            log.warning("events of a run dropped: over the limit `events`", minion=run.minion, run=run.run_id)
-
 
 def _give(waiter: asyncio.Future[RunResult], result: RunResult) -> None:
     if not waiter.done():
         waiter.set_result(result)
+
+
+def is_own_run(run_id: str, kind: str = "") -> bool:
+    """Whether a minion may begin a run with this id by itself, of this kind or of any."""
+    patterns = {"drift": _DRIFT_ID, "call": _SCHEDULED_ID}
+    return any(pattern.fullmatch(run_id) for each, pattern in patterns.items() if kind in (each, ""))
 
 
 def digest_of(text: str) -> str:

@@ -6,7 +6,7 @@ Run by `controller.app` beside the reconcilers. How far a run is (`salt/job/*/pr
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
 import structlog
@@ -56,6 +56,8 @@ class EventLog:
         self._subscription: Subscription = self._subscribed.__enter__()
         self._unwritten: list[Event] = []
         self._writing = asyncio.Lock()
+        self._kept_now: set[int] = set()
+        """Ids of events that are kept before they are published."""
 
     async def run(self) -> None:
         """Write events until cancelled."""
@@ -79,9 +81,18 @@ class EventLog:
                     return
                 self._unwritten = []
 
+    def keep_now(self, events: Sequence[Event]) -> None:
+        """Keep events that are published only once they are kept, in the transaction of the caller."""
+        kept = [event for event in events if self._is_kept(event)]
+        self._store.events.add(kept)
+        self._kept_now.update(event.id for event in events)
+
     def _take(self) -> bool:
         """Take what has been published; whether any of it is kept."""
-        self._unwritten = [event for event in self._subscription.drain() if self._is_kept(event)]
+        events = self._subscription.drain()
+        self._unwritten = [event for event in events if event.id not in self._kept_now and self._is_kept(event)]
+        newest = max((event.id for event in events), default=0)
+        self._kept_now = {number for number in self._kept_now if number > newest}
         return bool(self._unwritten)
 
     def _is_kept(self, event: Event) -> bool:

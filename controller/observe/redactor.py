@@ -19,7 +19,7 @@ from msgspec import structs
 from controller.store import Store
 from highstate.redaction import Redaction, fingerprints
 from highstate.types import Problem
-from wire.messages import RunProgress, RunResult
+from wire.messages import RunEvents, RunProgress, RunResult
 
 _READY = 256
 """Minions whose masks are kept ready."""
@@ -85,7 +85,13 @@ class Redactor:
             states=redaction.value(result.states),
             value=redaction.value(result.value),
             error=redaction.text(result.error),
-            events=tuple((redaction.text(tag), redaction.value(data)) for tag, data in result.events),
+        )
+
+    def events(self, minion: str, said: RunEvents) -> RunEvents:
+        """Events of a run as they may be kept and shown."""
+        redaction = self.of(minion)
+        return structs.replace(
+            said, events=tuple((redaction.text(tag), redaction.value(data)) for tag, data in said.events)
         )
 
     def progress(self, minion: str, said: RunProgress) -> RunProgress:

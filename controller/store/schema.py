@@ -18,10 +18,11 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    UniqueConstraint,
     text,
 )
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest migration."""
 
 metadata = MetaData(
@@ -189,6 +190,17 @@ events = Table(
     Index("ix_events_minion_id", "minion", "id"),
 )
 """What happened, and what it followed from."""
+
+run_events = Table(
+    "run_events",
+    metadata,
+    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("minion", ForeignKey("minions.id", ondelete="CASCADE"), nullable=False),
+    Column("run_id", String(255), nullable=False),
+    Column("taken", Integer, nullable=False),
+    UniqueConstraint("minion", "run_id"),
+)
+"""How many events of a run were taken."""
 
 version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
 """Alembic's own table, read here so that Alembic need not be loaded."""

@@ -19,6 +19,7 @@ from controller.store.keys import Keys
 from controller.store.mines import Mines
 from controller.store.minions import Minions
 from controller.store.revisions import Revisions
+from controller.store.run_events import RunEventCounts
 from controller.store.runs import Runs
 from controller.store.secrets import SecretsTable
 
@@ -44,6 +45,7 @@ class Store:
         self.mines = Mines(database)
         self.secrets = SecretsTable(database)
         self.runs = Runs(database)
+        self.run_events = RunEventCounts(database)
         self.events = Events(database)
 
     def close(self) -> None:

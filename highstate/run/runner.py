@@ -239,10 +239,17 @@ class _Run:
         self.results[key] = result if result.run_num == number else replace(result, run_num=number)
         chunk = self.chunks.get(key)
         if chunk is not None:
-            self.hooks.on_result(key, chunk, self.results[key])
+            self.report(key, chunk)
         if not self.test and result.result is False:
             hard = self.failhard if chunk is None else chunk.arguments.get("failhard", self.failhard)
             self.stopped = self.stopped or bool(hard)
+
+    def report(self, key: str, chunk: Chunk) -> None:
+        """Tell the hooks of a result; what they warn of stands in it."""
+        warning = self.hooks.on_result(key, chunk, self.results[key])
+        if warning:
+            result = self.results[key]
+            self.results[key] = replace(result, warnings=(*result.warnings, warning))
 
     def remember(self, key: str) -> None:
         """A chunk is about to act: what it triggers is pending until the end of the run says otherwise."""
@@ -405,15 +412,16 @@ class _Run:
 
     def listener(self, chunk: Chunk) -> None:
         key = listener_key(chunk)
+        listening = replace(chunk, id=f"listener_{chunk.id}")
         if key in self.finished:
             self.keep(key, self.finished[key])
+            self.report(key, listening)
             return
         self.starts[key] = self.clock()
         self.on_start(key)
-        listening = replace(chunk, id=f"listener_{chunk.id}")
         result = self.attempts.until_good(chunk, lambda: self.attempts.listener(key, listening))
         self.record(key, _beside(result) if chunk.arguments.get("parallel") is True else result, self.clock())
-        self.hooks.on_result(key, listening, self.results[key])
+        self.report(key, listening)
 
 
 def _beside(result: StateResult) -> StateResult:

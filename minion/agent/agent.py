@@ -29,13 +29,14 @@ from minion.agent.file_requests import FileRelay
 from minion.agent.grains import Collector, GrainsKeeper
 from minion.agent.mine import MineKeeper
 from minion.agent.runs import RunJobs, RunPorts
-from minion.agent.schedule import UNREPORTED, ScheduleTimer
+from minion.agent.schedule import ScheduleTimer
 from minion.agent.session import AgentSession, SessionPorts
 from minion.agent.settings_reader import settings_from_child
 from minion.config.files import UNUSABLE, BadMinionSettings
 from minion.config.settings import MinionSettings
 from minion.log import log_to_stderr
 from minion.spool.desired_state import DesiredState
+from minion.spool.schedule import UNREPORTED
 from minion.spool.triggers import TriggerFile
 from wire.client import Connected, ConnectionEvent, Disconnected, HandshakeFailed
 from wire.errors import BadKey, CannotConnect, PatchMismatch
@@ -61,6 +62,7 @@ from wire.messages import (
     ResultRefused,
     ResyncRequired,
     Run,
+    RunEventsAck,
     ToController,
     ToMinion,
 )
@@ -180,7 +182,8 @@ class Agent:
             now + (min(self._drift.due_at, self._schedule.due_at) - time.time()),
         ]
         if self._session.online:
-            deadlines.append(max(self._jobs.outbox.next_due(now), self._send_results_from))
+            due = min(self._jobs.outbox.next_due(now), self._jobs.events.next_due(now))
+            deadlines.append(max(due, self._send_results_from))
             if self._resync is not None:
                 deadlines.append(self._resync_from)
         return max(0.0, min(deadlines) - now)
@@ -227,6 +230,8 @@ class Agent:
                 self._jobs.accept(event)
             case FactRequest():
                 self._facts.accept(event, now)
+            case RunEventsAck():
+                self._jobs.events_acknowledged(event)
             case ResultAck():
                 self._jobs.outbox.acknowledge(event.run_id)
             case ResultRefused():
@@ -239,6 +244,7 @@ class Agent:
         self._session.hello_acknowledged(message, now)
         self._files.online(now)
         self._jobs.outbox.reconnected()
+        self._jobs.events.reconnected()
         self._mine.connected()
 
     def _disconnected(self, now: float) -> None:
@@ -284,6 +290,12 @@ class Agent:
 
     def _send_results(self, now: float) -> None:
         if not self._session.online or now < self._send_results_from:
+            return
+        events = self._jobs.events.due(now)
+        if events is not None and self._connection.send(events):
+            self._jobs.events.sent(events, now)
+        elif events is not None:
+            self._send_results_from = now + SEND_QUEUE_FULL
             return
         for result in self._jobs.outbox.due(now):
             if not self._connection.send(result):

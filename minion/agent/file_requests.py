@@ -14,8 +14,9 @@ import msgspec
 
 from minion.processes import Child
 from minion.spool.files import Question
+from wire.codec import decode_to_controller, encode
 from wire.errors import MalformedMessage
-from wire.messages import Blob, FileFound, FileList, MineFound, Refused, ToController, decode_to_controller, encode
+from wire.messages import Blob, FileFound, FileList, MineFound, Refused, ToController
 
 log = logging.getLogger(__name__)
 

@@ -21,15 +21,17 @@ from pathlib import Path
 
 import msgspec
 
-from minion.agent.schedule import UNREPORTED
 from minion.machine.file_locks import lock_holder
 from minion.processes import Child, installs_packages, kill_tree
 from minion.spool.desired_state import DesiredState
 from minion.spool.journal import Request, RunFolder, RunFolders, error_result
 from minion.spool.outbox import Outbox
+from minion.spool.run_events import RunEventsOutbox
+from minion.spool.schedule import UNREPORTED
 from minion.worker.progress import ProgressReporter, ProgressSlot
+from minion.worker.request import WAKE
 from wire.errors import PatchMismatch
-from wire.messages import Call, Preview, ResyncRequired, Run, RunResult, RunStarted, ToController
+from wire.messages import Call, Preview, ResyncRequired, Run, RunEventsAck, RunResult, RunStarted, ToController
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +95,8 @@ class RunJobs:
         self._report_progress = report_progress
         self._stop_grace = stop_grace
         self._folders = RunFolders(cachedir)
-        self.outbox = Outbox(cachedir, self._folders)
+        self.events = RunEventsOutbox()
+        self.outbox = Outbox(cachedir, self._folders, self.events)
         self._desired = desired_state
         self._ports = ports
         self._jobs: dict[str, RunJob] = {}
@@ -102,6 +105,7 @@ class RunJobs:
             request = folder.request()
             log.info("event=run_found run_id=%s", request.run_id)
             self._jobs[request.run_id] = RunJob(request, folder)
+            self.events.follow(request.run_id, folder.events, polled=True)
 
     def running(self) -> tuple[str, ...]:
         """Ids of the runs in progress or waiting."""
@@ -137,6 +141,7 @@ class RunJobs:
             return
         self._waiting_for_document.pop(run_id, None)
         self._jobs[run_id] = RunJob(request, folder)
+        self.events.follow(run_id, folder.events)
 
     def document_changed(self) -> None:
         """There is another desired document: start the runs that waited for it, and fail those of an older one."""
@@ -170,9 +175,17 @@ class RunJobs:
             return
         frames, ended = job.child.receive()
         for frame in frames:
-            ask(job.child, frame)
+            if frame != WAKE:  # what wakes the agent asks nothing: it sends events at each turn of its loop
+                ask(job.child, frame)
         if ended:
             self._end(job, job.child)
+
+    def events_acknowledged(self, ack: RunEventsAck) -> None:
+        """The controller has events of a run."""
+        self.events.acknowledge(ack)
+        over = ack.run_id.startswith(UNREPORTED) and ack.run_id not in self._jobs
+        if over and not self.events.waiting(ack.run_id):
+            self._forget_unreported(ack.run_id)
 
     def expire(self, now: float) -> None:
         """End the workers of calls whose limit has passed, and report the progress of runs."""
@@ -271,10 +284,15 @@ class RunJobs:
         self._add(result, job.folder)
 
     def _add(self, result: RunResult, folder: RunFolder) -> None:
-        if result.run_id.startswith(UNREPORTED):
-            folder.remove()  # a scheduled job whose results stay on the minion
-        else:
+        if not result.run_id.startswith(UNREPORTED):
             self.outbox.add(result)
+        elif not self.events.waiting(result.run_id):
+            self._forget_unreported(result.run_id)
+
+    def _forget_unreported(self, run_id: str) -> None:
+        """A run whose results stay on the minion is over, and the controller has its events."""
+        self.events.forget(run_id)
+        self._folders.of(run_id).remove()
 
     def _answer(self, result: RunResult, folder: RunFolder) -> None:
         """Record a result that no worker made. With a full disk it is sent without being kept."""

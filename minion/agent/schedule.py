@@ -16,15 +16,14 @@ from typing import Any
 import msgspec
 
 from minion.machine.durable_files import write_whole
-from minion.spool.schedule import DUE_FILE, SCHEDULE_FILE
+from minion.spool.schedule import DUE_FILE, SCHEDULE_FILE, UNREPORTED
 from reactors.scheduled_jobs import jobs_of
 from wire.messages import Call
 
 log = logging.getLogger(__name__)
 
-UNREPORTED = "scheduled-untold-"
 REPORTED = "scheduled-"
-"""How ids of these runs begin; results of the first kind stay on the minion."""
+"""How ids of these runs begin whose results are for the controller too."""
 
 MOST_WAITING = 200
 """Results that wait for the controller, above which those of jobs are no longer kept for it."""

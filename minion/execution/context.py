@@ -63,8 +63,8 @@ class Context:
     """Where user modules are kept; empty: in memory."""
     config_dir: str = ""
     """Where the configuration lies: static grains and schedules are kept beside it. Empty: nowhere."""
-    fire: Callable[[str, Mapping[str, Any]], bool] | None = None
-    """Takes an event, tag and data; None: there is nobody to send it to."""
+    fire: Callable[[str, Mapping[str, Any]], str] | None = None
+    """Takes an event, tag and data, and says why not, if it does not; None: there is nobody to send it to."""
     ask_mine: Callable[[str], FactAnswer] | None = None
     """Asks the controller what others have (`GetMine.asked`); None: there is no controller."""
     tree_has_modules: Callable[[], bool] | None = None

@@ -41,8 +41,8 @@ def send(
     if context.fire is None:
         way = f"`saltern run {context.minion_id} event.send {tag}` does"
         raise CallFailed(f"event {tag} not sent: `saltern call` has no connection to the controller; {way}")
-    if not context.fire(tag, body):
-        raise CallFailed(f"event {tag} not sent: this run has sent as many events as a run may")
+    if refusal := context.fire(tag, body):
+        raise CallFailed(f"event {tag} not sent: {refusal}")
     return True
 
 

@@ -4,6 +4,7 @@
                            document   the desired document that it is about (a hard link: a newer one replaces the
                                       file in the cache, never this)
                            journal    attempts, intents and results, in order
+                           events     what the run has sent (`minion.spool.run_events`)
                            result     the RunResult; its being there is what "finished" means
 
 The agent makes and lists the folders, the worker writes journal and result. Nothing here acts on the machine.
@@ -16,8 +17,7 @@ import os
 import re
 import shutil
 import time
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,11 +26,11 @@ import msgspec
 
 from highstate.types import StateResult
 from minion.machine.durable_files import sync_folder, write_durably
-from wire.messages import Call, Preview, Run, RunKind, RunResult, encode
+from minion.spool.record_file import RecordFile
+from wire.codec import encode
+from wire.messages import Call, Preview, Run, RunKind, RunResult
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@:+-]{0,180}\Z")
-_HEADER = 8  # length and CRC-32 of a record, four bytes each
-_LARGEST_RECORD = 64 * 1024 * 1024
 
 Request = Run | Preview | Call
 
@@ -71,6 +71,11 @@ class RunFolder:
     def document(self) -> Path:
         """The desired document of a Run or Preview."""
         return self.path / "document"
+
+    @property
+    def events(self) -> Path:
+        """The events that it has sent."""
+        return self.path / "events"
 
     @property
     def lock(self) -> Path:
@@ -139,10 +144,8 @@ class RunJournal:
     """Append-only record of one run (`highstate.run.Journal`). Opening it drops the torn tail of a crash."""
 
     def __init__(self, folder: RunFolder) -> None:
-        self._fd = os.open(folder.path / "journal", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        self.recorded, valid = _read(self._fd)
-        os.ftruncate(self._fd, valid)
-        os.lseek(self._fd, valid, os.SEEK_SET)
+        self._file = RecordFile(folder.path / "journal")
+        self.recorded = _read(self._file.found)
 
     def intents(self) -> Mapping[str, Mapping[str, Any]]:
         """What earlier attempts began."""
@@ -166,20 +169,14 @@ class RunJournal:
         self._append(_Record("done", key, plain), durable=bool(result.changes))
 
     def _append(self, record: _Record, *, durable: bool) -> None:
-        body = _ENCODER.encode(record)
-        os.write(self._fd, len(body).to_bytes(4, "big") + zlib.crc32(body).to_bytes(4, "big") + body)
-        if durable:
-            os.fdatasync(self._fd)
+        self._file.append(_ENCODER.encode(record), durable=durable)
 
 
-def _read(fd: int) -> tuple[Recorded, int]:
-    """What is recorded, and how many bytes of the file are whole records."""
-    data = os.pread(fd, os.fstat(fd).st_size, 0)
-    attempts = offset = 0
+def _read(bodies: Iterable[bytes]) -> Recorded:
+    attempts = 0
     intents: dict[str, Mapping[str, Any]] = {}
     done: dict[str, StateResult] = {}
-    for record, end in _records(data):
-        offset = end
+    for record in map(_RECORD.decode, bodies):
         match record.what:
             case "attempt":
                 attempts += 1
@@ -188,27 +185,7 @@ def _read(fd: int) -> tuple[Recorded, int]:
             case "done":
                 attempts = 0
                 done[record.key] = msgspec.convert(record.value, StateResult)
-    return Recorded(attempts=attempts, intents=intents, done=done), offset
-
-
-def _records(data: bytes) -> Iterator[tuple[_Record, int]]:
-    start = 0
-    while start + _HEADER <= len(data):
-        size = int.from_bytes(data[start : start + 4], "big")
-        end = start + _HEADER + size
-        body = data[start + _HEADER : end]
-        if (
-            size > _LARGEST_RECORD
-            or len(body) < size
-            or zlib.crc32(body) != int.from_bytes(data[start + 4 : start + 8])
-        ):
-            return
-        try:
-            record = _RECORD.decode(body)
-        except msgspec.MsgspecError:
-            return
-        yield record, end
-        start = end
+    return Recorded(attempts=attempts, intents=intents, done=done)
 
 
 def error_result(request: Request, why: str, *, started: float = 0.0) -> RunResult:

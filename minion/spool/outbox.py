@@ -13,6 +13,8 @@ from pathlib import Path
 import msgspec
 
 from minion.spool.journal import RunFolder, RunFolders, folder_name
+from minion.spool.run_events import RunEventsOutbox
+from minion.spool.schedule import UNREPORTED
 from wire.messages import RunResult
 
 log = logging.getLogger(__name__)
@@ -30,7 +32,9 @@ IN_FLIGHT = 8
 class Outbox:
     """The unacknowledged results, in the order in which they were finished."""
 
-    def __init__(self, cachedir: Path, folders: RunFolders) -> None:
+    def __init__(self, cachedir: Path, folders: RunFolders, events: RunEventsOutbox) -> None:
+        """`events`: of these runs; the result of a run comes after them."""
+        self._events = events
         self._folders = folders
         self._kept = cachedir / "kept"
         self._kept.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -59,7 +63,7 @@ class Outbox:
         for run_id, at in list(self._sent.items()):
             if waiting >= IN_FLIGHT:
                 return
-            if at is None or now - at >= SEND_AGAIN_AFTER:
+            if (at is None or now - at >= SEND_AGAIN_AFTER) and not self._events.waiting(run_id):
                 result = self._read(run_id)
                 if result is not None:
                     waiting += 1
@@ -73,7 +77,7 @@ class Outbox:
     def next_due(self, now: float) -> float:
         """When `due` has something again; infinity when there is nothing to send."""
         sent = [at + SEND_AGAIN_AFTER for at in self._sent.values() if at is not None]
-        unsent = len(self._sent) - len(sent)
+        unsent = sum(at is None and not self._events.waiting(run_id) for run_id, at in self._sent.items())
         if unsent and sum(at > now for at in sent) < IN_FLIGHT:
             return now
         return min(sent, default=float("inf"))
@@ -90,6 +94,7 @@ class Outbox:
         folder = self._folders.of(run_id)
         (folder.path / "result").replace(self._kept / folder_name(run_id))
         folder.remove()
+        self._events.forget(run_id)
         self._forget_oldest()
         if run_id == self._drift:
             self._drift = ""
@@ -121,7 +126,12 @@ class Outbox:
 
     def _find(self, folder: RunFolder) -> None:
         try:
-            self.add(folder.result())
+            result = folder.result()
+            self._events.follow(result.run_id, folder.events)
+            if not result.run_id.startswith(UNREPORTED):
+                self.add(result)
+            elif not self._events.waiting(result.run_id):
+                self._drop(result.run_id)
         except (OSError, msgspec.MsgspecError) as error:
             log.warning("event=result_unreadable path=%s dropped=true error=%s", folder.path, error)
             folder.remove()
@@ -136,6 +146,7 @@ class Outbox:
 
     def _drop(self, run_id: str) -> None:
         self._sent.pop(run_id, None)
+        self._events.forget(run_id)
         self._folders.of(run_id).remove()
 
     def _forget_oldest(self) -> None:

@@ -3,5 +3,8 @@
 SCHEDULE_FILE = "schedule.json"
 """`schedule` (jobs that are not the pillar's), `asked` (job -> id of a request to run it now), `skipped`."""
 
+UNREPORTED = "scheduled-untold-"
+"""How ids of runs begin whose results stay on the minion."""
+
 DUE_FILE = "schedule.due.json"
 """Job -> when it is due, in seconds since the epoch."""

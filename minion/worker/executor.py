@@ -36,7 +36,8 @@ from minion.worker.live_contents import live_contents
 from minion.worker.preview_sandbox import PreviewFunctions, PreviewMachine, PreviewStates, known_conditions
 from minion.worker.request import ControllerClient, WorkerRequest
 from minion.worker.returners import answer, hand_over
-from minion.worker.run_hooks import SentEvents, run_hooks
+from minion.worker.run_hooks import run_hooks
+from minion.worker.sent_events import AttributedStates, SentEvents
 from minion.worker.termination import Stop
 from wire.messages import Call, FactAnswer, GetMine, MineFound, Preview, Refused, Run, RunResult
 
@@ -59,7 +60,7 @@ def run_chunks(
 ) -> RunResult:
     """Run the chunks that are asked for; the others count as done, so that requisites on them are satisfied."""
     test = isinstance(request, Preview) or request.test
-    events = SentEvents(job.settings.id, request.run_id)
+    events = SentEvents(job.settings.id, request.run_id, job.folder, controller.wake)
     context = _context(job, lambda: desired, controller, events=events)
     if isinstance(request, Preview):
         engine = _preview_engine(job, context, desired)
@@ -70,7 +71,7 @@ def run_chunks(
         job.settings.options.state,
         TriggerFile(job.settings.cachedir, whole=desired.chunks.keys()),
         stop,
-        events.on_result,
+        None if isinstance(request, Preview) else events.on_result,
         job.on_start,
         resumed=True,
     )
@@ -83,7 +84,7 @@ def run_chunks(
     failhard = job.settings.failhard
     results = run(
         desired.chunks,
-        engine,
+        AttributedStates(engine, events),
         test=test,
         clock=time.time,
         journal=journal,
@@ -103,7 +104,6 @@ def run_chunks(
         outcome="error" if left else outcome(results),
         error=f"{STOPPED}: {len(left)} of {len(results) + len(left)} states were not run" if left else "",
         states=as_running(desired.chunks, {**results, **left}),
-        events=events.sent(),
     )
 
 
@@ -145,7 +145,6 @@ class CallEnd(NamedTuple):
     value: Any
     failure: str
     """Why it counts as failed, as Salt decides it; empty when it succeeded."""
-    events: SentEvents
 
 
 def call_function(job: WorkerRequest, request: Call, controller: ControllerClient, stop: Stop) -> CallEnd:
@@ -156,13 +155,13 @@ def call_function(job: WorkerRequest, request: Call, controller: ControllerClien
     def held() -> Desired:
         return read_document(path).desired if path.exists() else Desired(chunks={})
 
-    events = SentEvents(job.settings.id, request.run_id)
+    events = SentEvents(job.settings.id, request.run_id, job.folder, controller.wake)
     state_queue = StateQueue(job.settings.cachedir, request.fun, request.run_id)
     context = _context(job, held, controller, events=events, state_queue=state_queue, stop=stop)
     value = Modules(context).call(request.fun, request.args, request.kwargs)
     if job.settings.options.returners.names:
         _return(context, request, value)
-    return CallEnd(value, failure_of(value, context.retcode), events)
+    return CallEnd(value, failure_of(value, context.retcode))
 
 
 def _return(context: Context, request: Call, value: Any) -> None:

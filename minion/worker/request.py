@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from minion.config.settings import MinionSettings
-from minion.processes import AgentPipe
+from minion.processes import AgentGone, AgentPipe
 from minion.spool.journal import RunFolder
-from wire.messages import ToMinion, decode_to_minion, encode
+from wire.codec import decode_to_minion, encode
+from wire.messages import ToMinion
+
+WAKE = b""
+"""The frame that asks nothing: the run has sent an event."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +33,11 @@ class ControllerClient:
 
     def __init__(self, pipe: AgentPipe) -> None:
         self._pipe = pipe
+
+    def wake(self) -> None:
+        """Have the agent look at the events of the run. An agent that is gone, or the next one, finds them anyway."""
+        with contextlib.suppress(AgentGone):
+            self._pipe.send(WAKE)
 
     def ask(self, question: Any) -> ToMinion:
         """The answer to one question."""

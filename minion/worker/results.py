@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
+from wire.codec import encode
 from wire.limits import MinionLimits
-from wire.messages import RunResult, encode
+from wire.messages import RunResult
 
 ROOM = 64 * 1024
 """Bytes left free in the largest message of a result."""
@@ -29,19 +30,17 @@ def fitting(result: RunResult, *, limit: int = LARGEST) -> RunResult:
     if size <= limit:
         return result
     for longest in _CUTS:
-        cut = msgspec.structs.replace(
+        shorter = msgspec.structs.replace(
             result,
-            states={key: _cut(state, longest) for key, state in result.states.items()},
-            value=_cut(result.value, longest),
-            error=_cut(result.error, longest),
-            events=tuple((tag, _cut(data, longest)) for tag, data in result.events),
+            states={key: cut(state, longest) for key, state in result.states.items()},
+            value=cut(result.value, longest),
+            error=cut(result.error, longest),
         )
-        if len(encode(cut)) <= limit:
-            return cut
-    result = msgspec.structs.replace(result, events=())
+        if len(encode(shorter)) <= limit:
+            return shorter
     bare = {key: _bare(state) for key, state in result.states.items()}
     note = f"the result of {size} bytes was too large to be sent"
-    last = msgspec.structs.replace(result, states=bare, value=None, error=_joined(_cut(result.error, 512), note))
+    last = msgspec.structs.replace(result, states=bare, value=None, error=_joined(cut(result.error, 512), note))
     return last if len(encode(last)) <= limit else msgspec.structs.replace(last, states={})
 
 
@@ -50,28 +49,26 @@ def _plain(result: RunResult) -> RunResult:
     try:
         states = msgspec.to_builtins(result.states, enc_hook=str, builtin_types=(bytes,))
         value = msgspec.to_builtins(result.value, enc_hook=str, builtin_types=(bytes,))
-        sent = tuple(
-            (tag, msgspec.to_builtins(data, enc_hook=str, builtin_types=(bytes,))) for tag, data in result.events
-        )
-        plain = msgspec.structs.replace(result, states=states, value=value, events=sent)
+        plain = msgspec.structs.replace(result, states=states, value=value)
         encode(plain)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         note = f"the returned value cannot be sent: {error}"
         return msgspec.structs.replace(
-            result, states={}, value=None, events=(), outcome="error", error=_joined(result.error, note)
+            result, states={}, value=None, outcome="error", error=_joined(result.error, note)
         )
     return plain
 
 
-def _cut(value: Any, longest: int) -> Any:
+def cut(value: Any, longest: int) -> Any:
+    """The value with texts of at most so many characters, and a note where something is missing."""
     if isinstance(value, str) and len(value) > longest:
         return value[:longest] + _cut_note(len(value) - longest)
     if isinstance(value, bytes) and len(value) > longest:
         return value[:longest] + _cut_note(len(value) - longest).encode()
     if isinstance(value, dict):
-        return {key: _cut(inner, longest) for key, inner in value.items()}
+        return {key: cut(inner, longest) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_cut(inner, longest) for inner in value]
+        return [cut(inner, longest) for inner in value]
     return value
 
 
@@ -81,8 +78,8 @@ def _cut_note(more: int) -> str:
 
 def _bare(state: dict[str, Any]) -> dict[str, Any]:
     """What happened, without what it was."""
-    cut = {key: _cut(value, 64) for key, value in state.items() if key not in ("changes", "warnings")}
-    return {**cut, "changes": {"cut": "the result was too large"} if state.get("changes") else {}}
+    short = {key: cut(value, 64) for key, value in state.items() if key not in ("changes", "warnings")}
+    return {**short, "changes": {"cut": "the result was too large"} if state.get("changes") else {}}
 
 
 def _joined(*parts: str) -> str:

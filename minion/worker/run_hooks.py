@@ -1,4 +1,4 @@
-"""What a minion adds to a run of states: threads for parallel chunks, triggers, its end by a signal, and events.
+"""What a minion adds to a run of states: threads for parallel chunks, triggers, and its end by a signal.
 
 Called by the worker and by `saltern call`.
 """
@@ -6,17 +6,13 @@ Called by the worker and by `saltern call`.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from highstate.run.ports import RunHooks, Task, Triggers
 from highstate.types import Chunk, StateResult
 from minion.config.groups import StateOptions
 from minion.execution.machine_clock import WAITING
 from minion.worker.termination import Stop
-
-MOST_EVENTS = 500
-"""Of one run: a state in a loop must not fill the controller's bus."""
 
 
 class ThreadTask:
@@ -46,37 +42,11 @@ class ThreadTask:
             self._failed.append(error)
 
 
-class SentEvents:
-    """The events of one run or call; they are sent with its result."""
-
-    def __init__(self, minion_id: str, run_id: str) -> None:
-        self._minion_id, self._run_id = minion_id, run_id
-        self._sent: list[tuple[str, dict[str, Any]]] = []
-
-    def fire(self, tag: str, data: Mapping[str, Any]) -> bool:
-        """Take an event; False when there are too many already."""
-        if len(self._sent) >= MOST_EVENTS:
-            return False
-        self._sent.append((tag, dict(data)))
-        return True
-
-    def on_result(self, key: str, chunk: Chunk, result: StateResult) -> None:
-        """The event of a chunk that has `fire_event`: True, or the end of its tag."""
-        wanted = chunk.arguments.get("fire_event")
-        if wanted is True or isinstance(wanted, str):
-            end = wanted if isinstance(wanted, str) else chunk.name
-            self.fire(f"salt/state_result/{self._run_id}/{self._minion_id}/{end}", {"ret": result.as_salt(chunk)})
-
-    def sent(self) -> tuple[tuple[str, dict[str, Any]], ...]:
-        """All of them, in order."""
-        return tuple(self._sent)
-
-
 def run_hooks(
     options: StateOptions,
     triggers: Triggers | None = None,
     stop: Stop | None = None,
-    on_result: Callable[[str, Chunk, StateResult], None] | None = None,
+    on_result: Callable[[str, Chunk, StateResult], str] | None = None,
     on_start: Callable[[str, int, int], None] | None = None,
     *,
     resumed: bool = False,
@@ -94,7 +64,7 @@ def run_hooks(
         sleep=stop.sleep if stop is not None else WAITING.sleep,
         draw=WAITING.draw,
         local_time=WAITING.local_time,
-        on_result=on_result or (lambda key, chunk, result: None),
+        on_result=on_result or (lambda key, chunk, result: ""),
         on_start=on_start or (lambda key, done, total: None),
         aggregate=options.aggregate_packages,
     )

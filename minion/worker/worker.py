@@ -77,7 +77,7 @@ def _call(job: WorkerRequest, request: Call, pipe: AgentPipe, stop: Stop) -> Run
     except CallFailed as error:
         return error_result(request, ENDED if _ended(stop) else str(error))
     if _ended(stop):
-        return msgspec.structs.replace(error_result(request, ENDED), value=end.value, events=end.events.sent())
+        return msgspec.structs.replace(error_result(request, ENDED), value=end.value)
     return RunResult(
         run_id=request.run_id,
         kind="call",
@@ -86,7 +86,6 @@ def _call(job: WorkerRequest, request: Call, pipe: AgentPipe, stop: Stop) -> Run
         outcome="failed" if end.failure else "ok",
         error=end.failure,
         value=end.value,
-        events=end.events.sent(),
     )
 
 

@@ -41,6 +41,8 @@ from wire.messages import (
     ResultAck,
     ResyncRequired,
     Run,
+    RunEvents,
+    RunEventsAck,
     RunResult,
 )
 from wire.server.server import Server
@@ -67,6 +69,10 @@ class Controller:
         self.states: dict[str, Identity] = {}
         self.seen: list[Any] = []
         self.gone = 0
+        self.events: dict[str, list[tuple[str, Any]]] = {}
+        """Events of each run, each once, in their order."""
+        self.told: list[tuple[str, Any]] = []
+        """The same as often as they came."""
         self.acknowledges = True
         self.accepts = True
         self.epoch = "e1"
@@ -161,6 +167,12 @@ class Controller:
                 reply = HelloAck(epoch=self.epoch, alive_interval=0.5)
             case RunResult():
                 reply = ResultAck(run_id=item.message.run_id) if self.acknowledges else None
+            case RunEvents(run_id=run_id, first=first):
+                taken = self.events.setdefault(run_id, [])
+                if first <= len(taken):
+                    taken.extend(item.message.events[len(taken) - first :])
+                self.told += item.message.events
+                reply = RunEventsAck(run_id=run_id, taken=len(taken)) if self.acknowledges else None
             case FindFile(request=request, path=path):
                 data = self.files.get(path)
                 reply = (

@@ -8,9 +8,10 @@ import zmq
 
 from wire.address import Address, Bind
 from wire.client import Connected, Connection, Disconnected, HandshakeFailed, Timing
+from wire.codec import MAX_TO_CONTROLLER, encode
 from wire.errors import CannotConnect, MalformedMessage
 from wire.keys import KeyPair
-from wire.messages import MAX_TO_CONTROLLER, Heartbeat, Hello, HelloAck, KeepAlive, RunResult, encode
+from wire.messages import Heartbeat, Hello, HelloAck, KeepAlive, RunResult
 from wire.server.types import Incoming
 
 

@@ -14,7 +14,8 @@ import zmq
 
 from wire.address import Address
 from wire.client import Connected, Disconnected, HandshakeFailed, Timing
-from wire.messages import Call, DesiredUpdate, Hello, HelloAck, KeepAlive, KeyRequest, Run, RunResult, encode
+from wire.codec import encode
+from wire.messages import Call, DesiredUpdate, Hello, HelloAck, KeepAlive, KeyRequest, Run, RunResult
 from wire.server.types import Incoming
 
 IMPATIENT = Timing(retry_first=0.02, retry_most=0.2, heartbeat=0.2, silence=0.6)

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wire.codec import decode_to_controller
 from wire.errors import MalformedMessage, OverLimit
 from wire.limits import MinionLimits
-from wire.messages import Hello, RunResult, decode_to_controller
+from wire.messages import Hello, RunEvents, RunResult
 from wire.values import check_value, count_values
 
 LIMITS = MinionLimits()
@@ -111,6 +112,13 @@ def test_a_result_over_a_limit_is_the_end_of_its_run() -> None:
     assert found.error == "the result was refused: a value that is nested more than 64 deep"
 
 
+def test_events_over_a_limit_are_none() -> None:
+    refused: list[str] = []
+    frame = packed("run-events", run_id="1", first=3, end=4, events=[["t", {"a": nested(100)}]])
+    assert decode_to_controller(frame, LIMITS, refused.append) == RunEvents(run_id="1", first=3, end=4)
+    assert refused == ["depth"]
+
+
 def test_a_result_with_odd_numbers_is_read() -> None:
     found = decode_to_controller(result(value={"load": math.nan, "id": 2**64 - 1}))
     assert isinstance(found, RunResult)
@@ -136,7 +144,8 @@ def test_times_are_times(seconds: float) -> None:
         packed("find-file", request=2**63, path="a"),
         packed("find-file", request=1, path="a" * 8193),
         result(generation=2**60),
-        result(events=[["tag", {}]] * 10_001),
+        packed("run-events", run_id="r", first=0, end=501, events=[["tag", {}]] * 501),
+        packed("run-events", run_id="r", first=-1, end=0),
     ],
 )
 def test_texts_lists_and_numbers_have_bounds(frame: bytes) -> None:

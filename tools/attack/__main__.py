@@ -26,8 +26,9 @@ from tools.attack.attacks import Attack, all_attacks, run_attack
 from tools.attack.far_server import far_remotes, honest_server
 from tools.attack.scene import HOSTILE, Scene, new_key
 from tools.attack.witness import Seen, Witness
+from wire.codec import encode
 from wire.keys import load_or_create
-from wire.messages import KeyRequest, encode
+from wire.messages import KeyRequest
 
 MINIONS = {"web1": {"roles": ["web"]}, "web2": {"roles": ["web"]}, "db1": {"roles": ["db"]}}
 STATES = """app:

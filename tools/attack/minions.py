@@ -16,7 +16,8 @@ import zmq
 from tools.attack.attacks import Attack, Running
 from tools.attack.scene import HOST, HOSTILE, Scene, pack
 from tools.attack.zmtp_curve import CurveClient, HandshakeBroken
-from wire.messages import GetMine, Grains, Hello, Mine, MineEntry, ResyncRequired, RunStarted, encode
+from wire.codec import encode
+from wire.messages import GetMine, Grains, Hello, Mine, MineEntry, ResyncRequired, RunStarted
 
 _SLOW = ".?" * 300 + "Z"
 """A pattern that a backtracking engine never ends with."""
@@ -220,15 +221,13 @@ def targets_of_large_grains(scene: Scene, running: Running) -> None:
 
 
 def many_events(scene: Scene, running: Running) -> None:
-    """Results of scheduled calls with ten thousand events each."""
-    dealer = _minion(scene)
-    _results(dealer, running, events=tuple((f"x/{at}", {"data": "x" * 1000}) for at in range(10_000)))
+    """Five hundred events of each of scheduled calls without end."""
+    _events(_minion(scene), running, tuple((f"x/{at}", {"data": "x" * 1000}) for at in range(500)))
 
 
 def large_events(scene: Scene, running: Running) -> None:
-    """Results of scheduled calls with events of many MiB."""
-    dealer = _minion(scene)
-    _results(dealer, running, events=(("x", {"data": "x" * 15_000_000}),))
+    """Events of scheduled calls of many MiB."""
+    _events(_minion(scene), running, (("x", {"data": "x" * 15_000_000}),))
 
 
 def large_results(scene: Scene, running: Running) -> None:
@@ -274,6 +273,16 @@ def _results(dealer: zmq.Socket[bytes], running: Running, *, kind: str = "call",
             return
 
 
+def _events(dealer: zmq.Socket[bytes], running: Running, events: tuple[tuple[str, Any], ...]) -> None:
+    """Events of runs that a minion may begin by itself, all different, without end."""
+    for number in itertools.count(1):
+        run_id = f"scheduled-{time.time_ns()}-{number}"
+        _send(dealer, pack("run-events", run_id=run_id, first=0, end=len(events), events=events), running)
+        _read_all(dealer)
+        if not running():
+            return
+
+
 def _read_all(dealer: zmq.Socket[bytes]) -> None:
     with contextlib.suppress(zmq.Again):
         while True:
@@ -311,8 +320,8 @@ ATTACKS: Mapping[str, Attack] = {
     "changing-mine": Attack("a mine that is another in every message", changing_mine),
     "costly-targets": Attack("targets of mine.get that need many steps", costly_targets),
     "large-grain-targets": Attack("targets by grains of a minion with 70,000 grains", targets_of_large_grains),
-    "many-events": Attack("results with ten thousand events", many_events),
-    "large-events": Attack("results with events of 15 MiB", large_events),
+    "many-events": Attack("five hundred events of each run", many_events),
+    "large-events": Attack("events of 15 MiB", large_events),
     "large-results": Attack("results of 15 MiB that do not compress", large_results),
     "results-below-limit": Attack("results of almost 4 MiB, each after a Hello", results_below_the_limit),
     "long-names": Attack("results about states with names of 5 MiB", long_names),

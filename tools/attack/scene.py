@@ -16,8 +16,9 @@ import httpx
 import msgspec
 import zmq
 
+from wire.codec import encode
 from wire.keys import KeyPair
-from wire.messages import ToController, encode
+from wire.messages import ToController
 
 HOST = "127.0.0.1"
 HOSTILE = "mallory"

@@ -12,8 +12,9 @@ from tools.attack.attacks import Attack, Running
 from tools.attack.scene import HOST, Scene, new_key
 from tools.attack.tampering import TamperingRelay
 from tools.attack.zmtp_curve import CurveClient, HandshakeBroken
+from wire.codec import encode
 from wire.keys import KeyPair
-from wire.messages import KeyRequest, encode
+from wire.messages import KeyRequest
 
 MIB = 1024 * 1024
 _GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00CURVE" + bytes(15) + b"\x00" + bytes(31)

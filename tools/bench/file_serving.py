@@ -24,7 +24,8 @@ import zmq
 from rig import Rig
 
 from tools.bench.figures import Figure
-from wire.messages import Blob, GetBlob, Hello, HelloAck, KeyRequest, KeyState, decode_to_minion, encode
+from wire.codec import decode_to_minion, encode
+from wire.messages import Blob, GetBlob, Hello, HelloAck, KeyRequest, KeyState
 
 MINIONS = 100
 FILES = 1000

@@ -8,18 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from wire.codec import MAX_TO_CONTROLLER, decode_to_controller, question_number
 from wire.errors import MalformedMessage, OverLimit
 from wire.keys import valid_minion_id
 from wire.limits import WireLimits
-from wire.messages import (
-    MAX_TO_CONTROLLER,
-    PROTOCOL,
-    Hello,
-    KeyRequest,
-    ToController,
-    decode_to_controller,
-    question_number,
-)
+from wire.messages import PROTOCOL, Hello, KeyRequest, ToController
 from wire.server.types import Identity, Incoming, Limits, Refusal, RefusalReason
 
 ANSWERS: Final[dict[RefusalReason, str]] = {

@@ -10,8 +10,9 @@ from dataclasses import replace
 
 import zmq
 
+from wire.codec import encode
 from wire.limits import WireLimits
-from wire.messages import Bye, KeyRequest, Refused, encode
+from wire.messages import Bye, KeyRequest, Refused
 from wire.server.admission import ANSWERS, admit
 from wire.server.commands import kind_of
 from wire.server.connection_watch import ConnectionWatch

@@ -21,10 +21,11 @@ from typing import Any
 import zmq
 
 from wire.address import Bind, PortPair
+from wire.codec import MAX_TO_MINION, encode
 from wire.errors import MalformedMessage
 from wire.keys import KeyPair
 from wire.limits import WireLimits
-from wire.messages import MAX_TO_MINION, Heartbeat, KeyState, Refused, ToMinion, encode
+from wire.messages import Heartbeat, KeyState, Refused, ToMinion
 from wire.server.commands import Command, Disconnect, Publish, Send, kind_of
 from wire.server.connection_watch import ConnectionWatch
 from wire.server.connections import Connections

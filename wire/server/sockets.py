@@ -17,9 +17,9 @@ import zmq
 from zmq.utils import z85
 
 from wire.address import Bind, PortPair, endpoint
+from wire.codec import MAX_TO_CONTROLLER
 from wire.errors import CannotBind
 from wire.keys import KeyPair
-from wire.messages import MAX_TO_CONTROLLER
 from wire.server.types import Limits
 
 REQUEST_DOMAIN = b"request"

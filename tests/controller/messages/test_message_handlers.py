@@ -19,8 +19,10 @@ from controller.messages.key_requests import KeyRequests
 from controller.messages.message_handlers import AnswerSources, MessageHandlers
 from controller.messages.mine_pace import MinePace
 from controller.messages.replies import Replies
+from controller.messages.run_events import RunEventHandler
 from controller.messages.run_results import RunResults
 from controller.observe.event_budget import EventBudget
+from controller.observe.event_log import EventLog
 from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
 from controller.reconcile.live import LiveRevision
@@ -29,7 +31,9 @@ from controller.sessions.file_answers import FileAnswers
 from controller.sessions.file_server import FileServer
 from controller.sessions.sessions import KeyRegistry, Sessions
 from controller.store import AppliedRecord, DesiredRecord, RunRecord, Store, database
+from controller.store.errors import StoreUnavailable
 from controller.store.keys import Keys
+from controller.store.run_events import RunEventCounts
 from minion.agent.fact_queries import MOST_QUESTIONS
 from reactors.bus import Bus
 from wire.limits import MinionLimits
@@ -54,6 +58,8 @@ from wire.messages import (
     Refused,
     ResultAck,
     ResultRefused,
+    RunEvents,
+    RunEventsAck,
     RunProgress,
     RunResult,
     RunStarted,
@@ -143,7 +149,13 @@ def rig(tmp_path, monkeypatch):
             redactor=redactor,
             keep_runs=5,
             keep_bytes=100_000,
-            event_budget=EventBudget(MinionLimits(events=100, events_a_second=1.0)),
+        )
+        events = RunEventHandler(
+            context=context,
+            reconciler=runs,
+            redactor=redactor,
+            budget=EventBudget(MinionLimits(events=100, events_a_second=1.0)),
+            keep=EventLog(store, bus, lambda: 1.0).keep_now,
         )
         replies = Replies(context=context, server=server, greeting=HelloAck(epoch="epoch", alive_interval=15.0))
         mines = MineStore(
@@ -155,6 +167,7 @@ def rig(tmp_path, monkeypatch):
             keys=KeyRequests(context=context, replies=replies, keyring=KeyRegistry(), builds=builds, auto_accept=False),
             reconcilers=Reconcilers(runs=runs, builds=builds),
             results=results,
+            events=events,
             answers=AnswerSources(
                 files=FileAnswers(FileServer(), server.send, most=8),
                 mines=mines,
@@ -180,6 +193,10 @@ def say(rig, message, minion="web1", key=KEY):
 def result(run_id="1", **more):
     fields = {"kind": "apply", "generation": 1, "digest": DIGEST, "outcome": "changed", "states": RUNNING}
     return RunResult(run_id=run_id, **{**fields, **more})
+
+
+def events(*sent, run_id="scheduled-web1-1", first=0):
+    return RunEvents(run_id=run_id, first=first, end=first + len(sent), events=sent)
 
 
 def with_run(rig, minion="web1", run_id="1"):
@@ -266,8 +283,57 @@ def test_events_of_runs_are_so_many_and_so_large(rig):
     with rig.handlers.context.bus.subscribe("my/*") as heard:
         sent = (("my/large", {"x": "x" * 200_000}), *((f"my/{at}", {}) for at in range(300)))
         for number in range(3):
-            say(rig, result(run_id=f"scheduled-{number}", kind="call", outcome="ok", events=sent))
+            say(rig, events(*sent, run_id=f"scheduled-{number}"))
         assert [each.tag for each in heard.drain()] == [f"my/{at}" for at in range(100)]
+
+
+def test_events_of_a_run_count_once_and_in_their_order(rig):
+    with_run(rig)
+    say(rig, Hello(id="web1", grains={}))
+    with rig.handlers.context.bus.subscribe("my/*") as heard:
+        say(rig, events(("my/0", {}), ("my/1", {}), run_id="1"))
+        say(rig, events(("my/0", {}), ("my/1", {}), ("my/2", {}), run_id="1"))  # no acknowledgement had come
+        say(rig, events(("my/9", {}), run_id="1", first=9))  # those before it are missing
+        say(rig, events(("my/0", {}), run_id="1"))
+        said = heard.drain()
+    assert [(event.tag, event.cause) for event in said] == [("my/0", 7), ("my/1", 7), ("my/2", 7)]
+    assert [message.taken for _, message in rig.server.sent if isinstance(message, RunEventsAck)] == [2, 3, 3, 3]
+    assert [rig.store.events.get(event.id).tag for event in said] == ["my/0", "my/1", "my/2"], "kept at once"
+
+
+def test_events_that_could_not_be_stored_are_neither_published_nor_acknowledged(rig, monkeypatch):
+    with_run(rig)
+    say(rig, Hello(id="web1", grains={}))
+    with rig.handlers.context.bus.subscribe("my/*") as heard:
+        with monkeypatch.context() as broken:
+            broken.setattr(RunEventCounts, "take", lambda *_: unavailable())
+            say(rig, events(("my/0", {}), run_id="1"))
+        assert not heard.drain()
+        assert not any(isinstance(message, RunEventsAck) for _, message in rig.server.sent)
+        say(rig, events(("my/0", {}), run_id="1"))
+        assert [event.tag for event in heard.drain()] == ["my/0"]
+
+
+def unavailable():
+    raise StoreUnavailable("disk full")
+
+
+def test_events_over_a_limit_are_counted_and_acknowledged(rig):
+    with_run(rig)
+    say(rig, Hello(id="web1", grains={}))
+    with rig.handlers.context.bus.subscribe("my/*") as heard:
+        say(rig, RunEvents(run_id="1", first=0, end=3))  # as the wire gives those that are over a limit
+        say(rig, events(("my/3", {}), run_id="1", first=3))
+        assert [event.tag for event in heard.drain()] == ["my/3"]
+
+
+def test_nobody_sends_events_of_a_run_of_another(rig):
+    with_run(rig, minion="db1")
+    say(rig, Hello(id="web1", grains={}))
+    with rig.handlers.context.bus.subscribe("my/*") as heard:
+        say(rig, events(("my/0", {}), run_id="1"))
+        say(rig, events(("my/0", {}), run_id="no-such"))
+        assert not heard.drain()
 
 
 def test_results_of_runs_that_a_minion_begins_take_only_so_many_bytes(rig):
@@ -298,9 +364,9 @@ def test_no_minion_says_what_the_controller_says(rig):
     say(rig, Hello(id="web1", grains={}))
     sent = tuple((tag, {"id": "db1", "act": "accept"}) for tag in [*RESERVED, "my/tag"])
     with rig.handlers.context.bus.subscribe("*") as seen:
-        say(rig, result(run_id="scheduled-web1-1", kind="call", outcome="ok", events=sent))
+        say(rig, events(*sent))
         told = {event.tag: event.data for event in seen.drain()}
-    assert sorted(told) == ["my/tag", "salt/job/scheduled-web1-1/ret/web1"]
+    assert sorted(told) == ["my/tag"]
     assert told["my/tag"]["id"] == "web1", "who said it is the controller's word"
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from minion.agent.file_requests import ANSWER_TIMEOUT, OFFLINE_TIMEOUT, FileRelay
 from minion.processes import AgentPipe, Child
-from wire.messages import FileFound, FindFile, KeepAlive, Refused, decode_to_minion, encode
+from wire.codec import decode_to_minion, encode
+from wire.messages import FileFound, FindFile, KeepAlive, Refused
 
 
 @pytest.fixture

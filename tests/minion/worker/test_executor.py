@@ -12,22 +12,13 @@ from minion.execution.errors import CallFailed
 from minion.processes import AgentPipe
 from minion.spool.desired_state import FILE_NAME, DesiredState
 from minion.spool.journal import RunFolders, RunJournal
+from minion.spool.run_events import RunEventsOutbox
 from minion.worker.executor import call_function, run_chunks
 from minion.worker.request import ControllerClient, WorkerRequest
 from minion.worker.termination import Stop
 from wire import patch
-from wire.messages import (
-    Call,
-    DesiredUpdate,
-    FactAnswer,
-    GetMine,
-    MineFound,
-    Preview,
-    Refused,
-    Run,
-    decode_to_controller,
-    encode,
-)
+from wire.codec import decode_to_controller, encode
+from wire.messages import Call, DesiredUpdate, FactAnswer, GetMine, MineFound, Preview, Refused, Run, RunEvents
 
 
 @pytest.fixture
@@ -144,11 +135,12 @@ def test_a_preview_evaluates_conditions_of_the_live_document_alone(execute, sett
     assert not (tmp_path / "made").exists()
 
 
-def test_a_call_gives_its_value_and_the_events_that_it_sent(call):
+def test_a_call_gives_its_value_and_its_events_are_on_disk(call, settings):
     assert call("grains.get", "os")[0] == "X"
-    value, failure, events = call("event.send", "a/b", {"c": 1})
-    assert (value, failure) == (True, "")
-    assert [tag for tag, _ in events.sent()] == ["a/b"]
+    assert call("event.send", "a/b", {"c": 1}) == (True, "")
+    waiting = RunEventsOutbox()
+    waiting.follow("c1", RunFolders(settings.cachedir).of("c1").events)
+    assert waiting.due(0.0) == RunEvents(run_id="c1", first=0, end=1, events=(("a/b", {"c": 1}),))
     with pytest.raises(CallFailed, match="no-such"):
         call("service.start", "no-such")
 

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from minion.worker.results import fitting
+from wire.codec import decode_to_controller, encode
 from wire.limits import MinionLimits
-from wire.messages import RunResult, decode_to_controller, encode
+from wire.messages import RunResult
 
 
 def result(**fields):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from wire.codec import encode
 from wire.limits import WireLimits
-from wire.messages import RunResult, encode
+from wire.messages import RunResult
 from wire.server.admission import admit
 from wire.server.types import Identity, Incoming, Limits
 

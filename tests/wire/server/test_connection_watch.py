@@ -15,8 +15,9 @@ import zmq
 
 from tools.attack.scene import new_key
 from tools.attack.zmtp_curve import CurveClient
+from wire.codec import encode
 from wire.limits import MinionLimits, StrangerLimits, WireLimits
-from wire.messages import Hello, HelloAck, KeyRequest, encode
+from wire.messages import Hello, HelloAck, KeyRequest
 from wire.server.types import Incoming
 
 MIB = 1024 * 1024

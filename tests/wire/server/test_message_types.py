@@ -10,7 +10,8 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from wire.messages import Hello, KeyRequest, Refused, ToController, ToMinion, decode_to_minion, encode
+from wire.codec import decode_to_minion, encode
+from wire.messages import Hello, KeyRequest, Refused, ToController, ToMinion
 from wire.server.types import Incoming, Refusal
 
 TO_CONTROLLER = get_args(ToController)

@@ -12,10 +12,10 @@ import zmq
 
 from wire.address import Bind
 from wire.client import Connection
+from wire.codec import MAX_TO_MINION, encode
 from wire.errors import CannotBind, MalformedMessage
 from wire.keys import KeyPair
 from wire.messages import (
-    MAX_TO_MINION,
     Blob,
     Bye,
     Heartbeat,
@@ -27,7 +27,6 @@ from wire.messages import (
     Refused,
     ResultAck,
     RunStarted,
-    encode,
 )
 from wire.server.server import Server
 from wire.server.types import Gone, Identity, Incoming, Refusal

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 import zmq
 
+from wire.codec import decode_to_minion, encode
 from wire.limits import MinionLimits, WireLimits
 from wire.messages import (
     Blob,
@@ -28,8 +29,6 @@ from wire.messages import (
     Refused,
     ResultAck,
     RunResult,
-    decode_to_minion,
-    encode,
 )
 from wire.server.types import Gone, Incoming, Refusal
 

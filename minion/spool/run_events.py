@@ -1,0 +1,172 @@
+"""Events of runs for the controller: on disk until they are acknowledged, sent again until then, in their order.
+
+The worker of a run appends each event to the file `events` of the run's folder (`minion.worker.sent_events`). The agent
+sends what is there while the run goes on, one message at a time, so that the events of a minion arrive in the order in
+which they were sent. Nothing is sent from here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from minion.spool.record_file import records
+from wire.messages import MOST_RUN_EVENTS, RunEvents, RunEventsAck
+
+MOST_EVENT_BYTES = 128 * 1024
+"""Of one event, and of those in one message."""
+
+MOST_RUN_BYTES = 2 * 1024 * 1024
+"""Of the events of one run."""
+
+MOST_WAITING_BYTES = 32 * 1024 * 1024
+"""Of the events of all runs on disk: with more, a run that has sent none yet sends none."""
+
+SEND_AGAIN_AFTER = 30.0
+"""Seconds without an acknowledgement."""
+
+LOOK_AGAIN = 1.0
+"""Seconds between two looks at the events of a run whose worker is that of an earlier agent, and wakes nobody."""
+
+_READ = 2 * MOST_EVENT_BYTES
+"""Bytes read at once; a record is smaller."""
+
+
+class SentEvent(msgspec.Struct, frozen=True, array_like=True):
+    """An event in the file of its run."""
+
+    time_ns: int
+    key: str
+    """Of the chunk that sent it; empty where none did."""
+    of_result: bool
+    """Whether it is that of `fire_event`."""
+    tag: str
+    data: dict[str, Any]
+
+
+_RECORD = msgspec.msgpack.Decoder(SentEvent)
+
+
+@dataclass(slots=True)
+class _Unsent:
+    """What the controller does not have of a run."""
+
+    path: Path
+    polled: bool
+    number: int = 0
+    """Of the first event that the controller does not have."""
+    offset: int = 0
+    """Where it begins in the file."""
+
+    def first(self) -> SentEvent | None:
+        """The oldest."""
+        return next((event for event, _ in self.read()), None)
+
+    def read(self) -> Iterator[tuple[SentEvent, int]]:
+        """Those from `offset` on that are read at once, with the offset of their end."""
+        start = self.offset
+        try:
+            if self.path.stat().st_size <= start:
+                return
+            with self.path.open("rb", buffering=0) as file:
+                data = os.pread(file.fileno(), _READ, start)
+        except OSError:
+            return
+        for body, end in records(data):
+            yield _RECORD.decode(body), start + end
+
+    def seek(self, number: int) -> None:
+        """The controller has so many events: go to the next one."""
+        if number < self.number:
+            self.number = self.offset = 0
+        while self.number < number:
+            before = self.number
+            for _, end in list(self.read())[: number - self.number]:
+                self.number, self.offset = self.number + 1, end
+            if self.number == before:
+                return
+
+
+class RunEventsOutbox:
+    """The events that are not acknowledged."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, _Unsent] = {}
+        self._in_flight = ""
+        self._sent_at: float | None = None
+
+    def follow(self, run_id: str, path: Path, *, polled: bool = False) -> None:
+        """Send the events of a run, from the file that is there or will be. `polled`: nobody tells of new ones."""
+        if run_id not in self._runs:
+            self._runs[run_id] = _Unsent(path, polled)
+
+    def forget(self, run_id: str) -> None:
+        """A run is over, or is no longer of interest."""
+        self._runs.pop(run_id, None)
+        if run_id == self._in_flight:
+            self._in_flight = ""
+
+    def waiting(self, run_id: str) -> bool:
+        """Whether there are events of a run that the controller does not have."""
+        unsent = self._runs.get(run_id)
+        return unsent is not None and unsent.first() is not None
+
+    def due(self, now: float) -> RunEvents | None:
+        """What to send now, if anything; tell `sent` of it. The oldest event first, whichever run sent it."""
+        if self._in_flight and self._sent_at is not None and now - self._sent_at < SEND_AGAIN_AFTER:
+            return None
+        heads = {run_id: event.time_ns for run_id, unsent in self._runs.items() if (event := unsent.first())}
+        if not heads:
+            return None
+        run_id = min(heads, key=lambda each: heads[each])
+        others = min((time_ns for other, time_ns in heads.items() if other != run_id), default=None)
+        return self._message(run_id, others)
+
+    def sent(self, message: RunEvents, now: float) -> None:
+        """The message was sent."""
+        self._in_flight, self._sent_at = message.run_id, now
+
+    def reconnected(self) -> None:
+        """What was sent may be lost."""
+        self._in_flight = ""
+
+    def acknowledge(self, ack: RunEventsAck) -> None:
+        """The controller has so many events of a run."""
+        if ack.run_id == self._in_flight:
+            self._in_flight = ""
+        if (unsent := self._runs.get(ack.run_id)) is not None:
+            unsent.seek(ack.taken)
+
+    def next_due(self, now: float) -> float:
+        """When `due` may have something again; infinity when only a worker's word can change that."""
+        if self._in_flight and self._sent_at is not None:
+            return self._sent_at + SEND_AGAIN_AFTER
+        if any(unsent.first() is not None for unsent in self._runs.values()):
+            return now
+        return now + LOOK_AGAIN if any(unsent.polled for unsent in self._runs.values()) else float("inf")
+
+    def _message(self, run_id: str, before: int | None) -> RunEvents:
+        """The next events of a run: those from before the time of another run's, as many as fit."""
+        unsent = self._runs[run_id]
+        events: list[tuple[str, dict[str, Any]]] = []
+        for event, end in unsent.read():
+            too_much = end - unsent.offset > MOST_EVENT_BYTES or len(events) >= MOST_RUN_EVENTS
+            if events and (too_much or (before is not None and event.time_ns > before)):
+                break
+            events.append((event.tag, event.data))
+        return RunEvents(run_id=run_id, first=unsent.number, end=unsent.number + len(events), events=tuple(events))
+
+
+def bytes_of_runs(folder: Path) -> int:
+    """Bytes that the events of all runs take on disk."""
+    total = 0
+    for path in folder.glob("*/events"):
+        with contextlib.suppress(OSError):
+            total += path.stat().st_size
+    return total

@@ -1,0 +1,71 @@
+"""An event of a run is on the bus while the run goes on, once, whoever is killed meanwhile."""
+
+import contextlib
+import json
+import sqlite3
+import subprocess
+
+from rig import SALTERN
+
+STATES = """
+first:
+  event.send:
+    - name: my/first
+    - data: {{step: 1}}
+waits:
+  cmd.run:
+    - name: "for i in $(seq 1200); do test -e {go} && exit 0; sleep 0.1; done; exit 1"
+    - fire_event: end
+last:
+  event.send:
+    - name: my/last
+"""
+
+
+@contextlib.contextmanager
+def stream(rig, *tags):
+    """A function that gives the events that `saltern events` has shown until now."""
+    shown = rig.directory / "shown"
+    with shown.open("wb") as file:
+        command = [*SALTERN, "events", *tags, "--out", "json", "-c", str(rig.config)]
+        process = subprocess.Popen(command, stdout=file)
+        try:
+            yield lambda: [json.loads(line) for line in shown.read_text().splitlines(keepends=True) if line[-1] == "\n"]
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def stored(rig):
+    """Tags of the events of states that the controller has kept, in their order."""
+    (path,) = rig.directory.rglob("*.sqlite")
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as store:
+        tags = [tag for (tag,) in store.execute("SELECT tag FROM events ORDER BY id")]
+    return [tag.rpartition("/")[2] for tag in tags if tag.startswith(("my/", "salt/state_result/"))]
+
+
+def test_an_event_is_seen_before_the_run_ends(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    rig.wait_applied(rig.push("first"))
+    go = rig.directory / "go"
+    with stream(rig, "my/*") as shown:
+
+        def ready():
+            rig.saltern("run", "web1", "event.send", "my/ready")
+            return any(event["tag"] == "my/ready" for event in shown())
+
+        rig.wait("the stream to begin", ready)
+        (rig.work / "states" / "app.sls").write_text(STATES.format(go=go))
+        commit = rig.push("Waits")
+        seen = rig.wait("the event", lambda: [event for event in shown() if event["tag"] == "my/first"])
+        assert (seen[0]["minion"], seen[0]["data"]["data"]) == ("web1", {"step": 1})
+        assert seen[0]["cause"], "it says which run it is of"
+        assert rig.history("web1")[0]["state"] == "started"
+    rig.kill("web1", children=False)
+    rig.kill("controller", children=False)
+    rig.start_controller()
+    rig.start_minion("web1")
+    go.touch()
+    rig.wait_applied(commit)
+    rig.wait("the last event", lambda: "last" in stored(rig))
+    assert [tag for tag in stored(rig) if tag != "ready"] == ["first", "end", "last"]
