@@ -42,13 +42,15 @@ class Ini:
         return key.strip(), value.strip()
 
     def with_option(self, section: str, key: str, value: str, joint: str) -> Ini:
-        """The file with the option set, where it stands or at the end of its section."""
+        """The file with the option set: where it stands, where a comment (`#key = …`) has it, or at the section's end."""
         new, lines = f"{key}{joint}{value}", list(self.lines)
-        for index, (inside, line) in enumerate(lines):
-            option = self.option(line)
-            if inside == section and option is not None and option[0] == key:
-                lines[index] = (section, new)
-                return replace(self, lines=tuple(lines))
+        inside = [(index, line) for index, (one, line) in enumerate(lines) if one == section]
+        there = (index for index, line in inside if (self.option(line) or ("",))[0] == key)
+        commented = (index for index, line in inside if (self.option(_uncommented(line)) or ("",))[0] == key)
+        index = next(there, next(commented, None))
+        if index is not None:
+            lines[index] = (section, new)
+            return replace(self, lines=tuple(lines))
         last = max((i for i, (inside, line) in enumerate(lines) if inside == section and line.strip()), default=None)
         if last is None and section:
             lines += [(section, f"[{section}]")]
@@ -67,6 +69,11 @@ class Ini:
     def text(self) -> str:
         """The whole file."""
         return "".join(f"{line}\n" for _, line in self.lines)
+
+
+def _uncommented(line: str) -> str:
+    """What a line of a comment would say without its marks; nothing for any other line."""
+    return line.lstrip("#").lstrip() if line.startswith("#") else ""
 
 
 def parse(text: str, separator: str, encoding: str = "utf-8") -> Ini:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from minion.arguments.types import Seconds, ToCome, WatchedFun, Word
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, Completed, Machine, Plan, Reader
-from minion.providers.service.detection import is_offline, service_manager
+from minion.providers.service.detection import is_offline, mask_manager, service_manager
 from minion.providers.service.services import ServiceManager, ServiceState, Verb
 
 _LONGEST_DELAY = 3600
@@ -109,7 +109,7 @@ def unmasked(machine: Reader, name: str, *, runtime: bool = False) -> Plan:
 
 
 def _mask_plan(machine: Reader, name: str, *, wanted: bool, runtime: bool) -> Plan:
-    manager = service_manager(machine)
+    manager = mask_manager(machine)
     kind = "runtime masked" if runtime else "masked"
     word = kind if wanted else kind.replace("masked", "unmasked")
     if manager.masked(machine, name, runtime=runtime) == wanted:

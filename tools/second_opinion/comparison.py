@@ -93,10 +93,15 @@ def _of_apply(case: str, mine: Step, theirs: Step) -> Iterator[Disagreement]:
         if ours is None or salts is None:
             here, there = ("not there" if one is None else _said(one) for one in (ours, salts))
             yield Disagreement(case=case, about="result", place=place, saltern=here, salt=there)
-        elif ours["result"] != salts["result"]:
+        elif ours["result"] != salts["result"] or _unknown(ours) != _unknown(salts):
             yield Disagreement(case=case, about="result", place=place, saltern=_said(ours), salt=_said(salts))
         elif (a := _plain(ours["changes"])) != (b := _plain(salts["changes"])):
             yield Disagreement(case=case, about="changes", place=place, saltern=_short(a), salt=_short(b))
+
+
+def _unknown(state: Mapping[str, Any]) -> bool:
+    """Whether the state's function is not there: then it fails for another reason than one that was tried."""
+    return state["result"] is False and " was not found in SLS " in str(state.get("comment", ""))
 
 
 def _of_looks(case: str, about: str, steps: Mapping[str, Step]) -> Iterator[Disagreement]:
@@ -139,6 +144,20 @@ def _file(entry: list[Any] | None, *, without: list[Any] | None) -> str:
         return _short(head)
     marked = difflib.ndiff(str(without[5]).splitlines(), str(entry[5]).splitlines())
     return _short("\n".join([head, *(line for line in marked if line.startswith("+ "))]))
+
+
+def of_neither(saltern: Side, salt: Side) -> list[str]:
+    """What neither side could do, in Salt's words: why a case does not compile, or the states that fail on both."""
+    mine, theirs = saltern.steps["apply"], salt.steps["apply"]
+    if mine.error or theirs.error:
+        return [_short(theirs.error.splitlines()[0])] if mine.error and theirs.error else []
+    both = (tag for tag, state in theirs.states.items() if state["result"] is False and _fails(mine.states.get(tag)))
+    told = (f"{place_of(tag)}: {_said(theirs.states[tag])}" for tag in both)
+    return [one for one in told if "False: One or more requisite failed" not in one]
+
+
+def _fails(state: Mapping[str, Any] | None) -> bool:
+    return state is not None and state["result"] is False
 
 
 def place_of(tag: str) -> str:

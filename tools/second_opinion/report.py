@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tools.second_opinion.comparison import Disagreement, Side
+from tools.second_opinion.comparison import Disagreement, Side, of_neither
 from tools.second_opinion.explanations import Explanation
 
 KINDS = ("compile", "result", "changes", "files", "salt-looks", "saltern-looks", "twice")
@@ -24,6 +24,8 @@ class CaseReport:
     """How many there are; None where neither of the sides compiles the case, or one of them does not."""
     failed: int
     """How many of them fail on both sides: what they need cannot be had on such a root."""
+    neither: tuple[str, ...]
+    """What neither could do, without what only follows from it."""
     found: tuple[tuple[Disagreement, Explanation | None], ...]
 
     @property
@@ -40,7 +42,8 @@ def case_report(
     states = None if mine.error or theirs.error else len(theirs.states)
     both = (tag for tag in mine.states if tag in theirs.states)
     failed = sum(mine.states[tag]["result"] is False is theirs.states[tag]["result"] for tag in both)
-    return CaseReport(key=key, states=states, failed=failed, found=tuple(found))
+    neither = tuple(of_neither(saltern, salt))
+    return CaseReport(key=key, states=states, failed=failed, neither=neither, found=tuple(found))
 
 
 def summary(reports: Sequence[CaseReport]) -> str:
@@ -60,7 +63,8 @@ def summary(reports: Sequence[CaseReport]) -> str:
 
 def tables(reports: Sequence[CaseReport]) -> str:
     """The Markdown of cases, reasons, and disagreements without one."""
-    return "\n".join([*_cases(reports), "", *_reasons(reports), "", *_unexplained(reports)]) + "\n"
+    parts = (_cases(reports), _reasons(reports), _unexplained(reports), _of_neither(reports))
+    return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
 def _cases(reports: Sequence[CaseReport]) -> Iterator[str]:
@@ -90,6 +94,13 @@ def _unexplained(reports: Sequence[CaseReport]) -> Iterator[str]:
     for report in reports:
         for one in report.unexplained:
             yield _row([one.case, one.about, one.place, _short(one.saltern), _short(one.salt)])
+
+
+def _of_neither(reports: Sequence[CaseReport]) -> Iterator[str]:
+    yield from _table_head(["neither could", "the first of how many", "in Salt's words"])
+    for report in reports:
+        if report.neither:
+            yield _row([report.key, len(report.neither), _short(report.neither[0])])
 
 
 def _short(text: str) -> str:

@@ -9,7 +9,7 @@ from minion.execution.arguments import NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
 from minion.machine.plan import Completed
-from minion.providers.service.detection import service_manager
+from minion.providers.service.detection import mask_manager, service_manager
 from minion.providers.service.services import ServiceManager, ServiceState, Verb
 
 
@@ -58,7 +58,7 @@ def disabled(
 
 def masked(context: Context, name: str, runtime: bool = False) -> bool:
     """Whether it is masked, so that nobody can start it."""
-    return _manager(context).masked(context.machine, name, runtime=runtime)
+    return mask_manager(context.machine).masked(context.machine, name, runtime=runtime)
 
 
 def get_all(
@@ -131,7 +131,8 @@ def mask(
     root: NotSupported = None,
 ) -> bool:
     """Keep anybody from starting it."""
-    return _done(context, name, lambda one: one.mask(context.machine, name, masked=True, runtime=runtime))
+    manager = mask_manager(context.machine)
+    return _done(context, name, lambda _: manager.mask(context.machine, name, masked=True, runtime=runtime))
 
 
 def unmask(
@@ -141,7 +142,7 @@ def unmask(
     root: NotSupported = None,
 ) -> bool:
     """Let it be started again."""
-    _good(_manager(context).mask(context.machine, name, masked=False, runtime=runtime))
+    _good(mask_manager(context.machine).mask(context.machine, name, masked=False, runtime=runtime))
     return True
 
 

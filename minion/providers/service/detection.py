@@ -22,6 +22,15 @@ def is_offline(machine: Reader) -> bool:
     return any(is_script(machine, f"{folder}/systemctl") for folder in _FOLDERS)
 
 
+def mask_manager(machine: Reader) -> ServiceManager:
+    """Who masks services: systemctl does where it is installed, whether or not systemd runs."""
+    if is_offline(machine):
+        from minion.providers.service.systemd import Systemd
+
+        return Systemd()
+    return service_manager(machine)
+
+
 def service_manager(machine: Reader) -> ServiceManager:
     """The service manager of this machine; StateFailed when there is none that is known."""
     if machine.stat("/run/systemd/system") is not None:

@@ -173,6 +173,8 @@ def test_where_systemd_does_not_run_and_systemctl_is_there_nothing_is_done() -> 
                 result = _run(fun, "no-such-service", machine=machine, watched=watched, test=test, enable=True)
                 assert _said(result) == (True, "Running in OFFLINE mode. Nothing to do", {})
     assert _run("enabled", "no-such-service", machine=machine).result is False
+    assert _said(_run("unmasked", "web", machine=machine)) == (True, "Service web was already unmasked", {})
+    assert _run("masked", "web", machine=machine, test=True).comment == "Service web would be masked"
 
 
 def _tested(*chunks: Chunk) -> list[StateResult]:

@@ -138,6 +138,9 @@ def test_keys_that_may_log_in(converge: Converge, tmp_path: Path, rooted: Rooted
 
 def test_options_of_ini_files(converge: Converge, tmp_path: Path) -> None:
     file = tmp_path / "f"
+    file.write_text("[a]\n#k=1\n# other = 2\n;l=1\nm=1\n#m=2\n[b]\n#k=3\n")
+    converge("ini.options_present", file, sections={"a": {"k": 1, "other": 2, "l": 3, "m": 4}})
+    assert file.read_text() == "[a]\nk = 1\nother = 2\n;l=1\nm = 4\n#m=2\nl = 3\n[b]\n#k=3\n"
     file.write_text("top = 1\n# note\n[a]\nk = 1\nold = 2\n\n[b]\nx = 1\n")
     result = converge("ini.options_present", file, sections={"a": {"k": 2, "new": 3}, "c": {"y": "z"}})
     assert result.changes == {
