@@ -42,7 +42,7 @@ class Ini:
         return key.strip(), value.strip()
 
     def with_option(self, section: str, key: str, value: str, joint: str) -> Ini:
-        """The file with the option set: where it stands, where a comment (`#key = …`) has it, or at the section's end."""
+        """The file with the option set: where it stands, where a comment (`#key=…`) has it, or at the end."""
         new, lines = f"{key}{joint}{value}", list(self.lines)
         inside = [(index, line) for index, (one, line) in enumerate(lines) if one == section]
         there = (index for index, line in inside if (self.option(line) or ("",))[0] == key)
