@@ -21,7 +21,8 @@ def read_states(high: High, data: dict[Value, Value], location: SourceLocation) 
         if not isinstance(id_, str):
             high.problems.append(
                 own.problem(
-                    f"ID {id_!r} in SLS {location.sls!r} is not a string but a {type(id_).__name__}", hint="quote it"
+                    f"ID '{id_}' in SLS {location.sls!r} is not formed as a string, but is type {type(id_).__name__}",
+                    hint="quote it",
                 )
             )
             continue
@@ -110,7 +111,8 @@ def _split(
         if strict and state in seen:
             high.problems.append(
                 location.problem(
-                    f"ID {id_!r} in SLS {location.sls!r} declares {state} more than once",
+                    f"ID {id_!r} in SLS {location.sls!r} contains multiple state declarations of the same type "
+                    f"({state})",
                     key,
                     hint="give the second declaration an ID of its own and set `name`",
                 )

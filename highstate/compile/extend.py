@@ -84,8 +84,9 @@ def _target(high: High, extend: Extend, state: str, strict: bool) -> str | None:
     if not (high.incomplete and not ids):
         high.problems.append(
             extend.location.problem(
-                f"Cannot extend ID {extend.id!r} ({state}): "
-                + (f"it may be any of {', '.join(ids)}" if ids else "it is not part of the high state"),
+                f"Cannot extend ID {extend.id!r} in '{extend.location.saltenv}:{extend.location.sls}'. "
+                + (f"It may be any of {', '.join(ids)}." if ids else "It is not part of the high state.")
+                + f" The extension names {state}",
                 hint=_missing_hint(high, extend.id, state),
             )
         )

@@ -128,7 +128,8 @@ class _Graph:
             return None
         if not isinstance(name, str):
             return draft.location.problem(
-                f"The requisite {kind}: {state} of {_label(draft)} must have a string as its value, not {name!r}",
+                f"Requisite [{kind}: {state}] in state [{draft.name}] in SLS [{draft.sls}] must have a string as the "
+                f"value, not {name!r}",
                 draft.state,
                 kind,
                 hint="quote it",
@@ -136,7 +137,8 @@ class _Graph:
         needed = self._named(state, name)
         if needed is None:
             return draft.location.problem(
-                f"{_label(draft)}: {kind} names {state}: {name}, which is not a state of this minion",
+                f"Referenced state does not exist for requisite [{kind}: ({state}: {name})] in state [{draft.name}] "
+                f"in SLS [{draft.sls}]",
                 draft.state,
                 kind,
                 hint=self._missing_hint(state, name),
@@ -248,7 +250,7 @@ class _Graph:
         draft = self.drafts[cycle[0]]
         kinds = [kind for kind in _EDGES if kind in draft.arguments]
         return draft.location.problem(
-            "Recursive requisites: " + " ".join(parts),
+            "Recursive requisites were found: " + " ".join(parts),
             *((draft.state, kinds[0]) if kinds else (draft.state,)),
             hint="take out one requisite of this chain",
         )

@@ -59,7 +59,8 @@ class _Statement:
                 self._add(self._checked(name, state))
             return
         if not isinstance(items, list):
-            self._problem(f"The {self.key} statement of ID {self.id!r} needs to be formed as a list")
+            where = f"in state {self.id!r} in SLS {self.location.sls!r}"
+            self._problem(f"The {self.key} statement {where} needs to be formed as a list")
             return
         # Salt goes over all the targets so far for each item, so that early ones are required once an item;
         # the doubles are harmless, and part of the low chunks that users compare.

@@ -84,7 +84,7 @@ def _right_requisites(argument: dict[Value, Value], requisites: Value) -> bool:
 
 
 def _state_problems(location: SourceLocation, id_: str, state: str, run: Value) -> Iterator[Problem]:
-    where = f"in ID {id_!r} in SLS {location.sls!r}"
+    where = f"{id_!r} in SLS {location.sls!r}"
     if run is None:
         yield location.problem(
             f"ID {id_!r} in SLS {location.sls!r} contains a short declaration ({state}) with a trailing colon",
@@ -94,7 +94,7 @@ def _state_problems(location: SourceLocation, id_: str, state: str, run: Value) 
         return
     if not isinstance(run, list):
         yield location.problem(
-            f"State {state!r} {where} is not formed as a list", state, hint="put a dash before each argument"
+            f"State {where} is not formed as a list ({state})", state, hint="put a dash before each argument"
         )
         return
     yield from _function_problems(location, state, run, where)
@@ -109,17 +109,20 @@ def _function_problems(location: SourceLocation, state: str, run: list[Value], w
     for function in functions:
         if " " in function.strip():
             yield location.problem(
-                f"The function {function!r} of {state} {where} has whitespace",
+                f"The function {function!r} of {state} in ID {where} has whitespace",
                 state,
                 hint="perhaps this is an argument that lacks its colon",
             )
     if not functions:
         yield location.problem(
-            f"No function declared for {state} {where}", state, hint=f"write {state}.FUNCTION: or add `- FUNCTION`"
+            f"No function declared in state {where} ({state})",
+            state,
+            hint=f"write {state}.FUNCTION: or add `- FUNCTION`",
         )
     elif len(functions) > 1:
         yield location.problem(
-            f"Too many functions declared for {state} {where}: choose one of {', '.join(functions)}", state
+            f"Too many functions declared in state {where}. Please choose one of the following: {', '.join(functions)}",
+            state,
         )
 
 
@@ -127,20 +130,22 @@ def _argument_problems(
     location: SourceLocation, state: str, argument: dict[Value, Value], where: str
 ) -> Iterator[Problem]:
     if not argument:
-        yield location.problem(f"An argument of {state} {where} is an empty mapping", state)
+        yield location.problem(f"An argument of {state} in ID {where} is an empty mapping", state)
         return
-    yield from _place_problems(location, f"{state} {where}", argument, state)
+    yield from _place_problems(location, f"{state} in ID {where}", argument, state)
     key = next(iter(argument))
     if key == "names":
         yield from _names_problems(location, state, argument[key], where)
     if key not in REQUISITE_ARGUMENTS:
         return
     if not isinstance(argument[key], list):
-        yield location.problem(f"The {key} statement of {state} {where} needs to be formed as a list", state, key)
+        yield location.problem(
+            f"The {key} statement in state {where} needs to be formed as a list ({state})", state, key
+        )
         return
     if len(argument) != 1:
         yield location.problem(
-            f"The {key} statement of {state} {where} shares its dash with other arguments", state, key
+            f"The {key} statement of {state} in ID {where} shares its dash with other arguments", state, key
         )
     for index, requisite in enumerate(argument[key]):
         yield from _requisite_problems(location, (state, key, index), requisite, where)
@@ -148,18 +153,18 @@ def _argument_problems(
 
 def _names_problems(location: SourceLocation, state: str, names: Value, where: str) -> Iterator[Problem]:
     if not isinstance(names, list):
-        yield location.problem(f"The names of {state} {where} need to be formed as a list", state, "names")
+        yield location.problem(f"The names of {state} in ID {where} need to be formed as a list", state, "names")
         return
     for name in names:
         if isinstance(name, dict) and not (name and _is_argument_list(next(iter(name.values())))):
             yield location.problem(
-                f"The name {next(iter(name), '')!r} of {state} {where} needs a list of arguments",
+                f"The name {next(iter(name), '')!r} of {state} in ID {where} needs a list of arguments",
                 state,
                 "names",
                 hint="put a dash before each argument of the name",
             )
         elif not isinstance(name, (str, int, float, dict)):
-            yield location.problem(f"{name!r} of {state} {where} cannot be a name", state, "names")
+            yield location.problem(f"{name!r} of {state} in ID {where} cannot be a name", state, "names")
 
 
 def _is_argument_list(value: Value) -> bool:
@@ -173,19 +178,19 @@ def _requisite_problems(
         return
     if not isinstance(requisite, dict) or len(requisite) != 1:
         yield location.problem(
-            f"The requisite {requisite!r} of {keys[0]} {where} is not formed as a single key dictionary",
+            f"Requisite declaration {requisite!r} in state {where} is not formed as a single key dictionary",
             *keys,
             hint="write `- STATE: ID`, each with its own dash",
         )
         return
     kind, name = next(iter(requisite.items()))
     if not isinstance(kind, str):
-        yield location.problem(f"The requisite type {kind!r} of {keys[0]} {where} is not a string", *keys)
+        yield location.problem(f"The requisite type {kind!r} of {keys[0]} in ID {where} is not a string", *keys)
     elif "." in kind:
         yield location.problem(
-            f"Invalid requisite type {kind!r} of {keys[0]} {where}: requisite types must not contain dots",
+            f"Invalid requisite type {kind!r} of {keys[0]} in ID {where}: requisite types must not contain dots",
             *keys,
             hint=f"did you mean {kind.split('.')[0]!r}?",
         )
     if not isinstance(name, Hashable):
-        yield location.problem(f"Illegal requisite {name!r} of {keys[0]} {where}", *keys)
+        yield location.problem(f"Illegal requisite {name!r} of {keys[0]} in ID {where}", *keys)

@@ -29,7 +29,7 @@ def find_cycle(high: High) -> Finding | None:
         if cycle:
             id_, state = cycle[0]
             shown = " -> ".join(f"{state}: {id_}" for id_, state in cycle)
-            problem = high.location(id_).problem(f"Recursive requisites: {shown}", state)
+            problem = high.location(id_).problem(f"Recursive requisites were found: {shown}", state)
             return Finding.of(problem, "cycle")
     return None
 

@@ -11,12 +11,12 @@ _BY_WORDS = (
     (r"Jinja syntax error", "syntax"),
     (r"the renderer '", "renderer"),
     (r"No SLS |pillar SLS .* is not there|the top file includes .* which is not there", "missing-sls"),
-    (r"Conflicting IDs|declares \S+ more than once|found conflicting ID", "duplicate-id"),
+    (r"Conflicting IDs|.* contains multiple state declarations|found conflicting ID", "duplicate-id"),
     (r"Recursive requisites", "cycle"),
     (r".* more than once: the last one alone counts", "duplicate-requisite"),
     (r"pillar(\[.*\])? has no key ", "pillar-default"),
     (r"grains(\[.*\])? has no key ", "missing-grain"),
-    (r".* names .*: .*, which is not a state of this minion|Cannot extend ID ", "dangling-requisite"),
+    (r"Referenced state does not exist|Cannot extend ID ", "dangling-requisite"),
 )
 
 
