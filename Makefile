@@ -32,8 +32,8 @@ test: $(READY) ## the tests, on up to four cores (those that change the machine 
 e2e: $(READY) ## tests that install packages and run services on this machine; as root
 	@SALTERN_E2E=1 $(BIN)/pytest -m e2e -rs
 
-soak: $(READY) ## kills at every step of a fetch, 50,000 files, a file of 200 MiB
-	@SALTERN_SOAK=1 $(BIN)/pytest tests/gitfs/mirror/test_kills.py tests/gitfs/mirror/test_pack_copy.py tests/gitfs/mirror/test_large.py
+soak: $(READY) ## what the suite only samples, in full: kills at every step, drawn examples, 50,000 files
+	@SALTERN_SOAK=1 $(BIN)/pytest $$(grep -rlE '^(from|import) effort' tests --include='*.py')
 
 check: lint types contracts test ## all that a commit must pass
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +22,7 @@ documents = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(documents, documents)
 def test_applying_a_difference_gives_the_new_document_and_its_order(old: Any, new: Any) -> None:
     before = digest(old)
@@ -29,7 +30,7 @@ def test_applying_a_difference_gives_the_new_document_and_its_order(old: Any, ne
     assert digest(old) == before
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(documents, documents)
 def test_the_law_holds_for_what_went_over_the_wire(old: Any, new: Any) -> None:
     def through(document: Any) -> Any:
@@ -66,7 +67,7 @@ _patches = st.recursive(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(documents, _patches)
 def test_a_hostile_patch_is_a_mismatch_and_nothing_else(old: Any, patch: Any) -> None:
     before = digest(old)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -167,7 +168,7 @@ def edited(pool: dict[str, list[str | None]], chosen: dict[str, int]) -> MemoryF
 
 
 @given(edits=EDITS)
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_after_random_edits_documents_are_those_of_a_full_compile(edits):
     dependency_index, state, documents = DependencyIndex(), WorkerState(), {}
     states, pillars = {}, {}

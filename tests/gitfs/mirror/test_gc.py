@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pygit2
 import pytest
+from effort import FULL
 
 from gitfs.config.live_policy import LivePolicy
 from gitfs.mirror.mirror import Mirror
@@ -178,7 +179,7 @@ def test_kill_9_at_every_step_twice(remote, tmp_path):
     mirror = Mirror(remote.settings(), tmp_path / "mirror")
     step = killed = 0
     while True:
-        step += 1
+        step += 1 if FULL else 2
         lost = rewound(remote, os.urandom(500))
         mirror.fetch()
         remote.run("push", "-q", "origin", ":moving")

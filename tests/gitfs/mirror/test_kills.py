@@ -2,7 +2,7 @@
 
 strace kills the fetching process (the worker, or the one that started it) as it enters the n-th call of a system call
 that leaves something on the disk, for each of these system calls and from its first call in a whole fetch to its last:
-every one of them with SALTERN_SOAK set, a dozen otherwise.
+every one of them with SALTERN_SOAK set, eight otherwise.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import effort
 import pytest
 from git_servers import PASSWORD, USER, serving
 
@@ -37,7 +38,6 @@ with Source([pickle.load(sys.stdin.buffer)], (), Path(sys.argv[1])) as source:
 KILLED = b"ended by SIGKILL"
 """What is said of a fetch whose worker was killed."""
 HAS_LFS = shutil.which("git-lfs") is not None
-EVERY_STEP = bool(os.environ.get("SALTERN_SOAK"))
 
 pytestmark = [
     pytest.mark.timeout(900),
@@ -112,7 +112,7 @@ def expect_whole(settings, directory, wanted, before):
 
 
 def steps(settings, directory):
-    """(system call, 1), (system call, 2) ... as a whole fetch makes them, or a dozen of these."""
+    """(system call, 1), (system call, 2) ... as a whole fetch makes them, or some of these."""
     log = directory.with_name("strace.log")
     subprocess.run(
         ["strace", "-f", "-qq", "-o", str(log), "-e", f"trace={CALLS}", sys.executable, "-c", FETCH, str(directory)],
@@ -123,13 +123,13 @@ def steps(settings, directory):
     calls = Counter(re.findall(r"^(\d+) +(\w+)\(", log.read_text(), re.MULTILINE))  # (process, call)
     most = {call: max(count for (_, name), count in calls.items() if name == call) for _, call in calls}
     found = [(call, number) for call in sorted(most) for number in range(1, most[call] + 1)]
-    return found if EVERY_STEP else found[:: max(1, len(found) // 12)]
+    return effort.steps(found, 8)
 
 
 def test_the_first_fetch(remote, content, tmp_path):
     settings, wanted = remote.settings(), content(0)
     counted = steps(settings, tmp_path / "counted")
-    assert len(counted) >= 10
+    assert len(counted) >= 8
     kills = 0
     for step in counted:
         directory = tmp_path / "cache"
@@ -152,7 +152,7 @@ def test_a_push(remote, content, tmp_path, far):
         shutil.copytree(directory, tmp_path / "counted", symlinks=True)
         number, wanted, kills = 1, expected(content(1), far), 0
         counted = steps(settings, tmp_path / "counted")
-        assert len(counted) >= 10
+        assert len(counted) >= 8
         for step in counted:
             kills += max([killed(settings, directory, step) for _ in range(2)])
             expect_whole(settings, directory, wanted, before)

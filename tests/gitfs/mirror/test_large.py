@@ -12,11 +12,11 @@ import subprocess
 import sys
 
 import pytest
+from effort import FULL
 from git_servers import PASSWORD, USER, serving
 
 from gitfs.source import Source
 
-FULL = bool(os.environ.get("SALTERN_SOAK"))
 FILES = 50_000 if FULL else 5000
 LARGE = 200 if FULL else 20
 """MiB of the large file."""

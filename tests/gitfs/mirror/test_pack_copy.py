@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pygit2
 import pytest
+from effort import FULL
 
 from gitfs.config.live_policy import LivePolicy
 from gitfs.errors import FetchFailed
@@ -48,9 +49,6 @@ for owner, name in [*((pack_copy, name) for name in ("_take", "_copy", "write_pa
     die(owner, name)
 Mirror(settings, directory).fetch()
 """
-
-
-EVERY_STEP = bool(os.environ.get("SALTERN_SOAK"))
 
 
 @pytest.fixture(autouse=True)
@@ -214,7 +212,7 @@ def test_kill_9_at_every_step_twice(packed, tmp_path, first):
     step = 0
     finished = False
     while not finished:
-        step += 1 if EVERY_STEP else 6
+        step += 1 if FULL else 6
         directory = tmp_path / f"mirror{step}"
         mirror = Mirror(packed.settings(), directory)
         if not first:

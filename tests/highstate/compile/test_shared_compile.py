@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -86,7 +87,7 @@ def compiled(
     return compile_minion(trees[0], trees[1], minion, options, memo)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(trees=st.lists(tree, min_size=1, max_size=3), minions=fleet)
 def test_a_memoised_compile_equals_a_fresh_one(trees: list[dict[str, str]], minions: list[tuple[str, object, object]]):
     memo = Memo()

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -71,7 +72,7 @@ def named_by(chunk: Chunk) -> set[str]:
     return {item["test"] for item in items}
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(graphs(tuple(one for one in DOES if "doubt" not in one)))
 def test_what_is_predicted_to_change_is_what_changes(chunks: dict[str, Chunk]) -> None:
     predicted, happened = both(chunks)
@@ -84,7 +85,7 @@ def test_what_is_predicted_to_change_is_what_changes(chunks: dict[str, Chunk]) -
     }
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(graphs(DOES))
 def test_what_is_not_known_is_what_hangs_on_something_unknown(chunks: dict[str, Chunk]) -> None:
     predicted, happened = both(chunks)

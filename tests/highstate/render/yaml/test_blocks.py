@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -60,14 +61,14 @@ def by_blocks(text: str) -> object:
         return "wrong"
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(1500), deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=9))
 def test_same_as_whole(lines: list[str]) -> None:
     text = "\n".join(lines)
     assert repr(by_blocks(text)) == repr(whole(text))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=9))
 def test_lines_are_those_of_the_whole_text(lines: list[str]) -> None:
     text = "\n".join(lines) + "\n"
@@ -78,7 +79,7 @@ def test_lines_are_those_of_the_whole_text(lines: list[str]) -> None:
         assert blocks.find(("nothing", "here")) == 0
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.text(max_size=60))
 def test_any_text(text: str) -> None:
     assert repr(by_blocks(text)) == repr(whole(text))

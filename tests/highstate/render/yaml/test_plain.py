@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
+from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -64,14 +65,14 @@ def whole(text: str) -> str:
         return "wrong"
 
 
-@settings(max_examples=4000, deadline=None)
+@settings(max_examples=examples(4000), deadline=None)
 @given(documents())
 def test_same_as_libyaml(text: str) -> None:
     found = read_plain(text, {}, _word)
     assert found is None or repr(found[0]) == whole(text)
 
 
-@settings(max_examples=4000, deadline=None)
+@settings(max_examples=examples(4000), deadline=None)
 @given(st.text(alphabet="ab:- #|'\",[]01.~\n\n  ", max_size=40))
 @example("\n  - a: |\n      b\n     c\n")
 @example("\n  - a: |\n      b\n\n    # c\n")

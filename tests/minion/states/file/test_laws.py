@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -151,7 +152,7 @@ def call(top: Path, fun: str, name: str, given: Mapping[str, Any], *, test: bool
     return run({"k": chunk}, engine, test=test, clock=lambda: 0.0)["k"]
 
 
-@settings(max_examples=200, deadline=None, database=None)
+@settings(max_examples=examples(200), deadline=None, database=None)
 @given(tree=trees, name=paths, what=calls)
 def test_predicted_is_done_and_done_twice_is_done_once(tree: Any, name: str, what: tuple[str, dict[str, Any]]) -> None:
     fun, given_ = what
