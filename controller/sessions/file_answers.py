@@ -1,4 +1,4 @@
-"""Answers minions' questions about files in a thread, one at a time: how much a question costs is a minion's choice.
+"""Answers minions' questions about files in a thread of its own, one at a time: what one costs is a minion's choice.
 
 A list of a tree of 200,000 files takes seconds, and so does the first look into a saltenv that nobody has asked for.
 Called by the message handlers; `run` is a task of `controller.app`. Of the minions that wait, the one is answered
@@ -8,9 +8,11 @@ whose questions have cost least.
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -24,7 +26,7 @@ from wire.messages import FindFile, GetBlob, ListFiles, Refused, ToMinion
 log = structlog.get_logger("saltern.files")
 
 TURN_SECONDS = 0.02
-"""Questions are taken as long as this, before the loop is asked for the next ones."""
+"""The questions that were taken are answered for as long as this, then it is looked who has the cheapest ones now."""
 _MOST_TAKEN = 32
 """Questions that are taken at once."""
 
@@ -62,48 +64,68 @@ class FileAnswers:
         self._send = send
         self._most = most
         self._on_refusal = on_refusal
+        self._asked = threading.Condition()
+        """Held for what follows."""
+        self._stopping = False
         self._waiting: dict[str, _Waiting] = {}
         self._costs: dict[str, float] = {}
         """Of the minions that have waited lately."""
         self._reached = 0.0
         """The cost of the minion that was answered last."""
-        self._asked = asyncio.Event()
 
     def ask(self, key: str, question: FileQuestion) -> None:
         """Have a question of the minion with this key answered."""
-        waiting = self._waiting.get(key)
-        if waiting is None:
-            cost = max(self._reached, self._costs.get(key, 0.0))
-            waiting = self._waiting[key] = _Waiting(cost=cost)
-        if len(waiting.questions) >= self._most:
+        with self._asked:
+            waiting = self._waiting.get(key)
+            if waiting is None:
+                cost = max(self._reached, self._costs.get(key, 0.0))
+                waiting = self._waiting[key] = _Waiting(cost=cost)
+            refused = len(waiting.questions) >= self._most
+            if not refused:
+                waiting.questions.append(question)
+                self._asked.notify()
+        if refused:
             self._on_refusal("file-questions")
             message = f"{self._most} questions of this minion about files wait already; ask again later"
             self._send(key, Refused(message=message, request=question.request))
-            return
-        waiting.questions.append(question)
-        self._asked.set()
 
     def forget(self, key: str) -> None:
         """The minion has gone."""
-        self._waiting.pop(key, None)
+        with self._asked:
+            self._waiting.pop(key, None)
 
     async def run(self) -> None:
-        """Answer until cancelled."""
-        while True:
-            await self._asked.wait()
-            self._asked.clear()
-            while taken := self._take():
-                answered = await asyncio.to_thread(self._answer, taken)
-                self._settle(taken, answered)
+        """Answer until cancelled. Can run once; the questions taken last may be answered after its end."""
+        thread = ThreadPoolExecutor(1, "file-answers")
+        try:
+            await asyncio.get_running_loop().run_in_executor(thread, self._answer_all)
+        finally:
+            with self._asked:
+                self._stopping = True
+                self._asked.notify()
+            thread.shutdown(wait=False)
+
+    # --- in the thread
+
+    def _answer_all(self) -> None:
+        while taken := self._take():
+            self._settle(taken, self._answer(taken))
 
     def _take(self) -> list[tuple[str, FileQuestion]]:
-        """The next questions, each of another minion, whose costs are about the same; they stay where they are."""
-        cheapest = sorted(self._waiting.items(), key=lambda item: item[1].cost)[:_MOST_TAKEN]
-        return [
-            (key, waiting.questions[0])
-            for key, waiting in cheapest
-            if waiting.cost <= cheapest[0][1].cost + TURN_SECONDS
-        ]
+        """The next questions, each of another minion, whose costs are about the same; they stay where they are.
+
+        Waits for them; none when it is time to stop.
+        """
+        with self._asked:
+            self._asked.wait_for(lambda: self._waiting or self._stopping)
+            if self._stopping:
+                return []
+            cheapest = sorted(self._waiting.items(), key=lambda item: item[1].cost)[:_MOST_TAKEN]
+            return [
+                (key, waiting.questions[0])
+                for key, waiting in cheapest
+                if waiting.cost <= cheapest[0][1].cost + TURN_SECONDS
+            ]
 
     def _answer(self, taken: list[tuple[str, FileQuestion]]) -> list[float]:
         """The seconds that each of the questions took that could be answered in time; at least one."""
@@ -130,6 +152,14 @@ class FileAnswers:
 
     def _settle(self, taken: list[tuple[str, FileQuestion]], spent: list[float]) -> None:
         """Charge minions for their answers; those of which nothing waits are remembered while it matters."""
+        with self._asked:
+            self._charge(taken, spent)
+            if not self._waiting:
+                self._costs.clear()
+            elif len(self._costs) > 2 * len(self._waiting) + 1000:
+                self._costs = {key: cost for key, cost in self._costs.items() if cost > self._reached}
+
+    def _charge(self, taken: list[tuple[str, FileQuestion]], spent: list[float]) -> None:
         for (key, question), seconds in zip(taken, spent, strict=False):
             waiting = self._waiting.get(key)
             if waiting is None or waiting.questions[0] is not question:
@@ -140,7 +170,3 @@ class FileAnswers:
             if not waiting.questions:
                 del self._waiting[key]
                 self._costs[key] = waiting.cost
-        if not self._waiting:
-            self._costs.clear()
-        elif len(self._costs) > 2 * len(self._waiting) + 1000:
-            self._costs = {key: cost for key, cost in self._costs.items() if cost > self._reached}

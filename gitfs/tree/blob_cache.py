@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import secrets
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 import pygit2
@@ -29,7 +30,7 @@ def read_range(mirror: str, oid: str, offset: int, length: int) -> bytes:
     if size <= SMALL:
         return objects.blob(mirror, oid)[offset : offset + length]
     with suppress(OSError):  # not there, or not ours to read
-        return _read(_folder(mirror) / oid, offset, length)
+        return _read(_folder(mirror) / oid, offset, min(length, max(0, size - offset)))
     # The memory that git unpacked it into, and no copy of it.
     data = memoryview(objects.reading(mirror, lambda repository: repository[oid].peel(pygit2.Blob), f"blob {oid}"))
     with suppress(OSError):  # not ours to write, or no room: it is read whole each time
@@ -37,16 +38,18 @@ def read_range(mirror: str, oid: str, offset: int, length: int) -> bytes:
     return bytes(data[offset : offset + length])
 
 
+@lru_cache(maxsize=64)
 def _folder(mirror: str) -> Path:
     return Path(mirror).parent / "blobs"
 
 
 def _read(path: Path, offset: int, length: int) -> bytes:
+    """Part of a file; `length` is what there is, since so much memory is taken before it is read."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         if offset == 0:
             with suppress(OSError):
-                os.utime(path)  # used just now; said once a download
+                os.utime(descriptor)  # used just now; said once a download
         return os.pread(descriptor, length, offset)
     finally:
         os.close(descriptor)

@@ -62,7 +62,8 @@ class DirectoryLayer:
     def read_range(self, path: str, oid: str, offset: int, length: int) -> bytes:
         """Part of a file that is still the blob `oid`; StaleSnapshot when it is not."""
         with self._opened(path, oid) as descriptor:
-            return os.pread(descriptor, length, offset)
+            left = max(0, os.fstat(descriptor).st_size - offset)
+            return os.pread(descriptor, min(length, left), offset)  # which takes the memory before it reads
 
     @contextmanager
     def _opened(self, path: str, oid: str) -> Iterator[int]:

@@ -19,7 +19,6 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import psutil
 import zmq
 from rig import Rig
 
@@ -36,7 +35,10 @@ and tell nothing more, since no content is looked up twice by one minion."""
 
 
 def measure() -> Iterator[Figure]:
-    """Throughput as seconds, so that less is better; and what the controller's memory grew by."""
+    """Throughput as seconds, so that less is better; and what the controller's memory grew by.
+
+    Memory without the pages of mapped files: git maps its pack when it is read first, which the kernel may take back.
+    """
     with tempfile.TemporaryDirectory(prefix="saltern-bench-") as folder:
         ours, grown = _ours(Path(folder))
     bare = _bare()
@@ -66,17 +68,22 @@ def _ours(folder: Path) -> tuple[list[float], float]:
         rig.wait("the files to be live", lambda: any(each["commit"] for each in rig.remotes()))
         listed = rig.git("ls-tree", "-r", "HEAD", "states/files").splitlines()
         oids = [line.split()[2] for line in listed]
-        server = psutil.Process(rig.pid("controller"))
-        before = server.memory_info().rss
-        most = before
+        controller = rig.pid("controller")
+        before = most = _memory(controller)
         with _swarm(rig.wire_ports[1], rig.controller_key, oids) as rounds:
             samples = []
             for _ in range(4):
                 rounds.send("go")
                 while not rounds.poll(0.05):
-                    most = max(most, server.memory_info().rss)
+                    most = max(most, _memory(controller))
                 samples.append(rounds.recv())
     return samples[1:], (most - before) / 2**20
+
+
+def _memory(pid: int) -> int:
+    """Bytes that a process holds in memory and that are no file's."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return 1024 * int(next(line for line in status.splitlines() if line.startswith("RssAnon:")).split()[1])
 
 
 def _bare() -> list[float]:

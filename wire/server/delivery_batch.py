@@ -47,4 +47,6 @@ class DeliveryBatch:
 
     def count(self, direction: str, kind: str, size: int) -> None:
         """Count a message: `in` or `out`, its kind, and its bytes."""
-        self.counts.update({f"messages_{direction}": 1, f"bytes_{direction}": size, f"{direction}.{kind}": 1})
+        self.counts[f"messages_{direction}"] += 1
+        self.counts[f"bytes_{direction}"] += size
+        self.counts[f"{direction}.{kind}"] += 1

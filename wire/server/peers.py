@@ -31,6 +31,8 @@ class PeerConnection:
     """Bytes of the messages that were sent to it."""
     largest: int = 0
     """Bytes of the largest of them."""
+    acknowledged: int = 0
+    """Bytes that its system had received when the kernel was asked last."""
     ended: bool = False
     """We have ended it: whatever it sent before that is dropped."""
     clean: bool = False

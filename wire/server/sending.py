@@ -96,12 +96,13 @@ class Sending:
     def _reads_nothing(self, connection: PeerConnection) -> bool:
         """Whether more waits for a peer than may. What its system has received counts as read."""
         allowed = self._borders.minion.unread_bytes + connection.largest
-        if connection.sent <= allowed:
+        if connection.sent - connection.acknowledged <= allowed:
             return False
         try:
-            return connection.sent - bytes_acknowledged(connection.number) > allowed
+            connection.acknowledged = bytes_acknowledged(connection.number)
         except OSError:
             return False  # it is over, as libzmq will tell
+        return connection.sent - connection.acknowledged > allowed
 
     def _broadcast(self, frame: bytes) -> None:
         for number, key in self._connections.subscribers.all():

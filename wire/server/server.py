@@ -62,6 +62,8 @@ class Server:
         self._commands: deque[Command] = deque()
         self._wakeup = -1
         self._waking = threading.Lock()
+        self._woken = False
+        """The thread has been woken and has not begun to carry out commands; written by others only to True."""
         self._thread: threading.Thread | None = None
         self._stopping = False
         self._held = False
@@ -178,8 +180,11 @@ class Server:
         self._wake()
 
     def _wake(self) -> None:
+        if self._woken:
+            return  # it looks at what there is to do after it has taken this back
         with self._waking:  # else another thread might write to what `stop` has just closed
             if self._thread is not None:
+                self._woken = True
                 os.eventfd_write(self._wakeup, 1)
 
     def _serve(self) -> None:
@@ -211,6 +216,7 @@ class Server:
         self._connections.turn += 1
         if self._wakeup in ready:
             os.eventfd_read(self._wakeup)
+            self._woken = False  # not before: else what wakes it in between would be read with the rest
         if sockets.zap in ready:
             answer_handshakes(sockets.zap, self._connections.judge_handshake)
         self._sending.run(self._commands)

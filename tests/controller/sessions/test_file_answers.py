@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from functools import partial
 
 import pytest
 
@@ -70,7 +71,29 @@ async def test_the_loop_waits_for_no_answer(asked):
     files.go.set()
     await until(lambda: len(sent) == 2)
     assert sent == [("mallory", FileList(request=1, files={})), ("web1", FileFound(request=2))]
+    for number in range(3, 40):
+        answers.ask("web1", FindFile(request=number, path="x"))
+        await until(partial(lambda count: len(sent) == count, number))
+    assert len(files.threads) == 1
     assert threading.main_thread() not in files.threads
+
+
+@pytest.mark.parametrize("busy", [False, True])
+async def test_the_thread_ends_with_its_task(busy):
+    files, sent = Slow(), Sent()
+    answers = FileAnswers(files, sent, most=5)
+    task = asyncio.create_task(answers.run())
+    answers.ask("web1", FindFile(request=1, path="x"))
+    await until(lambda: sent)
+    if busy:
+        answers.ask("web1", ListFiles(request=2))
+        await until(lambda: files.lists)
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()
+    files.go.set()
+    (thread,) = files.threads
+    await until(lambda: not thread.is_alive())
 
 
 async def test_who_asks_for_much_waits_for_the_others(asked):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from gitfs.mirror.mirror import Mirror
 from gitfs.tree import blob_cache
 from gitfs.tree.directory import blob_id
+from gitfs.tree.snapshot import directory_snapshot
 
 SIZE = 100_000
 
@@ -61,3 +64,22 @@ def test_many_at_once(blobs, monkeypatch):
     monkeypatch.setattr(blob_cache, "MOST_BYTES", 3 * SIZE)
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(lambda content: whole(mirror, content), contents * 4)) == contents * 4
+
+
+@pytest.mark.parametrize("kind", ["git", "directory"])
+def test_a_part_takes_no_more_memory_than_there_is(blobs, tmp_path, kind):
+    mirror, contents, _ = blobs
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "f").write_bytes(contents[0])
+    snapshot = directory_snapshot({"base": [folder]})
+    oid = blob_id(contents[0])
+    read = partial(blob_cache.read_range, mirror, oid) if kind == "git" else partial(snapshot.read_range, oid)
+    assert read(0, SIZE) == contents[0]
+    tracemalloc.start()
+    try:
+        assert read(1, 100 * SIZE) == contents[0][1:]
+        assert tracemalloc.get_traced_memory()[1] < 3 * SIZE
+    finally:
+        tracemalloc.stop()
+    assert read(SIZE + 1, SIZE) == b""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -93,6 +94,22 @@ def test_each_minion_gets_what_is_meant_for_it(controller: Any) -> None:
         controller.server.send(heard.key, ResultAck(run_id=heard.id))
     for number, peer in enumerate(peers):
         assert peer.wait(ResultAck).run_id == f"web{number}"
+
+
+def test_what_several_threads_send_at_once_all_comes(controller: Any) -> None:
+    peers = [controller.peer(f"web{number}") for number in range(4)]
+    for number, peer in enumerate(peers):
+        peer.send(Hello(id=f"web{number}", grains={}))
+    for _ in peers:
+        controller.wait(Incoming)
+
+    def send(peer: Any) -> None:
+        for number in range(400):
+            controller.server.send(peer.keys.public, ResultAck(run_id=str(number)))
+            assert peer.wait(ResultAck).run_id == str(number)  # with nothing more to wake the server by
+
+    with ThreadPoolExecutor(len(peers)) as threads:
+        list(threads.map(send, peers))
 
 
 def test_beats_reach_everyone_that_was_welcomed(controller: Any) -> None:

@@ -30,6 +30,8 @@ from wire.messages import (
     ResultAck,
     RunResult,
 )
+from wire.server import sending
+from wire.server.connection_watch import bytes_acknowledged
 from wire.server.types import Gone, Incoming, Refusal
 
 WELCOME = HelloAck(epoch="e1", alive_interval=15.0)
@@ -342,3 +344,17 @@ def test_a_minion_that_reads_is_sent_any_number_of_bytes(controller_with: Any) -
     controller.server.send(web.keys.public, LARGE)
     assert len(web.wait(Blob).data) == 16 * 1024 * 1024
     assert len(web.wait(Blob).data) == 1024 * 1024
+
+
+def test_the_kernel_is_asked_once_for_several_messages(controller_with: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(
+        sending, "bytes_acknowledged", lambda number: asked.append(number) or bytes_acknowledged(number)
+    )
+    controller = controller_with(borders=WireLimits(minion=MinionLimits(unread_bytes=4 * 1024 * 1024)))
+    web = controller.peer("web1")
+    _round_trip(controller, web, "web1")
+    for _ in range(30):
+        controller.server.send(web.keys.public, LARGE)
+        web.wait(Blob)
+    assert 0 < len(asked) <= 15
