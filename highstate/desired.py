@@ -23,6 +23,8 @@ class Desired:
     """saltenv -> path -> oid of every file that the chunks are known to use; `ABSENT` of one that is not there."""
     modes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """saltenv -> path -> permission bits of the files whose mode a chunk keeps."""
+    links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """saltenv -> path -> target of the symlinks that a chunk keeps."""
     contents: Mapping[str, str] = field(default_factory=dict)
     """Key -> content digest (`Content.digest`) of the chunks that have one."""
     modules: Mapping[str, str] = field(default_factory=dict)
@@ -37,6 +39,7 @@ class Desired:
             "pillar": dict(self.pillar),
             "files": {env: dict(paths) for env, paths in self.files.items()},
             **({"modes": {env: dict(paths) for env, paths in self.modes.items()}} if self.modes else {}),
+            **({"links": {env: dict(paths) for env, paths in self.links.items()}} if self.links else {}),
             "contents": dict(self.contents),
             **({"modules": dict(self.modules)} if self.modules else {}),
             "drift": dict(self.drift),
@@ -50,6 +53,7 @@ class Desired:
             pillar=document["pillar"],
             files=document["files"],
             modes=document.get("modes", {}),
+            links=document.get("links", {}),
             contents=document["contents"],
             modules=document.get("modules", {}),
             drift=document["drift"],
@@ -68,6 +72,7 @@ def desired_of(
         pillar=compiled.pillar,
         files=files,
         modes=modes,
+        links=kept_links(chunks, compiled),
         contents=contents,
         modules=modules or {},
         drift=drift or {},
@@ -82,6 +87,16 @@ def kept_modes(chunks: Mapping[str, Chunk], compiled: Compiled) -> dict[str, dic
         for (saltenv, path), mode in content.modes.items() if content else ():
             modes.setdefault(saltenv, {})[path] = mode
     return {env: dict(sorted(modes[env].items())) for env in sorted(modes)}
+
+
+def kept_links(chunks: Mapping[str, Chunk], compiled: Compiled) -> dict[str, dict[str, str]]:
+    """`Desired.links`."""
+    links: dict[str, dict[str, str]] = {}
+    for chunk in chunks.values() if compiled.contents else ():
+        content = compiled.contents.get(chunk.tag)
+        for (saltenv, path), target in content.links.items() if content else ():
+            links.setdefault(saltenv, {})[path] = target
+    return {env: dict(sorted(links[env].items())) for env in sorted(links)}
 
 
 def used_files(chunks: Mapping[str, Chunk], compiled: Compiled) -> tuple[dict[str, dict[str, str]], dict[str, str]]:

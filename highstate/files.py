@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from highstate.types import Files
@@ -21,6 +21,8 @@ class MemoryFiles:
     """A tree given as {saltenv: {path: bytes}}; ids are git's own blob ids."""
 
     trees: Mapping[str, Mapping[str, bytes]]
+    symlinks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Saltenv -> path -> target. What is seen through them stands in `trees` too."""
 
     @cached_property
     def digest(self) -> str:
@@ -29,6 +31,7 @@ class MemoryFiles:
         for saltenv in self.saltenvs():
             for path in self.list("", saltenv):
                 whole.update(f"{saltenv}\0{path}\0{self.oid(path, saltenv)}\n".encode())
+        whole.update(repr(self.symlinks).encode() if self.symlinks else b"")
         return whole.hexdigest()
 
     def saltenvs(self) -> Sequence[str]:
@@ -58,7 +61,7 @@ class MemoryFiles:
 
     def edited(self, path: str, content: bytes, saltenv: str = "base") -> MemoryFiles:
         """The tree with another content of one file; the ids of the others are as well known as they were."""
-        made = MemoryFiles({**self.trees, saltenv: {**self.trees[saltenv], path: content}})
+        made = MemoryFiles({**self.trees, saltenv: {**self.trees[saltenv], path: content}}, self.symlinks)
         made._oids.update(self._oids)
         made._oids.pop((saltenv, path), None)
         return made
@@ -68,7 +71,7 @@ class MemoryFiles:
         return {}
 
     def __getstate__(self) -> dict[str, object]:
-        return {"trees": self.trees}
+        return {"trees": self.trees, "symlinks": self.symlinks}
 
     def list(self, prefix: str = "", saltenv: str = "base") -> Sequence[str]:
         """Paths at or below a folder, sorted."""
@@ -78,6 +81,12 @@ class MemoryFiles:
             for path in self.trees.get(saltenv, {})
             if not folder or path == folder or path.startswith(folder + "/")
         )
+
+    def links(self, prefix: str = "", saltenv: str = "base") -> Mapping[str, str]:
+        """Path -> target of the symlinks at or below a folder, sorted."""
+        folder = prefix.strip("/")
+        found = sorted(self.symlinks.get(saltenv, {}).items())
+        return {path: to for path, to in found if not folder or path == folder or path.startswith(folder + "/")}
 
 
 def blob_id(data: bytes) -> str:
@@ -95,3 +104,8 @@ def is_binary_template(data: bytes) -> bool:
     except UnicodeDecodeError:
         return not any(mark in data for mark in (b"{{", b"{%", b"{#"))
     return False
+
+
+def through_link(path: str, links: Collection[str]) -> bool:
+    """Whether a file of a tree is seen at or behind one of the symlinks."""
+    return path in links or any(path[:at] in links for at, letter in enumerate(path) if letter == "/")

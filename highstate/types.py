@@ -43,6 +43,9 @@ class Files(Protocol):
     def list(self, prefix: str = "", saltenv: str = "base") -> Sequence[str]:
         """Paths of all files at or below a folder, sorted; empty when there is none."""
 
+    def links(self, prefix: str = "", saltenv: str = "base") -> Mapping[str, str]:
+        """Path -> target of all symlinks at or below a folder, sorted. `list` shows what they lead to."""
+
 
 class Stage(enum.Enum):
     """Where in the compile something happened."""
@@ -183,6 +186,8 @@ class Content:
     included; `ABSENT` of one that it looks for and that is not there."""
     modes: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """(saltenv, path) -> permission bits of those whose mode the chunk keeps."""
+    links: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """(saltenv, path) -> target of the symlinks that the chunk keeps."""
     volatile: tuple[str, ...] = ()
     """Functions of the live machine that its template calls, so that the content is known on the minion alone."""
 

@@ -346,6 +346,9 @@ class FileList(_Message, tag="file-list", frozen=True, kw_only=True):
     files: dict[str, str]
     modes: dict[str, int] = {}
     """Path -> permission bits, for the files that are not `0o644`."""
+    links: dict[str, str] | None = None
+    """Path -> target of the symlinks, what they lead to being among the files; None from a controller that does not
+    tell."""
 
 
 class Blob(_Message, tag="blob", frozen=True, kw_only=True):

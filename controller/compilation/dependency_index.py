@@ -119,6 +119,8 @@ def _answering(tree: Files, kind: str, saltenv: str) -> Callable[[str], str]:
         return lambda path: tree.oid(path, saltenv) or ""
     if kind == "mode":
         return lambda path: str(tree.mode(path, saltenv))
+    if kind == "links":
+        return lambda path: digest_value(dict(tree.links(path, saltenv))).hex()
     return lambda path: digest_value(list(tree.list(path, saltenv))).hex()
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from highstate.desired import chunk_keys, desired_of, kept_modes, used_files
+from highstate.desired import chunk_keys, desired_of, kept_links, kept_modes, used_files
 from highstate.types import Chunk, Compiled, Value
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -45,7 +45,9 @@ class Packer:
         ]
         files, contents = used_files(chunks, compiled)
         modes = kept_modes(chunks, compiled)
+        links = kept_links(chunks, compiled)
         rest = {"pillar": dict(compiled.pillar), "files": files, **({"modes": modes} if modes else {})}
+        rest |= {"links": links} if links else {}
         rest |= {"contents": contents, **({"modules": dict(modules)} if modules else {}), "drift": dict(drift)}
         head = _map_head(1 + len(rest)) + _ENCODER.encode("chunks") + _map_head(len(entries))
         return b"".join([head, *entries, *(_ENCODER.encode(key) + _ENCODER.encode(rest[key]) for key in rest)])

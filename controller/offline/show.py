@@ -172,7 +172,7 @@ def _read_as_text(read: Read) -> tuple[str, str]:
             return "id", f"{matcher} {pattern}"
         case ("file", saltenv, path):
             return "files", f"{saltenv}:{path}"
-        case ("list", saltenv, prefix):
+        case ("list" | "links", saltenv, prefix):
             return "folders", f"{saltenv}:{prefix}"
         case ("fact", fun, asked):
             return "facts", f"{fun} {asked}"

@@ -77,7 +77,8 @@ class FileServer:
         found = {path: oid for path, oid in oids.items() if oid}
         modes = {path: live.mode(path, message.saltenv) or 0 for path in found}
         modes = {path: mode for path, mode in modes.items() if mode != 0o644}
-        return FileList(request=message.request, files=found, modes=modes)
+        links = dict(live.links(message.prefix, message.saltenv))
+        return FileList(request=message.request, files=found, modes=modes, links=links)
 
     def _blob(self, message: GetBlob) -> Blob | FileFound | FileList:
         """Part of a content by its id; a large one is never held whole."""

@@ -33,6 +33,8 @@ class DirectoryLayer:
     """(path, permission bits) of the files that are not `listing.USUAL_MODE`, sorted."""
     digest: str
     mountpoint: str = ""
+    links: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """(path, target) of the symlinks, sorted."""
 
     @property
     def key(self) -> str:
@@ -42,7 +44,7 @@ class DirectoryLayer:
     @cached_property
     def listing(self) -> Listing:
         """The files, for look-ups."""
-        return Listing(dict(self.files), dict(self.refused), dict(self.modes))
+        return Listing(dict(self.files), dict(self.refused), dict(self.modes), dict(self.links))
 
     def read(self, path: str, oid: str) -> bytes:
         """Content of a file that is still the blob `oid`; StaleSnapshot when it is not."""
@@ -114,12 +116,14 @@ def scan(directory: str | Path) -> DirectoryLayer:
     for path, oid in sorted(found.files.items()):
         whole.update(path.encode(errors="surrogateescape") + b"\0" + oid.encode() + b"\n")
     whole.update(repr(sorted(found.modes.items())).encode() if found.modes else b"")
+    whole.update(repr(sorted(found.links.items())).encode() if found.links else b"")
     return DirectoryLayer(
         path=str(top),
         files=tuple(sorted(found.files.items())),
         refused=tuple(sorted(found.refused.items())),
         modes=tuple(sorted(found.modes.items())),
         digest=whole.hexdigest(),
+        links=tuple(sorted(found.links.items())),
     )
 
 

@@ -28,6 +28,8 @@ class Listing:
     """Path of each symlink that cannot be followed -> why."""
     modes: Mapping[str, int] = field(default_factory=dict)
     """Path -> permission bits, for the files that are not `USUAL_MODE`."""
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Path of each symlink -> its target, wherever that leads; absolute ones that stay in a folder made relative."""
 
 
 class Layer(Protocol):
@@ -64,6 +66,7 @@ def resolve_links(files: Mapping[str, str], links: Mapping[str, str], modes: Map
     files, refused = _named(files)
     if not links:
         return Listing(files, refused, modes)
+    named = {path: target for path, target in links.items() if _is_text(path) and _is_text(target)}
     folders = {parent for path in (*files, *links) for parent in _parents(path)}
     resolved = dict(files)
     modes = dict(modes)
@@ -81,7 +84,12 @@ def resolve_links(files: Mapping[str, str], links: Mapping[str, str], modes: Map
         else:
             refused[path] = "it is a symlink to nothing"
     _expand(resolved, modes, folder_links, refused)
-    return Listing(resolved, refused, modes)
+    return Listing(resolved, refused, modes, named)
+
+
+def _is_text(path: str) -> bool:
+    """Whether a message can carry it."""
+    return path.isascii() or path == _printable(path)
 
 
 def _expand(
@@ -118,7 +126,7 @@ def _folders(path: str) -> list[str]:
 
 def _named(files: Mapping[str, str]) -> tuple[Mapping[str, str], dict[str, str]]:
     """`files` without those whose names no message could carry, and why those are left out."""
-    refused = {path: "its name is not UTF-8" for path in files if not path.isascii() and path != _printable(path)}
+    refused = {path: "its name is not UTF-8" for path in files if not _is_text(path)}
     if refused:
         files = {path: oid for path, oid in files.items() if path not in refused}
     return files, {_printable(path): why for path, why in refused.items()}

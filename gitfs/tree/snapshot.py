@@ -35,6 +35,8 @@ class _Overlay:
     """Path -> (number of the layer, path in the layer, blob id)."""
     by_oid: Mapping[str, tuple[int, str]]
     refused: Mapping[str, str]
+    links: Mapping[str, str]
+    """Path -> target of the symlinks that no earlier layer has a file in place of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,14 @@ class Snapshot:
         end = bisect_left(paths, folder + "0")  # "0" follows "/"
         return [*exact, *paths[start:end]]
 
+    def links(self, prefix: str = "", saltenv: str = "base") -> Mapping[str, str]:
+        """Path -> target of all symlinks at or below a folder, sorted; where one leads, `list` shows files as well."""
+        folder = prefix.strip("/")
+        links = self._overlay(saltenv).links
+        if not folder:
+            return links
+        return {path: to for path, to in links.items() if path == folder or path.startswith(folder + "/")}
+
     def left_out(self, saltenv: str = "base") -> Mapping[str, str]:
         """Path -> why it is no file here, for what is in the trees and is not shown.
 
@@ -229,20 +239,25 @@ class _Layers:
 def _overlay(keys: str, ignored: IgnoredFiles, layers: _Layers) -> _Overlay:
     found: dict[str, tuple[int, str, str]] = {}
     refused: dict[str, str] = {}
+    links: dict[str, str] = {}
     modes = []
     for number, layer in enumerate(layers.layers):
         files = layer.listing
         prefix = f"{layer.mountpoint}/" if layer.mountpoint else ""
         for path, oid in files.files.items():
             found.setdefault(prefix + path, (number, path, oid))
+        for path, target in files.links.items():
+            if found.get(prefix + path, (number,))[0] == number:
+                links.setdefault(prefix + path, target)
         modes.append(files.modes)
         for path, why in files.refused.items():
             refused.setdefault(prefix + path, why)
     if ignored != IgnoredFiles():
         is_ignored = ignored.prepared()
         found = {path: place for path, place in found.items() if not is_ignored(path)}
+        links = {path: target for path, target in links.items() if not is_ignored(path)}
     by_oid = {oid: (number, path) for number, path, oid in found.values()}
-    return _Overlay(tuple(modes), tuple(sorted(found)), found, by_oid, refused)
+    return _Overlay(tuple(modes), tuple(sorted(found)), found, by_oid, refused, dict(sorted(links.items())))
 
 
 def _check(path: str) -> None:

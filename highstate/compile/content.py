@@ -20,7 +20,7 @@ from highstate.compile.content_arguments import ContentSource, calls_functions, 
 from highstate.compile.positions import source_excerpt
 from highstate.compile.template_variables import template_variables
 from highstate.compile_options import MissingSource
-from highstate.files import is_binary_template
+from highstate.files import is_binary_template, through_link
 from highstate.memo.tracked import Recorder
 from highstate.missing_sources import missing_source_warning
 from highstate.patterns import is_part
@@ -58,12 +58,13 @@ class _Parts:
     digest: list[str] = field(default_factory=list)
     files: dict[tuple[str, str], str] = field(default_factory=dict)
     modes: dict[tuple[str, str], int] = field(default_factory=dict)
+    links: dict[tuple[str, str], str] = field(default_factory=dict)
     volatile: list[str] = field(default_factory=list)
 
     def content(self) -> Content:
         whole = hashlib.sha256("\0".join(self.digest).encode(errors="surrogatepass")).hexdigest()
         volatile = tuple(dict.fromkeys(self.volatile))
-        return Content(digest=whole, files=self.files, modes=self.modes, volatile=volatile)
+        return Content(digest=whole, files=self.files, modes=self.modes, links=self.links, volatile=volatile)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -185,17 +186,28 @@ class _Reader:
         sources = [source for source in found if source is not None]
         any_found = False
         for source in sources:
-            if not self.files.list(source.path, source.saltenv):
+            links = self._kept_links(source)
+            if not self.files.list(source.path, source.saltenv) and not links:
                 self._absent(source)
                 continue
             any_found = True
-            self._folder(source)
+            self._folder(source, links)
             if self.arguments.get("merge") is not True:
                 return
         if sources and not any_found:
             self._missing(str(sources[0]), sources[0])
 
-    def _folder(self, source: ContentSource) -> None:
+    def _kept_links(self, source: ContentSource) -> Mapping[str, str]:
+        """The symlinks of a folder that file.recurse makes as such."""
+        if self.arguments.get("keep_symlinks") is not True:
+            return {}
+        links = self.files.links(source.path, source.saltenv)
+        for path, target in links.items():
+            self.parts.links[source.saltenv, path] = target
+            self.parts.digest.append(f"link {path[len(source.path) :]} {target}")
+        return links
+
+    def _folder(self, source: ContentSource, links: Mapping[str, str]) -> None:
         wanted, unwanted = self.arguments.get("include_pat"), self.arguments.get("exclude_pat")
         try:
             paths = [
@@ -207,8 +219,12 @@ class _Reader:
             self._problem(f"{self._label()}: a pattern of its files cannot be used: {error}")
             return
         for path in paths:
-            self.parts.digest.append(path[len(source.path) :])
             below = replace(source, path=path)
+            if links and through_link(path, links):
+                # Nothing is made of it; but a document that names a folder names all that is in it.
+                self.parts.files[source.saltenv, path] = self.files.oid(path, source.saltenv) or ABSENT
+                continue
+            self.parts.digest.append(path[len(source.path) :])
             relative = path[len(source.path) :].lstrip("/")
             name = f"{str(self.chunk.name).rstrip('/')}/{relative}"
             self._file(below, self.arguments.get("template"), f"salt://{path}", name)

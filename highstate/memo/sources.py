@@ -24,8 +24,8 @@ from matching.matcher import tree_matcher
 Read: TypeAlias = tuple[Any, ...]
 """What was read: ("value", root, path) whole; ("peek", root, path), whole unless it is a mapping;
 ("keys", root, path); ("has", root, path, key); ("id", matcher, pattern); ("file", saltenv, path);
-("mode", saltenv, path); ("list", saltenv, prefix); ("fact", function, question); ("secret", path) or ("secrets", path);
-("plain", ciphertext).
+("mode", saltenv, path); ("list", saltenv, prefix); ("links", saltenv, prefix); ("fact", function, question);
+("secret", path) or ("secrets", path); ("plain", ciphertext).
 Which kind a read is must never follow from its own answer."""
 
 ABSENT = object()
@@ -111,6 +111,8 @@ class ReadSources:
                 return str(self.files.mode(path, saltenv)).encode()
             case ("list", saltenv, prefix):
                 return digest_value(list(self.files.list(prefix, saltenv)))
+            case ("links", saltenv, prefix):
+                return digest_value(dict(self.files.links(prefix, saltenv)))
             case _:
                 return self._look_at_port(read)
 

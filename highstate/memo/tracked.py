@@ -113,6 +113,11 @@ class Recorder:
         self.record(("list", saltenv, prefix))
         return self.sources.files.list(prefix, saltenv)
 
+    def links(self, prefix: str, saltenv: str) -> Mapping[str, str]:
+        """Path -> target of the symlinks below a folder."""
+        self.record(("links", saltenv, prefix))
+        return self.sources.files.links(prefix, saltenv)
+
 
 class ReadFiles:
     """The files of a recorder's minion as `Files`; whatever is asked of them is recorded."""
@@ -144,6 +149,10 @@ class ReadFiles:
     def list(self, prefix: str = "", saltenv: str = "base") -> Sequence[str]:
         """Paths below a folder."""
         return self._recorder.list_files(prefix, saltenv)
+
+    def links(self, prefix: str = "", saltenv: str = "base") -> Mapping[str, str]:
+        """Path -> target of the symlinks below a folder."""
+        return self._recorder.links(prefix, saltenv)
 
 
 class TrackedMapping(MutableMapping[Any, Any]):

@@ -35,6 +35,9 @@ class FileSources(Protocol):
     def list(self, prefix: str = "", saltenv: str = "base") -> Sequence[str]:
         """Paths at or below a folder, sorted."""
 
+    def links(self, prefix: str = "", saltenv: str = "base") -> Mapping[str, str]:
+        """Path -> target of the symlinks at or below a folder."""
+
 
 @dataclass(kw_only=True)
 class LocalMachine:
@@ -105,6 +108,10 @@ class LocalMachine:
     def sources(self, prefix: str, saltenv: str = "base") -> Sequence[str]:
         """Paths of `salt://prefix/...`, sorted."""
         return self.sources_port.list(prefix, saltenv)
+
+    def source_links(self, prefix: str, saltenv: str = "base") -> Mapping[str, str]:
+        """Path -> target of the symlinks of `salt://prefix/...`."""
+        return self.sources_port.links(prefix, saltenv)
 
     def render(self, path: str, saltenv: str, context: Mapping[str, Value]) -> bytes:
         """`salt://path` rendered with Jinja; StateFailed with line and caret when it cannot be."""

@@ -150,6 +150,9 @@ class Reader(Protocol):
     def sources(self, prefix: str, saltenv: str = "base") -> Sequence[str]:
         """Paths of `salt://prefix/...`, sorted."""
 
+    def source_links(self, prefix: str, saltenv: str = "base") -> Mapping[str, str]:
+        """Path -> target of the symlinks of `salt://prefix/...`; `sources` has what they lead to."""
+
     def render(self, path: str, saltenv: str, context: Mapping[str, Value]) -> bytes:
         """`salt://path` rendered as a Jinja template with grains, pillar and this context."""
 

@@ -173,14 +173,13 @@ def script(
     **options: Unpack[_MoreOptions],
 ) -> dict[str, Any]:  # fmt: skip
     """Fetch a script (`salt://`, a path, a URL), run it, and say how it went."""
-    from minion.states.cmd.script import content, run_script, source_of
+    from minion.states.cmd.script import content, run_script
 
-    path, more = source_of(source, None)
     machine = context.machine
     try:
-        data = content(machine, path, saltenv, how.template, {})
+        data = content(machine, source, saltenv, how.template, {})
     except StateFailed:
-        if not path.startswith("salt://") or how.template:
+        if not source.startswith("salt://") or how.template:
             raise
         return {"pid": 0, "retcode": 1, "stdout": "", "stderr": "", "cache_error": True}
 
@@ -191,7 +190,7 @@ def script(
             **success._asdict(), **options,
         )  # fmt: skip
 
-    return as_salt(run_script(machine, data, how.args or more, how.cwd, how.runas, launch))
+    return as_salt(run_script(machine, data, how.args or "", how.cwd, how.runas, launch))
 
 
 def script_retcode(

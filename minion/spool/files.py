@@ -101,12 +101,15 @@ class HeldFiles:
     def __init__(self, desired: Desired, cache: BlobCache, controller: Controller) -> None:
         self._held = desired.files
         self._held_modes = desired.modes
+        self._held_links = desired.links
         self._whole = frozenset(_recursed(desired.chunks.values()))
+        self._whole_links = frozenset(_recursed(one for one in desired.chunks.values() if _keeps_links(one)))
         self._cache = cache
         self._controller = controller
         self._found = {(SALTENV, path): oid for path, oid in desired.modules.items()}
         self._modes: dict[tuple[str, str], int] = {}
         self._listed = _listed(desired.modules) if desired.modules else {}
+        self._linked: dict[tuple[str, str], Mapping[str, str]] = {}
         self._requests = 0
 
     @property
@@ -158,6 +161,21 @@ class HeldFiles:
         if (saltenv, folder) not in self._listed:
             self._listed[saltenv, folder] = self._listing(folder, saltenv)
         return sorted(self._listed[saltenv, folder])
+
+    def links(self, prefix: str = "", saltenv: str = "base") -> Mapping[str, str]:
+        """Path -> target of the symlinks at or below a folder. SourceUnavailable when nobody can tell now."""
+        folder = prefix.strip("/")
+        if (saltenv, folder) in self._whole_links:
+            held = self._held_links.get(saltenv, {})
+            inside = folder + "/" if folder else ""
+            return {path: target for path, target in held.items() if path.startswith(inside)}
+        if (saltenv, folder) not in self._linked:
+            question = ListFiles(request=self._next(), prefix=folder, saltenv=saltenv)
+            found = self._ask(question, FileList, f"salt://{folder}").links
+            if found is None:
+                raise SourceUnavailable(f"salt://{folder}: the controller does not know of symlinks: upgrade it")
+            self._linked[saltenv, folder] = found
+        return self._linked[saltenv, folder]
 
     def _listing(self, folder: str, saltenv: str) -> Mapping[str, str]:
         if self._held.get(saltenv, {}).get(folder) == ABSENT:
@@ -211,6 +229,10 @@ def _listed(modules: Mapping[str, str]) -> dict[tuple[str, str], Mapping[str, st
     for path, oid in modules.items():
         listed.setdefault((SALTENV, path.partition("/")[0]), {})[path] = oid
     return dict(listed)
+
+
+def _keeps_links(chunk: Chunk) -> bool:
+    return chunk.arguments.get("keep_symlinks") is True
 
 
 def _recursed(chunks: Iterable[Chunk]) -> Iterator[tuple[str, str]]:

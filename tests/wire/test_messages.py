@@ -46,6 +46,7 @@ def _example(kind: type[msgspec.Struct]) -> msgspec.Struct:
         "Any": {"a": [1, None, "ü"]},
         "dict[str, Any]": {"os": "Debian", "n": 1},
         "dict[str, str]": {"a": "b"},
+        "dict[str, str] | None": {"a": "b"},
         "dict[str, int]": {"a": 1},
         "dict[str, dict[str, Any]]": {"chunk": {"result": True}},
         "tuple[str, ...]": ("a", "b"),

@@ -32,6 +32,7 @@ class _Document(msgspec.Struct):
     contents: dict[str, str]
     drift: dict[str, msgspec.Raw]
     modes: dict[str, dict[str, int]] = {}
+    links: dict[str, dict[str, str]] = {}
     modules: dict[str, str] = {}
 
 

@@ -141,6 +141,10 @@ class _With:
         found = self.files.list(prefix, saltenv)
         return sorted([*found, self.path]) if not prefix or prefix == self.path else found
 
+    def links(self, prefix: str = "", saltenv: str = "base") -> Mapping[str, str]:
+        """Path -> target of the symlinks at or below a folder."""
+        return self.files.links(prefix, saltenv)
+
 
 FUNCTIONS: Mapping[str, Any] = {
     "high": high,

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from dataclasses import replace as replaced
 from typing import Annotated, Unpack
 
+from highstate.files import through_link
 from highstate.salt_urls import split_salt_url
 from minion.arguments.sources import Source, Sources, as_sources
 from minion.arguments.types import (
@@ -29,7 +31,7 @@ from minion.arguments.types import (
 )
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, Value
-from minion.states.file.links import aside
+from minion.states.file.links import aside, symlink
 from minion.states.file.paths import behind, below, checked, is_part, make_parents, missing_parents
 from minion.states.file.perms import Perms, differing, put
 from minion.states.file.sources import Template, kept_mode, of_source, template
@@ -122,9 +124,7 @@ class _RecurseUnused(WindowsOwner, total=False):
     ]
     keep_source: NoSourceCache
     include_empty: Annotated[Value, Ignored("git has no empty directories")]
-    force_symlinks: Annotated[Value, Ignored("links of the tree come as the files that they lead to")]
     sym_mode: Annotated[Value, Ignored("symlinks have no mode on Linux")]
-    keep_symlinks: Annotated[Value, Unsupported("make the links with file.symlink: those of the tree come as files")]
 
 
 def recurse(
@@ -148,6 +148,8 @@ def recurse(
     show_changes: bool = True,
     backup: bool | str = "",
     merge: bool = False,
+    keep_symlinks: bool = False,
+    force_symlinks: bool = False,
     required: Requirers = (),
     saltenv: str = "base",
     backup_dir: BackupDir = "",
@@ -155,19 +157,15 @@ def recurse(
     **_: Unpack[_RecurseUnused],
 ) -> Plan:
     """The plan of file.recurse."""
-    path = checked(name, "recurse")
-    if clean:
-        _cleanable(machine, path)
-    path, found = behind(machine, path)
-    if found is not None and found.kind != "directory":
-        raise StateFailed(f"The path {name} exists and is not a directory")
+    path, found = _top(machine, name, clean=clean)
     folder = Perms(user=user, group=group, mode=dir_mode)
     owner = replaced(folder, mode=None if file_mode == "keep" else file_mode)
     own = {"name": name, "user": user, "group": group, "mode": file_mode, **(template_variables or {})}
     rendered = _template(template, context, defaults, own)
+    tree = _SourceTree(saltenv=saltenv, maxdepth=maxdepth, keep_symlinks=keep_symlinks)
     wanted = {
-        posixpath.join(path, relative): url
-        for relative, url in _below_sources(machine, source, saltenv, maxdepth, merge=merge).items()
+        posixpath.join(path, relative): one
+        for relative, one in _below_sources(machine, source, tree, merge=merge).items()
         if is_part(relative, include_pat, exclude_pat)
     }
     copies = backup_dir if backup in (True, "minion", "both") else ""
@@ -175,13 +173,15 @@ def recurse(
         copied=True)  # fmt: skip
     changes = list(_folder(path, found, folder, makedirs=makedirs))
     changes += _folders(machine, path, wanted, folder, clean=clean)
-    for target, url in wanted.items():
+    for target, url in _urls(wanted):
         one = replaced(like, path=target)
         if file_mode == "keep":
             one = replaced(one, perms=replaced(owner, mode=kept_mode(machine, as_sources(url), saltenv)))
         changes += _one_file(machine, one, url, saltenv, rendered, replace=replace, clean=clean)
     if clean and found is not None:
         changes += _cleaned(machine, path, {*wanted, *_kept(machine, required)}, exclude_pat)
+    # Last, so that nothing is removed or written through one of them.
+    changes += _links(machine, wanted, folder, force=force_symlinks or clean)
     listed = "\n".join(f"#### {change.key} ####\n{_said(change.reported)}\n" for change in changes)
     good = f"The directory {name} is in the correct state"
     return Plan(changes=tuple(changes), comment=good, pending=listed, done=f"Recursively updated {name}")
@@ -190,19 +190,52 @@ def recurse(
 _template = template  # `recurse` has a parameter of this name
 
 
-def _below_sources(
-    machine: Reader, sources: Sequence[Source], saltenv: str, maxdepth: int | None, *, merge: bool
-) -> dict[str, str]:
-    """Relative path → URL of every file below the first source that has any; with `merge`, below all of them.
+def _top(machine: Reader, name: str, *, clean: bool) -> tuple[str, FileStat | None]:
+    """Where the tree is to be, and what is there."""
+    path = checked(name, "recurse")
+    if clean:
+        _cleanable(machine, path)
+    path, found = behind(machine, path)
+    if found is not None and found.kind != "directory":
+        raise StateFailed(f"The path {name} exists and is not a directory")
+    return path, found
 
-    Of several sources the earliest has a path: what it has as a file is no folder of a later one, nor the reverse.
+
+def _urls(wanted: Mapping[str, str | _Link]) -> Iterator[tuple[str, str]]:
+    """The files of what is wanted, without the links."""
+    return ((path, one) for path, one in wanted.items() if isinstance(one, str))
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """A symlink of the tree, to be made as such."""
+
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SourceTree:
+    """What is taken of the folders of sources."""
+
+    saltenv: str
+    maxdepth: int | None
+    keep_symlinks: bool
+
+
+def _below_sources(
+    machine: Reader, sources: Sequence[Source], tree: _SourceTree, *, merge: bool
+) -> dict[str, str | _Link]:
+    """Relative path → URL or link of all below the first source that has any; with `merge`, below all of them.
+
+    Of several sources the earliest has a path: what it has as a file or link is no folder of a later one, nor the
+    reverse.
     """
-    found: dict[str, str] = {}
+    found: dict[str, str | _Link] = {}
     folders: set[str] = set()
     for url, _ in sources:
         if found and not merge:
             break
-        below = _below_source(machine, url, saltenv, maxdepth)
+        below = _below_source(machine, url, tree)
         taken = set(found)
         found |= {path: one for path, one in below.items()
                   if path not in taken | folders and not taken.intersection(_above(path))}  # fmt: skip
@@ -217,17 +250,33 @@ def _above(path: str) -> list[str]:
     return [path[:at] for at, letter in enumerate(path) if letter == "/"]
 
 
-def _below_source(machine: Reader, url: str, saltenv: str, maxdepth: int | None) -> dict[str, str]:
+def _below_source(machine: Reader, url: str, tree: _SourceTree) -> dict[str, str | _Link]:
     if not url.startswith("salt://"):
         raise StateFailed(f"Invalid source '{url}' (must be a salt:// URI)")
-    folder, env = split_salt_url(url, saltenv)
+    folder, env = split_salt_url(url, tree.saltenv)
     paths = machine.sources(folder, env)
     if list(paths) == [folder]:
         raise StateFailed(f"The source {url} is a file: file.recurse takes a directory")
-    query = f"?saltenv={env}" if env != saltenv else ""
+    links = machine.source_links(folder, env) if tree.keep_symlinks else {}
+    query = f"?saltenv={env}" if env != tree.saltenv else ""
     skip = len(folder) + 1 if folder else 0
-    relative = {path[skip:]: f"salt://{path}{query}" for path in paths}
-    return {path: url for path, url in relative.items() if maxdepth is None or path.count("/") <= maxdepth}
+    found: dict[str, str | _Link] = {
+        path[skip:]: f"salt://{path}{query}" for path in paths if not links or not through_link(path, links)
+    }
+    found |= {path[skip:]: _Link(target) for path, target in links.items()}
+    return {path: one for path, one in found.items() if tree.maxdepth is None or path.count("/") <= tree.maxdepth}
+
+
+def _links(machine: Reader, wanted: Mapping[str, str | _Link], owner: Perms, *, force: bool) -> Iterator[Change]:
+    """The symlinks of the tree; with `force`, in place of whatever stands there."""
+    for path, link in wanted.items():
+        if isinstance(link, str):
+            continue
+        inner = symlink(machine, path, target=link.target, force=force, makedirs=True, user=owner.user,
+            group=owner.group, dir_mode=owner.mode).changes  # fmt: skip
+        if inner:
+            shown = {change.key: change.reported for change in inner if change.key}
+            yield Change(key=path, reported=shown, act=_all(inner))
 
 
 def _one_file(

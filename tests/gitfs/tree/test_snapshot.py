@@ -131,6 +131,8 @@ def expect_links(snapshot):
     assert snapshot.read("real/up") == snapshot.read("folder/up") == b"two"
     assert snapshot.read("through") == b"three"
     assert "folder/sub/x" in snapshot.list("folder")
+    assert dict(snapshot.links()) == LINKS
+    assert snapshot.links("real") == {path: to for path, to in LINKS.items() if path.startswith("real/")}
     for name, why in [
         ("out", "out of the tree"),
         ("absolute", "out of the tree"),
@@ -162,6 +164,7 @@ def test_a_symlink_out_of_the_root_is_refused(remote, take):
     remote.commit({"private": "hidden", "salt/top.sls": "one"})
     with pytest.raises(FileNotFoundError, match="out of the tree"):
         take("salt").read("link")
+    assert take("salt").links() == {"link": "../private"}
 
 
 def test_submodules_are_passed_over(remote, take, make_remote):
@@ -226,6 +229,20 @@ def test_symlinks_in_directories(tmp_path):
         (top / name).parent.mkdir(parents=True, exist_ok=True)
         (top / name).write_text(text)
     expect_links(directory_snapshot({"base": [top]}))
+
+
+def test_a_link_is_seen_where_no_earlier_folder_has_a_file(tmp_path):
+    for name, content in (("one/both", "1"), ("two/real", "2")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    for link in "both", "own":
+        (tmp_path / "two" / link).symlink_to(tmp_path / "two/real")
+    snapshot = directory_snapshot({"base": [tmp_path / "one", tmp_path / "two"]})
+    assert snapshot.links() == {"own": "real"}
+    before = snapshot.digest
+    (tmp_path / "two/own").unlink()
+    (tmp_path / "two/own").symlink_to("plain")
+    assert directory_snapshot({"base": [tmp_path / "one", tmp_path / "two"]}).digest != before
 
 
 def test_links_to_folders_are_seen_through_each_other(tmp_path):

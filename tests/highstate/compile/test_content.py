@@ -234,3 +234,24 @@ def test_merged_sources_all_count():
     one, two = (content(sls, {"a/f": "A", "b/g": text}) for text in ("one", "two"))
     assert set(one.files) == {("base", "a/f"), ("base", "b/g")}
     assert one.digest != two.digest
+
+
+def test_symlinks_that_are_kept_are_part_of_the_content():
+    sls = "/etc/x:\n  file.recurse:\n    - source: salt://d\n    - keep_symlinks: {}\n"
+
+    def found(kept, target):
+        tree = {"top.sls": TOP, "a.sls": sls.format(kept).encode(), "d/one": b"1", "d/two": b"1"}
+        files = MemoryFiles({"base": tree}, {"base": {"d/two": target}})
+        result = compile_minion(files, MemoryFiles({"base": {}}), Minion(id="web1"), CompileOptions())
+        assert result.ok, result.errors
+        (one,) = result.contents.values()
+        return one, desired_of(result).as_document()
+
+    one, document = found("true", "one")
+    assert one.links == {("base", "d/two"): "one"}
+    assert document["links"] == {"base": {"d/two": "one"}}
+    assert Desired.from_document(document).as_document() == document
+    assert set(document["files"]["base"]) == {"d/one", "d/two"}
+    assert found("true", "./one")[0].digest != one.digest
+    assert found("false", "one")[0].digest == found("false", "./one")[0].digest != one.digest
+    assert "links" not in found("false", "one")[1]

@@ -13,7 +13,7 @@ SCRIPT = b'#!/bin/sh\necho "$@ in $(pwd)"\n'
 
 
 def call(fun: str, *args: Any, **kwargs: Any) -> Any:
-    context = Context(minion_id="web1", make_files=lambda: MemoryFiles({"base": {"s.sh": SCRIPT}}))
+    context = Context(minion_id="web1", make_files=lambda: MemoryFiles({"base": {"s.sh": SCRIPT, "a b.sh": SCRIPT}}))
     return Modules(context).call(fun, args, kwargs)
 
 
@@ -34,6 +34,10 @@ def test_a_script_in_a_folder_with_a_blank(tmp_path: Path) -> None:
     folder = tmp_path / "two words"
     folder.mkdir()
     assert call("cmd.script", "salt://s.sh", "x y", cwd=str(folder))["stdout"] == f"x y in {folder}"
+    assert call("cmd.script", "salt://a b.sh", ["x", "y z"], cwd=str(folder))["stdout"] == f"x y z in {folder}"
+    assert call("cmd.script", "salt://s.sh x") == {
+        "pid": 0, "retcode": 1, "stdout": "", "stderr": "", "cache_error": True,
+    }  # fmt: skip
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")

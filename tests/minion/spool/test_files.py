@@ -15,9 +15,9 @@ from wire.messages import BLOB_CHUNK, Blob, FileFound, FileList, FindFile, GetBl
 class Answers:
     """A controller with these files; `asked` counts."""
 
-    def __init__(self, files, *, away=False, lie=None, modes=None):
+    def __init__(self, files, *, away=False, lie=None, modes=None, links=None):
         self.files, self.away, self.lie, self.asked = files, away, lie, []
-        self.modes = modes or {}
+        self.modes, self.links = modes or {}, links
 
     def ask(self, question):
         self.asked.append(question)
@@ -30,7 +30,7 @@ class Answers:
                 return FileFound(request=question.request, oid=oid, mode=self.modes.get(path, 0))
             case ListFiles(prefix=prefix):
                 found = {p: blob_id(d) for p, d in self.files.items() if p.startswith(prefix)}
-                return FileList(request=question.request, files=found, modes=self.modes)
+                return FileList(request=question.request, files=found, modes=self.modes, links=self.links)
             case GetBlob(oid=oid, offset=offset):
                 data = next((d for d in self.files.values() if blob_id(d) == oid), b"")
                 part = self.lie if self.lie is not None else data[offset : offset + BLOB_CHUNK]
@@ -177,3 +177,20 @@ def test_a_document_is_complete_on_the_minion(tmp_path):
     assert files.read("b") == tree["b"]
     assert (files.list("none"), files.list("folder")) == ([], ["folder/f"])
     assert away.asked == []
+
+
+def test_links_are_those_of_the_document_or_the_controllers(tmp_path):
+    chunk = Chunk(state="file", fun="recurse", id="x", name="/x", sls="a", saltenv="base",
+                  arguments={"source": "salt://d", "keep_symlinks": True})  # fmt: skip
+    desired = Desired(chunks={chunk.tag: chunk}, files={"base": {"d/a": blob_id(b"a")}}, links={"base": {"d/l": "a"}})
+    away = HeldFiles(desired, BlobCache(tmp_path), Answers({}, away=True))
+    assert away.links("d") == {"d/l": "a"}
+    with pytest.raises(SourceUnavailable, match="the controller is away"):
+        away.links("other")
+    answers = Answers({"other/a": b"a"}, links={"other/l": "a"})
+    files = HeldFiles(desired, BlobCache(tmp_path), answers)
+    assert files.links("other") == files.links("other") == {"other/l": "a"}
+    assert len(answers.asked) == 1
+    old = HeldFiles(desired, BlobCache(tmp_path), Answers({}))
+    with pytest.raises(SourceUnavailable, match="does not know of symlinks"):
+        old.links("other")

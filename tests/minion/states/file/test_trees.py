@@ -184,3 +184,68 @@ def _moved_aside(name: str, backup: str, *, test: bool) -> StateResult:
     arguments = {"backupname": backup, "force": True}
     chunk = Chunk(state="file", fun="directory", name=name, id=name, sls="s", arguments=arguments)
     return run({"k": chunk}, StateEngine(machine_of(), test=test), test=test, clock=lambda: 0.0)["k"]
+
+
+LINKED = MemoryFiles(
+    {
+        "base": {
+            "t/real/f": b"F\n",
+            "t/plain": b"P\n",
+            "t/folder/f": b"F\n",
+            "t/file": b"P\n",
+            "over/real": b"O\n",
+            "over/plain/f": b"O\n",
+        }
+    },
+    {"base": {"t/folder": "real", "t/file": "plain", "t/broken": "/nowhere", "over/both": "plain"}},
+)
+
+
+def test_symlinks_of_the_tree_are_kept(converge: Converge, tmp_path: Path) -> None:
+    machine = LocalMachine(sources_port=LINKED)
+    top = tmp_path / "top"
+    result = converge("file.recurse", top, machine=machine, source="salt://t", keep_symlinks=True)
+    assert result.result is True, result.comment
+    assert {str(one.relative_to(top)): one.is_symlink() and str(one.readlink()) for one in top.rglob("*")} == {
+        "real": False, "real/f": False, "plain": False, "folder": "real", "file": "plain", "broken": "/nowhere",
+    }  # fmt: skip
+    assert result.changes[str(top / "folder")] == {"new": str(top / "folder")}
+    converge("file.recurse", tmp_path / "files", machine=machine, source="salt://t")
+    assert not (tmp_path / "files/folder").is_symlink()
+    assert (tmp_path / "files/file").read_bytes() == b"P\n"
+
+
+def test_of_several_sources_the_earliest_link_or_file_stays(converge: Converge, tmp_path: Path) -> None:
+    machine = LocalMachine(sources_port=LINKED)
+    given = {"source": ["salt://over", "salt://t"], "merge": True, "keep_symlinks": True}
+    result = converge("file.recurse", tmp_path / "top", machine=machine, **given)
+    assert result.result is True, result.comment
+    found = {str(one.relative_to(tmp_path / "top")): one.is_symlink() for one in (tmp_path / "top").rglob("*")}
+    assert found == {"real": False, "plain": False, "plain/f": False, "both": True, "folder": True, "file": True,
+                     "broken": True}  # fmt: skip
+
+
+def test_what_stands_where_a_link_is_to_be_stays_unless_forced(converge: Converge, tmp_path: Path) -> None:
+    machine = LocalMachine(sources_port=LINKED)
+    (tmp_path / "top/folder/inner").mkdir(parents=True)
+    kept = {"machine": machine, "source": "salt://t", "keep_symlinks": True}
+    refused = converge("file.recurse", tmp_path / "top", **kept)
+    assert refused.result is False
+    assert "force" in refused.comment
+    assert (tmp_path / "top/folder/inner").is_dir()
+    assert converge("file.recurse", tmp_path / "top", **kept, force_symlinks=True).result is True
+    assert (tmp_path / "top/folder").is_symlink()
+
+
+def test_cleaning_removes_nothing_behind_a_link(converge: Converge, tmp_path: Path) -> None:
+    """`folder` was a directory with an `f`, and becomes a link to the directory `real`, which has an `f` as well."""
+    top = tmp_path / "top"
+    (top / "folder").mkdir(parents=True)
+    (top / "folder/f").write_text("old")
+    (top / "stray").touch()
+    machine = LocalMachine(sources_port=LINKED)
+    result = converge("file.recurse", top, machine=machine, source="salt://t", keep_symlinks=True, clean=True)
+    assert result.result is True, result.comment
+    assert (top / "real/f").read_text() == (top / "folder/f").read_text() == "F\n"
+    assert (top / "folder").is_symlink()
+    assert not (top / "stray").exists()
