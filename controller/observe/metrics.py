@@ -109,6 +109,11 @@ class Metrics:
         self._stalls = self._histogram(
             "loop_stall_seconds", "Turns of the event loop that took more than 0.25 s", _STALL
         )
+        self._stalls_computed = self._histogram(
+            "loop_stall_computed_seconds",
+            "Processor time of the loop's thread in the turns of loop_stall_seconds",
+            _STALL,
+        )
 
     def watch_minions(self, samples: Callable[[], Iterable[MinionSample]]) -> None:
         """Read minions from `samples` at each scrape."""
@@ -211,9 +216,10 @@ class Metrics:
             if sample.name.endswith("_total") and sample.labels["border"] == border
         }
 
-    def stalled(self, seconds: float) -> None:
-        """A turn of the event loop took so long."""
+    def stalled(self, seconds: float, computed: float) -> None:
+        """A turn of the event loop took so long, and so much processor time of the loop's thread."""
         self._stalls.observe(seconds)
+        self._stalls_computed.observe(computed)
 
     def exposition(self) -> bytes:
         """The text that Prometheus reads (`CONTENT_TYPE`)."""

@@ -43,7 +43,7 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     metrics.push_applied(0.1)
     metrics.hooked("accepted")
     metrics.limit_refused("webhook", "body-bytes")
-    metrics.stalled(1.0)
+    metrics.stalled(1.0, 1.0)
     found = {}
     for family in text_string_to_metric_families(metrics.exposition().decode()):
         if family.name.endswith("_created"):

@@ -7,6 +7,7 @@ is touched; what the minions manage lies below the folder too, through the `root
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -265,6 +266,18 @@ class Rig:
         """The end of a process's log."""
         path = self.directory / f"{name}.log"
         return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path.exists() else ""
+
+    def long_turns(self, seconds: float = 1.0) -> list[str]:
+        """Lines of the controller's log about turns of its event loop that computed for longer than this.
+
+        The processor time of the loop's thread counts, not how long the turn took: other programs of the machine
+        lengthen a turn, and compute nothing in it.
+        """
+        path = self.directory / "controller.log"
+        lines = path.read_text(errors="replace").splitlines() if path.exists() else []
+        stalls = [line for line in lines if 'event="event loop stalled"' in line]
+        computed = {line: re.search(r" computed=([\d.]+)", line) for line in stalls}
+        return [line for line, found in computed.items() if found is not None and float(found[1]) > seconds]
 
     # --- asking ---
 

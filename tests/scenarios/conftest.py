@@ -13,7 +13,7 @@ TREE = Path(__file__).parent / "tree"
 
 @pytest.fixture
 def make_rig():
-    """A function that makes a rig which is up; all of them are taken down at the end."""
+    """A function that makes a rig which is up; all are taken down at the end, and no turn of their loops was long."""
     rigs = []
 
     def make(minions=None, **controller):
@@ -24,6 +24,9 @@ def make_rig():
         return rig
 
     yield make
+    long_turns = []
     for rig in rigs:
         rig.stop_all()
+        long_turns += rig.long_turns()
         shutil.rmtree(rig.directory, ignore_errors=True)
+    assert long_turns == [], "the controller's event loop computed for more than a second in one turn"

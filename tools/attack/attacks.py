@@ -43,8 +43,10 @@ class Attack:
     """Files of the honest tree that are others."""
 
 
-def run_attack(name: str, scene: Scene, stop: Event) -> None:
-    """Attack until `stop` is set; the target of a process."""
+def run_attack(name: str, scene: Scene, stop: Event, begun: Event | None = None) -> None:
+    """Attack until `stop` is set; the target of a process. `begun` is set when the attack begins."""
+    if begun is not None:
+        begun.set()
     all_attacks()[name].run(scene, lambda: not stop.is_set())
 
 

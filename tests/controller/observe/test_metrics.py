@@ -52,7 +52,7 @@ def test_things_that_happen_are_counted(metrics):
     metrics.run_ended("apply", "changed", 1.5)
     metrics.push_applied(0.25)
     metrics.limit_refused("webhook", "body-bytes", 2)
-    metrics.stalled(1.5)
+    metrics.stalled(1.5, 1.2)
     assert value(metrics, "saltern_compile_seconds_count") == 2
     assert value(metrics, "saltern_compile_errors_total") == 1
     assert value(metrics, "saltern_git_fetch_errors_total", remote="states") == 0
