@@ -38,6 +38,7 @@ JITTER = 0.1
 """Part of the interval by which polls are spread."""
 
 _Identity = tuple[int, int] | None
+_RefTimes = tuple[int, ...]
 
 
 class Changes:
@@ -52,6 +53,8 @@ class Changes:
         self._closed = False
         self._scheduler = AsyncIOScheduler(timezone=UTC, job_defaults={"coalesce": True, "misfire_grace_time": None})
         self._tasks: list[asyncio.Task[None]] = []
+        self._refs_at_notice: dict[str, _RefTimes] = {}
+        """Local repository -> its refs when it was noticed last."""
 
     async def __aenter__(self) -> Changes:
         self._scheduler.start()
@@ -122,9 +125,23 @@ class Changes:
         self._notify([name])
 
     def _notify(self, names: Iterable[str]) -> None:
-        self._pending.update(names)
+        named = set(names)
+        for name, repository in self._repositories().items() if named else ():
+            if name in named:
+                self._refs_at_notice[name] = _ref_times(repository)
+        self._pending |= named
         if self._pending:
             self._notice.set()
+
+    def _unnoticed(self) -> list[str]:
+        """Local repositories whose refs moved since the last notice: watchfiles drops events that come while it hands
+        over those before them, and the next poll may be an hour away.
+        """
+        return [
+            name
+            for name, repository in self._repositories().items()
+            if self._refs_at_notice.get(name) != _ref_times(repository)
+        ]
 
     def _trees(self) -> dict[Path, str]:
         """Folders that are watched with all below them -> the remote (or `roots`) that a change there is news of."""
@@ -148,6 +165,8 @@ class Changes:
             try:
                 while not watch.done() and _identities(folders) == identities:
                     await asyncio.wait([watch], timeout=IDENTITY_CHECK_SECONDS)
+                    if not recursive:
+                        self._notify(self._unnoticed())
             finally:
                 stop.set()
                 watch.cancel()
@@ -200,6 +219,18 @@ def _remotes_of(path: str, folders: Mapping[Path, str]) -> Iterable[str]:
 def _git_directory(path: Path) -> Path:
     inner = path / ".git"
     return inner if inner.is_dir() else path
+
+
+def _ref_times(repository: Path) -> _RefTimes:
+    """When branches, tags and packed refs were last written: a ref is renamed into its folder."""
+    return tuple(_time_of(repository / place) for place in ("HEAD", "packed-refs", "refs/heads", "refs/tags"))
+
+
+def _time_of(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _identities(folders: Iterable[Path]) -> dict[Path, _Identity]:

@@ -57,6 +57,33 @@ async def test_a_push_is_seen(remote):
         await told(changes, "states")
 
 
+async def test_a_push_whose_file_events_are_lost_is_seen(remote, monkeypatch):
+    async def deaf(*paths, stop_event, **_):
+        yield set()
+        await stop_event.wait()
+
+    monkeypatch.setattr("gitfs.changes.awatch", deaf)
+    remote.commit({"top.sls": "one"})
+    async with Changes([remote.settings(update_interval=3600)]) as changes:
+        await settle(changes)
+        await asyncio.to_thread(remote.commit, {"top.sls": "two"})
+        assert await told(changes, "states") == {"states"}
+        await settle(changes)
+        await asyncio.to_thread(remote.run, "--git-dir", str(remote.bare), "pack-refs", "--all")
+        await told(changes, "states")
+
+
+async def test_what_was_told_by_an_event_is_not_told_again(remote):
+    remote.commit({"top.sls": "one"})
+    async with Changes([remote.settings(update_interval=3600)]) as changes:
+        await settle(changes)
+        assert changes._unnoticed() == []
+        await asyncio.to_thread(remote.commit, {"top.sls": "two"})
+        await told(changes, "states")
+        await settle(changes)
+        assert changes._unnoticed() == []
+
+
 async def test_a_working_repository_is_watched_too(remote):
     remote.commit({"top.sls": "one"})
     settings = RemoteSettings(name="work", url=str(remote.work), update_interval=3600)
