@@ -106,14 +106,7 @@ class Metrics:
         self._stranger_connections = Gauge(
             "saltern_stranger_connections", "Connections without an accepted key", registry=self.registry
         )
-        self._stalls = self._histogram(
-            "loop_stall_seconds", "Turns of the event loop that took more than 0.25 s", _STALL
-        )
-        self._stalls_computed = self._histogram(
-            "loop_stall_computed_seconds",
-            "Processor time of the loop's thread in the turns of loop_stall_seconds",
-            _STALL,
-        )
+        self._stalls, self._stalls_computed = self._stall_histograms()
 
     def watch_minions(self, samples: Callable[[], Iterable[MinionSample]]) -> None:
         """Read minions from `samples` at each scrape."""
@@ -230,6 +223,11 @@ class Metrics:
 
     def _gauge_by_remote(self, name: str, text: str) -> Gauge:
         return Gauge(f"saltern_{name}", text, ["remote"], registry=self.registry)
+
+    def _stall_histograms(self) -> tuple[Histogram, Histogram]:
+        length = self._histogram("loop_stall_seconds", "Turns of the event loop that took more than 0.25 s", _STALL)
+        text = "Processor time of the loop's thread in the turns of loop_stall_seconds"
+        return length, self._histogram("loop_stall_computed_seconds", text, _STALL)
 
     def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
         return Histogram(f"saltern_{name}", text, labels, buckets=buckets, registry=self.registry)
