@@ -295,7 +295,7 @@ def _one_file(
     data = None if keep else of_source(machine, as_sources(url), saltenv, rendered, None)
     inner = file_changes(machine, replaced(like, data=data), found)
     if inner:
-        shown = {change.key: change.reported for change in inner}
+        shown = {change.key: change.reported for change in inner if change.key}
         yield Change(key=like.path, reported=shown, act=_all(inner))
 
 

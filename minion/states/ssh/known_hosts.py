@@ -205,10 +205,11 @@ def _write(machine: Machine, path: str, text: str, user: str | None) -> None:
     is_new, is_new_folder = machine.stat(path) is None, machine.stat(folder) is None
     if is_new_folder:
         machine.mkdir(folder, parents=user is None, mode="0755" if user is None else "0700")
-    machine.write(path, text.encode("utf-8", "surrogateescape"))
+    private = "0600" if is_new and user is not None else None
+    machine.write(path, text.encode("utf-8", "surrogateescape"), mode=private)
     for place, fresh in ((folder, is_new_folder), (path, is_new)):
         if fresh and user is not None:
-            machine.chown(place, user, None)
+            machine.chown(place, user, machine.query(["id", "-g", user]).stdout.strip() or None)
 
 
 def _nothing(machine: Machine) -> None:

@@ -126,10 +126,12 @@ def _creation(
     wanted: WantedUser, secret: Password, known: Mapping[str, Group], missing: Sequence[str], options: Sequence[str]
 ) -> Plan:
     joined = [one for one in wanted.all_groups() if one in known]
+    primary = wanted.name if wanted.gid is None else wanted.gid
+    alone = len(joined) == 1 and primary in (joined[0], known[joined[0]].gid)
 
     def act(machine: Machine) -> Mapping[str, Value]:
         _refuse_missing(machine, wanted)
-        command = ["useradd", *options, *_new_attributes(wanted, joined), "--", wanted.name]
+        command = ["useradd", *options, *_new_attributes(wanted, joined, listed=not alone), "--", wanted.name]
         accounts.change(machine, command, f"Failed to create new user {wanted.name}")
         made = accounts.user(machine, wanted.name)
         return made.as_salt() if made else {}
@@ -152,7 +154,8 @@ def _with_the_user(_machine: Machine) -> None:
     """An attribute that a new user gets when it is made."""
 
 
-def _new_attributes(wanted: WantedUser, joined: Sequence[str]) -> list[str]:
+def _new_attributes(wanted: WantedUser, joined: Sequence[str], *, listed: bool) -> list[str]:
+    """Options of useradd. Unless `listed`, the user is no member of `joined`: it is the primary group."""
     options: list[str] = []
     # useradd would make a group of the user's name, and refuses where there is one.
     own = wanted.name if wanted.name in joined else None
@@ -161,7 +164,7 @@ def _new_attributes(wanted: WantedUser, joined: Sequence[str]) -> list[str]:
         ("--gid", own if wanted.gid is None else wanted.gid),
         ("--home-dir", wanted.home),
         ("--shell", wanted.shell),
-        ("--groups", ",".join(joined) or None),
+        ("--groups", (",".join(joined) or None) if listed else None),
         ("--comment", ",".join(text or "" for text in wanted.gecos).rstrip(",") or None),
     ):
         if value is not None:

@@ -314,6 +314,12 @@ def test_keys_of_hosts(converge: Converge, tmp_path: Path, program: Program) -> 
     assert Path(config).read_text() == f"[git.example.org]:2222 ssh-ed25519 {KEY}\n"
 
 
+def test_a_users_new_known_hosts_are_the_users_alone(converge: Converge, tmp_path: Path) -> None:
+    config = tmp_path / "known"
+    converge("ssh_known_hosts.present", "git.example.org", key=KEY, config=str(config), user="root")
+    assert (config.stat().st_mode & 0o777, config.stat().st_gid) == (0o600, os.getegid())
+
+
 def test_names_of_hosts_are_hashed_as_ssh_does_it(converge: Converge, tmp_path: Path) -> None:
     config = tmp_path / "known"
     config.write_text(f"# note\n*.example.net ssh-ed25519 {KEY}\na.example.org,192.0.2.1 ssh-rsa {KEY}\n")

@@ -214,6 +214,10 @@ def test_a_user_whose_own_group_is_there_already(nobody_yet: None) -> None:
     _run("group.present", USER)
     made = _run("user.present", USER, groups=[USER])
     assert (made.result, made.changes["groups"]) == (True, [USER])
+    group = accounts.group(_machine(), USER)
+    assert group is not None
+    assert group.members == ()
+    assert _run("user.present", USER, groups=[USER]).changes == {}
 
 
 @pytest.mark.e2e

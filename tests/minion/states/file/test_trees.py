@@ -39,6 +39,13 @@ def test_clean_puts_folders_and_files_where_the_other_stood(converge: Converge, 
     assert not (top / "stray").exists()
 
 
+def test_new_files_show_nothing_of_owners_that_they_would_have_anyway(converge: Converge, tmp_path: Path) -> None:
+    machine = machine_of(base={"t/a": b"A\n"})
+    owner = {"user": os.geteuid(), "group": os.getegid(), "file_mode": "0640"}
+    result = converge("file.recurse", tmp_path / "t", machine=machine, source="salt://t", **owner)
+    assert result.changes[str(tmp_path / "t/a")] == {"diff": "New file", "mode": "0640"}
+
+
 def test_sources_are_merged_and_the_earliest_wins(converge: Converge, tmp_path: Path) -> None:
     machine = machine_of(
         prod={"o/both": b"over", "o/file/inner": b"over", "o/dir": b"over"},
