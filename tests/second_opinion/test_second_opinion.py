@@ -91,6 +91,17 @@ def test_a_file_that_differs_shows_the_lines_of_each_side():
     assert disagreements("web/default", _side(files={"etc/a": one}), _side(files={"etc/a": one[:5]})) == []
 
 
+def test_diffs_differ_in_more_than_ends_of_lines():
+    def side(diff):
+        states = {TAG: {"result": True, "comment": "", "changes": {"diff": diff}}}
+        step = Step(code=0, states=states)
+        return Side(steps=dict.fromkeys(("apply", "own", "other", "again"), step), files={})
+
+    one = side("--- \n+++ \n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n")
+    assert disagreements("web/default", one, side("--- \n+++ \n-a+b")) == []
+    assert [found.about for found in disagreements("web/default", one, side("--- \n+++ \n-a+c"))] == ["changes"]
+
+
 def test_steps_are_read_as_they_were_printed(tmp_path):
     for name in ("apply", "other", "own", "again"):
         (tmp_path / f"{name}.rc").write_text("0\n")

@@ -26,6 +26,7 @@ _BY_CHANCE = re.compile(
     rb"(?<=# \()\S+ installed on [^)]+"  # crontab's first line
     rb"|\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d\S*|\$[156y]\$[^:\s\"]+|(?<=:)2\d{4}(?=:\d+:\d+:)"
 )
+_DATED = re.compile(r"\d\d-\d\d-\d\d_\d\d:\d\d:\d\d")
 _LARGEST = 4 << 20
 _SHORT = 16 << 10
 """Bytes of a file of /etc or of a person, whose text is kept: what differs can be read then."""
@@ -42,6 +43,7 @@ def snapshot(upper: Path, base: Path) -> dict[str, list[object]]:
             path = str(inside / name)
             if not _LEFT_OUT.match(path) and not _BACKUP.search(path):
                 entry = _entry(upper / path, text=bool(_READ.match(path)))
+                path = _DATED.sub("?", path)
                 if entry[0] != "folder" or not (base / path).is_dir() or entry != _entry(base / path):
                     found[path] = entry
     return found

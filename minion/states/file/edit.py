@@ -124,9 +124,19 @@ def _write(file: Opened, new: bytes, backup: str, perms: Perms, makedirs: bool) 
         if backup:
             make_parents(machine, backup, Perms(mode="0700"))
             machine.write(backup, file.data, mode=file.found.mode if file.found else None)
+            _give(machine, backup, file.found)
         machine.write(file.path, new, mode=perms.mode)
 
     return act
+
+
+def _give(machine: Machine, path: str, like: FileStat | None) -> None:
+    """A copy is its original's owner's: a backup shows nothing to others, and its owner can take it back."""
+    made = machine.stat(path)
+    if like is not None and made is not None:
+        owner, now = (like.found.st_uid, like.found.st_gid), (made.found.st_uid, made.found.st_gid)
+        if now != owner:
+            machine.chown(path, *owner)
 
 
 def _put(path: str, key: str, value: str) -> Callable[[Machine], None]:

@@ -1,5 +1,6 @@
 """States that edit files: what test=True says is done, a second run does nothing, and what is wrong is said."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -227,3 +228,13 @@ def test_a_pattern_that_never_comes_to_rest_is_said(tmp_path: Path) -> None:
     result = run({"k": chunk}, engine, test=False, clock=lambda: 0.0)["k"]
     assert result.result is False
     assert "did not converge" in result.comment
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_what_is_kept_belongs_to_the_files_owner(do: Do, tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("one\n")
+    (tmp_path / "f").chmod(0o640)
+    os.chown(tmp_path / "f", 1234, 1235)
+    assert do("replace", pattern="one", repl="two").result is True
+    kept = (tmp_path / "f.bak").stat()
+    assert (kept.st_uid, kept.st_gid, kept.st_mode & 0o777) == (1234, 1235, 0o640)
