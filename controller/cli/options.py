@@ -10,13 +10,14 @@ import click
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+DEFAULT_CONFIG_DIR = Path("/etc/saltern")
 FORMATS = ("json", "yaml", "txt", "nested")
 
 config_dir = click.option(
     "-c",
     "--config-dir",
     type=click.Path(path_type=Path),
-    default=Path("/etc/saltern"),
+    default=DEFAULT_CONFIG_DIR,
     envvar="SALTERN_CONFIG_DIR",
     show_default=True,
     show_envvar=True,

@@ -103,6 +103,8 @@ class ObservedState:
     """Generation sent in this session, 0 when none."""
     applied: str
     """Digest of the document that was last applied to its end, empty when none."""
+    applied_generation: int = 0
+    """Of that document."""
     open_run: OpenRun | None = None
     last_run: LastRun | None = None
     drift: Drift | None = None
@@ -114,6 +116,11 @@ class ObservedState:
 @dataclass(frozen=True, slots=True)
 class SendDesired:
     """Send the desired document as a patch."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendApplied:
+    """Send the document that was applied last, so that drift is looked for in that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +211,7 @@ class RequeueAfter:
 
 Instruction: TypeAlias = (
     SendDesired
+    | SendApplied
     | Apply
     | ApplyRequested
     | JoinRun
@@ -229,7 +237,7 @@ def reconcile(state: ObservedState, policy: Policy, now: float, *, run_timeout: 
         return []
     if state.open_run is not None:
         return _with_open_run(state, state.open_run, now, run_timeout)
-    return _send_desired(state) + _next_run(state, policy, now)
+    return (_keep_applied(state) if _waits(state, policy) else _send_desired(state)) + _next_run(state, policy, now)
 
 
 def _answer(state: ObservedState, request: Request) -> list[Instruction]:
@@ -266,6 +274,22 @@ def _with_open_run(state: ObservedState, run: OpenRun, now: float, run_timeout: 
 
 def _send_desired(state: ObservedState) -> list[Instruction]:
     return [SendDesired()] if state.held != state.desired and state.sent_generation != state.generation else []
+
+
+def _waits(state: ObservedState, policy: Policy) -> bool:
+    """Whether what is pending is for a person to start, and nothing of it was run yet.
+
+    Until then the minion holds what it was told before: drift is looked for in that, and not in what is to come.
+    """
+    begun = state.last_run is not None and state.last_run.digest == state.desired
+    held_back = state.paused or policy.apply == "manual"
+    return held_back and bool(state.applied) and state.applied != state.desired and not begun
+
+
+def _keep_applied(state: ObservedState) -> list[Instruction]:
+    """Take a document back that was sent for a test, and give one to a minion that has none."""
+    keeps = state.held not in ("", state.desired) or state.sent_generation == state.applied_generation
+    return [] if keeps else [SendApplied()]
 
 
 def _next_run(state: ObservedState, policy: Policy, now: float) -> list[Instruction]:

@@ -60,6 +60,7 @@ def observe(row: StatusRow, session: Session | None, streaks: Streaks, request: 
         held=session.held if session else row.minion.held,
         sent_generation=session.sent_generation if session else 0,
         applied=row.applied.digest if row.applied else "",
+        applied_generation=row.applied.generation if row.applied else 0,
         open_run=_open_run(row.open_run, session),
         last_run=_last_run(row.last_run, streaks.failures),
         drift=_drift(row, streaks),

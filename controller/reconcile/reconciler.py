@@ -31,6 +31,7 @@ from controller.reconcile.decision import (
     Request,
     RequeueAfter,
     Resend,
+    SendApplied,
     SendDesired,
     TimeOutRun,
     reconcile,
@@ -180,6 +181,8 @@ class Reconciler:
         match instruction:
             case SendDesired():
                 self._send_desired(row, session)
+            case SendApplied():
+                self._send_applied(row, session)
             case Apply(whole=whole):
                 self._apply(row, session, whole)
             case ApplyRequested(whole=whole, test=test):
@@ -217,6 +220,12 @@ class Reconciler:
         message = self.documents.desire(desired.generation, desired.digest, session.held)
         self._send(session, message)
         session.sent_generation = desired.generation
+
+    def _send_applied(self, row: StatusRow, session: Session) -> None:
+        applied = row.applied
+        if applied is not None:
+            self._send(session, self.documents.desire(applied.generation, applied.digest, session.held))
+            session.sent_generation = applied.generation
 
     def _apply(self, row: StatusRow, session: Session, whole: bool) -> None:
         reason, keys, note = self._revision_reason(row), None, ""

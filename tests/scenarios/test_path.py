@@ -90,6 +90,20 @@ def test_drift_is_reported_then_remediated_when_policy_says_so(make_rig):
     assert [run["kind"] for run in rig.history("web1") if run["kind"] == "remediate"] == ["remediate"]
 
 
+def test_under_manual_drift_is_looked_for_in_what_was_applied(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    often = {"states/saltern.yaml": ("interval: 30m", "interval: 1s, splay: 0")}
+    rig.wait_applied(rig.push("first", often))
+    rig.push("manual", {"states/saltern.yaml": ("drift:", "apply: manual\ndrift:"), **bump(0, 1)})
+    rig.wait("it to wait", lambda: rig.status()["web1"]["sync"] == "OutOfSync")
+    assert rig.saltern("sync", "web1", "--test", check=False).returncode == 2
+    (rig.root("web1") / "app.conf").write_text("by hand\n")
+    rig.wait("the drift to show", lambda: rig.status()["web1"]["health"] == "Drifted")
+    [diff] = json.loads(rig.saltern("diff", "web1", "--out", "json").stdout)
+    [difference] = [one["changes"]["diff"] for one in diff["drift"]]
+    assert "+number 0" in difference, "the text that was applied, not that which is to come"
+
+
 def test_manual_policy_waits_for_sync_and_a_pause_holds(make_rig):
     rig = make_rig()
     rig.wait_applied(rig.push("first"))

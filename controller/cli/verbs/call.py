@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from controller.cli import options
+from controller.cli.config_folder import check_folder
 from minion.call.call import main
 from minion.call.options import OUTPUTTERS, STATE_OUTPUTS, CallOptions
 from minion.config.names import LOG_LEVELS
@@ -89,6 +90,7 @@ def call_command(fun: str, args: tuple[str, ...], grains: bool, doc: bool, out_i
 
     ARGUMENTS are YAML values and KEY=VALUE pairs, as Salt has them; put `--` before ones that begin with a dash.
     """
+    check_folder(given["config_dir"])
     if grains:
         fun, args = "grains.items", ()
     elif doc:

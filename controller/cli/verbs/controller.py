@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from controller.cli import options
+from controller.cli.config_folder import missing_configuration
 from controller.cli.configuration import settings_of
 from controller.cli.failure import USAGE, Failure
 from controller.config.settings import LOG_LEVELS, nearest_level
@@ -23,7 +24,7 @@ from controller.config.settings import LOG_LEVELS, nearest_level
 def controller_command(log_level: str | None, check: bool, config_dir: Path) -> int:
     """Run the controller until it is told to stop (Ctrl-C, SIGTERM)."""
     settings = settings_of(config_dir, whole=True)
-    if nothing := _no_configuration(config_dir):
+    if nothing := missing_configuration(config_dir):
         if check or not config_dir.is_dir():
             raise Failure(nothing, USAGE, hint="docs/configuration.md names the options; gitfs_remotes is the first")
         click.echo(f"saltern: {nothing}: the defaults hold, and no remote is followed", err=True)
@@ -48,14 +49,6 @@ def controller_command(log_level: str | None, check: bool, config_dir: Path) -> 
         return main(settings, fork_server)
     except (CannotListen, StoreError, WireError, OSError) as error:
         raise Failure(f"the controller cannot run: {error}") from None
-
-
-def _no_configuration(config_dir: Path) -> str:
-    """What is missing in a folder without any configuration."""
-    if not config_dir.is_dir():
-        return f"there is no folder {config_dir}"
-    there = (config_dir / "controller").exists() or any((config_dir / "controller.d").glob("*.conf"))
-    return "" if there else f"there is no configuration in {config_dir} (controller, controller.d/*.conf)"
 
 
 def leave_out_rich() -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from controller.cli import output
+from controller.cli import options, output
 from controller.cli.compile_inputs import mapping_of, options_of, read_data, roots_of
+from controller.cli.config_folder import missing_configuration, require_configuration
 from controller.cli.failure import FAILED, Failure
 from controller.cli.lint_output import Located, as_github, as_json, as_text, located
 from controller.cli.trees import configured_layers
@@ -74,6 +76,8 @@ def lint_command(
     from controller.offline.linting import LintJob, lint
     from highstate.lint import Severity
 
+    if config_dir is not None:
+        require_configuration(config_dir)
     states, pillar = _roots(tree, file_roots, pillar_roots)
     try:
         settings = Case(opts=options_of(opts)).settings()
@@ -97,7 +101,16 @@ def lint_command(
     if remotes[0]:  # a formula's own faults are for those who write it
         found = [one for one in found if Path(one.path).exists()]
     _show(found, out, job)
+    if config_dir is None and out == "text" and any(one.finding.rule == "missing-sls" for one in found):
+        _name_remotes()
     return 1 if any(one.finding.severity is not Severity.NOTICE for one in found) else 0
+
+
+def _name_remotes() -> None:
+    """Where a controller is configured here, what an SLS includes may be in its remotes."""
+    here = Path(os.environ.get("SALTERN_CONFIG_DIR") or options.DEFAULT_CONFIG_DIR)
+    if not missing_configuration(here):
+        output.remark(f"to find what is included from the controller's remotes, too: saltern lint -c {here}")
 
 
 def _show(found: Sequence[Located], out: str, job: LintJob) -> None:

@@ -173,8 +173,8 @@ def test_key_verbs(saltern, served, desk):
 
 def test_a_folder_before_or_after_the_verb_counts(saltern, served, config_dir, tmp_path):
     nowhere = str(tmp_path / "nowhere")
-    assert saltern("key", "-c", nowhere, "list").code == 3
-    assert saltern("key", "list", "-c", nowhere).code == 3
+    assert saltern("key", "-c", nowhere, "list").code == 64
+    assert saltern("key", "list", "-c", nowhere).code == 64
     assert saltern("key", "-c", nowhere, "list", "-c", str(config_dir)).code == 0
     assert json.loads(saltern("key", "--out", "json", "list").out)
     assert saltern("key", "-L", "list").code == 64

@@ -18,6 +18,7 @@ from controller.reconcile.decision import (
     Remediate,
     RequeueAfter,
     Resend,
+    SendApplied,
     SendDesired,
     Sync,
     TimeOutRun,
@@ -59,8 +60,27 @@ PART = replace(SYNCED, unchecked="r1")
             replace(PUSHED, applied=""), AUTO, [SendDesired(), Apply(whole=True)], id="the first time: everything"
         ),
         pytest.param(PUSHED, Policy(push="whole"), [SendDesired(), Apply(whole=True)], id="policy asks for everything"),
-        pytest.param(PUSHED, Policy(apply="manual"), [SendDesired()], id="manual: sent, not applied"),
-        pytest.param(replace(PUSHED, paused=True), AUTO, [SendDesired()], id="paused: sent, not applied"),
+        pytest.param(PUSHED, Policy(apply="manual"), [], id="manual: it keeps what it was told"),
+        pytest.param(replace(PUSHED, paused=True), AUTO, [], id="paused: it keeps what it was told"),
+        pytest.param(replace(PUSHED, applied=""), Policy(apply="manual"), [SendDesired()], id="manual, the first time"),
+        pytest.param(
+            replace(PUSHED, held="b", sent_generation=2, applied_generation=1),
+            Policy(apply="manual"),
+            [SendApplied()],
+            id="manual: what was sent for a test is taken back",
+        ),
+        pytest.param(
+            replace(PUSHED, held="b", sent_generation=1, applied_generation=1), Policy(apply="manual"), [], id="once"
+        ),
+        pytest.param(
+            replace(PUSHED, held="", applied_generation=1),
+            Policy(apply="manual"),
+            [SendApplied()],
+            id="manual: a wiped disk gets what was applied",
+        ),
+        pytest.param(
+            replace(PUSHED, last_run=BAD), Policy(apply="manual"), [SendDesired()], id="manual: begun, so it is held"
+        ),
         pytest.param(replace(PUSHED, connected=False), AUTO, [], id="away"),
         pytest.param(replace(PUSHED, generation=0, desired=""), AUTO, [], id="nothing compiled"),
         pytest.param(replace(SYNCED, held=""), AUTO, [SendDesired()], id="a wiped disk gets the document back"),

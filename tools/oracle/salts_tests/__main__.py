@@ -52,6 +52,9 @@ def environment(salt: Path) -> Path:
 
 def main(words: Sequence[str]) -> int:
     """Run the tests; pytest's exit code."""
+    if words and words[0] in ("-h", "--help"):
+        sys.stdout.write(__doc__ or "")
+        return 0
     if not words or not (Path(words[0]) / "tests/pytests/functional").is_dir():
         sys.exit("name the folder of Salt's source package: make salt-tests SALT=DIR")
     salt = Path(words[0]).resolve()
