@@ -14,7 +14,8 @@ _FAILS_ALONE = ": this state fails, the others are applied"
 
 def missing_source_warning(problem: Problem) -> Problem:
     """The warning that takes the place of the error about a missing source."""
-    return replace(problem, message=f"{problem.message}{_FAILS_ALONE}")
+    hint = "" if "missing_source" in problem.hint else problem.hint
+    return replace(problem, message=f"{problem.message}{_FAILS_ALONE}", hint=hint)
 
 
 def is_missing_source_warning(problem: Problem) -> bool:

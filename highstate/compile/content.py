@@ -420,7 +420,8 @@ class _Reader:
 
     def _missing(self, named: str, first: ContentSource) -> None:
         message = f"{self._label()}: the source {named} is not in the tree"
-        self.found.missing(self._problem_of(message, hint=self._near(first)))
+        hint = self._near(first) or "bring it, or have its state alone fail: missing_source in saltern.yaml"
+        self.found.missing(self._problem_of(message, hint=hint))
 
     def _problem(self, message: str) -> None:
         self.found.errors.append(self._problem_of(message))

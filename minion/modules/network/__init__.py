@@ -1,1 +1,1 @@
-"""The execution modules `network`, `dnsutil`, `hosts` and `http`."""
+"""The execution modules `network`, `dig`, `dnsutil`, `hosts`, `http` and `iptables`."""

@@ -9,7 +9,7 @@ import posixpath
 from collections.abc import Callable
 from typing import Annotated, Unpack
 
-from minion.arguments.types import Ignored, Mode, Owner, Path, Unsupported
+from minion.arguments.types import Ignored, Mode, Owner, Path
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, FileStat, Machine, Plan, Reader, Value
 from minion.states.file.paths import checked, make_parents, missing_parents
@@ -38,8 +38,7 @@ class _SymlinkUnused(WindowsOwner, total=False):
 
     atomic: Annotated[Value, Ignored("a link is always replaced atomically")]
     disallow_copy_and_unlink: Annotated[Value, Ignored("a link is never replaced by a copy")]
-    inherit_user_and_group: Annotated[Value, Unsupported("name user and group")]
-    follow_symlinks: Annotated[Value, Unsupported("name the place where the link is to be")]
+    follow_symlinks: Annotated[Value, Ignored("what stands at the name is looked at itself, and never followed")]
 
 
 def symlink(
@@ -54,13 +53,19 @@ def symlink(
     group: Owner | None = None,
     mode: Mode | None = None,
     dir_mode: Mode | None = None,
+    inherit_user_and_group: bool = False,
     **_: Unpack[_SymlinkUnused],
 ) -> Plan:
-    """`name` points to `target`, which need not exist. `mode` is that of directories made on the way."""
+    """`name` points to `target`, which need not exist. `mode` is that of directories made on the way.
+
+    With `inherit_user_and_group` another link that was there leaves its owner, as far as none is given.
+    """
     path = checked(name, "symlink")
     if "\0" in target:
         raise StateFailed(f"target must be a path, not {target!r}")
     found = machine.stat(path)
+    if inherit_user_and_group and found is not None and found.kind == "symlink":
+        user, group = user or found.user, group or found.group
     owner = with_primary_group(Perms(user=user, group=group))
     if found is not None and found.kind == "symlink" and found.target == target:
         return _owned(name, path, target, found, owner)

@@ -121,13 +121,15 @@ def test_a_missing_source_is_a_problem():
 )
 def test_by_policy_a_missing_source_fails_its_state_alone(state):
     sls = f"/etc/motd:\n  {state}\n/etc/other:\n  file.managed:\n    - source: salt://motd\n"
-    assert not compiled(sls, {"motd": "x"}).ok
+    [error] = compiled(sls, {"motd": "x"}).errors
+    assert error.hint == "bring it, or have its state alone fail: missing_source in saltern.yaml"
     result = compiled(sls, {"motd": "x"}, options=CompileOptions(missing_source="fail_state"))
     assert result.errors == ()
     assert [chunk.id for chunk in result.lowstate] == ["/etc/motd", "/etc/other"]
     [warning] = result.warnings
     assert "salt://gone (saltenv base)" in warning.message
     assert is_missing_source_warning(warning)
+    assert warning.hint == ""
     assert (warning.pos.file, warning.pos.line) == ("a.sls", 1)
     assert result.contents[result.lowstate[0].tag].files["base", "gone"] == ABSENT
 

@@ -429,6 +429,22 @@ def test_symlink(do: Do, tmp_path: Path) -> None:
     assert str(path.readlink()) == "/two"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives links away, which takes root")
+def test_a_symlink_may_keep_the_owner_of_the_link_before_it(do: Do, tmp_path: Path) -> None:
+    path, daemon = tmp_path / "f", pwd.getpwnam("daemon")
+    for arguments, uid, gid in (
+        ({"inherit_user_and_group": True}, daemon.pw_uid, 4321),
+        ({"inherit_user_and_group": True, "user": "root"}, 0, 4321),
+        ({"follow_symlinks": False}, 0, 0),
+    ):
+        path.unlink(missing_ok=True)
+        path.symlink_to("/one")
+        os.chown(path, daemon.pw_uid, 4321, follow_symlinks=False)
+        assert do("symlink", target="/two", **arguments).changes == {"new": str(path)}
+        assert (path.lstat().st_uid, path.lstat().st_gid) == (uid, gid)
+        assert do("symlink", target="/two", **arguments).changes == {}
+
+
 def test_a_symlink_takes_force_to_replace_a_file(do: Do, tmp_path: Path) -> None:
     (tmp_path / "f").mkdir()
     assert "Did you mean to use force?" in do("symlink", target="/x").comment
