@@ -113,8 +113,10 @@ def read_data(path: Path) -> Any:
     """A YAML or JSON file; Failure with line and column when it is neither."""
     try:
         return _parsed(path.read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise Failure(f"{path} cannot be read: {error}", FAILED) from None
+    except OSError as error:
+        raise Failure(f"{path} cannot be read: {error.strerror}", FAILED) from None
+    except UnicodeDecodeError as error:
+        raise Failure(f"{path} is not UTF-8: {error}", FAILED) from None
 
 
 def _parsed(text: str, what: str) -> Any:

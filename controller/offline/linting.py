@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from controller.offline.isolation import Isolated
+from controller.offline.isolation import Isolated, Lost
 from controller.offline.tree_policy import with_policy
 from controller.offline.trees import snapshot_of
 from controller.reconcile.policy import PolicyInvalid
 from extmods.compile_modules import CompileModules, Tree
+from gitfs.errors import GitfsError
 from gitfs.tree.git_layer import GitLayer
 from highstate.compile import CompileOptions
 from highstate.lint import Finding, KnownStates, LintTrees, Sample, Signature, lint_trees
@@ -41,10 +42,21 @@ def lint(job: LintJob, *, timeout: float, memory: int = 0) -> list[Finding]:
     """All findings. Raises Lost when the trees keep it from ending."""
 
     def start() -> Callable[[bytes], bytes]:
-        return lambda _: msgspec.msgpack.encode(_findings(job))
+        return lambda _: msgspec.msgpack.encode(_answer(job))
 
     with Isolated(start, timeout=timeout, memory=memory) as isolated:
-        return msgspec.msgpack.decode(isolated.ask(b""), type=list[Finding])
+        answer = msgspec.msgpack.decode(isolated.ask(b""), type=tuple[Finding, ...] | str)
+    if isinstance(answer, str):
+        raise Lost(answer)
+    return list(answer)
+
+
+def _answer(job: LintJob) -> tuple[Finding, ...] | str:
+    """The findings, or why the trees cannot be read."""
+    try:
+        return _findings(job)
+    except (GitfsError, OSError) as error:
+        return str(error)
 
 
 def _findings(job: LintJob) -> tuple[Finding, ...]:

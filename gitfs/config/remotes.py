@@ -272,7 +272,7 @@ def _signed_by(reader: OptionReader, given: GivenOption) -> tuple[SignedBy, ...]
 def _unknown(key: str, known: Sequence[str], option: str) -> str:
     if option in _ONE_REMOTE:
         return f"{key!r} is an option of one remote, as in Salt; set it below that remote's URL"
-    meant = near(key, known)
+    meant = near(key, (*known, "gitfs_remotes"))
     hint = f"; did you mean {meant[0]!r}?" if meant else f"; known are {', '.join(sorted(known))}"
     return f"there is no option {key!r}{hint}"
 

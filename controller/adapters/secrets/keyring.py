@@ -32,7 +32,8 @@ class Keyring:
         import gnupg  # type: ignore[import-untyped]  # it has no type hints; loaded for trees that use it
 
         if not self._folder.is_dir():
-            raise DecryptFailed(f"there is no folder {self._folder} of keys (option gpg_keydir)")
+            # Previews show this to those who may write a branch: where the folder is, is not for them.
+            raise DecryptFailed("the controller has no folder of keys: make the one that the option gpg_keydir names")
         try:
             gpg = gnupg.GPG(gnupghome=str(self._folder), options=["--no-tty", "--pinentry-mode", "error"])
         except OSError as error:

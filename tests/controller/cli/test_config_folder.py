@@ -5,6 +5,9 @@ import sys
 
 import pytest
 
+from controller.offline import linting
+from gitfs.errors import GitfsError
+
 
 @pytest.mark.parametrize("words", [("lint",), ("lint", "TREE"), ("call", "--local"), ("status",), ("compile", "a")])
 def test_a_folder_that_is_not_there_is_named(saltern, tmp_path, words):
@@ -39,3 +42,20 @@ def test_the_runner_of_salts_tests_has_a_help():
     ended = subprocess.run(words, capture_output=True, text=True, check=False)
     assert ended.returncode == 0
     assert "python -m tools.oracle.salts_tests SALT" in ended.stdout
+
+
+def test_a_tree_that_cannot_be_read_is_named_by_lint(saltern, tmp_path, monkeypatch):
+    def refused(job):
+        raise GitfsError("/srv/a.sls cannot be read: Permission denied; file_roots must be readable")
+
+    monkeypatch.setattr(linting, "_findings", refused)  # root, who runs the tests, may read everything
+    ended = saltern("lint", str(tmp_path))
+    assert ended.code == 1
+    assert "the trees cannot be linted: /srv/a.sls cannot be read: Permission denied" in ended.err
+
+
+def test_a_mistyped_option_of_remotes_is_told_the_nearest(saltern, config_dir):
+    (config_dir / "controller").write_text("gitfs_remtoes: [x]\n")
+    ended = saltern("controller", "--check")
+    assert ended.code == 64
+    assert "there is no option 'gitfs_remtoes'; did you mean 'gitfs_remotes'?" in ended.err
