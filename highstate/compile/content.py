@@ -45,7 +45,7 @@ _CHECKED_KEYS = ("present", "boolean", "integer", "string", "listing", "dictiona
 _NO_SOURCES = frozenset({"context", "defaults", "contents", "content", "text", "dataset", "data", "comment"})
 """Arguments that hold text and values: a salt:// URL in them is not fetched by the state."""
 
-_CONFIGURED = {"alias": "aliases.file", "iptables": "iptables.save_filters"}
+_CONFIGURED = {"alias": "aliases.file", "host": "hosts.file", "iptables": "iptables.save_filters"}
 """State module -> the option of the minion's configuration that it reads, and that grains or pillar may set."""
 
 _CONDITIONS = ("onlyif", "unless", "check_cmd")

@@ -52,7 +52,7 @@ def value_of(word: str) -> Any:
         return word
     if isinstance(value, int | float) and str(value) != word.strip() and _LOSSY.fullmatch(word.strip()):
         return word  # 3007.10 is a version, 0644 a mode, 12:30 a time: what was typed would be lost
-    if isinstance(value, str) and "#" in word:
+    if "#" in word and (value is None or isinstance(value, str)):
         return word  # text with a #, which YAML takes for a comment
     if isinstance(value, bool | int | float | str | bytes) or value is None:
         return value

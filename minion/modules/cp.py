@@ -87,6 +87,18 @@ def get_url(context: Context, path: str, dest: str | None = "", saltenv: str = "
     return _put(context, Path(dest), data, makedirs)
 
 
+def get_file_str(context: Context, path: str, saltenv: str = "base") -> str:
+    """Content of a file of the tree or of this machine as text; empty when there is none."""
+    from minion.states.file.digests import content_at
+
+    local = path.startswith(("/", "file://"))
+    url = path if local or "://" in path else f"salt://{path}"
+    if not url.startswith(("salt://", "/", "file://")):
+        raise CallFailed(f"{path} is no file of the tree or of this machine: use cp.get_url or http.query")
+    data = content_at(context.machine, url, saltenv, verify_ssl=True)
+    return "" if data is None else data.decode(errors="replace")
+
+
 def hash_file(context: Context, path: str, saltenv: str = "base") -> Any:
     """Digest of a file of the tree or of the machine; empty when there is none."""
     if path.startswith("salt://"):
@@ -250,6 +262,7 @@ FUNCTIONS: Mapping[str, Any] = {
     "envs": envs,
     "get_dir": get_dir,
     "get_file": get_file,
+    "get_file_str": get_file_str,
     "get_template": get_template,
     "get_url": get_url,
     "hash_file": hash_file,

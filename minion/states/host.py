@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from minion.arguments.types import Texts
+from minion.machine.configured import configured
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, Plan, Reader, StateFunction, Value
 
@@ -46,7 +47,9 @@ def present(machine: Reader, name: str, *, ip: Texts, comment: str = "", clean: 
     )  # fmt: skip
     values = {"name": name, "comment": comment}
     return Plan(
-        changes=_changes({key: {one: [what] for one in found} for key, found, what, _, _ in parts if found}, new),
+        changes=_changes(
+            machine, {key: {one: [what] for one in found} for key, found, what, _, _ in parts if found}, new
+        ),
         comment="\n".join(f"Host {name} ({address}) already present" for address in wanted),
         pending="\n".join(text.format(address=a, **values) for _, found, _, text, _ in parts for a in found),
         done="\n".join(text.format(address=a, **values) for _, found, _, _, text in parts for a in found),
@@ -64,7 +67,7 @@ def absent(machine: Reader, name: str, *, ip: Texts) -> Plan:
     for address in there:
         new = _without(new, address, name)
     return Plan(
-        changes=_changes({"host": name} if there else {}, new),
+        changes=_changes(machine, {"host": name} if there else {}, new),
         comment="\n".join(f"Host {name} ({address}) already absent" for address in addresses),
         pending="\n".join(f"Host {name} ({address}) needs to be removed" for address in there),
         done="\n".join(f"Removed host {name} ({address})" for address in there),
@@ -85,7 +88,9 @@ def only(machine: Reader, name: str, *, hostnames: Texts) -> Plan:
     before, after = lines[:where], [one for one in lines[where:] if one.address != name]
     return Plan(
         changes=_changes(
-            {name: {"old": texts[0], "new": texts[1]}}, [*before, *([line] if texts[1].strip() else []), *after]
+            machine,
+            {name: {"old": texts[0], "new": texts[1]}},
+            [*before, *([line] if texts[1].strip() else []), *after],
         ),
         pending=f'Would change {name} from "{texts[0]}" to "{texts[1]}"',
         done=f'successfully changed {name} from "{texts[0]}" to "{texts[1]}"',
@@ -112,7 +117,8 @@ class HostLine:
 
 def host_lines(machine: Reader) -> list[HostLine]:
     """The lines of the hosts file."""
-    text = machine.read(HOSTS).decode("utf-8", "surrogateescape") if machine.stat(HOSTS) else ""
+    path = _path(machine)
+    text = machine.read(path).decode("utf-8", "surrogateescape") if machine.stat(path) else ""
     lines: list[HostLine] = []
     for line in text.splitlines():
         body, _, note = line.partition("#")
@@ -155,10 +161,18 @@ def _without(lines: list[HostLine], address: str, name: str) -> list[HostLine]:
     return [line for line in left if not line.address or line.names]
 
 
-def _changes(shown: Mapping[str, Value], lines: list[HostLine]) -> tuple[Change, ...]:
+def _path(machine: Reader) -> str:
+    path = configured(machine, "hosts.file", HOSTS)
+    if not isinstance(path, str) or not path.startswith("/"):
+        raise StateFailed(f"hosts.file in the configuration must be a path that begins with /, not {path!r}")
+    return path
+
+
+def _changes(machine: Reader, shown: Mapping[str, Value], lines: list[HostLine]) -> tuple[Change, ...]:
+    path = _path(machine)
     data = "".join(f"{line.text()}\n" for line in lines).encode("utf-8", "surrogateescape")
     return tuple(
-        Change(key=key, reported=value, act=lambda machine: machine.write(HOSTS, data)) for key, value in shown.items()
+        Change(key=key, reported=value, act=lambda machine: machine.write(path, data)) for key, value in shown.items()
     )
 
 

@@ -140,6 +140,8 @@ def options_present(
             if old.get(key) != value:
                 ini = ini.with_option(section, key, value, joint)
                 _note(changes, section, key, old.get(key), value)
+        if section and section not in have and options:
+            changes[section] = {"before": None, "after": dict(options)}
         for key in [key for key in old if strict and key not in options]:
             ini = ini.without_option(section, key)
             _note(changes, section, key, old[key], None)

@@ -26,7 +26,7 @@ def memoize(function: Function) -> Function:
 
 
 def depends(*needed: Any, **options: Any) -> Callable[[Function], Function]:
-    """The function fails when what it depends on is not there: a condition that is false, a name that is not bound."""
+    """The function fails when what it depends on is not there: a condition or a name that is false or not bound."""
     fallback = options.get("fallback_function")
 
     def wrap(function: Function) -> Function:
@@ -48,7 +48,7 @@ def _is_there(needed: Any, function: Function) -> bool:
     names = getattr(function, "__globals__", {})
     if not isinstance(needed, str):
         return bool(needed)
-    return needed in names or needed in names.get("__salt__", {})
+    return bool(names.get(needed)) or needed in names.get("__salt__", {})
 
 
 def require_one_of(*names: str) -> Callable[[Function], Function]:

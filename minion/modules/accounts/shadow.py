@@ -54,7 +54,8 @@ def set_password(
     root: OtherRoot = None,
 ) -> bool:
     """Put a hash, not a password, into the shadow entry of a user."""
-    _there(context, name)
+    if not _there(context, name):
+        return False
     if any(sign in password for sign in ":\n"):
         raise CallFailed("a hash holds neither a colon nor a newline")
     accounts.set_password(context.machine, name, password)
@@ -63,21 +64,24 @@ def set_password(
 
 def del_password(context: Context, name: str, root: OtherRoot = None) -> bool:
     """Take the password away: the user can log in without one, where that is allowed."""
-    _there(context, name)
+    if not _there(context, name):
+        return False
     accounts.change(context.machine, ["passwd", "--delete", name], f"The password of {name} could not be removed")
     return not info(context, name)["passwd"]
 
 
 def lock_password(context: Context, name: str, root: OtherRoot = None) -> bool:
     """Lock the password."""
-    _there(context, name)
+    if not _there(context, name):
+        return False
     accounts.change(context.machine, ["passwd", "--lock", name], f"The password of {name} could not be locked")
     return bool(info(context, name)["passwd"].startswith("!"))
 
 
 def unlock_password(context: Context, name: str, root: OtherRoot = None) -> bool:
     """Unlock the password."""
-    _there(context, name)
+    if not _there(context, name):
+        return False
     accounts.change(context.machine, ["passwd", "--unlock", name], f"The password of {name} could not be unlocked")
     return not info(context, name)["passwd"].startswith("!")
 
@@ -114,17 +118,18 @@ def set_warndays(context: Context, name: str, warndays: int | str, root: OtherRo
 
 
 def _age(context: Context, name: str, field: str, option: str, value: int | str, what: str) -> bool:
-    _there(context, name)
+    if not _there(context, name):
+        return False
     if info(context, name)[field] == value:
         return True
     accounts.change(context.machine, ["chage", option, str(value), name], f"{what} of {name} could not be set")
     return True
 
 
-def _there(context: Context, name: str) -> None:
+def _there(context: Context, name: str) -> bool:
+    """Whether the user has an entry; what is to change one says false where there is none, as Salt's functions do."""
     accounts.check_name("user", name)
-    if name not in _entries(context):
-        raise CallFailed(f"User {name} has no shadow entry")
+    return name in _entries(context)
 
 
 def _entries(context: Context) -> dict[str, list[str]]:

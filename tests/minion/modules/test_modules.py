@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,40 @@ def test_a_pillar_that_is_missing_may_be_an_error(context: Context) -> None:
     assert call(context, "pillar.get", "nope", None) is None
     assert call(context, "pillar.get", "nope", "") == ""
     assert call(context, "pillar.get", "port") == 80
+
+
+def test_a_file_is_read_from_the_tree_and_from_the_machine(context: Context, tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("here\n")
+    for path in (str(tmp_path / "x"), f"file://{tmp_path}/x"):
+        assert call(context, "cp.get_file_str", path) == "here\n"
+    assert call(context, "cp.get_file_str", str(tmp_path / "none")) == ""
+    assert call(context, "cp.get_file_str", "salt://none") == ""
+    with pytest.raises(CallFailed, match=r"use cp\.get_url"):
+        call(context, "cp.get_file_str", "http://127.0.0.1:1/x")
+
+
+def test_the_hosts_file_is_that_of_the_configuration(context: Context, tmp_path: Path) -> None:
+    file = tmp_path / "hosts"
+    file.write_text("127.0.0.1 localhost\n")
+    context.opts = {"hosts.file": str(file)}
+    assert call(context, "hosts.add_host", "10.0.0.9", "nine") is True
+    assert call(context, "hosts.list_hosts")["10.0.0.9"] == {"aliases": ["nine"]}
+    assert file.read_text() == "127.0.0.1 localhost\n10.0.0.9\t\tnine\n"
+    context = Context(minion_id="web1", opts={"hosts.file": "relative"})
+    with pytest.raises(CallFailed, match=r"hosts\.file"):
+        call(context, "hosts.list_hosts")
+
+
+def test_what_holds_a_comment_alone_is_text() -> None:
+    assert parse(["key= #", "#", "other=a # b"])[1] == {"key": " #", "other": "a # b"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root reads the shadow entries")
+def test_the_shadow_entry_of_nobody_is_not_changed(context: Context) -> None:
+    assert call(context, "shadow.info", "no-such-user-at-all")["passwd"] == ""
+    assert call(context, "shadow.set_password", "no-such-user-at-all", "x") is False
+    assert call(context, "shadow.lock_password", "no-such-user-at-all") is False
+    assert call(context, "shadow.set_maxdays", "no-such-user-at-all", 5) is False
 
 
 def test_a_query_that_is_a_test_asks_nobody(context: Context) -> None:

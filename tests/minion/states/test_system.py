@@ -145,7 +145,7 @@ def test_options_of_ini_files(converge: Converge, tmp_path: Path) -> None:
     result = converge("ini.options_present", file, sections={"a": {"k": 2, "new": 3}, "c": {"y": "z"}})
     assert result.changes == {
         "a": {"k": {"before": "1", "after": "2"}, "new": {"before": None, "after": "3"}},
-        "c": {"y": {"before": None, "after": "z"}},
+        "c": {"before": None, "after": {"y": "z"}},
     }
     assert file.read_text() == (
         "top = 1\n# note\n[a]\nk = 2\nold = 2\nnew = 3\n\n[b]\nx = 1\n[c]\ny = z\n"
