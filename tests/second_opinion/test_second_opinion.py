@@ -19,7 +19,8 @@ suites:
     provisioner:
       dependencies: [{name: helpers, path: test/salt}]
       state_top: {base: {'*': [helpers.make, web]}}
-      pillars_from_files: {web.sls: test/pillar.sls}
+      pillars-from-files: {web.sls: test/pillar.sls}
+      pillars_from_directories: [test/more, ../../outside]
   - name: centos
     includes: [centos-8]
     provisioner: {state_top: {base: {'*': [web]}}}
@@ -38,6 +39,7 @@ def formulas(tmp_path):
         "web/init.sls": "web:\n  test.nop: []\n",
         "test/salt/helpers/make.sls": "make:\n  test.nop: []\n",
         "test/pillar.sls": "web: {port: 80}\n",
+        "test/more/common.sls": "a: 1\n",
         "pillar.example": "web: 1\nweb: 2\n",
     }.items():
         path = tmp_path / "formulas/web-formula" / name
@@ -54,7 +56,7 @@ def test_a_formula_has_its_example_and_its_suites_as_cases(formulas, tmp_path):
     default.lay_out(tmp_path / "case")
     laid = {str(path.relative_to(tmp_path / "case")) for path in (tmp_path / "case").rglob("*") if path.is_file()}
     assert {"states/web/init.sls", "states/helpers/make.sls", "states/top.sls", "conf/minion"} <= laid
-    assert {"pillar/top.sls", "pillar/web.sls"} <= laid
+    assert {"pillar/top.sls", "pillar/web.sls", "pillar/common.sls"} <= laid
 
 
 def _side(result=True, looked=True, files=None, error="", again=None):

@@ -125,12 +125,24 @@ def _of_suite(formula: Path, folder: Path, name: str, wanted: Mapping[str, Any])
         beside.append(found)
     given = dict(wanted.get("pillars") or {})
     pillar_top = given.pop("top.sls", {})
-    pillar = {path: yaml.safe_dump(value).encode() for path, value in given.items()}
-    for path, source in (wanted.get("pillars_from_files") or {}).items():
+    pillar = _pillar_folders(formula, wanted)
+    pillar |= {path: yaml.safe_dump(value).encode() for path, value in given.items()}
+    for path, source in (wanted.get("pillars_from_files") or wanted.get("pillars-from-files") or {}).items():
         if not (formula / source).is_file():
             return None
         pillar[path] = (formula / source).read_bytes()
     return OpinionCase(formula=formula, name=name, top=top, pillar=pillar, pillar_top=pillar_top, beside=tuple(beside))
+
+
+def _pillar_folders(formula: Path, wanted: Mapping[str, Any]) -> dict[str, bytes]:
+    """The files of whole folders of pillar; the top file is the suite's own."""
+    found: dict[str, bytes] = {}
+    for one in wanted.get("pillars_from_directories") or ():
+        folder = (formula / str(one)).resolve()
+        inside = folder.is_relative_to(formula.resolve())
+        files = sorted(path for path in folder.rglob("*.sls") if path.is_file()) if inside else []
+        found |= {str(path.relative_to(folder)): path.read_bytes() for path in files if path != folder / "top.sls"}
+    return found
 
 
 def _dependency(formula: Path, folder: Path, one: Mapping[str, Any]) -> tuple[Path, str] | None:

@@ -150,7 +150,7 @@ def of_neither(saltern: Side, salt: Side) -> list[str]:
     """What neither side could do, in Salt's words: why a case does not compile, or the states that fail on both."""
     mine, theirs = saltern.steps["apply"], salt.steps["apply"]
     if mine.error or theirs.error:
-        return [_short(theirs.error.splitlines()[0])] if mine.error and theirs.error else []
+        return [_short(" ".join(theirs.error.split()))] if mine.error and theirs.error else []
     both = (tag for tag, state in theirs.states.items() if state["result"] is False and _fails(mine.states.get(tag)))
     told = (f"{place_of(tag)}: {_said(theirs.states[tag])}" for tag in both)
     return [one for one in told if "False: One or more requisite failed" not in one]

@@ -90,6 +90,9 @@ def _reasons(reports: Sequence[CaseReport]) -> Iterator[str]:
 
 
 def _unexplained(reports: Sequence[CaseReport]) -> Iterator[str]:
+    if not any(report.unexplained for report in reports):
+        yield "No disagreement is without a reason."
+        return
     yield from _table_head(["without a reason", "about", "state or path", "Saltern", "Salt"])
     for report in reports:
         for one in report.unexplained:
@@ -104,7 +107,9 @@ def _of_neither(reports: Sequence[CaseReport]) -> Iterator[str]:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text.replace("|", "¦").replace("`", "'").replace("<", "(").split())
+    # Sites are named, and not linked to.
+    bare = text.replace("https://", "").replace("http://", "")
+    line = " ".join(bare.replace("|", "¦").replace("`", "'").replace("<", "(").split())
     return line if len(line) <= 160 else f"{line[:155]} …"
 
 
