@@ -16,10 +16,12 @@ from highstate.types import Chunk, StateResult, Value
 from minion.arguments import BadValues
 from minion.engine import slots
 from minion.engine.conditions import ConditionUnknown, checked, condition
+from minion.engine.foretold import brings_anything, foretell, may_have_packages
 from minion.engine.registry import Function, UnknownState, find, mod_watch
 from minion.machine.failure import ContentUnknown, StateFailed
 from minion.machine.functions import ConditionFunctions, KnownFunctions
 from minion.machine.plan import NULL, Change, Machine, Plan, Reader
+from minion.machine.planned import PlannedMachine
 from minion.machine.printable import printable, printable_in
 from minion.machine.read_only import ReadOnly
 from minion.machine.umask import MaskedMachine, umask_of
@@ -112,7 +114,10 @@ class StateEngine:
         self._user_states = user_states
         self._reload = reload
         self._machine = machine
-        self._reader = cast(Reader, ReadOnly(machine))
+        self._foreseen = PlannedMachine(machine) if test else None
+        """Under test=True: the machine as the states before would have left it."""
+        self._looked_at = machine if self._foreseen is None else cast(Machine, self._foreseen)
+        self._reader = cast(Reader, ReadOnly(self._looked_at))
         self._to_come: set[tuple[str, str]] = set()
         self._supplied = {
             "backup_dir": backup_dir,
@@ -125,6 +130,25 @@ class StateEngine:
 
     def plan(self, chunk: Chunk, arguments: Mapping[str, Value], *, watched: bool) -> Prepared | None:
         """What the chunk would do now; None when it has no mod_watch and `watched` asks for it."""
+        if self._foreseen is None:
+            return self._plan(chunk, arguments, watched)
+        self._foreseen.begin()
+        prepared = self._plan(chunk, arguments, watched)
+        if prepared is not None and prepared.predicted.result is False:
+            return replace(prepared, predicted=self._waiting(self._foreseen, chunk, prepared.predicted))
+        return prepared
+
+    def _waiting(self, planned: PlannedMachine, chunk: Chunk, failed: StateResult) -> StateResult:
+        """The prediction of a state that would fail now: not known where one before it may bring what it lacks."""
+        by = planned.awaited(failed.comment) or may_have_packages(planned, chunk)
+        if not by:
+            return failed
+        self._to_come.add((chunk.state, chunk.name))
+        planned.brought.append(brings_anything(chunk))
+        comment = f"What it would do is not known: {by} of this run may bring what it needs. Now: {failed.comment}"
+        return replace(failed, result=None, comment=comment)
+
+    def _plan(self, chunk: Chunk, arguments: Mapping[str, Value], watched: bool) -> Prepared | None:
         try:
             if chunk.name.startswith(slots.START):
                 name = slots.filled({"name": chunk.name}, self._slot)["name"]
@@ -142,8 +166,8 @@ class StateEngine:
                     return None
             doubts: tuple[str, ...] = ()
             try:
-                kept_from = condition(self._machine, self._functions, arguments)
-            except ConditionUnknown as unknown:
+                kept_from = condition(self._looked_at, self._functions, arguments)
+            except (ConditionUnknown, ContentUnknown) as unknown:
                 kept_from, doubts = None, (str(unknown),)
             if kept_from is not None:
                 result = StateResult(name=chunk.name, result=True, comment=kept_from, skip_watch=True)
@@ -153,6 +177,9 @@ class StateEngine:
                 return self._tree_state(chunk, arguments, watched)
             return self._planned(chunk, function, arguments, watched, doubts)
         except (ConditionUnknown, ContentUnknown) as unknown:
+            if self._foreseen is not None:
+                self._to_come.add((chunk.state, chunk.name))
+                self._foreseen.brought.append(brings_anything(chunk))
             result = StateResult(name=chunk.name, result=None, comment=f"What it would do is not known: {unknown}")
             return Prepared(chunk=chunk, predicted=result)
         except (UnknownState, StateFailed, BadValues) as error:
@@ -244,7 +271,7 @@ class StateEngine:
             chunk=chunk,
             predicted=StateResult(name=chunk.name, result=None, comment=f"{chunk.state}.{fun} would be called"),
             work=_UserWork(fun=fun, arguments=given),
-            predict=lambda: states.call(chunk, fun, given, test=True),
+            predict=lambda: self._noted(chunk, states.call(chunk, fun, given, test=True)),
         )
 
     def _planned(
@@ -279,12 +306,19 @@ class StateEngine:
             changes=printable_in(changes),
             warnings=warnings,
         )
-        if self._test:
+        if self._foreseen is not None and plan.test_result is not False:
             self._to_come.add((chunk.state, chunk.name))
+            foretell(self._foreseen, chunk, plan, own)
         if watched:
             plan = replace(plan, converges=False)
         work = None if self._test else _Work(plan=plan, function=function, arguments=own, warnings=warnings)
         return Prepared(chunk=chunk, predicted=result, work=work)
+
+    def _noted(self, chunk: Chunk, predicted: StateResult) -> StateResult:
+        """The prediction of a state of the tree, which says nothing of what it would make."""
+        if self._foreseen is not None and predicted.result is None:
+            self._foreseen.brought.append(brings_anything(chunk))
+        return predicted
 
     def _supply(self, own: dict[str, Any], names: frozenset[str], arguments: Mapping[str, Value]) -> None:
         """Add what the function gets of the engine."""

@@ -40,7 +40,7 @@ def copy(
         there = machine.stat(path)
     if path == real or path.startswith(real + "/"):
         raise StateFailed(f'"{source}" cannot be copied to "{name}", which is the same or below it')
-    owner = with_primary_group(Perms(user=user, group=group, mode=mode))
+    owner = with_primary_group(machine, Perms(user=user, group=group, mode=mode))
     if preserve:
         owner = Perms(user=found.user, group=found.group, mode=found.mode)
     if there is not None and not force:

@@ -66,7 +66,7 @@ def symlink(
     found = machine.stat(path)
     if inherit_user_and_group and found is not None and found.kind == "symlink":
         user, group = user or found.user, group or found.group
-    owner = with_primary_group(Perms(user=user, group=group))
+    owner = with_primary_group(machine, Perms(user=user, group=group))
     if found is not None and found.kind == "symlink" and found.target == target:
         return _owned(name, path, target, found, owner)
     if found is not None and found.kind != "symlink" and not (force or backupname):

@@ -11,7 +11,7 @@ import stat
 from dataclasses import replace
 
 from highstate.records import dataclass
-from minion.machine.plan import FileStat, Machine
+from minion.machine.plan import FileStat, Machine, Reader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +63,10 @@ def shown_of_new(perms: Perms, folder: FileStat | None) -> frozenset[str]:
     return frozenset(shown)
 
 
-def with_primary_group(perms: Perms) -> Perms:
+def with_primary_group(machine: Reader, perms: Perms) -> Perms:
     """Those, with the user's own group where a user is named and no group, as file.copy and file.symlink take it.
 
-    A user that is not there yet has none.
+    A user whom an earlier state of the run would make has the group that it would get; one that is nowhere has none.
     """
     import pwd
 
@@ -75,8 +75,16 @@ def with_primary_group(perms: Perms) -> Perms:
     try:
         found = pwd.getpwuid(int(perms.user)) if perms.user.isdigit() else pwd.getpwnam(perms.user)
     except KeyError:
-        return perms
+        return replace(perms, group=_planned_group(machine, perms.user))
     return replace(perms, group=_group_name(found.pw_gid))
+
+
+def _planned_group(machine: Reader, user: str) -> str | None:
+    """The name of the primary group of a user, as getent has it."""
+    fields = machine.query(["getent", "passwd", user]).stdout.strip().split(":")
+    if len(fields) < 4:
+        return None
+    return machine.query(["getent", "group", fields[3]]).stdout.partition(":")[0] or fields[3]
 
 
 def _user_name(uid: int) -> str:

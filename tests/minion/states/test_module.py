@@ -92,9 +92,9 @@ def test_wait_acts_on_a_change_alone(tmp_path: Path) -> None:
 def test_events_are_sent() -> None:
     sent: list[Any] = []
 
-    def fire(tag: str, data: Any) -> bool:
+    def fire(tag: str, data: Any) -> str:
         sent.append((tag, data))
-        return True
+        return ""
 
     chunk = low("send", "my/tag", "event", data={"a": 1})
     pending = do(chunk, test=True, fire=fire)
