@@ -26,6 +26,8 @@ def status_command(
     target: str | None, kind: str | None, watch: bool, verbose: bool, out: str, config_dir: Path
 ) -> None:
     """Sync and health of all minions, or of those that TARGET (a glob) matches."""
+    if kind is not None and target is None:
+        raise click.UsageError(f"a kind of target ({kind}) needs a TARGET")
     with Client(config_dir) as client:
         while True:
             query = {} if target is None else {"expression": target, "kind": kind}

@@ -217,6 +217,12 @@ def test_diff_history_and_show(saltern, served):
     assert "there is no run" in missing.err
 
 
+def test_a_kind_of_target_needs_a_target(saltern, served):
+    ended = saltern("status", "-G")
+    assert (ended.code, ended.out) == (64, "")
+    assert "a kind of target (grain) needs a TARGET" in ended.err
+
+
 def test_a_diff_as_markdown(saltern, served):
     shown = saltern("diff", "--out", "markdown").out.splitlines()
     assert shown[0] == "### `web1`: `abc` → `def`"
