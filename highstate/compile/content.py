@@ -130,7 +130,8 @@ class _Reader:
     def read(self) -> None:
         """Fill `parts`."""
         for argument, root in _LOOKED_UP.items():
-            self._looked_up(argument, root)
+            if argument in self.arguments:  # asked of every chunk
+                self._looked_up(argument, root)
         match self.chunk.state, self.chunk.fun:
             case "file", "managed":
                 self._managed()
