@@ -182,9 +182,15 @@ def _toml_read(data: bytes) -> Value:
 def _ini_read(data: bytes, **options: Value) -> Value:
     import configparser
 
-    parser = configparser.ConfigParser(**{"interpolation": None, **options})
+    # With options a %(name)s stands for a value, as in Salt; without, text that has a % is read as well.
+    parser = configparser.ConfigParser(**(options or {"interpolation": None}))
     parser.read_string(data.decode())
-    return {section: dict(parser[section]) for section in parser.sections()}
+    shared = {key: value for key, value in parser.defaults().items() if key not in options.get("defaults", {})}
+    sections = {
+        section: {key: value for key, value in parser[section].items() if key not in shared or value != shared[key]}
+        for section in parser.sections()
+    }
+    return {**({parser.default_section: shared} if shared else {}), **sections}
 
 
 def _written(kind: str, data: Value, options: Mapping[str, Value], unicode: bool) -> str:
@@ -198,7 +204,7 @@ def _written(kind: str, data: Value, options: Mapping[str, Value], unicode: bool
             case "toml":
                 return _toml(data)
             case "configparser":
-                return _ini(data)
+                return _ini(data, options)
             case "plist":
                 import plistlib
 
@@ -231,11 +237,11 @@ def _toml(data: Value) -> str:
     return toml_text(data)
 
 
-def _ini(data: Value) -> str:
+def _ini(data: Value, options: Mapping[str, Value]) -> str:
     import configparser
     import io
 
-    parser = configparser.ConfigParser(interpolation=None)
+    parser = configparser.ConfigParser(**{"interpolation": None, **options})
     parser.read_dict({str(section): values for section, values in data.items()})
     text = io.StringIO()
     parser.write(text)

@@ -202,6 +202,14 @@ def test_options_of_a_deserializer_that_reads_nothing_are_a_warning(converge: Co
     assert converge("file.serialize", tmp_path / "g", merge_if_exists=True, **given).warnings == ()
 
 
+def test_options_of_configparser_give_defaults_to_what_is_read_and_written(converge: Converge, tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("[foo]\nbar = %(x)s\n")
+    options = {"serializer_opts": [{"defaults": {"y": "2"}}], "deserializer_opts": [{"defaults": {"x": "1"}}]}
+    given = {"dataset": {"foo": {"abc": 3}}, "formatter": "configparser", "merge_if_exists": True}
+    assert converge("file.serialize", tmp_path / "f", **given, **options).result is True
+    assert (tmp_path / "f").read_text() == "[DEFAULT]\ny = 2\n\n[foo]\nbar = 1\nx = 1\nabc = 3\n\n\n"
+
+
 def test_a_file_of_digests(converge: Converge, tmp_path: Path) -> None:
     import hashlib
 
