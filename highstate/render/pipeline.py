@@ -76,12 +76,19 @@ def render_template(path: str, context: RenderContext, *, extra: Mapping[str, Va
     if context.reads is not None:
         context.reads.record(("file", context.saltenv, path))
     variables = {"source": f"salt://{path}", **place_variables(path), **(extra or {})}
-    done = _memoised(path, context, ("file",), extra, lambda job: _render_plain(job, variables), reads)
+    # A template may empty what it is given (`item.popitem()`), and it is rendered again: on the minion, after the act.
+    done = _memoised(path, context, ("file",), extra, lambda job: _render_plain(job, _copied(variables)), reads)
     if done.failed is not None:
         raise done.failed.again()
     files = {(read[1], read[2]): digest.decode() for read, digest in reads.reads.items() if read[0] == "file"}
     facts = tuple(name for name in reads.volatile if name not in reads.live)
     return RenderedText(text=done.text, files=files, volatile=tuple(reads.live), facts=facts)
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copied(one) for key, one in value.items()}
+    return [_copied(one) for one in value] if isinstance(value, list) else value
 
 
 def _memoised(

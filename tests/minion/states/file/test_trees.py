@@ -256,3 +256,11 @@ def test_cleaning_removes_nothing_behind_a_link(converge: Converge, tmp_path: Pa
     assert (top / "real/f").read_text() == (top / "folder/f").read_text() == "F\n"
     assert (top / "folder").is_symlink()
     assert not (top / "stray").exists()
+
+
+def test_a_template_may_empty_its_context(converge: Converge, tmp_path: Path) -> None:
+    text = b"{% for item in data %}{% set key, value = item.popitem() %}{{ key }}={{ value }}\n{% endfor %}"
+    asked = {"source": "salt://t", "template": "jinja", "context": {"data": [{"a": 1}, {"b": 2}]}}
+    result = converge("file.managed", tmp_path / "f", machine=machine_of(base={"t": text}), **asked)
+    assert result.result is True, result.comment
+    assert (tmp_path / "f").read_text() == "a=1\nb=2\n"
