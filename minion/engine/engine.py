@@ -117,7 +117,8 @@ class StateEngine:
         self._foreseen = PlannedMachine(machine) if test else None
         """Under test=True: the machine as the states before would have left it."""
         self._looked_at = machine if self._foreseen is None else cast(Machine, self._foreseen)
-        self._reader = cast(Reader, ReadOnly(self._looked_at))
+        self._read_only = ReadOnly(self._looked_at)
+        self._reader = cast(Reader, self._read_only)
         self._to_come: set[tuple[str, str]] = set()
         self._supplied = {
             "backup_dir": backup_dir,
@@ -130,6 +131,7 @@ class StateEngine:
 
     def plan(self, chunk: Chunk, arguments: Mapping[str, Value], *, watched: bool) -> Prepared | None:
         """What the chunk would do now; None when it has no mod_watch and `watched` asks for it."""
+        self._read_only.begin_state()
         if self._foreseen is None:
             return self._plan(chunk, arguments, watched)
         self._foreseen.begin()

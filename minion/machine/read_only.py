@@ -5,9 +5,10 @@ Called by the engine, so that a state that plans has nothing to write with, what
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from minion.machine.plan import Machine, Reader
+from minion.machine.plan import Machine, Reader, Value
 
 WRITING = frozenset(name for name in vars(Machine) if not name.startswith("_"))
 """Methods of `Machine` that a `Reader` has not."""
@@ -26,6 +27,25 @@ class ReadOnly:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
+        self._rendered: dict[tuple[str, ...], bytes] = {}
+
+    def begin_state(self) -> None:
+        """Forget what the templates of the state before gave."""
+        self._rendered.clear()
+
+    def render(self, path: str, saltenv: str, context: Mapping[str, Value]) -> bytes:
+        """As `Reader.render`, once for each state: a template may use up what it is given (`popitem` of the pillar)."""
+        key = ("source", path, saltenv, repr(context))
+        if key not in self._rendered:
+            self._rendered[key] = self._machine.render(path, saltenv, context)
+        return self._rendered[key]
+
+    def render_text(self, text: str, engine: str, saltenv: str, context: Mapping[str, Value]) -> bytes:
+        """As `Reader.render_text`, once for each state."""
+        key = ("text", text, engine, saltenv, repr(context))
+        if key not in self._rendered:
+            self._rendered[key] = self._machine.render_text(text, engine, saltenv, context)
+        return self._rendered[key]
 
     def __getattr__(self, name: str) -> Any:
         if name in WRITING:

@@ -242,7 +242,7 @@ def _once(case: Case, folder: Path, grains: dict[str, Any], *, test: bool) -> St
         backup_dir=str(folder / "cache/file_backup"),
         cachedir=str(folder / "cache"),
         config_dir=str(folder / "etc"),
-        fire=lambda tag, data: True,
+        fire=lambda tag, data: "",
     )
     state, _, fun = case.fun.partition(".")
     chunk = Chunk(state=state, fun=fun, id="x", name=case.name, sls="case", arguments=dict(case.arguments))

@@ -339,6 +339,17 @@ def test_templates_see_where_the_configuration_is(tree: Path) -> None:
     assert low["places"] == [str(tree / "conf"), str(tree / "conf/minion")]
 
 
+def test_a_template_that_uses_up_the_pillar_is_rendered_once(tree: Path) -> None:
+    write(tree / "pillar/top.sls", "base: {'*': [maps]}\n")
+    write(tree / "pillar/maps.sls", "maps: [{a: 1}, {b: 2}]\n")
+    loop = "{% for item in salt['pillar.get']('maps') %}"
+    write(tree / "states/maps.j2", loop + "{% set key, value = item.popitem() %}{{ key }}={{ value }} {% endfor %}")
+    made = tree / "made"
+    write(tree / "states/maps.sls", f"{made}:\n  file.managed:\n    - source: salt://maps.j2\n    - template: jinja\n")
+    code, out, _ = call(tree, "state.apply", "maps")
+    assert (code, made.read_text().split()) == (0, ["a=1", "b=2"]), out
+
+
 def test_sigterm_ends_a_run_with_what_it_has_done(tree: Path) -> None:
     write(tree / "conf/minion", f"id: web1\nroot_dir: {tree}/root\nstop_grace: 0.2\n")
     hang = f"hang:\n  cmd.run:\n    - name: touch {tree}/hung; exec sleep 7533\nafter:\n  test.nop: []\n"
