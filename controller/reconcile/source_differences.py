@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from controller.reconcile.plan import ChunkChange
 from gitfs.tree.snapshot import BlobStart
-from highstate.compile.content_arguments import ContentSource, urls_in
+from highstate.content_arguments import ContentSource, urls_in
 from highstate.desired import Desired
 from highstate.patterns import is_part
 from highstate.types import ABSENT, Chunk, Value

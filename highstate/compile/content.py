@@ -16,10 +16,10 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from highstate.compile.content_arguments import ContentSource, calls_functions, has_slot, urls_in
 from highstate.compile.positions import source_excerpt
 from highstate.compile.template_variables import template_variables
 from highstate.compile_options import MissingSource
+from highstate.content_arguments import ContentSource, calls_functions, has_slot, urls_in
 from highstate.files import is_binary_template, through_link
 from highstate.memo.tracked import Recorder
 from highstate.missing_sources import missing_source_warning

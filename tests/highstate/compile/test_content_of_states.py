@@ -19,7 +19,7 @@ LIVE = {name for name in names() if name.startswith("grains.")}
 """They read the grains that they set: the machine as it is, not what was compiled."""
 PACKAGES = {name for name in names() if name.startswith("pkg.")}
 """They read the grain osarch, which does not change while a machine lives."""
-CONFIGURED = {"alias": "aliases.file", "iptables": "iptables.save_filters"}
+CONFIGURED = {"alias": "aliases.file", "host": "hosts.file", "iptables": "iptables.save_filters"}
 """State module -> the option that it reads (`minion.machine.configured`), and that pillar and grains may set."""
 FIREWALL = {name for name in names() if name.startswith("iptables.")}
 """They read the grains os and os_family, which do not change while a machine lives."""

@@ -382,7 +382,9 @@ class Recorded(LocalMachine):
     packages: dict[str, str]
     seen: list[list[str]]
 
-    def query(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> Completed:
+    def query(
+        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, stdin: str | None = None
+    ) -> Completed:
         import json
 
         if "list" in argv:

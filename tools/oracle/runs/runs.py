@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from highstate.types import Files
+    from minion.spool.journal import RunFolder
 
 _INSIDE = Path(__file__).with_name("runs_salt.py")
 _UNSTEADY = ("duration", "start_time", "pid")
@@ -103,11 +104,15 @@ def ours(case: Case) -> Answer:
     from minion.config.language import compile_options
     from minion.execution import CompileFailed, Context, Modules
     from minion.execution.lowstate_sources import RootsCompiler
-    from minion.worker.run_hooks import SentEvents, run_hooks
+    from minion.spool.journal import RunFolders
+    from minion.worker.run_hooks import run_hooks
+    from minion.worker.sent_events import SentEvents
 
-    with _folder() as root:
+    with _folder() as root, _folder() as runs:
         _laid_out(case, root)
-        opts, sent = _opts(case, root), SentEvents("oracle", _JID)
+        run = RunFolders(runs).of(_JID)
+        run.path.mkdir(parents=True)
+        opts, sent = _opts(case, root), SentEvents("oracle", _JID, run, lambda: None)
         options, language = options_of(opts), compile_options(opts)
         files, pillar = _tree(root, "tree"), _tree(root, "pillar")
         minion = Minion(id="oracle", grains=_grains(root))
@@ -128,8 +133,21 @@ def ours(case: Case) -> Answer:
             found = {"states": Modules(context).call("state.sls", ["case"], {"test": case.test})}
         except CompileFailed as error:
             found = {"errors": [str(problem) for problem in error.problems]}
-        found["events"] = [[tag, data["ret"]] for tag, data in sent.sent()] if case.events else []
+        found["events"] = [[tag, data["ret"]] for tag, data in _events(run)] if case.events else []
         return _answer(case, json.loads(json.dumps(found, default=str)), root)
+
+
+def _events(run: RunFolder) -> list[tuple[str, dict[str, Any]]]:
+    """What a run has sent, as an agent reads it."""
+    from minion.spool.run_events import RunEventsOutbox
+    from wire.messages import RunEventsAck
+
+    outbox, found = RunEventsOutbox(), []
+    outbox.follow(_JID, run.events)
+    while (message := outbox.due(0.0)) is not None:
+        found += message.events
+        outbox.acknowledge(RunEventsAck(run_id=_JID, taken=message.end))
+    return found
 
 
 def difference(mine: Answer, salts: Answer) -> list[str]:

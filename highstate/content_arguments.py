@@ -1,6 +1,6 @@
 """What the arguments of a chunk say of what it reads: URLs of the tree, slots, functions in conditions. Pure.
 
-Called by `highstate.compile.content`.
+Called by `highstate.compile.content` and by the controller, which looks for what has changed in them.
 """
 
 from __future__ import annotations
