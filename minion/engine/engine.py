@@ -6,6 +6,7 @@ at which whatever a state raises becomes a result: no exception passes.
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -413,7 +414,7 @@ def _system(error: OSError) -> str:
     """What the system said, with the file that it is about."""
     text = error.strerror or str(error)
     where = ", ".join(str(name) for name in (error.filename, error.filename2) if name)
-    hint = " (the minion does not run as root)" if isinstance(error, PermissionError) else ""
+    hint = " (the minion does not run as root)" if isinstance(error, PermissionError) and os.geteuid() != 0 else ""
     return f"{text}: {where}{hint}" if where else f"{text}{hint}"
 
 

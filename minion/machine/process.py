@@ -67,7 +67,7 @@ def run(
             return Completed(returncode=127, stdout="", stderr=f"{command[0]}: not found")
         except PermissionError as error:
             if runas is not None:
-                raise StateFailed(f"The minion may not run commands as {runas}: it does not run as root") from error
+                raise StateFailed(_not_permitted(runas, error)) from error
             return Completed(returncode=126, stdout="", stderr=f"{command[0]}: {error.strerror}")
         code = _wait(process, stdin, timeout)
         if code is None:
@@ -88,6 +88,12 @@ def _wait(process: subprocess.Popen[bytes], stdin: str | None, timeout: float | 
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         return None
+
+
+def _not_permitted(runas: str, error: PermissionError) -> str:
+    if os.geteuid() != 0:
+        return f"The minion may not run commands as {runas}: it does not run as root"
+    return f"{runas} may not execute {error.filename}: {error.strerror}"
 
 
 def _home(runas: str | None) -> str:

@@ -147,8 +147,10 @@ def test_what_is_raised_becomes_a_result_with_what_was_done(monkeypatch: pytest.
     assert (result.result, result.comment) == (False, "no")
     assert result.changes == {"a": {"old": None, "new": 1}, "more": 1}
     assert "ZeroDivisionError" in one(chunk("test", "half", "x", broken=ZeroDivisionError())).comment
-    denied = one(chunk("test", "half", "x", broken=PermissionError(13, "Permission denied", "/etc/x")))
-    assert denied.comment == "Permission denied: /etc/x (the minion does not run as root)"
+    error = PermissionError(13, "Permission denied", "/etc/x")
+    for uid, hint in ((1000, " (the minion does not run as root)"), (0, "")):
+        monkeypatch.setattr("os.geteuid", lambda uid=uid: uid)
+        assert one(chunk("test", "half", "x", broken=error)).comment == f"Permission denied: /etc/x{hint}"
 
 
 def watched_pair(tmp_path: Path) -> tuple[Chunk, Chunk]:
