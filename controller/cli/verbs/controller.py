@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import sys
@@ -35,6 +36,7 @@ def controller_command(log_level: str | None, check: bool, config_dir: Path) -> 
         settings = replace(settings, log_level=nearest_level(log_level))
     os.umask(0o077)
     leave_out_rich()
+    return_freed_memory()
     from gitfs.fetching.fork_server import ForkServer
 
     # Before the rest is imported and threads are started: its children have what is in memory now.
@@ -49,6 +51,22 @@ def controller_command(log_level: str | None, check: bool, config_dir: Path) -> 
         return main(settings, fork_server)
     except (CannotListen, StoreError, WireError, OSError) as error:
         raise Failure(f"the controller cannot run: {error}") from None
+
+
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+"""Of mallopt(3)."""
+MAPPED_BYTES = 4 * 1024 * 1024
+"""What takes so much at once goes back to the system when it is freed."""
+KEPT_BYTES = 8 * 1024 * 1024
+"""So much free memory is kept for what is asked for next."""
+
+
+def return_freed_memory() -> None:
+    """Have glibc keep its thresholds. By itself it learns from one message of 15 MiB to keep 30 MiB of free memory."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none, and keeps nothing
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, MAPPED_BYTES)
+        mallopt(_M_TRIM_THRESHOLD, KEPT_BYTES)
 
 
 def leave_out_rich() -> None:
