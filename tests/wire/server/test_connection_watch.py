@@ -7,15 +7,16 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import zmq
 
 from tools.attack.scene import new_key
 from tools.attack.zmtp_curve import CurveClient
 from wire.codec import encode
+from wire.keys import KeyPair
 from wire.limits import MinionLimits, StrangerLimits, WireLimits
 from wire.messages import Hello, HelloAck, KeyRequest
 from wire.server.types import Incoming
@@ -27,6 +28,14 @@ GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00CURVE" + bytes(15) + b"\x00" + byt
 def _resident() -> float:
     """MiB of this process."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / MIB
+
+
+def _wait_until(condition: Callable[[], Any]) -> None:
+    """A connection is ended before that is counted."""
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, "not in time"
+        time.sleep(0.01)
 
 
 ENDLESS = """
@@ -84,12 +93,12 @@ def test_a_stranger_cannot_fill_the_memory_with_one_message_of_many_frames(watch
 
 @pytest.fixture
 def curve_client() -> Any:
-    """Connects strangers whose messages need not end."""
+    """Connects clients whose messages need not end: strangers, or one with a key that the controller knows."""
     opened = []
 
-    def connect(controller: Any) -> CurveClient:
+    def connect(controller: Any, key: KeyPair | None = None) -> CurveClient:
         port = controller.server.ports.request
-        opened.append(CurveClient("127.0.0.1", port, controller.keys.public, new_key()))
+        opened.append(CurveClient("127.0.0.1", port, controller.keys.public, key or new_key()))
         return opened[-1]
 
     yield connect
@@ -97,10 +106,10 @@ def curve_client() -> Any:
         client.close()
 
 
-def _frames_until_ended(client: CurveClient, most: int) -> int:
+def _frames_until_ended(client: CurveClient, most: int, size: int = 16) -> int:
     for sent in range(most):
         try:
-            client.send_frame(b"x" * 16, more=True)
+            client.send_frame(b"x" * size, more=True)
         except OSError:
             return sent
     return most
@@ -113,6 +122,7 @@ def test_a_message_that_never_ends_ends_its_connection(watched: Any, refusals: A
     assert controller.wait(Incoming).message == KeyRequest(id="web1")
     assert _frames_until_ended(client, 20_000) < 20_000
     assert client.ended(5)
+    _wait_until(lambda: refusals)
     assert refusals == [("stranger", "connection-bytes")]
 
 
@@ -123,11 +133,9 @@ def test_messages_that_never_end_are_bounded_together(watched: Any, refusals: An
     for client in clients:
         _frames_until_ended(client, 150)
     assert any(client.ended(0.5) for client in clients)
-    deadline = time.monotonic() + 30
-    while not refusals and time.monotonic() < deadline:  # a connection is ended before that is counted
-        time.sleep(0.01)
+    _wait_until(lambda: refusals)
     assert set(refusals) == {("stranger", "total-bytes")}
-    assert controller.server.stranger_bytes() <= most
+    _wait_until(lambda: controller.server.stranger_bytes() <= most)
 
 
 def test_unfinished_frames_without_a_key_end_their_connections(watched: Any, refusals: Any) -> None:
@@ -142,9 +150,9 @@ def test_unfinished_frames_without_a_key_end_their_connections(watched: Any, ref
             connection.recv(64)
             connection.sendall(header + b"x" * (16 * MIB - 1))
     held = _resident() - before
+    _wait_until(lambda: len(refusals) == 20)
     for connection in opened:
         connection.close()
-    assert len(refusals) == 20
     assert held < 64
 
 
@@ -153,9 +161,7 @@ def test_connections_of_strangers_are_bounded_and_the_busiest_address_pays(watch
     port = controller.server.ports.request
     honest = socket.create_connection(("127.0.0.1", port), timeout=5, source_address=("127.0.0.2", 0))
     many = [socket.create_connection(("127.0.0.1", port), timeout=5) for _ in range(40)]
-    deadline = time.monotonic() + 30
-    while len(refusals) < 21 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    _wait_until(lambda: len(refusals) >= 21)
     assert refusals == [("stranger", "connections")] * 21
     honest.sendall(GREETING)
     assert honest.recv(10)
@@ -168,10 +174,7 @@ def test_strangers_that_ask_for_acceptance_leave_room_for_minions(watched: Any, 
     strangers = [controller.raw() for _ in range(8)]
     for number, stranger in enumerate(strangers):
         stranger.send(encode(KeyRequest(id=f"s{number}")))
-    deadline = time.monotonic() + 30
-    while ("stranger", "connections") not in refusals and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert ("stranger", "connections") in refusals
+    _wait_until(lambda: ("stranger", "connections") in refusals)
     controller.peer("web1").send(Hello(id="web1", grains={}))
     controller.wait(Incoming, id="web1")
 
@@ -191,26 +194,20 @@ def test_frames_that_come_one_by_one_hold_little_more_than_their_bytes(watched: 
     assert _resident() - before < 12
 
 
-def test_an_accepted_minion_is_bounded_too(watched: Any, refusals: Any) -> None:
+def test_an_accepted_minion_is_bounded_too(watched: Any, refusals: Any, curve_client: Any) -> None:
     controller = watched(minion=MinionLimits(connection_bytes=MIB))
-    web = controller.peer("web1")
-    web.send(Hello(id="web1", grains={"large": "x" * 8 * MIB}))
-    time.sleep(0.2)
-    raw = controller.raw(web.keys)
-    raw.send(encode(Hello(id="web1", grains={})))
+    key = new_key()
+    controller.know(key, "web1")
+    minion = curve_client(controller, key)
+    minion.send_frame(encode(Hello(id="web1", grains={})), more=False)
     controller.wait(Incoming, id="web1")
-    refusals.clear()
-    for _ in range(256):
-        raw.send(b"x" * 65536, zmq.SNDMORE)
-    raw.send(b"")
-    deadline = time.monotonic() + 30
-    while ("minion", "connection-bytes") not in refusals:
-        assert time.monotonic() < deadline, refusals
-        time.sleep(0.01)
-    while ("minion", "refused-seconds") not in refusals:
-        assert time.monotonic() < deadline + 5, "it is not let in again at once"
-        controller.raw(web.keys)
-        time.sleep(0.2)
+    _frames_until_ended(minion, 256, size=64 * 1024)
+    _wait_until(lambda: refusals)
+    assert refusals == [("minion", "connection-bytes")]
+    raw = controller.raw(key)
+    _wait_until(lambda: len(refusals) > 1)
+    raw.close()
+    assert set(refusals[1:]) == {("minion", "refused-seconds")}
 
 
 def test_long_conversations_are_not_over_any_limit(watched: Any, refusals: Any) -> None:
