@@ -1,0 +1,1 @@
+"""Adapters of the port to forges, a module a forge."""

@@ -1,0 +1,1 @@
+"""Pull requests of forges: what is previewed, said and applied, and when."""

@@ -1,0 +1,1 @@
+"""Reports of previews for people: text, Markdown, HTML, and comments with a budget."""

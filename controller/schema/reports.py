@@ -1,0 +1,189 @@
+"""The report of a preview: what a change of the trees means for the fleet. Versioned, and the same for every output.
+
+Made by `controller.preview`; shown by `controller.report` on the terminal, as Markdown, HTML and comments; kept by the
+store. It holds no secret: what is secret is redacted before it comes in here (`controller.observe.redactor`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from controller.schema.plans import FieldDiff
+from controller.schema.previews import MovedSource
+from controller.schema.structs import ApiStruct
+
+SCHEMA_VERSION = 1
+"""Rises when a field changes its meaning or goes. New fields do not raise it."""
+
+
+class FileDiff(ApiStruct, frozen=True, kw_only=True):
+    """What changes in the content of one file."""
+
+    path: str
+    """On the minion where it is known, else `salt://…`."""
+    text: str = ""
+    """In the form of `diff -u`; with `⟨name⟩` where minions of the class differ. Empty when only `note` can be said."""
+    note: str = ""
+    """`binary, 120 -> 140 bytes`, `too large to be compared here` and their like."""
+
+
+class ResourceChange(ApiStruct, frozen=True, kw_only=True):
+    """What a change does with one state of a minion."""
+
+    action: Literal["added", "changed", "removed", "retriggered"]
+    """Shown as `+ ~ - ↻`. Removed: it is not managed any more, and left as it is on the machine."""
+    key: str
+    """The state's tag, for programs; people read `title`."""
+    title: str
+    """`nginx.conf (file.managed)`."""
+    function: str
+    """`file.managed`."""
+    origin: str = ""
+    """file:line of the state's id in the head, of the base where it is removed."""
+    commit: str = ""
+    """Short id of the newest commit of the change that touched the file of `origin`, and its subject."""
+    fields: tuple[FieldDiff, ...] = ()
+    files: tuple[FileDiff, ...] = ()
+    triggered_by: tuple[str, ...] = ()
+    """Titles of the states that may trigger it."""
+    triggers: tuple[str, ...] = ()
+    """Titles of the states that it may trigger."""
+    irreversible: str = ""
+    """Why a revert of the commit does not take it back; empty when it does."""
+    certainty: Literal["certain", "conditional", "unknown"] = "certain"
+    """Conditional: a condition that is evaluated on the machine decides. Unknown: it follows something that nobody
+    can foretell."""
+    why_uncertain: str = ""
+
+
+class Hole(ApiStruct, frozen=True, kw_only=True):
+    """A value in which the minions of a class differ."""
+
+    name: str
+    """As it stands in the texts: `⟨grains.id⟩`, `⟨value 2⟩`."""
+    examples: dict[str, str]
+    """Minion -> its value, three at most."""
+
+
+class LiveTest(ApiStruct, frozen=True, kw_only=True):
+    """What a connected minion says about the change (test=True)."""
+
+    minion: str
+    outcome: str
+    """Of a run, or `unreachable`."""
+    run_id: str = ""
+    summary: str = ""
+    changes: int = 0
+    failed: int = 0
+    states: dict[str, Any] = msgspec.field(default_factory=dict)
+    """Those that this change touches."""
+    drift: dict[str, Any] = msgspec.field(default_factory=dict)
+    """Those that would change with the base as well."""
+
+
+class ChangeClass(ApiStruct, frozen=True, kw_only=True):
+    """Minions for which the head means the same change, but for the values in `holes`."""
+
+    id: str
+    """Short digest of the change, stable over previews."""
+    minions: tuple[str, ...]
+    """Sorted."""
+    folded: str
+    """The same for people: `web[1-40], db1`, or the glob that matches just these."""
+    resources: tuple[ResourceChange, ...]
+    holes: tuple[Hole, ...] = ()
+    tests: tuple[LiveTest, ...] = ()
+    sampled: int = 0
+    """How many of the class were asked."""
+
+
+class MinionErrors(ApiStruct, frozen=True, kw_only=True):
+    """Minions with the same problem."""
+
+    minions: tuple[str, ...]
+    folded: str
+    texts: tuple[str, ...]
+    """Errors with file, line and excerpt; names of functions; warnings."""
+    places: tuple[str, ...] = ()
+    """file:line of each text where it has one, for annotations."""
+
+
+class ServiceRestart(ApiStruct, frozen=True, kw_only=True):
+    """A service that restarts or stops."""
+
+    service: str
+    action: Literal["restart", "reload", "start", "stop"]
+    minions: tuple[str, ...]
+    folded: str
+    certain: bool = True
+    whole_groups: tuple[str, ...] = ()
+    """`role web (12 minions)`: groups of which every minion does so."""
+
+
+class ApplyTiming(ApiStruct, frozen=True, kw_only=True):
+    """What decides when the change is applied."""
+
+    kind: Literal["manual", "paused", "offline", "policy", "whole", "second-run"]
+    text: str
+    minions: tuple[str, ...] = ()
+
+
+class Violation(ApiStruct, frozen=True, kw_only=True):
+    """A rule of the policy that the change breaks."""
+
+    rule: str
+    """Its key in saltern.yaml: `previews.max_minions`."""
+    message: str
+    approvable: bool = False
+    """Whether `/saltern approve` takes it away."""
+
+
+class Capability(ApiStruct, frozen=True, kw_only=True):
+    """Something that the change newly lets the trees do."""
+
+    kind: Literal["renderer", "python", "command", "remote", "secret", "function"]
+    text: str
+    origin: str = ""
+
+
+class PreviewReport(ApiStruct, frozen=True, kw_only=True):
+    """All that is known of a change before it is made."""
+
+    schema: int = SCHEMA_VERSION
+    controller: str = ""
+    environment: str = "base"
+    made_at: float
+    """Seconds since the epoch."""
+    seconds: float = 0.0
+    base: str
+    """Whole commit that the head is compared with."""
+    head: str
+    """Whole commit that is previewed."""
+    merged: bool = False
+    """Whether the head was compared as the forge would merge it into the base; else by itself."""
+    restricted: bool = False
+    """Whether it was compiled as a stranger's: no Python of the tree, dummies for secrets, no test run."""
+    moved: tuple[MovedSource, ...] = ()
+    minions: int
+    changed: int = 0
+    unchanged: int = 0
+    classes: tuple[ChangeClass, ...] = ()
+    broken: tuple[MinionErrors, ...] = ()
+    """The head does not compile."""
+    unknown: tuple[MinionErrors, ...] = ()
+    """It needs answers of machines that nobody gave."""
+    warned: tuple[MinionErrors, ...] = ()
+    """Warnings that the base does not have."""
+    restarts: tuple[ServiceRestart, ...] = ()
+    timing: tuple[ApplyTiming, ...] = ()
+    violations: tuple[Violation, ...] = ()
+    capabilities: tuple[Capability, ...] = ()
+    problems: tuple[str, ...] = ()
+    """What concerns the whole change: a saltern.yaml that cannot be used, a conflict, a limit that was reached."""
+
+    @property
+    def irreversible(self) -> int:
+        """Resources that a revert does not take back, each counted on every minion."""
+        return sum(len(each.minions) for each in self.classes for resource in each.resources if resource.irreversible)
