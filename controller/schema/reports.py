@@ -187,3 +187,32 @@ class PreviewReport(ApiStruct, frozen=True, kw_only=True):
     def irreversible(self) -> int:
         """Resources that a revert does not take back, each counted on every minion."""
         return sum(len(each.minions) for each in self.classes for resource in each.resources if resource.irreversible)
+
+
+class ClassOutcome(ApiStruct, frozen=True, kw_only=True):
+    """What became of one class of a report when the change was merged. Each minion of it is in one of the lists."""
+
+    id: str
+    """Of the `ChangeClass`."""
+    applied: tuple[str, ...] = ()
+    """As the preview said."""
+    differs: dict[str, str] = msgspec.field(default_factory=dict)
+    """Minions that applied it, and did something else than the preview said: what."""
+    failed: dict[str, str] = msgspec.field(default_factory=dict)
+    """Minions whose run failed: the summary of the run."""
+    waiting: tuple[str, ...] = ()
+    """Without a finished run yet."""
+
+
+class MergeOutcome(ApiStruct, frozen=True, kw_only=True):
+    """What happened after the merge of a change that was previewed."""
+
+    commit: str
+    """That the merge made."""
+    revision: str = ""
+    """Label of the first revision with that commit; empty while there is none."""
+    at: float
+    """Seconds since the epoch: when this was found."""
+    classes: tuple[ClassOutcome, ...] = ()
+    complete: bool = False
+    """Nothing more is waited for."""
