@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 from controller.config.files import read_files
+from controller.config.forges import ForgeSettings, read_forges, unknown_remotes
 from controller.config.limits import BorderLimits, read_limits
 from controller.config.sections import (
     GIT_LISTS,
@@ -138,6 +139,8 @@ class ControllerSettings:
     sdb: Mapping[str, SdbProfile] = field(default_factory=dict, repr=False)
     limits: BorderLimits = field(default_factory=BorderLimits)
     """What comes from outside may cost so much."""
+    forges: tuple[ForgeSettings, ...] = ()
+    """Whose pull requests are previewed."""
     places: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Option -> `file:line` where it was set."""
 
@@ -164,6 +167,7 @@ def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR) -> ControllerSettings:
             if not _is_known(name) and is_profile(option.value)
         },
         limits=read_limits(options.get("limits"), faults),
+        forges=read_forges(options.get("forges"), faults),
         places={name: option.place for name, option in options.items()},
         **_located(dict(own)),
     )
@@ -235,6 +239,10 @@ def check_git(settings: ControllerSettings) -> None:
                 name, *inside = fault.path
                 place = options[str(name)].at(inside) if name in options else str(settings.config_dir / "controller")
                 faults.append(Fault(place, str(fault)))
+    if settings.forges and not faults:
+        git = settings.trees.git()
+        remotes = {each.name: each.url for each in (*git.file_remotes, *git.pillar_remotes)}
+        faults += unknown_remotes(settings.forges, remotes)
     if faults:
         raise BadControllerSettings(sorted(faults, key=_position(options)))
 
@@ -296,7 +304,9 @@ def _contradictions(settings: ControllerSettings) -> list[Fault]:
     return faults
 
 
-_NOT_OPTIONS = frozenset(("config_dir", "trees", "language", "ports", "sdb", "limits", "places", "opts", "ext_pillar"))
+_NOT_OPTIONS = frozenset(
+    ("config_dir", "trees", "language", "ports", "sdb", "limits", "forges", "places", "opts", "ext_pillar")
+)
 """Fields that no option sets by its own name."""
 
 
@@ -313,7 +323,7 @@ LANGUAGE = {
 RENDERERS = _kinds(RendererOptions)
 PORTS = _kinds(PortOptions, without=frozenset(("nodegroups", "configuration")))
 ROOTS = _kinds(TreeOptions, without=frozenset(("remotes", "positions")))
-KNOWN = frozenset(("limits", *OWN, *LANGUAGE, *RENDERERS, *PORTS, *ROOTS, *GIT_LISTS))
+KNOWN = frozenset(("limits", "forges", *OWN, *LANGUAGE, *RENDERERS, *PORTS, *ROOTS, *GIT_LISTS))
 """All options that are known here by name; those of gitfs are known to it."""
 POLICY = frozenset(("apply", "push", "verify", "drift", "facts", "missing_source"))
 """Keys of a tree's saltern.yaml."""
