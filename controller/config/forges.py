@@ -45,7 +45,7 @@ _PUBLIC_HOSTS: Mapping[str, str] = {
 }
 """Other hosts of a forge -> the one in the addresses of its repositories."""
 
-Secret: TypeAlias = str | SecretFrom
+ForgeSecret: TypeAlias = str | SecretFrom
 """A secret, or where it stands."""
 
 
@@ -92,7 +92,7 @@ def _projects(value: Any) -> Any:
     return {remote: project.strip("/") for remote, project in value.items()}
 
 
-SecretText: TypeAlias = Annotated[Secret, Prepare(_secret)]
+SecretText: TypeAlias = Annotated[ForgeSecret, Prepare(_secret)]
 ForgeAddress: TypeAlias = Annotated[
     str, Wanted("the https address of the forge's API, like `https://git.example.org/api/v1`"), Prepare(_address)
 ]
