@@ -52,6 +52,7 @@ from controller.compilation.workers.settings import WorkerSettings
 from extmods.compile_modules import CompileModules, Tree
 from extmods.store import modules_of
 from highstate.compile import CompileOptions, compile_minion
+from highstate.compile.assemble import render_cause
 from highstate.lint.missing_states import missing_states
 from highstate.memo.memo import Memo
 from highstate.ports import NO_PORTS, CompilePorts
@@ -212,7 +213,7 @@ def _packed(compiled: Compiled, request: CompileRequest, state: WorkerState, sta
 
 def _with_hint(problem: Problem) -> Problem:
     """The problem, with a hint at `compile_grants` where the sandbox seems to have refused Python of the tree."""
-    of_the_tree = problem.message.startswith("PermissionError") or _IN_A_MODULE.search(problem.message)
+    of_the_tree = render_cause(problem.message).startswith("PermissionError") or _IN_A_MODULE.search(problem.message)
     if problem.hint or not of_the_tree or not _REFUSED_BY_SANDBOX.search(problem.message):
         return problem
     hint = "the process that compiles reads the trees and nothing else: grant it more with compile_grants"

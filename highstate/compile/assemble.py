@@ -29,6 +29,7 @@ Whence = Callable[[], Pos]
 NOTHING: dict[Value, Value] = {}
 """The data of an SLS that has none."""
 
+_RENDERING = re.compile(r"^Rendering SLS '[^']*' failed: ")
 _FIRST_ORDER = 10000
 _DEEPEST = 150
 """Includes within includes beyond this are refused; no person writes them."""
@@ -65,6 +66,11 @@ def assemble(
 
 def _as_rendered(saltenv: str, path: str, sls: str, data: dict[Value, Value]) -> dict[Value, Value]:
     return dict(data)
+
+
+def render_cause(message: str) -> str:
+    """The message of a problem without the words that say which SLS could not be rendered."""
+    return _RENDERING.sub("", message)
 
 
 def sls_path(files: Files, sls: str, saltenv: str) -> str | None:
@@ -134,7 +140,8 @@ class _Assembler:
         except RenderFailed as error:
             self.high.incomplete = True
             pos = replace(error.problem.pos, include_chain=through)
-            self.high.problems.append(replace(error.problem, pos=pos))
+            message = f"Rendering SLS '{saltenv}:{sls}' failed: {error.problem.message}"
+            self.high.problems.append(replace(error.problem, message=message, pos=pos))
             return {}
         location = SourceLocation(
             SourceFile(
@@ -242,8 +249,9 @@ class _Assembler:
         names = sls_names(self.files, saltenv)
         others = [env for env in self.files.saltenvs() if env != saltenv and sls_path(self.files, sls, env)]
         hint = near(sls, names) or (f"it is there in saltenv {', '.join(others)}" if others else "")
-        message = f"No SLS {sls!r} in saltenv {saltenv!r} (tried {tried})"
+        message = f"No matching sls found for '{sls}' in env '{saltenv}' (tried {tried})"
         if chain:
+            message = f"Specified SLS {sls} in saltenv {saltenv} is not available (tried {tried})"
             message += f", included by SLS {chain[-1]!r}"
         shown = source_excerpt(self.files, whence)
         self.high.problems.append(Problem(message=message, pos=whence, excerpt=shown, hint=hint))

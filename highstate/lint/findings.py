@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from highstate.compile.assemble import render_cause
 from highstate.types import Problem
 
 
@@ -89,7 +90,7 @@ class Finding:
         pos = problem.pos
         return cls(
             rule=rule,
-            message=problem.message,
+            message=render_cause(problem.message),
             tree=tree,
             saltenv=pos.saltenv,
             file=pos.file,

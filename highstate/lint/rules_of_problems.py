@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 
+from highstate.compile.assemble import render_cause
 from highstate.render.diagnostics import ON_THE_MACHINE
 from highstate.types import Problem, Stage
 
 _BY_WORDS = (
     (r"Jinja syntax error", "syntax"),
     (r"the renderer '", "renderer"),
-    (r"No SLS |pillar SLS .* is not there|the top file includes .* which is not there", "missing-sls"),
+    (
+        r"No matching sls found |Specified SLS |pillar SLS .* is not there|the top file includes .* which is not there",
+        "missing-sls",
+    ),
     (r"Conflicting IDs|.* contains multiple state declarations|found conflicting ID", "duplicate-id"),
     (r"Recursive requisites", "cycle"),
     (r".* more than once: the last one alone counts", "duplicate-requisite"),
@@ -22,8 +26,9 @@ _BY_WORDS = (
 
 def rule_of(problem: Problem) -> str:
     """The rule; `form` where nothing else fits."""
+    message = render_cause(problem.message)
     for words, rule in _BY_WORDS:
-        if re.match(words, problem.message):
+        if re.match(words, message):
             return rule
     if problem.hint == ON_THE_MACHINE:
         return "needs-machine"

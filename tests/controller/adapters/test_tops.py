@@ -69,7 +69,7 @@ def test_the_program_is_told_the_minion(tmp_path):
         ("classes: [1]", "no list of SLS names"),
         ("[b]", "not a mapping"),
         ("a: [", "cannot be read"),
-        ("classes: [gone]", "No SLS 'gone'"),
+        ("classes: [gone]", "No matching sls found for 'gone'"),
     ],
 )
 def test_what_it_may_say_wrong(program, text, says):

@@ -249,13 +249,13 @@ def test_any_bytes_give_a_result_or_errors_with_places(texts, grains, tmp_path_f
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ({"file_roots": {"base": ["/no/such/folder"]}}, "No SLS 'good'"),
+        ({"file_roots": {"base": ["/no/such/folder"]}}, "No matching sls found for 'good'"),
         ({"file_roots": ["a-list"]}, "file_roots: "),
         ({"file_roots": {"": ["x"]}}, "file_roots: ''"),
         ({"file_roots": {"base": ["a\0b"]}}, "file_roots: 'base'"),
         ({"show": "everything"}, "none of lowstate, highstate"),
         ({"saltenv": "nowhere"}, "There is no saltenv 'nowhere'"),
-        ({"sls": "../../../etc/passwd"}, "No SLS"),
+        ({"sls": "../../../etc/passwd"}, "No matching sls found"),
         ({"sls": "bomb"}, "bomb.sls:"),
         ({"sls": "aliases"}, "aliases.sls"),
         ({"opts": {"jinja_env": 5}}, "jinja_env"),

@@ -106,6 +106,10 @@ CASES = {
         "1234:\n  test.nop: []\n",
         "ID '1234' in SLS 'a' is not formed as a string, but is type int",
     ),
+    "an include that is not there": ("include: [gone]\n", "Specified SLS gone in saltenv base is not available"),
+    "YAML that cannot be read": ("A: [\n", "Rendering SLS 'base:a' failed: "),
+    "a Jinja syntax error": ("{% if %}\n", "Rendering SLS 'base:a' failed: Jinja syntax error: Expected an expression"),
+    "an undefined variable": ("{{ nix.x }}\n", "Rendering SLS 'base:a' failed: "),
     "raise in a template": ("{{ raise('Custom Error') }}\n", "TemplateError"),
 }  # fmt: skip
 
@@ -116,3 +120,9 @@ def test_an_error_holds_salts_phrase(case):
     files = MemoryFiles({"base": {"a.sls": text.encode()}})
     done = compile_sls(files, MemoryFiles({}), Minion(id="m"), CompileOptions(), ["a"])
     assert any(phrase in problem.message for problem in done.errors), [problem.message for problem in done.errors]
+
+
+@pytest.mark.parametrize("name", ["gone", "go*"])
+def test_an_sls_that_is_not_there_has_salts_phrase(name):
+    done = compile_sls(MemoryFiles({"base": {}}), MemoryFiles({}), Minion(id="m"), CompileOptions(), [name])
+    assert done.errors[0].message.startswith(f"No matching sls found for '{name}' in env 'base'")

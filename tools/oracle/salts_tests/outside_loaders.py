@@ -122,7 +122,22 @@ class Function:
         value = self.program.call(self.__name__, (*self.before, *args), kwargs)
         if self.__name__ in _ONE_STATE:
             return functional.StateResult(value)
+        if self.__name__.startswith("state.") and isinstance(value, list):
+            value = [ErrorText(one) if isinstance(one, str) else one for one in value]
         return functional.MultiStateResult(value) if self.__name__ in _STATES else value
+
+
+class ErrorText(str):
+    """An error of a compile, which has a position before Salt's text and more after it: it equals what it contains."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str) and str(other) in str(self)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
 
 class Module:
