@@ -223,7 +223,7 @@ async def resume(request: AdminRequest) -> Response[bytes]:
 async def preview(request: AdminRequest) -> Stream:
     """`saltern preview`."""
     data = await _body(request, PreviewQuestion)
-    events = _service(request).preview(data.base, data.head, data.target, live=data.live, user=_user(request))
+    events = _service(request).preview(data, user=_user(request))
     return await encoding.stream(request, events)
 
 

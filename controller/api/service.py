@@ -27,8 +27,9 @@ from controller.schema.events import EventView, WhyView
 from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
 from controller.schema.minions import CompileView, MinionStatus
 from controller.schema.plans import MinionDiff
-from controller.schema.previews import PreviewEvent
+from controller.schema.preview_stream import PreviewItem
 from controller.schema.remotes import RemoteStatus
+from controller.schema.requests import PreviewQuestion
 from controller.schema.runs import CallProgress, CallReturn, HistoryEntry, RunView, SyncReturn
 from controller.schema.targets import TargetExpression
 from controller.store import Store
@@ -246,13 +247,9 @@ class ControllerService:
             )
         return minions
 
-    async def preview(
-        self, base: str, head: str, target: TargetExpression | None, *, live: bool, user: str = ""
-    ) -> AsyncIterator[PreviewEvent]:
+    def preview(self, question: PreviewQuestion, *, user: str = "") -> AsyncIterator[PreviewItem]:
         """See `ControllerApi`."""
-        minions = self.minions.targets.select(target or TargetExpression())
-        async for event in self.minions.previews.preview(base, head, minions, live=live, user=user):
-            yield event
+        return self.minions.previews.preview(question, user)
 
     async def events(self) -> AsyncIterator[EventView]:
         """See `ControllerApi`."""

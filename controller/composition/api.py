@@ -64,6 +64,7 @@ def compose_service(
 
 def _previews(shared: Shared, compilation: CompilationParts, jobs: Jobs) -> Previews:
     return Previews(
+        targets=shared.targets,
         source=shared.resources.source,
         compiles=PreviewCompiles(compilation.preview_pool, compilation.builds.facts),
         requests=compilation.requests,

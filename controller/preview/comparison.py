@@ -7,9 +7,9 @@ it. Everything here stops when the asker has gone.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -17,14 +17,17 @@ from controller.compilation.answer_redaction import redact_answer
 from controller.compilation.compile_messages import CompiledMinion
 from controller.compilation.recorded_facts import NO_ANSWER
 from controller.observe.redactor import Redactor
+from controller.preview.resources import resources_of
 from controller.reconcile.emptied import emptied_warning
 from controller.reconcile.plan import plan
-from controller.reconcile.plan_text import change_views, plan_text
 from controller.reconcile.source_differences import SourceDifferences
-from controller.schema.plans import ChunkDiff
-from controller.schema.previews import PreviewBroken, PreviewClass, PreviewUnknown, PreviewWarned
+from controller.schema.reports import ResourceChange
 from highstate.desired import Desired
+from highstate.types import Problem
 from wire import patch
+
+Told: TypeAlias = tuple[str, str]
+"""A problem as people read it, and its file:line where it has one."""
 
 
 class AskerGone(Exception):
@@ -59,17 +62,15 @@ class Comparison:
     minions: int
     document_bytes: int = 0
     """Of the documents in `tests`."""
-    classes: dict[str, list[str]] = field(default_factory=dict)
-    """Text of the changes -> minions for which the head means them."""
-    changes: dict[str, tuple[ChunkDiff, ...]] = field(default_factory=dict)
-    """The same text -> changes as the API gives them."""
+    changes: dict[str, tuple[ResourceChange, ...]] = field(default_factory=dict)
+    """Minion -> what the head changes there."""
     tests: dict[str, TestRun] = field(default_factory=dict)
     """By minion; all for which something changes."""
-    broken: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    broken: dict[str, tuple[Told, ...]] = field(default_factory=dict)
     """Errors of the head."""
-    unknown: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    unknown: dict[str, tuple[Told, ...]] = field(default_factory=dict)
     """Functions of the machine whose answers the head needs, of minions that nobody could ask."""
-    warned: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    warned: dict[str, tuple[Told, ...]] = field(default_factory=dict)
     """Warnings of the head that the base does not have."""
 
     @property
@@ -110,22 +111,19 @@ class Comparer:
     def _add(self, found: Comparison, base: CompiledMinion, head: CompiledMinion, sources: SourceDifferences) -> None:
         minion = head.minion_id
         emptied = [emptied_warning(base.states)] if base.ok and head.ok and base.states and not head.states else []
-        if fresh := tuple(str(one) for one in (*head.warnings, *emptied) if one not in base.warnings):
-            found.warned[minion] = fresh
+        if fresh := [one for one in (*head.warnings, *emptied) if one not in base.warnings]:
+            found.warned[minion] = tuple((str(one), _place(one)) for one in fresh)
         if head.unanswered and head.errors and all(NO_ANSWER in problem.message for problem in head.errors):
-            found.unknown[minion] = tuple(sorted({question.fun for question in head.unanswered}))
+            found.unknown[minion] = tuple((fun, "") for fun in sorted({question.fun for question in head.unanswered}))
             return
         if not head.ok:
-            found.broken[minion] = tuple(str(problem) for problem in head.errors)
+            found.broken[minion] = tuple((str(problem), _place(problem)) for problem in head.errors)
             return
         old, new = _desired(base) if base.ok else None, _desired(head)
         changes, contents = plan(old, new), sources.between(old, new)
         if changes.empty:
             return
-        text = plan_text(changes, self.redactor.of(minion), contents)
-        found.classes.setdefault(text, []).append(minion)
-        if text not in found.changes:
-            found.changes[text] = change_views(changes, self.redactor.of(minion), contents)
+        found.changes[minion] = resources_of(changes, self.redactor.of(minion), contents)
         fits = found.document_bytes + len(head.document) <= self.max_document_bytes
         document = head.document if fits else b""
         found.document_bytes += len(document)
@@ -156,37 +154,11 @@ class Comparer:
         return patches
 
 
-def changed_classes(found: Comparison) -> list[PreviewClass]:
-    """Minions with the same changes, the largest class first."""
-    ordered = sorted(found.classes.items(), key=lambda group: (-len(group[1]), group[1]))
-    return [PreviewClass(minions=tuple(ids), text=text, changes=found.changes[text]) for text, ids in ordered]
-
-
-def broken_classes(found: Comparison) -> Iterator[PreviewBroken]:
-    """Minions with the same errors."""
-    for errors, ids in _grouped(found.broken).items():
-        yield PreviewBroken(minions=tuple(ids), errors=errors)
-
-
-def unknown_classes(found: Comparison) -> Iterator[PreviewUnknown]:
-    """Minions that lack the same answers."""
-    for functions, ids in _grouped(found.unknown).items():
-        yield PreviewUnknown(minions=tuple(ids), functions=functions)
-
-
-def warned_classes(found: Comparison) -> Iterator[PreviewWarned]:
-    """Minions with the same new warnings."""
-    for warnings, ids in _grouped(found.warned).items():
-        yield PreviewWarned(minions=tuple(ids), warnings=warnings)
-
-
 def _desired(compiled: CompiledMinion) -> Desired:
     document: Any = msgspec.msgpack.decode(compiled.document)
     return Desired.from_document(document)
 
 
-def _grouped(values: Mapping[str, Any]) -> dict[Any, list[str]]:
-    groups: dict[Any, list[str]] = {}
-    for minion, value in values.items():
-        groups.setdefault(value, []).append(minion)
-    return dict(sorted(groups.items(), key=lambda group: (-len(group[1]), group[1])))
+def _place(problem: Problem) -> str:
+    line = problem.pos.template_line or problem.pos.line
+    return f"{problem.pos.file}:{line}" if line else ""

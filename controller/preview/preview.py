@@ -1,7 +1,7 @@
 """What moving from one ref to another would change: compiled for every minion, and planned by the connected ones.
 
 Changes nothing: no document, no applied state, no live tree; only the test runs stand in the history. Called by the
-service for `saltern preview`, and by pull requests later.
+service for `saltern preview`, and by pull requests.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,29 +21,23 @@ from controller.compilation.compile_pool import TimeoutBudget
 from controller.compilation.compile_requests import CompileRequests
 from controller.config.limits import PreviewLimits
 from controller.jobs.jobs import Jobs
+from controller.jobs.targets import Targets
 from controller.observe.redactor import Redactor
-from controller.observe.run_text import count_states, requested, run_summary
-from controller.preview.comparison import (
-    Comparer,
-    Comparison,
-    broken_classes,
-    changed_classes,
-    unknown_classes,
-    warned_classes,
-)
+from controller.observe.run_text import requested
+from controller.preview.classes import change_classes, error_classes
+from controller.preview.comparison import Comparer, Comparison
 from controller.preview.live_facts import PreviewCompiles
+from controller.preview.live_tests import NOT_KEPT, live_test, with_tests
 from controller.reconcile.documents import Documents
 from controller.reconcile.policy import POLICY_FILE, Policy, PolicyInvalid, read_policy
 from controller.reconcile.revision_sources import commits_of, moved_of, sources_of
 from controller.reconcile.source_differences import SourceDifferences
 from controller.schema.errors import ServiceError
-from controller.schema.previews import (
-    MovedSource,
-    PreviewEvent,
-    PreviewResult,
-    PreviewStarted,
-    PreviewSummary,
-)
+from controller.schema.preview_stream import PreviewFinished, PreviewItem, PreviewProgress
+from controller.schema.previews import MovedSource
+from controller.schema.reports import LiveTest, PreviewReport
+from controller.schema.requests import PreviewQuestion
+from controller.schema.targets import TargetExpression
 from controller.sessions.file_server import FileServer
 from controller.store import MinionRecord, RunRecord
 from gitfs.errors import UnknownRef
@@ -61,7 +55,6 @@ FETCH_SECONDS = 30.0
 """How long remotes are waited for when a ref is not known."""
 _TOGETHER = 50
 """Minions that are compiled and compared at a time."""
-_NOT_KEPT = "not tested: the documents of this preview are larger than the limit (limits: preview: document_bytes)"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,6 +62,7 @@ class Previews:
     """Makes previews."""
 
     source: Source
+    targets: Targets
     compiles: PreviewCompiles
     """In processes for previews alone, so that live compiles wait for none."""
     requests: CompileRequests
@@ -85,12 +79,15 @@ class Previews:
     running: int = 0
     """Previews that are being made."""
 
-    async def preview(
-        self, base: str, head: str, minions: Sequence[str], *, live: bool, user: str = ""
-    ) -> AsyncIterator[PreviewEvent]:
-        """Counts first, then a class of equal changes each, then a result of each connected minion, then the sum.
+    async def preview(self, question: PreviewQuestion, user: str = "") -> AsyncIterator[PreviewItem]:
+        """How far it is, then its report. All work ends when the generator is closed.
 
-        All work ends when the generator is closed.
+        Args:
+            question: what is asked.
+            user: who asks, for the history of test runs.
+
+        Raises:
+            ServiceError: nothing can be previewed, as too many are being made, or a ref is not there.
         """
         if self.running >= self.limits.at_once:
             self.on_refusal("at-once")
@@ -100,81 +97,72 @@ class Previews:
         comparer = Comparer(self.redactor, threading.Event(), self.limits.document_bytes)
         self.running += 1
         try:
-            async for event in self._events(comparer, base, head, minions, live=live, user=user):
-                yield event
+            async for item in self._items(comparer, question, user):
+                yield item
         finally:
             self.running -= 1
             comparer.gone.set()
 
-    async def _events(
-        self, comparer: Comparer, base: str, head: str, minions: Sequence[str], *, live: bool, user: str
-    ) -> AsyncIterator[PreviewEvent]:
-        began = time.monotonic()
-        before, after = await self._trees(base), await self._trees(head)
-        found = await self._compare(comparer, before, after, self.requests.known(set(minions)), live=live)
-        classes = changed_classes(found)
-        tests = await self._ask(comparer, after, found, user) if live else {}
-        moved = _moved(before.revision, after.revision)
-        yield PreviewStarted(
-            base=moved[0].base if moved else before.revision.id,
-            head=moved[0].head if moved else after.revision.id,
-            moved=moved,
-            minions=found.minions,
-            changed=len(found.tests),
-            unchanged=found.unchanged,
-            broken=len(found.broken),
-            unknown=len(found.unknown),
-            classes=len(classes),
-            testing=sum(1 for _, future in tests.values() if future is not None),
-        )
-        events: Iterable[PreviewEvent] = (
-            *classes,
-            *broken_classes(found),
-            *unknown_classes(found),
-            *warned_classes(found),
-        )
-        for event in events:
-            yield event
-        tested = failed = unreachable = 0
-        for minion in found.tests.keys() - tests if live else ():
-            self.on_refusal("document-bytes")
-            unreachable += 1
-            yield PreviewResult(minion=minion, outcome="unreachable", summary=_NOT_KEPT)
-        async for minion, run_id, result in self.jobs.gather(tests, TEST_SECONDS):
-            outcome = _tested(minion, run_id, result)
-            tested += result is not None
-            unreachable += result is None
-            failed += outcome.outcome in ("failed", "error")
-            yield outcome
-        yield PreviewSummary(
-            minions=found.minions,
-            changed=len(found.tests),
-            unchanged=found.unchanged,
-            broken=len(found.broken),
-            unknown=len(found.unknown),
-            tested=tested,
-            failed=failed,
-            unreachable=unreachable,
-            seconds=time.monotonic() - began,
+    async def _items(self, comparer: Comparer, question: PreviewQuestion, user: str) -> AsyncIterator[PreviewItem]:
+        began, made_at = time.monotonic(), self.jobs.clock()
+        minions = self.targets.select(question.target or TargetExpression())
+        before, after = await self._trees(question.base), await self._trees(question.head)
+        records = self.requests.known(set(minions))
+        live = question.live != "none" and not question.restricted
+        found = Comparison(minions=len(records))
+        async for done in self._compare(comparer, found, (before, after), records, live=live):
+            yield PreviewProgress(text="compiling", done=done, of=len(records))
+        classes = await self._in_thread(change_classes, found.changes)
+        tests: dict[str, LiveTest] = {}
+        if live:
+            async for test in self._tests(comparer, after, found, user):
+                tests[test.minion] = test
+                yield PreviewProgress(text="test runs", done=len(tests), of=len(found.tests))
+        yield PreviewFinished(
+            report=PreviewReport(
+                made_at=made_at,
+                seconds=time.monotonic() - began,
+                base=_commit(before.revision, after.revision),
+                head=_commit(after.revision, before.revision),
+                restricted=question.restricted,
+                moved=_moved(before.revision, after.revision),
+                minions=found.minions,
+                changed=len(found.tests),
+                unchanged=found.unchanged,
+                classes=with_tests(classes, tests),
+                broken=error_classes(found.broken),
+                unknown=error_classes(found.unknown),
+                warned=error_classes(found.warned),
+            )
         )
 
     async def _compare(
-        self, comparer: Comparer, before: Trees, after: Trees, records: Sequence[MinionRecord], *, live: bool
-    ) -> Comparison:
-        """Both sides of each minion, some minions at a time: two documents of each are held, and no more."""
+        self,
+        comparer: Comparer,
+        found: Comparison,
+        sides: tuple[Trees, Trees],
+        records: Sequence[MinionRecord],
+        *,
+        live: bool,
+    ) -> AsyncIterator[int]:
+        """Both sides of each minion, some minions at a time: two documents of each are held, and no more.
+
+        Gives how many are compared.
+        """
+        before, after = sides
         sources = SourceDifferences(
             lambda oid, length: after.files.blob_start(oid, length) or before.files.blob_start(oid, length)
         )
-        policies = [await self._in_thread(self._policy_of, trees) for trees in (before, after)]
-        found, budget = Comparison(minions=len(records)), TimeoutBudget(self.limits.timeouts)
+        policies = [await self._in_thread(self._policy_of, trees) for trees in sides]
+        budget = TimeoutBudget(self.limits.timeouts)
         for start in range(0, len(records), _TOGETHER):
+            yield start
             some = records[start : start + _TOGETHER]
             bases = await self.compiles.compile(self._request(before, some, policies[0]), budget, ask=live)
             heads = await self.compiles.compile(self._request(after, some, policies[1]), budget, ask=live)
             await self._in_thread(comparer.add, found, bases, heads, sources)
         if budget.spent:
             self.on_refusal("timeouts")
-        return found
 
     def _policy_of(self, trees: Trees) -> Policy | None:
         """The policy that these trees bring; None, so that the live one holds, where it cannot be read."""
@@ -217,6 +205,15 @@ class Previews:
         self, function: Callable[_Args, _Result], *args: _Args.args, **kwargs: _Args.kwargs
     ) -> _Result:
         return await asyncio.get_running_loop().run_in_executor(self.threads, partial(function, *args, **kwargs))
+
+    async def _tests(self, comparer: Comparer, after: Trees, found: Comparison, user: str) -> AsyncIterator[LiveTest]:
+        """What each changed minion says about the change, as they come."""
+        asked = await self._ask(comparer, after, found, user)
+        for minion in found.tests.keys() - asked:
+            self.on_refusal("document-bytes")
+            yield LiveTest(minion=minion, outcome="unreachable", summary=NOT_KEPT)
+        async for minion, run_id, result in self.jobs.gather(asked, TEST_SECONDS):
+            yield live_test(minion, run_id, result)
 
     async def _ask(
         self, comparer: Comparer, after: Trees, found: Comparison, user: str
@@ -265,17 +262,8 @@ def _moved(before: Revision, after: Revision) -> tuple[MovedSource, ...]:
     )
 
 
-def _tested(minion: str, run_id: str, result: RunResult | None) -> PreviewResult:
-    if result is None:
-        why = "did not answer in time" if run_id else "not connected: nothing was tested there"
-        return PreviewResult(minion=minion, outcome="unreachable", run_id=run_id, summary=why)
-    changes, failed = count_states(result.states)
-    return PreviewResult(
-        minion=minion,
-        outcome=result.outcome,
-        run_id=run_id,
-        changes=changes,
-        failed=failed,
-        summary=run_summary(result.states, result.error),
-        states=result.states,
-    )
+def _commit(revision: Revision, other: Revision) -> str:
+    """The commit of the first remote that differs, else of the first."""
+    commits, others = commits_of(revision), commits_of(other)
+    differing = [commit for name, commit in commits.items() if others.get(name) != commit]
+    return next(iter([*differing, *commits.values()]), revision.id)

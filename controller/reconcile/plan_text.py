@@ -38,7 +38,8 @@ def unknown_content(_: ChunkChange) -> tuple[str, ...]:
     return ()
 
 
-_WITH_CONTENT = (ChangeKind.CONTENT, ChangeKind.CHANGED)
+WITH_CONTENT = (ChangeKind.CONTENT, ChangeKind.CHANGED)
+"""Changes of states whose content may be another."""
 
 
 def plan_text(plan: PushPlan, redaction: Redaction = NOTHING_SECRET, contents: Contents = unknown_content) -> str:
@@ -62,7 +63,7 @@ def _change_lines(change: ChunkChange, redaction: Redaction, contents: Contents)
         # Before lines are made of it: what stands on several lines is not found in their difference.
         shown = replace(field, old=redaction.value(field.old), new=redaction.value(field.new))
         yield from (f"    {line}" for line in _field_lines(shown))
-    for text in contents(change) if change.kind in _WITH_CONTENT else ():
+    for text in contents(change) if change.kind in WITH_CONTENT else ():
         yield from (f"    {line}" for line in redaction.text(text).splitlines())
 
 
@@ -88,24 +89,22 @@ def _remark(change: ChunkChange) -> str:
 
 
 def _field_lines(field: FieldChange) -> list[str]:
-    return [
-        line for path, old, new in _leaves(field.name, field.old, field.new) for line in _leaf_lines(path, old, new)
-    ]
+    return [line for path, old, new in leaves(field.name, field.old, field.new) for line in _leaf_lines(path, old, new)]
 
 
-def _leaves(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+def leaves(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
     """What differs, by the path of keys as `pillar.get` takes it (`context:server:port`)."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in (*old, *(key for key in new if key not in old)):
             if old.get(key) != new.get(key) or (key in old) != (key in new):
-                yield from _leaves(f"{path}:{key}", old.get(key), new.get(key))
+                yield from leaves(f"{path}:{key}", old.get(key), new.get(key))
     elif _long_list(old) and _long_list(new) and len(old) == len(new):
         for place, (before, after) in enumerate(zip(old, new, strict=True)):
             if before != after:
-                yield from _leaves(f"{path}:{place}", before, after)
+                yield from leaves(f"{path}:{place}", before, after)
     elif isinstance(new, Mapping) and old is None and len(new) > 1:
         for key, value in new.items():
-            yield from _leaves(f"{path}:{key}", None, value)
+            yield from leaves(f"{path}:{key}", None, value)
     else:
         yield path, old, new
 
@@ -152,7 +151,7 @@ def change_views(
     return tuple(
         ChunkDiff(
             key=redaction.text(change.key),
-            action=_action(change.kind),
+            action=action_of(change.kind),
             fields=tuple(
                 FieldDiff(field=each.name, old=redaction.value(each.old), new=redaction.value(each.new))
                 for each in change.fields
@@ -165,13 +164,14 @@ def change_views(
 
 
 def _content(change: ChunkChange, redaction: Redaction, contents: Contents) -> tuple[str, ...]:
-    if change.kind not in _WITH_CONTENT:
+    if change.kind not in WITH_CONTENT:
         return ()
     known = tuple(map(redaction.text, contents(change)))
     return known or (("content changes",) if change.kind is ChangeKind.CONTENT else ())
 
 
-def _action(kind: ChangeKind) -> Literal["added", "changed", "removed", "retriggered"]:
+def action_of(kind: ChangeKind) -> Literal["added", "changed", "removed", "retriggered"]:
+    """The kind as the API names it."""
     match kind:
         case ChangeKind.ADDED:
             return "added"

@@ -12,8 +12,9 @@ from controller.schema.events import EventView, WhyView
 from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
 from controller.schema.minions import CompileView, MinionStatus
 from controller.schema.plans import MinionDiff
-from controller.schema.previews import PreviewEvent
+from controller.schema.preview_stream import PreviewItem
 from controller.schema.remotes import RemoteStatus
+from controller.schema.requests import PreviewQuestion
 from controller.schema.runs import CallProgress, CallReturn, HistoryEntry, RunView, SyncReturn
 from controller.schema.targets import TargetExpression
 
@@ -89,10 +90,8 @@ class ControllerApi(Protocol):
     async def resume(self, target: TargetExpression, *, user: str = "") -> Sequence[str]:
         """The opposite of pause."""
 
-    def preview(
-        self, base: str, head: str, target: TargetExpression | None, *, live: bool, user: str = ""
-    ) -> AsyncIterator[PreviewEvent]:
-        """What moving from one ref to another would change; `live` also asks the connected minions (test=True)."""
+    def preview(self, question: PreviewQuestion, *, user: str = "") -> AsyncIterator[PreviewItem]:
+        """What moving from one ref to another would change: how far it is, then a `PreviewFinished`."""
 
     def events(self) -> AsyncIterator[EventView]:
         """Everything that happens from now on."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -62,7 +62,12 @@ class PreviewQuestion(_Question, frozen=True, kw_only=True):
     base: str
     head: str
     target: TargetExpression | None = None
-    live: bool = True
+    live: Literal["none", "sample", "all"] = "sample"
+    """Which of the connected minions that would change are asked for a test run: a few of each class, or all."""
+    merge: bool = False
+    """Compare with the head as merged into the base."""
+    restricted: bool = False
+    """Compile it as a stranger's: no Python of the tree, dummies for secrets, no test run whatever `live` is."""
 
 
 class StatusQuery(_Question, frozen=True, kw_only=True):

@@ -30,16 +30,16 @@ from controller.schema.events import EventView, WhyStep, WhyView
 from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
 from controller.schema.minions import CompileView, MinionStatus, VolatileRead
 from controller.schema.plans import ChunkDiff, DriftView, FieldDiff, MinionDiff
-from controller.schema.previews import (
-    PreviewBroken,
-    PreviewClass,
-    PreviewEvent,
-    PreviewResult,
-    PreviewStarted,
-    PreviewSummary,
-    PreviewWarned,
-)
+from controller.schema.preview_stream import PreviewFinished, PreviewItem, PreviewProgress
 from controller.schema.remotes import RemoteStatus
+from controller.schema.reports import (
+    ChangeClass,
+    LiveTest,
+    MinionErrors,
+    PreviewReport,
+    ResourceChange,
+)
+from controller.schema.requests import PreviewQuestion
 from controller.schema.runs import CallProgress, CallReturn, HistoryEntry, RunView, SyncReturn
 from controller.schema.targets import TargetExpression
 from controller.store import Store
@@ -262,32 +262,21 @@ class Desk:
         self.paused.difference_update(names)
         return names
 
-    async def preview(
-        self, base: str, head: str, target: TargetExpression | None, *, live: bool, user: str = ""
-    ) -> AsyncIterator[PreviewEvent]:
+    async def preview(self, question: PreviewQuestion, *, user: str = "") -> AsyncIterator[PreviewItem]:
         """Branch `broken` does not compile, `same` changes nothing, `nope` is not there."""
         self.users.append(user)
+        head = question.head
         if head == "nope":
             raise ServiceError("not-found", "no remote has 'nope'", hint="did you mean 'note'?")
-        names = self._match(target)
-        changed = 0 if head in ("same", "broken") else len(names)
+        names = tuple(self._match(question.target))
         if head == "endless":
             self.listeners += 1
             try:
                 await asyncio.sleep(3600)
             finally:
                 self.listeners -= 1
-        broken = len(names) if head == "broken" else 0
-        yield PreviewStarted(base=base, head=head, minions=len(names), changed=changed, unchanged=0, broken=broken)
-        if broken:
-            yield PreviewBroken(minions=tuple(names), errors=("web.sls:1: no such thing",))
-        if head == "warned":
-            yield PreviewWarned(minions=tuple(names), warnings=("web.sls:3: the last one alone counts",))
-        if changed:
-            yield PreviewClass(minions=tuple(names), text="+ file.managed motd\n  ```\n")
-            if live:
-                yield PreviewResult(minion=names[0], outcome="pending", states=STATES, summary="1 would change")
-        yield PreviewSummary(minions=len(names), changed=changed, unchanged=0, broken=broken, seconds=0.1)
+        yield PreviewProgress(text="compiling", of=len(names))
+        yield PreviewFinished(report=_report(question, names))
 
     async def events(self) -> AsyncIterator[EventView]:
         """An event at once, then every few milliseconds."""
@@ -304,6 +293,28 @@ class Desk:
         self.users.append(user)
         self.fetched.append(remote)
         return 2 if remote is None else int(remote == "https://git/states.git")
+
+
+def _report(question: PreviewQuestion, names: tuple[str, ...]) -> PreviewReport:
+    """What the desk answers."""
+    group = {"minions": names, "folded": ", ".join(names)}
+    broken = MinionErrors(**group, texts=("web.sls:1: no such thing",), places=("web.sls:1",))
+    warned = MinionErrors(**group, texts=("web.sls:3: the last one alone counts",), places=("web.sls:3",))
+    motd = ResourceChange(action="added", key="file_|-motd_|-motd_|-managed", title="motd ```", function="file.managed")
+    test = LiveTest(minion=names[0], outcome="pending", states=STATES, summary="1 would change")
+    tests = (test,) if question.live != "none" else ()
+    changed = question.head not in ("same", "broken")
+    return PreviewReport(
+        made_at=1_000.0,
+        seconds=0.1,
+        base=question.base,
+        head=question.head,
+        minions=len(names),
+        changed=len(names) if changed else 0,
+        classes=(ChangeClass(id="1", **group, resources=(motd,), tests=tests),) if changed else (),
+        broken=(broken,) if question.head == "broken" else (),
+        warned=(warned,) if question.head == "warned" else (),
+    )
 
 
 class Served:

@@ -83,7 +83,7 @@ def test_a_preview_asks_only_what_looks(make_rig):
     (rig.work / "states" / "facts.sls").write_text(text)
     rig.push("a question of the branch", branch="other")
     done = rig.wait("the branch", lambda: (d := rig.saltern(*ask, "other", check=False)).stdout.startswith("{") and d)
-    assert [one["functions"] for one in json.loads(done.stdout)["unknown"]] == [["cmd.run"]]
+    assert [one["texts"] for one in json.loads(done.stdout)["unknown"]] == [["cmd.run"]]
     assert not mark.exists()
 
 

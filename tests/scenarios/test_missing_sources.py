@@ -42,8 +42,8 @@ def test_a_missing_source_fails_its_state_alone(make_rig):
     rig.push("only that state shall fail", branch="lenient")
     words = ("preview", "--base", "main", "--head", "lenient", "--out", "json")
     told = json.loads(rig.saltern(*words, check=False).stdout)
-    assert "salt://motd (saltenv base) is not in the tree: this state fails" in told["warned"][0]["warnings"][0]
-    assert told["results"][0]["failed"] >= 1, "the run under test=True fails in the same place"
+    assert "salt://motd (saltenv base) is not in the tree: this state fails" in told["warned"][0]["texts"][0]
+    assert told["classes"][0]["tests"][0]["failed"] >= 1, "the run under test=True fails in the same place"
 
     rig.push_head()
     rig.wait("the run to end", lambda: rig.status()["web1"]["health"] == "Failed")

@@ -16,6 +16,12 @@ def previewed(rig, branch):
     return rig.wait("the branch", lambda: (done := rig.saltern(*asked, check=False)).returncode in (2, 4) and done)
 
 
+def states_of(done):
+    """The states of the only test run."""
+    [one] = json.loads(done.stdout)["classes"]
+    return one["tests"][0]["states"]
+
+
 def test_conditions_of_a_branch_are_not_run(make_rig):
     rig = make_rig(minions={"web1": {}})
     marker = rig.directory / "marker"
@@ -29,7 +35,7 @@ def test_conditions_of_a_branch_are_not_run(make_rig):
     rig.push("a condition that writes", evil, branch="branch")
     shown = previewed(rig, "branch")
     assert not marker.exists()
-    states = next(iter(json.loads(shown.stdout)["results"]))["states"]
+    states = states_of(shown)
     config = next(entry for key, entry in states.items() if "app-config" in key)
     assert config["result"] is None
     assert "not evaluated in a preview" in config["warnings"][0]
@@ -64,7 +70,7 @@ somewhere:
     path = rig.work / "states/app.sls"
     path.write_text(path.read_text() + more)
     rig.push("a package and a clone", branch="branch")
-    states = next(iter(json.loads(previewed(rig, "branch").stdout)["results"]))["states"]
+    states = states_of(previewed(rig, "branch"))
     package = next(entry for key, entry in states.items() if key.startswith("pkg"))
     assert package["result"] is True
     clone = next(entry for key, entry in states.items() if key.startswith("git"))
@@ -82,10 +88,10 @@ def test_programs_of_a_branch_are_not_run_for_a_preview(make_rig):
     shown = previewed(rig, "branch")
     assert not marker.exists()
     assert "py" in shown.stdout
-    assert json.loads(shown.stdout)["started"]["broken"] == 1
+    assert len(json.loads(shown.stdout)["broken"]) == 1
     shown = rig.saltern("preview", "--base", "branch", "--head", "main", "--out", "json", check=False)
     assert not marker.exists(), "the base of a preview may be a branch that nobody has approved, too"
-    assert json.loads(shown.stdout)["started"]["minions"] == 1
+    assert json.loads(shown.stdout)["minions"] == 1
     rig.git("checkout", "-q", "main")
     rig.git("merge", "-q", "branch")
     rig.push_head()
@@ -124,7 +130,7 @@ def test_modules_of_a_branch_are_not_run_for_a_preview(make_rig):
     shown = previewed(rig, "branch")
     assert not marker.exists()
     assert "allow_py_renderer" in shown.stdout
-    assert json.loads(shown.stdout)["started"]["broken"] == 1
+    assert len(json.loads(shown.stdout)["broken"]) == 1
     rig.git("checkout", "-q", "main")
     rig.git("merge", "-q", "branch")
     rig.push_head()

@@ -33,7 +33,7 @@ def test_warnings_and_what_a_compile_stands_on(make_rig):
     rig.wait("the branch to be there", lambda: rig.saltern(*words, check=False).returncode == 0)
     [warned] = json.loads(rig.saltern(*words).stdout)["warned"]
     assert warned["minions"] == ["web1"]
-    assert "the last one alone counts" in warned["warnings"][0]
+    assert "the last one alone counts" in warned["texts"][0]
 
     rig.push_head()
     [told] = rig.wait("the warning to show", lambda: rig.status()["web1"]["warnings"])

@@ -242,7 +242,7 @@ def test_warnings_of_a_compile_are_shown(saltern, served):
     assert json.loads(saltern("diff", "--out", "json").out)[0]["warnings"] == [WARNING]
     words = ("preview", "--base", "main", "--head", "warned")
     assert f"new warnings\n{WARNING}" in saltern(*words).out
-    assert json.loads(saltern(*words, "--out", "json").out)["warned"][0]["warnings"] == [WARNING]
+    assert json.loads(saltern(*words, "--out", "json").out)["warned"][0]["texts"] == [WARNING]
     assert f"new warnings\n```\n{WARNING}\n```" in saltern(*words, "--out", "markdown").out
 
 
@@ -295,12 +295,12 @@ def test_preview_exit_codes(saltern, served, head, code):
 
 def test_preview_shapes(saltern, served):
     text = saltern("preview", "--base", "main", "--head", "feature", "--target", "web*")
-    assert "web1, web2\n+ file.managed motd" in text.out
+    assert "web1, web2\n+ motd ```" in text.out
     assert "web1 (test=True): pending  1 would change" in text.out
     view = json.loads(saltern("preview", "--base", "main", "--head", "feature", "--out", "json").out)
-    assert view["summary"]["changed"] == 3
+    assert view["changed"] == 3
     markdown = saltern("preview", "--base", "main", "--head", "feature", "--out", "markdown").out
-    assert "````diff\n+ file.managed motd" in markdown, "a plan with a fence in it must stay inside its own"
+    assert "````diff\n+ motd ```" in markdown, "a plan with a fence in it must stay inside its own"
     assert "Nothing would change." in saltern("preview", "--base", "a", "--head", "same", "--out", "markdown").out
     unknown = saltern("preview", "--base", "main", "--head", "nope")
     assert unknown.code == 1

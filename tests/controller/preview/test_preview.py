@@ -5,15 +5,8 @@ import asyncio
 import pytest
 
 from controller.schema.errors import ServiceError
-from controller.schema.previews import (
-    PreviewBroken,
-    PreviewClass,
-    PreviewResult,
-    PreviewStarted,
-    PreviewSummary,
-    PreviewUnknown,
-    PreviewWarned,
-)
+from controller.schema.preview_stream import PreviewFinished, PreviewProgress
+from controller.schema.requests import PreviewQuestion
 from controller.schema.targets import TargetExpression
 from controller.sessions.sessions import Session
 from wire.messages import FactAnswer, FactAnswers, FactRequest, Preview, RunResult
@@ -30,53 +23,57 @@ async def controller(make_controller):
     return controller
 
 
-async def previewed(controller, head, *, live=False, target=None):
+async def previewed(controller, head, *, live="none", target=None):
     await asyncio.to_thread(controller.fetch)
-    return [event async for event in controller.service.preview("main", head, target, live=live)]
+    return await asked_for(controller, PreviewQuestion(base="main", head=head, target=target, live=live))
+
+
+async def asked_for(controller, question):
+    *progress, last = [item async for item in controller.service.preview(question)]
+    assert {type(each) for each in progress} == {PreviewProgress}
+    assert isinstance(last, PreviewFinished)
+    return last.report
 
 
 async def test_equal_changes_are_one_class(controller):
     before = controller.store.desired.of(["web1", "web2"])
     controller.repository.commit({"web.sls": SITE.replace("number 0", "number 1")}, branch="feature")
-    started, one, summary = await previewed(controller, "feature")
-    assert isinstance(started, PreviewStarted)
-    assert (started.minions, started.changed, started.unchanged, started.classes) == (2, 2, 0, 1)
-    assert isinstance(one, PreviewClass)
+    report = await previewed(controller, "feature")
+    assert (report.minions, report.changed, report.unchanged) == (2, 2, 0)
+    [one] = report.classes
     assert one.minions == ("web1", "web2")
-    assert "number 1" in one.text
-    assert isinstance(summary, PreviewSummary)
+    [site] = one.resources
+    assert (site.action, site.title, site.function) == ("changed", "site [/tmp/x] (file.managed)", "file.managed")
+    assert [(each.field, each.old, each.new) for each in site.fields] == [("contents", "number 0", "number 1")]
     assert controller.store.desired.of(["web1", "web2"]) == before
     assert controller.store.runs.newest(minion="web1") == []
 
 
 async def test_one_target_and_no_change(controller):
     controller.repository.commit({}, branch="same")
-    started, summary = await previewed(controller, "same", target=TargetExpression(expression="web2"))
-    assert (started.minions, started.unchanged, summary.changed) == (1, 1, 0)
+    report = await previewed(controller, "same", target=TargetExpression(expression="web2"))
+    assert (report.minions, report.unchanged, report.changed, report.classes) == (1, 1, 0, ())
 
 
 async def test_a_head_that_does_not_compile(controller):
     controller.repository.commit({"web.sls": "site: [\n"}, branch="broken")
-    started, broken, summary = await previewed(controller, "broken")
-    assert isinstance(broken, PreviewBroken)
+    [broken] = (await previewed(controller, "broken")).broken
     assert broken.minions == ("web1", "web2")
-    assert "web.sls" in broken.errors[0]
-    assert started.broken == summary.broken == 2
+    assert "web.sls" in broken.texts[0]
+    assert broken.places[0].startswith("web.sls:")
 
 
 async def test_new_warnings_are_shown(controller):
     twice = SITE + "a: {test.nop: [{require: [{file: site}]}, {require: [{file: site}]}]}\n"
     controller.repository.commit({"web.sls": twice}, branch="warned")
-    found = [event for event in await previewed(controller, "warned") if isinstance(event, PreviewWarned)]
-    assert "the last one alone counts" in found[0].warnings[0]
+    [found] = (await previewed(controller, "warned")).warned
+    assert "the last one alone counts" in found.texts[0]
 
 
 async def test_who_is_away_is_said_to_be_untested(controller):
     controller.repository.commit({"web.sls": SITE.replace("number 0", "number 1")}, branch="feature")
-    events = await previewed(controller, "feature", live=True)
-    results = [event for event in events if isinstance(event, PreviewResult)]
-    assert [(each.minion, each.outcome) for each in results] == [("web1", "unreachable"), ("web2", "unreachable")]
-    assert events[-1].unreachable == 2
+    [one] = (await previewed(controller, "feature", live="all")).classes
+    assert [(each.minion, each.outcome) for each in one.tests] == [("web1", "unreachable"), ("web2", "unreachable")]
 
 
 async def test_a_ref_that_is_not_there(controller):
@@ -114,22 +111,23 @@ def answering(controller, monkeypatch, answer):
 async def test_what_templates_ask_of_a_machine_is_asked_for_a_preview(controller, monkeypatch):
     asked = answering(controller, monkeypatch, FactAnswer(value={"home": "/home/alice"}))
     controller.repository.commit({"web.sls": ASKING}, branch="feature")
-    events = await previewed(controller, "feature", live=True, target=TargetExpression(expression="web*"))
-    [one] = [event for event in events if isinstance(event, PreviewClass)]
+    report = await previewed(controller, "feature", live="all", target=TargetExpression(expression="web*"))
+    [one] = report.classes
     assert one.minions == ("web1",)
-    assert "home /home/alice" in one.text
-    [unknown] = [event for event in events if isinstance(event, PreviewUnknown)]
-    assert (unknown.minions, unknown.functions) == (("web2",), ("user.info",)), "nobody can ask web2"
+    assert one.resources[0].fields[0].new == "home /home/alice"
+    assert [test.outcome for test in one.tests] == ["ok"]
+    [unknown] = report.unknown
+    assert (unknown.minions, unknown.texts) == (("web2",), ("user.info",)), "nobody can ask web2"
     assert [[question.fun for question in request.questions] for request in asked] == [["user.info"]]
     assert (asked[0].allowed, controller.store.facts.by_minion(["web1"])) == ((), {}), "nothing is recorded"
-    assert (events[0].unknown, events[-1].unknown, events[0].broken) == (1, 1, 0)
+    assert report.broken == ()
 
 
 async def test_nobody_is_asked_without_live(controller, monkeypatch):
     asked = answering(controller, monkeypatch, FactAnswer(value={"home": "/"}))
     controller.repository.commit({"web.sls": ASKING}, branch="feature")
-    started, unknown, _ = await previewed(controller, "feature")
-    assert (asked, unknown.minions, started.unknown) == ([], ("web1", "web2"), 2)
+    [unknown] = (await previewed(controller, "feature")).unknown
+    assert (asked, unknown.minions) == ([], ("web1", "web2"))
 
 
 @pytest.mark.parametrize("call", ["shadow.info']('root')", "network.dns_check']('secret.example.org', 53)"])
@@ -137,23 +135,23 @@ async def test_a_branch_has_no_machine_asked_what_tells_too_much(controller, mon
     asked = answering(controller, monkeypatch, FactAnswer(value="x"))
     site = "site:\n  test.nop: [{name: \"{{ salt['" + call + ' }}"}]\n'
     controller.repository.commit({"web.sls": site}, branch="feature")
-    events = await previewed(controller, "feature", live=True)
-    assert [event.functions for event in events if isinstance(event, PreviewUnknown)] == [(call.split("'")[0],)]
+    report = await previewed(controller, "feature", live="all")
+    assert [each.texts for each in report.unknown] == [(call.split("'")[0],)]
     assert asked == []
 
 
 async def test_a_ref_that_was_just_pushed_is_fetched(controller):
     commit = controller.repository.commit({"web.sls": SITE.replace("number 0", "number 1")}, "A number", "feature")
-    events = [event async for event in controller.service.preview("main", "feature", None, live=False)]
-    assert (events[0].changed, events[0].head) == (2, commit[:8])
+    report = await asked_for(controller, PreviewQuestion(base="main", head="feature", live="none"))
+    assert (report.changed, report.head) == (2, commit)
 
 
 async def test_a_preview_names_what_moved(controller):
     commit = controller.repository.commit({"web.sls": SITE.replace("number 0", "number 1")}, "A number", "feature")
-    started, *_ = await previewed(controller, "feature")
-    [moved] = started.moved
+    report = await previewed(controller, "feature")
+    [moved] = report.moved
     assert (moved.head, moved.subject, moved.author) == (commit[:8], "A number", "A. Writer")
-    assert (started.base, started.head) == (moved.base, moved.head)
+    assert (report.base[:8], report.head) == (moved.base, commit)
 
 
 NOTHING = {"top.sls": "base: {'nobody': [web]}\n"}
@@ -162,9 +160,9 @@ EMPTIED = "the top file matches this minion with nothing; before, it had 1 state
 
 async def test_a_top_file_that_gives_nothing_any_more_is_warned_of(controller):
     controller.repository.commit(NOTHING, branch="feature")
-    [warned] = [event for event in await previewed(controller, "feature") if isinstance(event, PreviewWarned)]
+    [warned] = (await previewed(controller, "feature")).warned
     assert warned.minions == ("web1", "web2")
-    assert EMPTIED in warned.warnings[0]
+    assert EMPTIED in warned.texts[0]
     controller.repository.git("checkout", "-q", "main")
     controller.repository.git("merge", "-q", "feature")
     await controller.go_live()
@@ -184,17 +182,17 @@ async def test_what_changes_in_the_source_of_a_file_is_shown_without_a_minion(ma
     controller.minion("web1")
     await controller.go_live()
     controller.repository.commit({"site.conf": "listen 81\nkeep\n"}, branch="feature")
-    _, one, _ = await previewed(controller, "feature")
-    assert one.text.splitlines() == [
-        "~ site [/tmp/x] (file.managed)  content changes",
-        "    --- salt://site.conf",
-        "    +++ salt://site.conf",
-        "    @@ -1,2 +1,2 @@",
-        "    -listen 80",
-        "    +listen 81",
-        "     keep",
+    [one] = (await previewed(controller, "feature")).classes
+    [file] = one.resources[0].files
+    assert (file.path, file.note) == ("salt://site.conf", "")
+    assert file.text.splitlines() == [
+        "--- salt://site.conf",
+        "+++ salt://site.conf",
+        "@@ -1,2 +1,2 @@",
+        "-listen 80",
+        "+listen 81",
+        " keep",
     ]
-    assert one.changes[0].content == ("\n".join(line[4:] for line in one.text.splitlines()[1:]),)
 
 
 async def test_the_policy_of_a_branch_holds_for_its_preview(controller):
@@ -204,9 +202,7 @@ async def test_the_policy_of_a_branch_holds_for_its_preview(controller):
     large = f"missing_source: fail_state\n#{'x' * 65536}\n"
     controller.repository.commit({**gone, "saltern.yaml": large}, branch="large")
     for branch in "refused", "large":
-        assert isinstance((await previewed(controller, branch))[1], PreviewBroken), branch
-    [warned] = [one for one in await previewed(controller, "lenient") if isinstance(one, PreviewWarned)]
+        assert (await previewed(controller, branch)).broken, branch
+    [warned] = (await previewed(controller, "lenient")).warned
     assert warned.minions == ("web1", "web2")
-    assert (
-        "salt://gone (saltenv base) is not in the tree: this state fails, the others are applied" in warned.warnings[0]
-    )
+    assert "salt://gone (saltenv base) is not in the tree: this state fails, the others are applied" in warned.texts[0]

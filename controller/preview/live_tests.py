@@ -1,0 +1,40 @@
+"""Test runs of the connected minions, as the report has them. Pure; called by `preview`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import structs
+
+from controller.observe.run_text import count_states, run_summary
+from controller.schema.reports import ChangeClass, LiveTest
+from wire.messages import RunResult
+
+NOT_KEPT = "not tested: the documents of this preview are larger than the limit (limits: preview: document_bytes)"
+
+
+def live_test(minion: str, run_id: str, result: RunResult | None) -> LiveTest:
+    """What came of a test run; None: nothing did."""
+    if result is None:
+        why = "did not answer in time" if run_id else "not connected: nothing was tested there"
+        return LiveTest(minion=minion, outcome="unreachable", run_id=run_id, summary=why)
+    changes, failed = count_states(result.states)
+    return LiveTest(
+        minion=minion,
+        outcome=result.outcome,
+        run_id=run_id,
+        changes=changes,
+        failed=failed,
+        summary=run_summary(result.states, result.error),
+        states=result.states,
+    )
+
+
+def with_tests(classes: Sequence[ChangeClass], tests: Mapping[str, LiveTest]) -> tuple[ChangeClass, ...]:
+    """The classes with what their minions said."""
+    return tuple(_with_tests(each, tests) for each in classes)
+
+
+def _with_tests(one: ChangeClass, tests: Mapping[str, LiveTest]) -> ChangeClass:
+    found = tuple(tests[minion] for minion in one.minions if minion in tests)
+    return structs.replace(one, tests=found, sampled=len(found))
