@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 export PYTHONPATH := tests/rig
 
-.PHONY: attack salt-tests second-opinion structure fuzz states soak help demo test check lint types contracts e2e bench oracle lock wheel clean
+.PHONY: forge-descriptions attack salt-tests second-opinion structure fuzz states soak help demo test check lint types contracts e2e bench oracle lock wheel clean
 .DEFAULT_GOAL := help
 
 help: ## show this
@@ -46,6 +46,9 @@ types: $(READY) ## mypy --strict
 
 contracts: $(READY) ## import-linter: the direction of imports
 	@$(BIN)/lint-imports --no-logo
+
+forge-descriptions: $(READY) ## what the forges publish of their APIs (npm), for the tests of their clients
+	@$(BIN)/python -m tools.forge_descriptions
 
 bench: $(READY) ## benchmarks; ONLY=path for one of them
 	@$(BIN)/python -m tools.bench $(if $(ONLY),--only $(ONLY))

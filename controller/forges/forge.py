@@ -13,6 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+LONGEST_PROJECT = 500
+"""Characters."""
+LARGEST_NUMBER = 2**53
+
 
 @dataclass(frozen=True, slots=True)
 class SignatureHeader:
@@ -52,11 +56,45 @@ class BasicPassword:
         return hmac.compare_digest(pair.partition(b":")[2], secret)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullHint:
+    """A webhook says that something happened to this pull request. What is true is then asked of the forge."""
+
+    project: str
+    """As the payload names it; names are compared without regard to case (`same_project`)."""
+    number: int
+
+
 Verifier: TypeAlias = SignatureHeader | TokenHeader | BasicPassword
 
 
 def _no_delivery(payload: object) -> str:
     return ""
+
+
+def _no_pull(headers: Mapping[str, str], payload: object) -> PullHint | None:
+    return None
+
+
+def value_at(payload: object, *path: str) -> object:
+    """What a payload has below these keys; None when it is not there."""
+    for key in path:
+        payload = payload.get(key) if isinstance(payload, Mapping) else None
+    return payload
+
+
+def hint_of(project: object, number: object) -> PullHint | None:
+    """The hint, when a payload has both as they must be."""
+    if not isinstance(project, str) or not project or len(project) > LONGEST_PROJECT:
+        return None
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 < number <= LARGEST_NUMBER:
+        return None
+    return PullHint(project=project, number=number)
+
+
+def same_project(one: str, other: str) -> bool:
+    """Whether two names are of one project. Forges keep the case of names, and do not look at it."""
+    return one.strip("/").lower() == other.strip("/").lower()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,5 +110,7 @@ class Forge:
     """The id of a delivery from the payload, where no header has it; empty when there is none."""
     ping: tuple[str, str] | None = None
     """Header and value of a request that only tests whether the webhook is reachable."""
+    pull_of: Callable[[Mapping[str, str], object], PullHint | None] = _no_pull
+    """The pull request that something happened to (headers, payload); None for other events."""
     repository: tuple[str, ...] = ("repository",)
     """Path of keys to the repository in the payload."""

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from controller.forges import FORGES
+from controller.forges.forge import PullHint, value_at
 
 _URLS = (
     *("clone_url", "git_http_url", "http_url", "git_ssh_url", "ssh_url", "sshUrl", "remoteUrl"),
@@ -52,6 +53,12 @@ def delivery_of(headers: Mapping[str, str], payload: object) -> str:
     return next((f"id:{name[:LONGEST_ID]}" for name in named if name), "")
 
 
+def pull_of(headers: Mapping[str, str], payload: object) -> PullHint | None:
+    """The pull request that a delivery says something of; None for pushes and all else. Header names are lower case."""
+    hints = (forge.pull_of(headers, payload) for forge in FORGES)
+    return next((hint for hint in hints if hint is not None), None)
+
+
 def payload_of(body: bytes) -> object:
     """The body as plain values; None when it is no JSON."""
     try:
@@ -62,14 +69,8 @@ def payload_of(body: bytes) -> object:
 
 def repositories(payload: object) -> Sequence[str]:
     """URLs and names of the repository of a payload, the most specific first; empty when it has none."""
-    found = (text for path in _REPOSITORIES for text in _texts(_at(payload, path)))
+    found = (text for path in _REPOSITORIES for text in _texts(value_at(payload, *path)))
     return tuple(dict.fromkeys(text for _, text in zip(range(MOST_REPOSITORIES), found, strict=False)))
-
-
-def _at(payload: object, path: Sequence[str]) -> object:
-    for key in path:
-        payload = payload.get(key) if isinstance(payload, Mapping) else None
-    return payload
 
 
 def _texts(repository: object) -> Iterator[str]:

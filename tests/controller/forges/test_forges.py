@@ -7,7 +7,11 @@ import pytest
 
 import controller.forges as forges
 
-MODULES = [found.name for found in pkgutil.iter_modules(forges.__path__) if found.name not in ("forge", "webhooks")]
+MODULES = [
+    found.name
+    for found in pkgutil.iter_modules(forges.__path__)
+    if found.name not in ("client", "clients", "forge", "webhooks")
+]
 
 
 @pytest.mark.parametrize("module", MODULES)
