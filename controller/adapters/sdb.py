@@ -43,16 +43,17 @@ class Profiles:
         if profile.driver == "env":
             return _variable(key, profile)
         if profile.driver == "yaml":
-            return traverse(self._values(profile), key, None)
+            return traverse(self._values(name, profile), key, None)
         raise SecretFailed(f"the driver {profile.driver!r} of the profile {name!r} is not there ({', '.join(DRIVERS)})")
 
-    def _values(self, profile: SdbProfile) -> Any:
+    def _values(self, name: str, profile: SdbProfile) -> Any:
         """The files of a profile merged, later ones over earlier ones."""
         values: Any = {}
-        for name in profile.files:
+        for number, path in enumerate(profile.files, 1):
+            # Previews show errors to whoever may write a branch: where the files are is not for them.
             values = merge(
                 values,
-                _read(Path(name)),
+                _read(Path(path), f"file {number} of the sdb profile {name!r}"),
                 strategy=profile.strategy,
                 merge_lists=profile.merge_lists,
             )
@@ -77,13 +78,13 @@ def _variable(key: str, profile: SdbProfile) -> str | None:
     return os.environ.get(key)
 
 
-def _read(path: Path) -> Mapping[str, Any]:
+def _read(path: Path, shown: str) -> Mapping[str, Any]:
     try:
         if path.stat().st_size > _MOST_BYTES:
-            raise SecretFailed(f"{path} has more than {_MOST_BYTES} bytes")
+            raise SecretFailed(f"{shown} has more than {_MOST_BYTES} bytes")
         data = load_yaml(path.read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise SecretFailed(f"{path} cannot be read: {type(error).__name__}") from error  # no text of it
+        raise SecretFailed(f"{shown} cannot be read: {type(error).__name__}") from error  # no text of it
     if not isinstance(data or {}, Mapping):
-        raise SecretFailed(f"{path} holds no mapping")
+        raise SecretFailed(f"{shown} holds no mapping")
     return data or {}

@@ -272,7 +272,7 @@ class Mirror:
                 )
         except UNREADABLE:
             report_damage(self.path)
-        raise DamagedMirror(f"{self.settings.name}: the mirror {self.path} cannot be read; the next fetch repairs it")
+        raise DamagedMirror(f"{self.settings.name}: the mirror cannot be read; the next fetch repairs it")
 
     def commit_of(self, ref: str) -> str:
         """The commit of a branch, tag or pull request as last fetched, or of an id, whole or shortened; UnknownRef."""

@@ -51,9 +51,9 @@ class DirectoryLayer:
         try:
             data = _read_regular(Path(self.path, path))
         except OSError as error:
-            raise StaleSnapshot(f"{path} in {self.path} has gone since the snapshot was taken: {error}") from error
+            raise _stale(path, "gone") from error
         if blob_id(data) != oid:
-            raise StaleSnapshot(f"{path} in {self.path} has changed since the snapshot was taken")
+            raise _stale(path, "changed")
         return data
 
     def size(self, path: str, oid: str) -> int:
@@ -74,16 +74,21 @@ class DirectoryLayer:
         try:
             descriptor = os.open(whole, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
-            raise StaleSnapshot(f"{path} in {self.path} has gone since the snapshot was taken: {error}") from error
+            raise _stale(path, "gone") from error
         try:
             before = os.fstat(descriptor)
             if _oid_at(str(whole), before) == oid:
                 yield descriptor
                 if _oid_at(str(whole), os.fstat(descriptor)) == oid:
                     return
-            raise StaleSnapshot(f"{path} in {self.path} has changed since the snapshot was taken")
+            raise _stale(path, "changed")
         finally:
             os.close(descriptor)
+
+
+def _stale(path: str, what: str) -> StaleSnapshot:
+    """Without the folder: previews show errors to whoever may write a branch."""
+    return StaleSnapshot(f"{path} below file_roots has {what} since the snapshot was taken; try again")
 
 
 def blob_id(data: bytes) -> str:

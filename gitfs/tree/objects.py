@@ -175,7 +175,9 @@ def reading(mirror: str, read: Callable[[pygit2.Repository], _T], what: str = "a
     except _UNREADABLE as error:
         with suppress(OSError):  # no mirror at all, or not ours to write: the error below says enough
             report_damage(mirror)
-        raise DamagedMirror(f"{what} cannot be read from {mirror} ({error}); the next fetch repairs it") from error
+        # Without the folder: previews show errors to whoever may write a branch.
+        why = str(error).replace(mirror, "the mirror")
+        raise DamagedMirror(f"{what} cannot be read from the mirror ({why}); the next fetch repairs it") from error
 
 
 def report_damage(mirror: str) -> None:

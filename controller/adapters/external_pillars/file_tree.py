@@ -1,7 +1,8 @@
 """`file_tree`: files below `root_dir/hosts/ID` and `root_dir/nodegroups/NAME` as pillar: folders are mappings.
 
 Files are read as they are: no templates here. One that is no UTF-8 text becomes bytes. Symbolic links that lead out of
-`root_dir` are not followed.
+`root_dir` are not followed. Errors name files below `root_dir` and not where it is: previews show them to whoever may
+write a branch.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class FileTree:
         root = Path(str(options.get("root_dir") or ""))
         keep = options.get("keep_newline", False)
         if not root.is_absolute() or not root.is_dir():
-            raise SourceFailed(f"root_dir must name a folder by an absolute path, not {str(root)!r}")
+            raise SourceFailed("root_dir must be the absolute path of a folder of the controller, and is not")
         if not isinstance(keep, bool | list):
             raise SourceFailed("keep_newline is True, False or a list of globs")
         if options.get("template"):
@@ -41,8 +42,12 @@ class FileTree:
         found: dict[str, Value] = {}
         folders = [root / "nodegroups" / name for name in self._nodegroups if self._is_in(name, minion, pillar)]
         for folder in (*folders, root / "hosts" / minion.id):
-            if folder.is_dir():
-                found = merge(found, _read(folder, folder, root.resolve(), keep), strategy="recurse")
+            try:
+                if folder.is_dir():
+                    found = merge(found, _read(folder, folder, root.resolve(), keep), strategy="recurse")
+            except OSError as error:
+                unread = Path(error.filename or folder).relative_to(root)
+                raise SourceFailed(f"{unread} below root_dir cannot be read: {error.strerror}") from error
         return found
 
     def _is_in(self, name: str, minion: Minion, pillar: Mapping[str, Value]) -> bool:
@@ -57,17 +62,15 @@ def _read(folder: Path, top: Path, root: Path, keep: bool | list[str]) -> dict[s
         if path.is_dir() and not path.is_symlink():
             found[path.name] = _read(path, top, root, keep)
         elif path.is_file():
-            found[path.name] = _content(path, _keeps(path.relative_to(top).as_posix(), keep))
+            below = path.relative_to(top).as_posix()
+            found[path.name] = _content(path, below, _keeps(below, keep))
     return found
 
 
-def _content(path: Path, keep_newline: bool) -> Value:
-    try:
-        if path.stat().st_size > MAX_FILE:
-            raise SourceFailed(f"{path} has more than {MAX_FILE} bytes")
-        data = path.read_bytes()
-    except OSError as error:
-        raise SourceFailed(f"{path} cannot be read: {error.strerror}") from error
+def _content(path: Path, below: str, keep_newline: bool) -> Value:
+    if path.stat().st_size > MAX_FILE:
+        raise SourceFailed(f"{below} has more than {MAX_FILE} bytes")
+    data = path.read_bytes()
     if not keep_newline:
         data = data.removesuffix(b"\n")
     try:

@@ -1,6 +1,8 @@
 """Previews over a real repository and a real compiler: counts, classes, errors; nothing is changed by any of them."""
 
 import asyncio
+import os
+import shutil
 
 import pytest
 
@@ -206,3 +208,34 @@ async def test_the_policy_of_a_branch_holds_for_its_preview(controller):
     [warned] = (await previewed(controller, "lenient")).warned
     assert warned.minions == ("web1", "web2")
     assert "salt://gone (saltenv base) is not in the tree: this state fails, the others are applied" in warned.texts[0]
+
+
+async def test_what_cannot_be_read_on_the_controller_is_named_without_its_folder(make_controller, tmp_path):
+    """Who may write a branch sees previews, and is told nothing of where the controller keeps its files."""
+    secret = tmp_path / "where-secrets-are"
+    (secret / "hosts" / "web1").mkdir(parents=True)
+    controller = make_controller(
+        {"web.sls": SITE},
+        kept=f"{{driver: yaml, files: [{secret}/sdb.yaml]}}",
+        ext_pillar=f"[{{file_tree: {{root_dir: {secret}}}}}]",
+    )
+    controller.minion("web1")
+    await controller.go_live()
+    controller.repository.commit({"web.sls": "{{ salt['sdb.get']('sdb://kept/password') }}\n"}, branch="sdb")
+    controller.repository.commit({"web.sls": SITE + "# {{ pillar }}\n"}, branch="pillar")
+    await said_without(secret, controller, "sdb", "file 1 of the sdb profile 'kept' cannot be read: FileNotFoundError")
+    large = secret / "hosts" / "web1" / "large"
+    large.touch()
+    os.truncate(large, 9 * 2**20)
+    await said_without(secret, controller, "pillar", "large has more than 8388608 bytes")
+    large.unlink()
+    shutil.rmtree(secret / "hosts" / "web1")
+    shutil.move(secret, tmp_path / "elsewhere")
+    await said_without(secret, controller, "pillar", "root_dir must be the absolute path of a folder")
+
+
+async def said_without(secret, controller, branch, text):
+    broken = (await previewed(controller, branch)).broken
+    said = "\n".join(text for one in broken for text in one.texts)
+    assert text in said
+    assert str(secret) not in said

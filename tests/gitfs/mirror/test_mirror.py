@@ -358,8 +358,9 @@ def test_a_live_ref_that_cannot_be_read_is_told_and_repaired(remote, mirror):
     first = remote.commit({"top.sls": "one"})
     mirror.fetch()
     (Path(mirror.path) / "refs/saltern/live/heads/main").write_bytes(b"garbage")
-    with pytest.raises(DamagedMirror, match="the next fetch repairs it"):
+    with pytest.raises(DamagedMirror, match="the next fetch repairs it") as damaged:
         mirror.branches()
+    assert mirror.path not in str(damaged.value)  # previews show it
     assert mirror.fetch().rebuilt
     assert mirror.branches() == {"main": first}
 

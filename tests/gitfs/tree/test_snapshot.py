@@ -216,8 +216,13 @@ def test_a_directory_that_changed_is_never_read_as_what_it_was(tmp_path):
     (tmp_path / "top.sls").write_text("one")
     snapshot = directory_snapshot({"base": [tmp_path]})
     (tmp_path / "top.sls").write_text("two")
-    with pytest.raises(StaleSnapshot):
+    with pytest.raises(StaleSnapshot, match=r"top\.sls below file_roots has changed") as failed:
         snapshot.read("top.sls")
+    (tmp_path / "top.sls").unlink()
+    with pytest.raises(StaleSnapshot, match=r"top\.sls below file_roots has gone") as gone:
+        snapshot.read("top.sls")
+    assert str(tmp_path) not in f"{failed.value} {gone.value}"  # previews show them
+    (tmp_path / "top.sls").write_text("two")
     assert directory_snapshot({"base": [tmp_path]}).read("top.sls") == b"two"
 
 
