@@ -26,6 +26,7 @@ from controller.observe.redactor import Redactor
 from controller.observe.run_text import requested
 from controller.preview.classes import change_classes, error_classes
 from controller.preview.comparison import Comparer, Comparison
+from controller.preview.folding import Fleet
 from controller.preview.live_facts import PreviewCompiles
 from controller.preview.live_tests import NOT_KEPT, live_test, with_tests
 from controller.reconcile.documents import Documents
@@ -112,7 +113,9 @@ class Previews:
         found = Comparison(minions=len(records))
         async for done in self._compare(comparer, found, (before, after), records, live=live):
             yield PreviewProgress(text="compiling", done=done, of=len(records))
-        classes = await self._in_thread(change_classes, found.changes)
+        grains = {record.id: record.grains for record in records}
+        fleet = Fleet.of(record.id for record in self.requests.accepted())
+        classes = await self._in_thread(change_classes, found.changes, grains, fleet)
         tests: dict[str, LiveTest] = {}
         if live:
             async for test in self._tests(comparer, after, found, user):
@@ -130,9 +133,9 @@ class Previews:
                 changed=len(found.tests),
                 unchanged=found.unchanged,
                 classes=with_tests(classes, tests),
-                broken=error_classes(found.broken),
-                unknown=error_classes(found.unknown),
-                warned=error_classes(found.warned),
+                broken=error_classes(found.broken, fleet),
+                unknown=error_classes(found.unknown, fleet),
+                warned=error_classes(found.warned, fleet),
             )
         )
 
