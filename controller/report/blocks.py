@@ -35,14 +35,14 @@ class Link:
 
 
 Piece: TypeAlias = str | Quoted | Strong | Link
-Line: TypeAlias = tuple[Piece, ...]
+ReportLine: TypeAlias = tuple[Piece, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
     """Of the page (1) or of a part (2)."""
 
-    line: Line
+    line: ReportLine
     level: int = 2
 
 
@@ -50,14 +50,14 @@ class Heading:
 class Paragraph:
     """One line, wrapped where it is shown."""
 
-    line: Line
+    line: ReportLine
 
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
     """A list."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[ReportLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Table:
     """Rows of as many cells as there are heads."""
 
     heads: tuple[str, ...]
-    rows: tuple[tuple[Line, ...], ...]
+    rows: tuple[tuple[ReportLine, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,8 @@ class CodeBlock:
 class Fold:
     """Blocks that are shown when a reader asks for them."""
 
-    title: Line
-    blocks: tuple[Block, ...]
+    title: ReportLine
+    blocks: tuple[ReportBlock, ...]
 
 
-Block: TypeAlias = Heading | Paragraph | Bullets | Table | CodeBlock | Fold
+ReportBlock: TypeAlias = Heading | Paragraph | Bullets | Table | CodeBlock | Fold

@@ -28,18 +28,23 @@ def _lines_of(path: str, value: Any) -> list[str]:
     if value is None:
         return []
     if isinstance(value, Mapping) and value:
-        return [line for key, inner in value.items() for line in _lines_of(f"{path}:{key}", inner) or [f"{path}:{key}:"]]
+        return [
+            line for key, inner in value.items() for line in _lines_of(f"{path}:{key}", inner) or [f"{path}:{key}:"]
+        ]
     if isinstance(value, list | tuple) and any(isinstance(each, Mapping | list | tuple) for each in value):
         return [
-            line for place, inner in enumerate(value) for line in _lines_of(f"{path}:{place}", inner) or [f"{path}:{place}:"]
+            line
+            for place, inner in enumerate(value)
+            for line in _lines_of(f"{path}:{place}", inner) or [f"{path}:{place}:"]
         ]
     if isinstance(value, list | tuple) and len(json.dumps(value, default=str)) > 60:
-        return [f"{path}:", *(f"  - {_plain(each)}" for each in value)]
-    text = _plain(value)
+        return [f"{path}:", *(f"  - {value_text(each)}" for each in value)]
+    text = value_text(value)
     return [f"{path}:", *(f"  {line}" for line in text.split("\n"))] if "\n" in text else [f"{path}: {text}"]
 
 
-def _plain(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """A value on one line, but for line ends of its own."""
     return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
 
 

@@ -16,6 +16,8 @@ _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
 )
 """What Unicode counts as printable, and fonts draw as nothing."""
+_SPECIAL = re.compile(r"[&<>\"'`*_\[\]~@#!|\\$]")
+"""Of HTML and of any forge's Markdown."""
 _RIGHT_TO_LEFT = ("R", "AL", "AN")
 _MOST_MARKS = 3
 """Combining marks on one character; more of them are written out, since they would cover other lines."""
@@ -58,6 +60,7 @@ def code_span(text: str, most: int) -> str:
     """Markdown: the text as a code span of one line, also good within a table. `most`: characters of the text."""
     # A forge's table ends a cell at `|` wherever it stands, and they do not agree on how to escape it.
     shown = clipped(visible(text), most).replace("|", "¦").strip() or _NOTHING
+    shown = re.sub("`{5,}", "````…", shown)  # the fence is longer, and the room is bounded
     fence = "`"
     while fence in shown:
         fence += "`"
@@ -97,7 +100,5 @@ def html_block(text: str) -> str:
 def html_in_markdown(text: str, most: int) -> str:
     """HTML within Markdown, as in `<summary>`: a code element in which no character of Markdown is left."""
     shown = clipped(visible(text), most).strip() or _NOTHING
-    escaped = "".join(
-        each if each.isalnum() or each == " " or not each.isascii() else f"&#{ord(each)};" for each in shown
-    )
+    escaped = _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", shown)
     return _isolated(shown, f"<code>{escaped}</code>")

@@ -32,11 +32,13 @@ class Marker:
 
 def marker_of(controller: str, environment: str, head: str, time: float) -> Marker:
     """A marker; names that are too long for it are cut, here and so in every comparison."""
-    return Marker(controller=controller[:_MOST], environment=environment[:_MOST], head=head[:_MOST], time=round(time, 3))
+    return Marker(
+        controller=controller[:_MOST], environment=environment[:_MOST], head=head[:_MOST], time=round(time, 3)
+    )
 
 
 def marker_line(marker: Marker, *, html: bool = True) -> str:
-    """The marker in Markdown: an HTML comment, or a definition of a link that nothing uses, where a forge shows HTML."""
+    """The marker in Markdown: an HTML comment, or an unused definition of a link where a forge shows HTML."""
     names = (marker.controller, marker.environment, marker.head)
     controller, environment, head = (quote(name, safe="").replace("-", "%2D") for name in names)
     text = f"saltern-preview:v1 controller={controller} environment={environment} head={head} time={marker.time:.3f}"

@@ -184,6 +184,16 @@ class PreviewReport(ApiStruct, frozen=True, kw_only=True):
     """What concerns the whole change: a saltern.yaml that cannot be used, a conflict, a limit that was reached."""
 
     @property
+    def broken_minions(self) -> int:
+        """For which the head does not compile."""
+        return sum(len(each.minions) for each in self.broken)
+
+    @property
+    def unknown_minions(self) -> int:
+        """Of which nobody knows what the head means."""
+        return sum(len(each.minions) for each in self.unknown)
+
+    @property
     def irreversible(self) -> int:
         """Resources that a revert does not take back, each counted on every minion."""
         return sum(len(each.minions) for each in self.classes for resource in each.resources if resource.irreversible)

@@ -1,0 +1,24 @@
+"""The order of a whole report, the same for Markdown, HTML and the terminal. Pure."""
+
+from __future__ import annotations
+
+from controller.report import sections
+from controller.report.blocks import ReportBlock
+from controller.schema.reports import MergeOutcome, PreviewReport
+
+CONTEXT = 3
+"""Lines around each change of a file."""
+_ROWS = 20
+"""Of the table of classes."""
+
+
+def whole_report(report: PreviewReport, merged: MergeOutcome | None = None) -> list[ReportBlock]:
+    """Everything that the report has."""
+    blocks: list[ReportBlock] = [sections.title(report), *sections.summary(report), *sections.alerts(report)]
+    blocks += sections.outcome(report, merged) if merged is not None else []
+    blocks += sections.class_table(report, _ROWS)
+    blocks += [*sections.failures(report, "whole"), *sections.failed_test_runs(report)]
+    blocks += [sections.class_fold(place, each, CONTEXT) for place, each in enumerate(report.classes, 1)]
+    for _, part in sections.details(report):
+        blocks += part
+    return [*blocks, *sections.compared(report)]
