@@ -18,7 +18,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import resources
@@ -90,6 +90,8 @@ class WorkerState:
     rpc: RpcClient | None = None
     fleet_answers: dict[FactQuery, FleetAnswer] = field(default_factory=dict)
     """Answers about the fleet that hold for all minions of this request."""
+    modules: Mapping[str, str] = field(default_factory=dict)
+    """Those that the tree of this request brings for minions (`extmods.store.modules_of`)."""
     _capabilities: Capabilities = NO_CAPABILITIES
 
     def use(self, capabilities: Capabilities, rpc: RpcClient) -> None:
@@ -121,6 +123,7 @@ def answer(request: CompileRequest, state: WorkerState, rpc: RpcClient | None = 
     state.fleet_answers.clear()
     settings = request.language
     tree = Tree(request.files)
+    state.modules = modules_of(request.files)
     checks = 1
     for minion in request.minions:
         found = _compiled_within_memory(request, settings, tree, minion, state)
@@ -193,7 +196,7 @@ def _packed(compiled: Compiled, request: CompileRequest, state: WorkerState, sta
         errors = (_too_many(len(compiled.lowstate), state.max_states),)
     elif compiled.ok:
         try:
-            document = state.packer.pack(compiled, request.drift, modules_of(request.files))
+            document = state.packer.pack(compiled, request.drift, state.modules)
         except (OverflowError, TypeError, ValueError) as error:
             errors = (_unpackable(error),)
     digest = patch.digest_of_packed(document) if document else ""

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from highstate.compile.positions import source_excerpt
 from highstate.compile.template_variables import template_variables
 from highstate.compile_options import MissingSource
-from highstate.content_arguments import ContentSource, calls_functions, has_slot, urls_in
+from highstate.content_arguments import SLOT, ContentSource, calls_functions, has_slot, urls_in
 from highstate.files import is_binary_template, through_link
 from highstate.memo.tracked import Recorder
 from highstate.missing_sources import missing_source_warning
@@ -49,6 +49,11 @@ _CONFIGURED = {"alias": "aliases.file", "host": "hosts.file", "iptables": "iptab
 """State module -> the option of the minion's configuration that it reads, and that grains or pillar may set."""
 
 _CONDITIONS = ("onlyif", "unless", "check_cmd")
+
+_SHOWS_CONTENT = ("salt://", SLOT)
+
+_MATTER = frozenset(("source", "template", *_LOOKED_UP, *_CHECKED_KEYS, *_CONDITIONS))
+"""Arguments whose values decide whether a state has content, other than by a URL or a slot in them."""
 
 
 @dataclass(slots=True)
@@ -113,6 +118,18 @@ def content_of(chunk: Chunk, contexts: Mapping[str, RenderContext], found: Sourc
     reader = _Reader(chunk, contexts, found)
     reader.read()
     return reader.parts.content() if reader.parts.digest else None
+
+
+def gives_no_content(argument: str, old: Value, new: Value) -> bool:
+    """Whether a state without content surely still has none when this argument is `new` in place of `old`."""
+    if old is new:
+        return True
+    return (
+        argument not in _MATTER
+        and isinstance(old, str)
+        and isinstance(new, str)
+        and not (old.startswith(_SHOWS_CONTENT) or new.startswith(_SHOWS_CONTENT))
+    )
 
 
 class _Reader:

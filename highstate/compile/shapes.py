@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from cachetools import FIFOCache
-
 from highstate.memo.sources import digest_value
 from highstate.types import Value
 
@@ -114,14 +112,16 @@ def _carried(argument: Value) -> bool:
     return isinstance(key, str) and not key.startswith("_") and key.partition("_")[0] not in _SHAPING
 
 
-_known: FIFOCache[int, tuple[Value, bytes, tuple[Value, ...]]] = FIFOCache(_MOST)
-"""By identity of the declaration, which is kept here so that no other can have it."""
+_known: dict[int, tuple[Value, bytes, tuple[Value, ...]]] = {}
+"""By identity of the declaration, which is kept here so that no other can have it. The oldest go first.
+
+A plain dict: a cache of cachetools takes three calls of Python for each of the hundreds of declarations of a minion.
+"""
 _lock = Lock()
 
 
 def _declaration(declaration: dict[Value, Value]) -> tuple[bytes, tuple[Value, ...]]:
-    with _lock:
-        known = _known.get(id(declaration))
+    known = _known.get(id(declaration))
     if known is not None:
         return known[1], known[2]
     values: list[Value] = []
@@ -142,4 +142,6 @@ def _declaration(declaration: dict[Value, Value]) -> tuple[bytes, tuple[Value, .
     found = digest_value(shape), tuple(values)
     with _lock:
         _known[id(declaration)] = (declaration, *found)
+        while len(_known) > _MOST:
+            del _known[next(iter(_known))]
     return found

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from highstate.compile.assemble import NOTHING
-from highstate.compile.content import SourceProblems, content_of
+from highstate.compile.content import SourceProblems, content_of, gives_no_content
 from highstate.compile.high import High
 from highstate.compile.shapes import Placeholder, shape_of, with_placeholders
 from highstate.data_limits import unbounded
@@ -65,6 +65,8 @@ class SharedPlan:
     """Bodies of the high data with placeholders in them, by ID."""
     ids: Mapping[ValueLocation, tuple[Value, ...]]
     parts: tuple[_Part, ...]
+    reads: Mapping[Read, bytes]
+    """Of all parts."""
 
 
 class Walk(Recorder):
@@ -192,6 +194,7 @@ def planned(
         for id_, body in highstate.items()
         if isinstance(body, dict) and next(_placeholders_of(body), None) is not None
     }
+    parts = tuple(_part(chunk, contexts) for chunk in compiled.lowstate)
     return SharedPlan(
         compiled=replace(compiled, minion_id="", pillar={}),
         data=tuple(data),
@@ -203,7 +206,8 @@ def planned(
         ids=_by_location(
             (placeholder.location, id_) for id_, body in bodies.items() for placeholder in _placeholders_of(body)
         ),
-        parts=tuple(_part(chunk, contexts) for chunk in compiled.lowstate),
+        parts=parts,
+        reads={read: was for part in parts for read, was in (part.reads or {}).items()},
     )
 
 
@@ -224,10 +228,14 @@ def filled(
                 chunks[index] = replace(chunks[index], arguments=arguments)
     contents: dict[str, Content] = {}
     found = SourceProblems()
+    other = {read for read, was in plan.reads.items() if recorder.record(read) != was}
     for index, (chunk, part) in enumerate(zip(chunks, plan.parts, strict=True)):
         content = part.content
-        own = chunk is not plan.compiled.lowstate[index]
-        if own or part.reads is None or any(recorder.record(read) != was for read, was in part.reads.items()):
+        if (
+            part.reads is None
+            or not other.isdisjoint(part.reads)
+            or (chunk is not plan.compiled.lowstate[index] and not _without_content(plan, index, chunk))
+        ):
             content = content_of(chunk, contexts, found)
         if content is not None:
             contents[chunk.tag] = content
@@ -239,6 +247,14 @@ def filled(
             highstate[id_] = _with_values(plan.bodies[id_], fresh)
     return replace(
         plan.compiled, lowstate=tuple(chunks), highstate=highstate, contents=contents, like=plan.compiled.lowstate
+    )
+
+
+def _without_content(plan: SharedPlan, index: int, chunk: Chunk) -> bool:
+    """Whether a chunk with other values than the plan's has no content, as that of the plan."""
+    was = plan.compiled.lowstate[index].arguments
+    return plan.parts[index].content is None and all(
+        gives_no_content(name, was[name], chunk.arguments[name]) for name in plan.placeholders[index]
     )
 
 

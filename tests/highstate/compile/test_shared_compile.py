@@ -14,7 +14,8 @@ from highstate.types import Compiled, Minion
 
 SETTINGS = CompileOptions()
 LENIENT = CompileOptions(missing_source="fail_state")
-VALUES = ["1", "true", "x", "one", "'0644'", "[a, b]", "{k: v}", "null", "web", "{% raw %}{{{% endraw %}"]
+URLS = ["salt://1.txt", "salt://x.txt", "__slot__:salt:test.echo(1)", "jinja", "''"]
+VALUES = [*URLS, "1", "true", "x", "one", "'0644'", "[a, b]", "{k: v}", "null", "web", "{% raw %}{{{% endraw %}"]
 NAMES = ["a", "b", "c"]
 
 DECLARATIONS = [
@@ -32,6 +33,12 @@ DECLARATIONS = [
     "{id}:\n  file.managed:\n    - source: salt://t.jinja\n    - template: jinja\n    - context: {{v: {own}}}\n",
     "{id}:\n  file.managed:\n    - source: salt://t.jinja\n    - template: jinja\n    - mode: {own}\n",
     "{id}:\n  file.managed:\n    - source: salt://{{{{ grains.get('own') }}}}.txt\n",
+    "{id}:\n  file.managed:\n    - source: {own}\n    - template: jinja\n",
+    "{id}:\n  file.managed:\n    - contents: {own}\n    - template: {own}\n    - source: salt://x.txt\n",
+    "{id}:\n  file.append:\n    - text: {own}\n    - sources: {own}\n",
+    "{id}:\n  cmd.script:\n    - source: {own}\n    - args: {own}\n",
+    "{id}:\n  cmd.run:\n    - onlyif: {own}\n    - env: {own}\n",
+    "{id}:\n  test.check_pillar:\n    - present: {own}\n",
     "{id}:\n  file.managed:\n    - contents_pillar: own\n    - user: {own}\n",
     "{id}:\n  test.nop:\n    - value: {own}\n    - value: 2\n    - {{a: 1, b: {own}}}\n",
     "{id}:\n  test.nop:\n    - value: {own}\n    - require:\n      - sls: one\n",
