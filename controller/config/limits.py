@@ -68,6 +68,22 @@ class PreviewLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequestLimits:
+    """Pull requests of forges, which whoever may open them opens."""
+
+    at_once: LimitCount = 1
+    """Previews of pull requests that are made at the same time; the others wait."""
+    preview_seconds: LimitSeconds = 1800.0
+    """Seconds until such a preview is ended."""
+    report_bytes: LimitCount = 32 * 1024 * 1024
+    """Bytes of the report of one pull request; a larger one is not kept, and the preview counts as failed."""
+    hints: LimitCount = 1000
+    """Pull requests of one forge that webhooks say something of and that are not looked at yet; a poll finds others."""
+    look_seconds: LimitSeconds = 300.0
+    """Seconds that a look at one pull request may take; then it begins again later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CompileWorkerLimits:
     """A compile worker, in which the Python of a tree may run."""
 
@@ -128,6 +144,7 @@ class BorderLimits:
     webhook: WebhookLimits = field(default_factory=WebhookLimits)
     api: ApiLimits = field(default_factory=ApiLimits)
     preview: PreviewLimits = field(default_factory=PreviewLimits)
+    pull_request: PullRequestLimits = field(default_factory=PullRequestLimits)
     compile_worker: CompileWorkerLimits = field(default_factory=CompileWorkerLimits)
     stranger: StrangerLimits = field(default_factory=StrangerLimits)
     minion: MinionLimits = field(default_factory=MinionLimits)

@@ -41,6 +41,12 @@ class Revisions:
             row = connection.execute(query).first()
         return None if row is None else _record(row._mapping)
 
+    def newest_of(self, most: int) -> list[RevisionRecord]:
+        """The revisions that were first seen last, refused ones not among them; the newest first."""
+        query = select(revisions).where(revisions.c.error == "").order_by(revisions.c.seq.desc()).limit(most)
+        with self.database.read() as connection:
+            return [_record(row._mapping) for row in connection.execute(query)]
+
     def prune(self, keep: int) -> int:
         """Forget revisions that are neither among the newest `keep` nor referred to; returns how many."""
         newest = select(revisions.c.seq).order_by(revisions.c.seq.desc()).limit(keep)

@@ -113,6 +113,12 @@ class Runs:
         with self.database.read() as connection:
             return [record(row._mapping) for row in connection.execute(query)]
 
+    def finished_since(self, time: float, kinds: Sequence[str]) -> list[RunRecord]:
+        """Finished runs of these kinds that were made at this time (seconds since the epoch) or later, oldest first."""
+        query = select(runs).where(runs.c.created >= time, runs.c.kind.in_(kinds), runs.c.state == "finished")
+        with self.database.read() as connection:
+            return [record(row._mapping) for row in connection.execute(query.order_by(runs.c.seq))]
+
     def open(self, minion: str | None = None) -> list[RunRecord]:
         """Runs without a result, newest first."""
         return self.newest(minion=minion, open_only=True, limit=None)

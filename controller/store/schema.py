@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest migration."""
 
 metadata = MetaData(
@@ -201,6 +201,21 @@ run_events = Table(
     UniqueConstraint("minion", "run_id"),
 )
 """How many events of a run were taken."""
+
+pull_requests = Table(
+    "pull_requests",
+    metadata,
+    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("forge", String(255), nullable=False),
+    Column("project", String(255), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("settled", Boolean, nullable=False),
+    Column("changed", Float, nullable=False),
+    Column("record", LargeBinary, nullable=False),
+    Column("report", LargeBinary),
+    UniqueConstraint("forge", "project", "number"),
+)
+"""Pull requests of forges, and the newest report of each."""
 
 version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
 """Alembic's own table, read here so that Alembic need not be loaded."""

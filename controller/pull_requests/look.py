@@ -1,0 +1,256 @@
+"""One look at one pull request: asks the forge what is true, decides, and carries it out until nothing is left to do.
+
+Called by `reconciler`, one look of a pull request at a time. What came of each instruction is kept before the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import structlog
+
+from controller.forges.client import ForgeClient, ForgeComment, ForgeNotFound, Permission, PullRequest, PullState
+from controller.pull_requests import decision
+from controller.pull_requests.bodies import body_of
+from controller.pull_requests.command_rules import Say
+from controller.pull_requests.decision import Instruction, Look, PullRules
+from controller.pull_requests.keys import ROOM, CommentKeys
+from controller.pull_requests.outcomes import Outcomes, predictions
+from controller.pull_requests.preview_queue import Finished, PreviewQueue, PullKey
+from controller.pull_requests.records import Records, ReportTooLarge
+from controller.report.comment import CommentOptions, comment
+from controller.schema.reports import MergeOutcome, PreviewReport
+from controller.store.pull_requests import PullRecord
+
+log = structlog.get_logger("saltern.pulls")
+
+_MOST_ROUNDS = 200
+"""Of a look; more of them are a mistake of ours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forge:
+    """A forge as looks use it."""
+
+    client: ForgeClient
+    html: bool
+    """Whether it hides HTML comments and folds `<details>`."""
+    rules_of: Callable[[str], PullRules]
+    """The rules for pull requests of a project, as its base says now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What all looks share."""
+
+    records: Records
+    previews: PreviewQueue
+    outcomes: Outcomes
+    secret: bytes = field(repr=False)
+    """For the keys of comments."""
+    clock: Callable[[], float]
+    predicted: Callable[[int, int], None]
+    """Counts predictions that were kept and broken."""
+    report_url: Callable[[PullRecord], str]
+    """Where the whole report is; empty where it is not shown."""
+
+
+class PullLook:
+    """A look at a pull request.
+
+    Args:
+        parts: what all looks share.
+        forge: that has it.
+        key: of the pull request.
+    """
+
+    def __init__(self, parts: Parts, forge: Forge, key: PullKey) -> None:
+        self._parts = parts
+        self._forge = forge
+        self._key = key
+        self._rules = forge.rules_of(key.project)
+        self._record = parts.records.get(key)
+        self._keys = CommentKeys(secret=parts.secret, html=forge.html, **key._asdict())
+        self._permissions: dict[str, Permission] = {}
+        self._comments: tuple[ForgeComment, ...] = ()
+        self._report: PreviewReport | None = None
+        self._outcome: MergeOutcome | None = None
+        self._body: tuple[object, str] = (None, "")
+
+    async def run(self) -> float | None:
+        """Do all that there is to do now; the time at which to look again, in seconds since the epoch, or None.
+
+        Raises ForgeError and StoreError: then it is to be done later.
+        """
+        self._report = await self._parts.records.report(self._record)
+        await self._take_preview()
+        if self._record.state == "merged" and not self._record.settled and not await self._is_due():
+            return self._parts.clock() + decision.LOOK_SECONDS
+        pull = await self._ask()
+        if pull is None:
+            return None
+        for _ in range(_MOST_ROUNDS):
+            instructions = decision.decide(await self._look(pull), self._rules, self._parts.clock())
+            todo = [each for each in instructions if not isinstance(each, decision.RequeueAfter)]
+            if not todo:
+                times = [each.time for each in instructions if isinstance(each, decision.RequeueAfter)]
+                return min(times, default=None)
+            for instruction in todo:
+                await self._carry_out(instruction, pull)
+        raise RuntimeError(f"{self._key}: no end of what is to be done")
+
+    async def _ask(self) -> PullRequest | None:
+        """What the forge has; None when there is no such pull request.
+
+        Comments come first: whoever wrote one of them saw this head, or an older one.
+        """
+        client, key = self._forge.client, self._key
+        try:
+            self._comments = tuple(await client.comments(key.project, key.number))
+            return await client.pull_request(key.project, key.number)
+        except ForgeNotFound:
+            if not decision.is_known(self._record):
+                return None
+            log.warning("pull request is gone", pull=str(key))
+            self._parts.previews.cancel(key)
+            self._keep(decision.gone(self._record), (Say("gone"),))
+            return None
+
+    async def _is_due(self) -> bool:
+        await self._read_outcome(self._record)
+        pull = decision.pull_of(self._record)
+        look = await self._look(pull)
+        return decision.merge_is_due(self._record, self._outcome, look.body, self._parts.clock())
+
+    async def _look(self, pull: PullRequest) -> Look:
+        record = self._record
+        if pull.state is PullState.MERGED and self._outcome is None and record.merged_at and not record.complete:
+            await self._read_outcome(record)
+        look = Look(
+            record=record,
+            pull=pull,
+            comments=self._comments,
+            keys=self._keys,
+            permissions=self._permissions,
+            running=self._parts.previews.running(self._key),
+            report=self._report,
+            url=self._parts.report_url(record),
+            outcome=self._outcome,
+        )
+        return dataclasses.replace(look, body=await self._body_of(look))
+
+    async def _read_outcome(self, record: PullRecord) -> None:
+        if self._report is None or not record.merge_commit:
+            return
+        read = self._parts.outcomes.outcome
+        now = self._parts.clock()
+        self._outcome = await asyncio.to_thread(read, self._report, record.merge_commit, record.merged_at, now)
+
+    async def _body_of(self, look: Look) -> str:
+        """The comment, made again only when something that it shows is another."""
+        record, pull = look.record, look.pull
+        shown = record.previewed, record.allowed, record.head_at, pull.head, pull.state, pull.draft, look.outcome
+        if self._body[0] != shown:
+            budget, html = self._forge.client.comment_bytes, self._forge.html
+            self._body = shown, await asyncio.to_thread(body_of, look, self._rules, budget=budget, html=html)
+        return self._body[1]
+
+    async def _take_preview(self) -> None:
+        """Keep what a preview gave since the last look."""
+        finished = self._parts.previews.take(self._key)
+        if finished is None:
+            return
+        if finished.running.command:
+            await self._answer(finished)
+            return
+        failure, packed = finished.failure, None
+        if finished.report is not None:
+            try:
+                packed = await self._parts.records.packed(finished.report)
+            except ReportTooLarge as error:
+                failure = str(error)
+        record = decision.previewed(self._record, finished.running, failure, self._parts.clock())
+        if record == self._record:
+            return
+        kept = packed if record.previewed == finished.running.preview else None
+        said = {"head": finished.running.preview.head, "failure": failure}
+        self._keep(record, (Say("previewed" if kept else "preview-failed", said),), kept)
+        self._report = finished.report if kept else self._report
+
+    async def _answer(self, finished: Finished) -> None:
+        answer = f"The preview could not be made: {finished.failure}"
+        if finished.report is not None:
+            budget = self._forge.client.comment_bytes - ROOM
+            options = CommentOptions(budget=budget, html=self._forge.html, commands=False)
+            answer = _without_marker(await asyncio.to_thread(comment, finished.report, options))
+        done = finished.report is not None
+        self._keep(decision.answered(self._record, finished.running.command, answer, done=done))
+
+    async def _carry_out(self, instruction: Instruction, pull: PullRequest) -> None:
+        said: tuple[Say, ...] = ()
+        try:
+            made = await self._do(instruction)
+        except ForgeNotFound:
+            if not isinstance(instruction, decision.EditComment):
+                raise
+            self._keep(decision.deleted(self._record))
+            return
+        if isinstance(instruction, decision.Record):
+            said = instruction.said
+            self._count(instruction)
+        look = Look(record=self._record, pull=pull, comments=self._comments, keys=self._keys)
+        self._keep(decision.carried_out(look, instruction, made), said)
+
+    async def _do(self, instruction: Instruction) -> str:
+        """Do it at the forge or here; the id of a comment that was made."""
+        client, (_, project, number) = self._forge.client, self._key
+        match instruction:
+            case decision.AskPermission(user=user):
+                self._permissions[user] = await client.permission(project, user)
+            case decision.StartPreview(running=running, target=target):
+                self._parts.previews.start(self._key, running, target)
+            case decision.CancelPreview():
+                self._parts.previews.cancel(self._key)
+            case decision.React(comment=number_of, reaction=reaction):
+                await client.react(project, number, number_of, reaction)
+            case decision.PostAnswer(body=body):
+                await self._create(body)
+            case decision.CreateComment(body=body):
+                return await self._create(self._with_key(body))
+            case decision.EditComment(comment=edited, body=body):
+                text = self._with_key(body)
+                await client.edit_comment(project, number, edited, text)
+                self._comments = tuple(
+                    dataclasses.replace(each, body=text) if each.id == edited else each for each in self._comments
+                )
+            case decision.HideComment(comment=hidden):
+                await client.hide_comment(project, number, hidden)
+            case decision.SetCheck(head=head, check=check):
+                await client.set_check(project, head, check)
+        return ""
+
+    async def _create(self, body: str) -> str:
+        made = await self._forge.client.create_comment(self._key.project, self._key.number, body)
+        # As we posted it, whatever the forge made of it: the key is looked for in it.
+        self._comments = (*self._comments, dataclasses.replace(made, body=body))
+        return made.id
+
+    def _with_key(self, body: str) -> str:
+        return self._keys.with_key(body, self._keys.report(self._record.serial))
+
+    def _count(self, instruction: decision.Record) -> None:
+        if self._outcome is not None and any(each.what == "completed" for each in instruction.said):
+            self._parts.predicted(*predictions(self._outcome))
+
+    def _keep(self, record: PullRecord, said: Sequence[Say] = (), report: bytes | None = None) -> None:
+        if record != self._record or said or report is not None:
+            self._parts.records.put(record, said, report)
+            self._record = record
+
+
+def _without_marker(text: str) -> str:
+    """A report as an answer: the marker is for the comment that stands for the whole fleet."""
+    return text.partition("\n")[2].lstrip("\n")

@@ -1,0 +1,132 @@
+"""Previews of pull requests: one waits or is made for each, and few are made at a time.
+
+Used by `reconciler`. What ends here is only noted and handed to the next look; nothing is stored here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import structlog
+
+from controller.pull_requests.decision import Running
+from controller.schema.errors import ServiceError
+from controller.schema.reports import PreviewReport
+
+log = structlog.get_logger("saltern.pulls")
+
+
+class PullKey(NamedTuple):
+    """Names a pull request."""
+
+    forge: str
+    project: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.forge}:{self.project}#{self.number}"
+
+
+class MakePreview(Protocol):
+    """Makes the preview of a pull request. Raises ServiceError when it cannot be made; ends when it is cancelled."""
+
+    def __call__(self, key: PullKey, running: Running, target: str) -> Awaitable[PreviewReport]:
+        """`target`: a glob of minion ids; empty: all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A preview has ended."""
+
+    running: Running
+    report: PreviewReport | None
+    failure: str = ""
+
+
+@dataclass(slots=True)
+class _Job:
+    running: Running
+    target: str
+    task: asyncio.Task[None] | None = None
+
+
+class PreviewQueue:
+    """Previews that wait, are made, and have ended and are not looked at yet.
+
+    Args:
+        make: one preview.
+        finished: called when one has ended, with its pull request and its seconds.
+        at_once: how many are made at a time.
+        limit: seconds that one may take.
+    """
+
+    def __init__(
+        self,
+        make: MakePreview,
+        finished: Callable[[PullKey, Finished, float], None],
+        *,
+        at_once: int,
+        limit: float,
+    ) -> None:
+        self._make = make
+        self._finished = finished
+        self._at_once = asyncio.Semaphore(at_once)
+        self._limit = limit
+        self._jobs: dict[PullKey, _Job] = {}
+        self._ended: dict[PullKey, Finished] = {}
+
+    def running(self, key: PullKey) -> Running | None:
+        """What waits or is made for a pull request."""
+        job = self._jobs.get(key)
+        return None if job is None else job.running
+
+    def start(self, key: PullKey, running: Running, target: str) -> None:
+        """Make a preview when its turn comes, in place of the one before."""
+        self.cancel(key)
+        job = self._jobs[key] = _Job(running, target)
+        job.task = asyncio.create_task(self._run(key, job), name=f"preview {key}")
+
+    def cancel(self, key: PullKey) -> None:
+        """End the preview of a pull request, and forget what came of it."""
+        self._ended.pop(key, None)
+        job = self._jobs.pop(key, None)
+        if job is not None and job.task is not None:
+            job.task.cancel()
+
+    def take(self, key: PullKey) -> Finished | None:
+        """What ended since the last look."""
+        return self._ended.pop(key, None)
+
+    async def close(self) -> None:
+        """End all."""
+        tasks = [job.task for job in self._jobs.values() if job.task is not None]
+        self._jobs.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, key: PullKey, job: _Job) -> None:
+        loop = asyncio.get_running_loop()
+        async with self._at_once:
+            began = loop.time()
+            finished = await self._made(key, job)
+        if self._jobs.get(key) is job:
+            del self._jobs[key]
+            self._ended[key] = finished
+            self._finished(key, finished, loop.time() - began)
+
+    async def _made(self, key: PullKey, job: _Job) -> Finished:
+        try:
+            async with asyncio.timeout(self._limit):
+                return Finished(job.running, await self._make(key, job.running, job.target))
+        except TimeoutError:
+            failure = f"it took longer than {self._limit:g} s (limits: pull_request: preview_seconds)"
+            return Finished(job.running, None, failure)
+        except ServiceError as error:
+            return Finished(job.running, None, f"{error}; {error.hint}" if error.hint else str(error))
+        except Exception as error:  # the border of the task
+            log.error("preview of a pull request failed", pull=str(key), exc_info=error)
+            return Finished(job.running, None, "internal error; the controller's log has it")
