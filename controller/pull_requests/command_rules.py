@@ -20,10 +20,10 @@ from controller.pull_requests.commands import (
     ApplyHead,
     Approve,
     AskPreview,
-    Command,
     CommandRefused,
     Explain,
     Help,
+    PullCommand,
     command_line,
     is_command,
     parse,
@@ -147,7 +147,7 @@ def _kept(seen: Sequence[str], comments: Sequence[ForgeComment], after: float) -
 def _carried_out(
     record: PullRecord,
     command: CommandRecord,
-    parsed: Command,
+    parsed: PullCommand,
     pull: PullRequest,
     report: PreviewReport | None,
     now: float,
@@ -176,7 +176,7 @@ def _carried_out(
             return with_command(record, command.comment, state="done", answer=explanation(report, minion, state))
 
 
-def _check_head(command: CommandRecord, parsed: Command, pull: PullRequest, *, needs_head: bool) -> None:
+def _check_head(command: CommandRecord, parsed: PullCommand, pull: PullRequest, *, needs_head: bool) -> None:
     if parsed.commit and not pull.head.startswith(parsed.commit):
         raise CommandRefused(f"The head commit is {pull.head[:12]} now. Look at it before you write the command again.")
     if parsed.commit or not needs_head:

@@ -63,7 +63,7 @@ class Help:
     commit: str = ""
 
 
-Command: TypeAlias = AskPreview | Explain | Approve | ApplyHead | Help
+PullCommand: TypeAlias = AskPreview | Explain | Approve | ApplyHead | Help
 
 
 def is_command(body: str) -> bool:
@@ -77,7 +77,7 @@ def command_line(body: str) -> str:
     return _first_line(body)[: LONGEST + 1]
 
 
-def parse(line: str) -> Command:
+def parse(line: str) -> PullCommand:
     """The command of a line. CommandRefused when it is none."""
     if len(line) > LONGEST:
         raise CommandRefused(f"A command has {LONGEST} characters at most.")
@@ -106,13 +106,13 @@ def _commit_of(arguments: list[str]) -> tuple[str, list[str]]:
     return value, [*arguments[:at], *arguments[at + 2 :]]
 
 
-def _preview(arguments: tuple[str, ...], commit: str) -> Command:
+def _preview(arguments: tuple[str, ...], commit: str) -> PullCommand:
     if len(arguments) > 1 or (arguments and arguments[0].startswith("-")):
         raise CommandRefused("`/saltern preview` takes one target at most: a glob of minion ids like `web*`.")
     return AskPreview(target="".join(arguments), commit=commit)
 
 
-def _explain(arguments: tuple[str, ...], commit: str) -> Command:
+def _explain(arguments: tuple[str, ...], commit: str) -> PullCommand:
     if len(arguments) < 2 or arguments[0].startswith("-"):
         raise CommandRefused(
             "`/saltern explain MINION STATE` takes a minion and the id of a state, or a part of it, as the preview "
@@ -121,23 +121,23 @@ def _explain(arguments: tuple[str, ...], commit: str) -> Command:
     return Explain(minion=arguments[0], state=" ".join(arguments[1:]), commit=commit)
 
 
-def _approve(arguments: tuple[str, ...], commit: str) -> Command:
+def _approve(arguments: tuple[str, ...], commit: str) -> PullCommand:
     if arguments:
         raise CommandRefused("`/saltern approve` takes nothing but `--commit`.")
     return Approve(commit=commit)
 
 
-def _apply(arguments: tuple[str, ...], commit: str) -> Command:
+def _apply(arguments: tuple[str, ...], commit: str) -> PullCommand:
     if arguments not in ((), ("--canary",)):
         raise CommandRefused("`/saltern apply` takes nothing but `--canary` and `--commit`.")
     return ApplyHead(canary=bool(arguments), commit=commit)
 
 
-def _help(arguments: tuple[str, ...], commit: str) -> Command:
+def _help(arguments: tuple[str, ...], commit: str) -> PullCommand:
     return Help(commit=commit)
 
 
-_PARSERS: Mapping[str, Callable[[tuple[str, ...], str], Command]] = {
+_PARSERS: Mapping[str, Callable[[tuple[str, ...], str], PullCommand]] = {
     "preview": _preview,
     "explain": _explain,
     "approve": _approve,

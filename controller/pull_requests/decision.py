@@ -62,7 +62,7 @@ class PullRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
+class RunningPreview:
     """A preview that waits or is made."""
 
     preview: Previewed
@@ -81,7 +81,7 @@ class Look:
     keys: CommentKeys
     permissions: Mapping[str, Permission] = field(default_factory=dict)
     """Of people whose commands are open, as far as they were asked for."""
-    running: Running | None = None
+    running: RunningPreview | None = None
     report: PreviewReport | None = None
     """What is stored about `record.previewed`."""
     body: str = ""
@@ -111,7 +111,7 @@ class AskPermission:
 class StartPreview:
     """Make a preview of the head; of these minions only where there is a target."""
 
-    running: Running
+    running: RunningPreview
     target: str = ""
 
 
@@ -183,13 +183,13 @@ class SetCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class RequeueAfter:
+class LookAgainAt:
     """Look again at this time, in seconds since the epoch."""
 
     time: float
 
 
-Instruction: TypeAlias = (
+PullInstruction: TypeAlias = (
     Record
     | AskPermission
     | StartPreview
@@ -202,11 +202,11 @@ Instruction: TypeAlias = (
     | ReplaceComment
     | HideComment
     | SetCheck
-    | RequeueAfter
+    | LookAgainAt
 )
 
 
-def decide(look: Look, rules: PullRules, now: float) -> list[Instruction]:
+def decide(look: Look, rules: PullRules, now: float) -> list[PullInstruction]:
     """What to do now: first what is new is recorded, then commands are answered, then the pull request is served."""
     noted, said = _noted(look, now)
     if noted != look.record:
@@ -215,7 +215,7 @@ def decide(look: Look, rules: PullRules, now: float) -> list[Instruction]:
     if commands:
         return commands
     served = list(_served(look, rules, now))
-    if any(not isinstance(each, RequeueAfter) for each in served) or look.record.updated == look.pull.updated:
+    if any(not isinstance(each, LookAgainAt) for each in served) or look.record.updated == look.pull.updated:
         return served
     # Only now: after a crash a poll has to see that the forge's mark is new.
     return [*served, Record(replace(look.record, updated=look.pull.updated))]
@@ -254,7 +254,7 @@ def is_current(record: PullRecord, wanted: Previewed | None) -> bool:
     return wanted is not None and record.previewed is not None and _same(record.previewed, wanted)
 
 
-def previewed(record: PullRecord, running: Running, failure: str, now: float) -> PullRecord:
+def previewed(record: PullRecord, running: RunningPreview, failure: str, now: float) -> PullRecord:
     """The record after a preview for the comment has ended; `failure`: why there is no report, empty when there is."""
     if running.preview.head != record.head:
         return record  # there is a newer head
@@ -278,7 +278,7 @@ def merge_is_due(record: PullRecord, outcome: MergeOutcome | None, body: str, no
     return age >= SHOW_SECONDS and record.comment_digest != body_digest(body)
 
 
-def carried_out(look: Look, instruction: Instruction, made: str = "") -> PullRecord:
+def carried_out(look: Look, instruction: PullInstruction, made: str = "") -> PullRecord:
     """The record after an instruction was carried out; `made`: the id of the comment that the forge made."""
     record = look.record
     match instruction:
@@ -367,10 +367,10 @@ def _noted(look: Look, now: float) -> tuple[PullRecord, tuple[Say, ...]]:
     return noted, (*said, *new)
 
 
-def _commands(look: Look, now: float) -> list[Instruction]:
+def _commands(look: Look, now: float) -> list[PullInstruction]:
     """The next step of what people asked for in comments."""
     unknown = {each.user: None for each in look.record.commands if each.state == "open"}
-    asks: list[Instruction] = [AskPermission(user) for user in unknown if user not in look.permissions]
+    asks: list[PullInstruction] = [AskPermission(user) for user in unknown if user not in look.permissions]
     if asks:
         return asks
     for command in look.record.commands:
@@ -380,7 +380,7 @@ def _commands(look: Look, now: float) -> list[Instruction]:
     return [each for command in look.record.commands for each in _answers(look, command)]
 
 
-def _answers(look: Look, command: CommandRecord) -> Iterator[Instruction]:
+def _answers(look: Look, command: CommandRecord) -> Iterator[PullInstruction]:
     if command.state not in ("done", "refused"):
         return
     if not command.reacted:
@@ -394,7 +394,7 @@ def _answers(look: Look, command: CommandRecord) -> Iterator[Instruction]:
     yield PostAnswer(command.comment, look.keys.with_key(command.answer, key))
 
 
-def _served(look: Look, rules: PullRules, now: float) -> Iterator[Instruction]:
+def _served(look: Look, rules: PullRules, now: float) -> Iterator[PullInstruction]:
     match look.pull.state:
         case PullState.OPEN:
             yield from _open(look, rules, now)
@@ -408,7 +408,7 @@ def _is_served(pull: PullRequest, rules: PullRules) -> bool:
     return (rules.drafts or not pull.draft) and (not rules.branches or pull.base_branch in rules.branches)
 
 
-def _open(look: Look, rules: PullRules, now: float) -> Iterator[Instruction]:
+def _open(look: Look, rules: PullRules, now: float) -> Iterator[PullInstruction]:
     record, running = look.record, look.running
     wanted = wanted_preview(look, rules)
     if record.check_head and record.check_head != record.head:
@@ -429,7 +429,7 @@ def _open(look: Look, rules: PullRules, now: float) -> Iterator[Instruction]:
         yield from _comment(look, rules)
 
 
-def _is_orphan(look: Look, running: Running | None) -> bool:
+def _is_orphan(look: Look, running: RunningPreview | None) -> bool:
     """Whether a preview with a target runs, and its command is not waited for any more or is about an older head."""
     if running is None or not running.command:
         return False
@@ -437,26 +437,28 @@ def _is_orphan(look: Look, running: Running | None) -> bool:
     return running.command not in waiting or running.preview.head != look.record.head
 
 
-def _preview(record: PullRecord, wanted: Previewed, running: Running | None, now: float) -> Iterator[Instruction]:
+def _preview(
+    record: PullRecord, wanted: Previewed, running: RunningPreview | None, now: float
+) -> Iterator[PullInstruction]:
     if running is not None and not running.command:
         return
     if record.retry_at > now:
-        yield RequeueAfter(record.retry_at)
+        yield LookAgainAt(record.retry_at)
         return
     if running is not None:
         yield CancelPreview()
-    yield StartPreview(Running(preview=replace(wanted, at=now)))
+    yield StartPreview(RunningPreview(preview=replace(wanted, at=now)))
 
 
-def _targeted(look: Look) -> Iterator[Instruction]:
+def _targeted(look: Look) -> Iterator[PullInstruction]:
     command = next((each for each in look.record.commands if each.state == "previewing"), None)
     if command is None:
         return
     preview = Previewed(head=look.record.head, base_branch=look.record.base_branch, at=command.at)
-    yield StartPreview(Running(preview=preview, command=command.comment), target_of(command))
+    yield StartPreview(RunningPreview(preview=preview, command=command.comment), target_of(command))
 
 
-def _check(look: Look, rules: PullRules, wanted: Previewed | None) -> Iterator[Instruction]:
+def _check(look: Look, rules: PullRules, wanted: Previewed | None) -> Iterator[PullInstruction]:
     record = look.record
     check = _check_of(look, rules, wanted)
     if record.check_digest != checks.digest_of(record.head, check):
@@ -475,7 +477,7 @@ def _check_of(look: Look, rules: PullRules, wanted: Previewed | None) -> ForgeCh
     return checks.running_check(rules.check)
 
 
-def _comment(look: Look, rules: PullRules) -> Iterator[Instruction]:
+def _comment(look: Look, rules: PullRules) -> Iterator[PullInstruction]:
     """The comment as it should be, from what stands there."""
     record, digest = look.record, body_digest(look.body)
     for comment in record.hide:
@@ -509,7 +511,7 @@ def _is_newer(own: ForgeComment, body: str) -> bool:
     return theirs is not None and ours is not None and theirs.same_place(ours) and theirs.time > ours.time
 
 
-def _merged(look: Look, rules: PullRules, now: float) -> Iterator[Instruction]:
+def _merged(look: Look, rules: PullRules, now: float) -> Iterator[PullInstruction]:
     ended = list(_end(look, rules))
     yield from ended
     record, outcome = look.record, look.outcome
@@ -527,17 +529,17 @@ def _merged(look: Look, rules: PullRules, now: float) -> Iterator[Instruction]:
     if final:
         yield Record(replace(record, complete=True), (Say("completed", {"commit": outcome.commit}),))
     else:
-        yield RequeueAfter(now + LOOK_SECONDS)
+        yield LookAgainAt(now + LOOK_SECONDS)
 
 
-def _end(look: Look, rules: PullRules) -> Iterator[Instruction]:
+def _end(look: Look, rules: PullRules) -> Iterator[PullInstruction]:
     """Nothing is previewed any more."""
     if look.running is not None:
         yield CancelPreview()
     yield from _cancelled_check(look, rules)
 
 
-def _cancelled_check(look: Look, rules: PullRules) -> Iterator[Instruction]:
+def _cancelled_check(look: Look, rules: PullRules) -> Iterator[PullInstruction]:
     if look.record.check_state == CheckState.RUNNING.value:
         yield SetCheck(look.record.check_head, checks.cancelled_check(rules.check))
 

@@ -16,7 +16,7 @@ from controller.forges.client import ForgeClient, ForgeComment, ForgeNotFound, P
 from controller.pull_requests import decision
 from controller.pull_requests.bodies import body_of
 from controller.pull_requests.command_rules import Say
-from controller.pull_requests.decision import Instruction, Look, PullRules
+from controller.pull_requests.decision import Look, PullInstruction, PullRules
 from controller.pull_requests.keys import ROOM, CommentKeys
 from controller.pull_requests.outcomes import Outcomes, predictions
 from controller.pull_requests.preview_queue import Finished, PreviewQueue, PullKey
@@ -32,7 +32,7 @@ _MOST_ROUNDS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forge:
+class LookedForge:
     """A forge as looks use it."""
 
     client: ForgeClient
@@ -43,7 +43,7 @@ class Forge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class LookParts:
     """What all looks share."""
 
     records: Records
@@ -67,7 +67,7 @@ class PullLook:
         key: of the pull request.
     """
 
-    def __init__(self, parts: Parts, forge: Forge, key: PullKey) -> None:
+    def __init__(self, parts: LookParts, forge: LookedForge, key: PullKey) -> None:
         self._parts = parts
         self._forge = forge
         self._key = key
@@ -94,9 +94,9 @@ class PullLook:
             return None
         for _ in range(_MOST_ROUNDS):
             instructions = decision.decide(await self._look(pull), self._rules, self._parts.clock())
-            todo = [each for each in instructions if not isinstance(each, decision.RequeueAfter)]
+            todo = [each for each in instructions if not isinstance(each, decision.LookAgainAt)]
             if not todo:
-                times = [each.time for each in instructions if isinstance(each, decision.RequeueAfter)]
+                times = [each.time for each in instructions if isinstance(each, decision.LookAgainAt)]
                 return min(times, default=None)
             for instruction in todo:
                 await self._carry_out(instruction, pull)
@@ -189,7 +189,7 @@ class PullLook:
         done = finished.report is not None
         self._keep(decision.answered(self._record, finished.running.command, answer, done=done))
 
-    async def _carry_out(self, instruction: Instruction, pull: PullRequest) -> None:
+    async def _carry_out(self, instruction: PullInstruction, pull: PullRequest) -> None:
         said: tuple[Say, ...] = ()
         try:
             made = await self._do(instruction)
@@ -204,7 +204,7 @@ class PullLook:
         look = Look(record=self._record, pull=pull, comments=self._comments, keys=self._keys)
         self._keep(decision.carried_out(look, instruction, made), said)
 
-    async def _do(self, instruction: Instruction) -> str:
+    async def _do(self, instruction: PullInstruction) -> str:
         """Do it at the forge or here; the id of a comment that was made."""
         client, (_, project, number) = self._forge.client, self._key
         match instruction:

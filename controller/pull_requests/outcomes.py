@@ -1,6 +1,6 @@
 """What happened after the merge: the runs of the revision, compared with what the preview said. Reads the store alone.
 
-Called in a thread by `reconciler`. A prediction is kept when the run of a minion ended well and changed no state that the
+Called in a thread by `look`. A prediction is kept when the run of a minion ended well and changed no state that the
 preview did not name. A state that the preview names and that had nothing to change keeps it: the machine was as wanted.
 """
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 import structlog
 
-from controller.pull_requests.decision import Running
+from controller.pull_requests.decision import RunningPreview
 from controller.schema.errors import ServiceError
 from controller.schema.reports import PreviewReport
 
@@ -33,7 +33,7 @@ class PullKey(NamedTuple):
 class MakePreview(Protocol):
     """Makes the preview of a pull request. Raises ServiceError when it cannot be made; ends when it is cancelled."""
 
-    def __call__(self, key: PullKey, running: Running, target: str) -> Awaitable[PreviewReport]:
+    def __call__(self, key: PullKey, running: RunningPreview, target: str) -> Awaitable[PreviewReport]:
         """`target`: a glob of minion ids; empty: all."""
 
 
@@ -41,14 +41,14 @@ class MakePreview(Protocol):
 class Finished:
     """A preview has ended."""
 
-    running: Running
+    running: RunningPreview
     report: PreviewReport | None
     failure: str = ""
 
 
 @dataclass(slots=True)
 class _Job:
-    running: Running
+    running: RunningPreview
     target: str
     task: asyncio.Task[None] | None = None
 
@@ -58,7 +58,7 @@ class PreviewQueue:
 
     Args:
         make: one preview.
-        finished: called when one has ended, with its pull request and its seconds.
+        finished: called when one has ended, with its pull request, what came of it, and its seconds.
         at_once: how many are made at a time.
         limit: seconds that one may take.
     """
@@ -78,12 +78,12 @@ class PreviewQueue:
         self._jobs: dict[PullKey, _Job] = {}
         self._ended: dict[PullKey, Finished] = {}
 
-    def running(self, key: PullKey) -> Running | None:
+    def running(self, key: PullKey) -> RunningPreview | None:
         """What waits or is made for a pull request."""
         job = self._jobs.get(key)
         return None if job is None else job.running
 
-    def start(self, key: PullKey, running: Running, target: str) -> None:
+    def start(self, key: PullKey, running: RunningPreview, target: str) -> None:
         """Make a preview when its turn comes, in place of the one before."""
         self.cancel(key)
         job = self._jobs[key] = _Job(running, target)

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import structlog
 
-from controller.forges.client import ForgeError, ForgeUnavailable
+from controller.config.limits import PullRequestLimits
+from controller.forges.client import ForgeError, ForgeRefused, ForgeUnavailable
 from controller.forges.forge import same_project
-from controller.observe.metrics import Metrics
-from controller.pull_requests.look import Forge, Parts, PullLook
-from controller.pull_requests.preview_queue import Finished, PullKey
+from controller.observe.pull_metrics import PullMetrics
+from controller.pull_requests.look import LookedForge, LookParts, PullLook
+from controller.pull_requests.preview_queue import PreviewQueue, PullKey
 from controller.reconcile.queue import WorkQueue
+from controller.store import StoreError
 from controller.store.pull_requests import PullRecord
+from options.limits import CountRefusal
 
 log = structlog.get_logger("saltern.pulls")
 
@@ -37,7 +40,7 @@ class WatchedForge:
     """A forge and what is watched there."""
 
     name: str
-    forge: Forge
+    forge: LookedForge
     projects: tuple[str, ...]
     poll_interval: float
     """Seconds between two polls of a project; 0: never, webhooks alone."""
@@ -49,19 +52,25 @@ class ForgeWorker:
     Args:
         watched: the forge.
         parts: what all looks share.
-        metrics: of the controller.
-        hints: how many pull requests may wait that webhooks say something of.
-        look_seconds: that a look may take.
+        metrics: of pull requests.
+        limits: of pull requests.
+        on_refusal: see `options.limits.CountRefusal`.
     """
 
     def __init__(
-        self, watched: WatchedForge, parts: Parts, metrics: Metrics, *, hints: int, look_seconds: float
+        self,
+        watched: WatchedForge,
+        parts: LookParts,
+        metrics: PullMetrics,
+        limits: PullRequestLimits,
+        on_refusal: CountRefusal,
     ) -> None:
         self._watched = watched
         self._parts = parts
         self._metrics = metrics
-        self._most_hints = hints
-        self._look_seconds = look_seconds
+        self._most_hints = limits.hints
+        self._look_seconds = limits.look_seconds
+        self._on_refusal = on_refusal
         self._queue = WorkQueue(parts.clock)
         self._hinted: set[str] = set()
         self._failures = 0
@@ -70,14 +79,13 @@ class ForgeWorker:
     async def run(self) -> None:
         """Look until cancelled."""
         records = self._parts.records.store.pull_requests.all(unsettled_only=True)
-        self.add(each.number for each in records if each.forge == self._watched.name for _ in (0,))
-        self._queue.add(_key_of(each) for each in records if each.forge == self._watched.name)
+        self._queue.add(_name(each) for each in records if each.forge == self._watched.name)
         self._queue.add(_POLL + project for project in self._watched.projects if self._watched.poll_interval > 0)
         while True:
             due = await self._queue.take()
             self._hinted -= due
-            for key in sorted(due, key=lambda each: (each.startswith(_POLL), each)):
-                await self._attempt(key)
+            for name in sorted(due, key=lambda each: (each.startswith(_POLL), each)):
+                await self._attempt(name)
 
     def hint(self, project: str, number: int) -> bool:
         """A webhook says that something happened; whether the project is watched here."""
@@ -85,7 +93,7 @@ class ForgeWorker:
         if known is None:
             return False
         if len(self._hinted) >= self._most_hints:
-            self._metrics.limit_refused("pull_request", "hints")
+            self._on_refusal("hints")
             return True
         key = f"{known}#{number}"
         self._hinted.add(key)
@@ -95,3 +103,90 @@ class ForgeWorker:
     def look_at(self, key: PullKey) -> None:
         """Look at a pull request soon."""
         self._queue.add([f"{key.project}#{key.number}"])
+
+    async def close(self) -> None:
+        """End the connections to the forge."""
+        await self._watched.forge.client.close()
+
+    async def _attempt(self, name: str) -> None:
+        """Look at what a name of the queue stands for; what fails is done later."""
+        try:
+            async with asyncio.timeout(self._look_seconds):
+                await (self._poll(name.removeprefix(_POLL)) if name.startswith(_POLL) else self._look(name))
+        except (ForgeError, StoreError, TimeoutError) as error:
+            self._again(name, error)
+        except Exception as error:  # the border of the task: one pull request does not end the others
+            log.error("pull requests: internal error", forge=self._watched.name, what=name, exc_info=error)
+            self._metrics.looked(self._watched.name, "error")
+            self._queue.add_at(name, self._parts.clock() + REFUSED_SECONDS)
+        else:
+            self._failures = 0
+            self._metrics.looked(self._watched.name, "done")
+
+    async def _look(self, name: str) -> None:
+        project, _, number = name.rpartition("#")
+        key = PullKey(self._watched.name, project, int(number))
+        again = await PullLook(self._parts, self._watched.forge, key).run()
+        if again is not None:
+            self._queue.add_at(name, again)
+
+    async def _poll(self, project: str) -> None:
+        """Put what is new into the queue, and what is not open any more."""
+        pulls = await self._watched.forge.client.open_pull_requests(project)
+        kept = self._parts.records.store.pull_requests.all()
+        known = {each.number: each for each in kept if (each.forge, each.project) == (self._watched.name, project)}
+        new = [each.number for each in pulls if each.number not in known or known[each.number].updated != each.updated]
+        listed = {each.number for each in pulls}
+        gone = [number for number, each in known.items() if each.state == "open" and number not in listed]
+        self._queue.add(f"{project}#{number}" for number in (*new, *gone))
+        self._queue.add_at(_POLL + project, self._parts.clock() + self._watched.poll_interval * _spread())
+
+    def _again(self, name: str, error: Exception) -> None:
+        """Later: soon and less and less often when the forge does not answer, and late when it refuses."""
+        refused = isinstance(error, ForgeRefused)
+        self._metrics.looked(self._watched.name, "refused" if refused else "unavailable")
+        wait = REFUSED_SECONDS
+        if not refused:
+            self._failures += 1
+            wait = min(LAST_SECONDS, FIRST_SECONDS * 2 ** min(self._failures - 1, 10))
+        if isinstance(error, ForgeUnavailable):
+            wait = max(wait, error.retry_after)
+        text = str(error) or f"no end within {self._look_seconds:g} s"
+        log.warning("pull requests: tried again later", forge=self._watched.name, what=name, error=text, wait=wait)
+        self._queue.add_at(name, self._parts.clock() + wait * _spread())
+
+
+class PullRequests:
+    """All forges whose pull requests are previewed.
+
+    Args:
+        workers: forge -> its worker.
+        previews: of all forges.
+    """
+
+    def __init__(self, workers: Mapping[str, ForgeWorker], previews: PreviewQueue) -> None:
+        self._workers = workers
+        self._previews = previews
+
+    async def run(self) -> None:
+        """Look at pull requests until cancelled; then previews end, and connections to forges."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for name, worker in self._workers.items():
+                    group.create_task(worker.run(), name=f"pulls {name}")
+        finally:
+            await self._previews.close()
+            for worker in self._workers.values():
+                await worker.close()
+
+    def hint(self, project: str, number: int) -> bool:
+        """A webhook says that something happened to a pull request; whether any forge is watched that may have it."""
+        return sum(worker.hint(project, number) for worker in self._workers.values()) > 0
+
+
+def _name(record: PullRecord) -> str:
+    return f"{record.project}#{record.number}"
+
+
+def _spread() -> float:
+    return random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311  (times, no secret)

@@ -113,7 +113,7 @@ _DECODER = msgspec.msgpack.Decoder(PullRecord)
 
 
 @dataclass(frozen=True, slots=True)
-class PullRequests:
+class PullRequestTable:
     """The table of pull requests."""
 
     database: Database

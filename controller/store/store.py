@@ -18,7 +18,7 @@ from controller.store.facts import FactsTable
 from controller.store.keys import Keys
 from controller.store.mines import Mines
 from controller.store.minions import Minions
-from controller.store.pull_requests import PullRequests
+from controller.store.pull_requests import PullRequestTable
 from controller.store.revisions import Revisions
 from controller.store.run_events import RunEventCounts
 from controller.store.runs import Runs
@@ -48,7 +48,7 @@ class Store:
         self.runs = Runs(database)
         self.run_events = RunEventCounts(database)
         self.events = Events(database)
-        self.pull_requests = PullRequests(database)
+        self.pull_requests = PullRequestTable(database)
 
     def close(self) -> None:
         """Close the database."""

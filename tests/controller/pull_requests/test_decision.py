@@ -16,11 +16,11 @@ from controller.pull_requests.decision import (
     EditComment,
     HideComment,
     Look,
+    LookAgainAt,
     PostAnswer,
     PullRules,
     React,
     Record,
-    RequeueAfter,
     SetCheck,
     StartPreview,
     answered,
@@ -29,8 +29,8 @@ from controller.pull_requests.decision import (
     deleted,
     is_current,
     previewed,
-    wanted_preview,
     waits_for_maintainer,
+    wanted_preview,
 )
 from controller.pull_requests.keys import CommentKeys
 from controller.report.marker import marker_line, marker_of
@@ -109,7 +109,7 @@ class Forge:
         for _ in range(50):
             done = False
             for instruction in decide(self._look(), self.rules, self.now):
-                if isinstance(instruction, RequeueAfter):
+                if isinstance(instruction, LookAgainAt):
                     lines.append(f"again in {instruction.time - self.now:g} s")
                     continue
                 done = True
