@@ -42,6 +42,8 @@ class GitLimits:
     """Commits of a remote, beside those of its base, that get what they need elsewhere (submodules, LFS) at a time."""
     completion_seconds: LimitSeconds = 300.0
     """Seconds that one commit may take to get what it needs elsewhere."""
+    merge_seconds: LimitSeconds = 30.0
+    """Seconds that merging a branch for a preview may take; then it is compared with where it has branched off."""
     submodule_seconds: LimitSeconds = 60.0
     """Seconds that one submodule may take."""
     submodules: LimitCount = 200

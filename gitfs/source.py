@@ -33,6 +33,7 @@ from gitfs.mirror.fetched import Fetched
 from gitfs.mirror.maintenance import mirror_sizes, needs_gc, remove_unused
 from gitfs.mirror.mirror import Mirror
 from gitfs.mirror.submodules import Submodules
+from gitfs.printable import printable
 from gitfs.tree import blob_cache, objects
 from gitfs.tree.git_layer import GitLayer
 from gitfs.tree.listing import Layer
@@ -86,6 +87,19 @@ class Trees:
     missing: tuple[str, ...] = ()
     """Remotes of which nothing was ever accepted (or not the branch that is named): these trees lack their files, so
     no trees go live until there are none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergedTrees:
+    """What merging a ref into another would change."""
+
+    before: Trees
+    after: Trees
+    merged: bool
+    """Whether `after` is the head as it would be merged; else it is the head itself, and `before` the commit where it
+    has branched off."""
+    problems: tuple[str, ...] = ()
+    """Why it is not merged, of each remote for which it is not."""
 
 
 class Source:
@@ -279,6 +293,57 @@ class Source:
             raise UnknownRef(ref, why=f"{ref!r} cannot be the name of a branch, tag or commit") from None
         return self._trees(ref)
 
+    def merged(self, base: str, head: str) -> MergedTrees:
+        """What merging `head` into `base` would make, of each remote that has both; nothing is changed.
+
+        What was pushed to the base since the head has branched off is on both sides. Where the two conflict, the head
+        is compared with the commit where it has branched off. Raises UnknownRef when no remote has one of them.
+        """
+        for ref in (base, head):
+            try:
+                check_ref(ref, "ref")
+            except BadRemoteSettings:
+                raise UnknownRef(ref, why=f"{ref!r} cannot be the name of a branch, tag or commit") from None
+        bases, heads = self._asked(base), self._asked(head)
+        for ref, found in ((base, bases), (head, heads)):
+            if not found:
+                raise UnknownRef(ref, near(ref, self.names(), most=3))
+        own = dict(heads)
+        problems = [problem for key in bases.keys() & heads.keys() if (problem := self._merge(key, base, bases, heads))]
+        after = self._trees(head, {**bases, **heads})
+        return MergedTrees(
+            before=self._trees(base, bases),
+            after=replace(after, revision=self._named_by(after.revision, own)),
+            merged=not problems,
+            problems=tuple(problems),
+        )
+
+    def _named_by(self, revision: Revision, commits: Mapping[str, str]) -> Revision:
+        """The revision with the commits that people know, in place of those that a merge has made."""
+        known = {
+            each.name: commits[key]
+            for each in (*self._file_settings, *self._pillar_settings)
+            if (key := _repository_key(each)) in commits
+        }
+        remotes = {name: replace(at, commit=known.get(name, at.commit)) for name, at in revision.remotes.items()}
+        return replace(revision, id=next((at.short for at in remotes.values()), revision.id), remotes=remotes)
+
+    def _merge(self, key: str, base: str, bases: dict[str, str], heads: dict[str, str]) -> str:
+        """Put the merged commit into `heads`; else where the head has branched off into `bases`, and say why."""
+        name, head = self._mirrors[key].settings.name, heads[key]
+        try:
+            found = self._fetcher.merge(key, bases[key], head)
+        except FetchFailed as error:
+            return f"{name}: not compared as merged into {base}: {error.reason}"
+        if found.commit:
+            self._fetcher.complete(key, found.commit)
+            heads[key] = found.commit
+            return ""
+        bases[key] = found.ancestor or bases[key]
+        if not found.ancestor:
+            return f"{name}: {head[:8]} has no commit in common with {base}"
+        return f"{name}: {head[:8]} conflicts with {base} in {', '.join(map(printable, found.conflicts))}"
+
     def blob_start(self, oid: str, length: int) -> BlobStart | None:
         """The first bytes of a blob of any commit that a remote of states has or had; None when there is none.
 
@@ -307,9 +372,11 @@ class Source:
     ) -> None:
         self.close()
 
-    def _trees(self, ref: str | None) -> Trees:
+    def _trees(self, ref: str | None, asked: Mapping[str, str] | None = None) -> Trees:
+        """`asked`: repository's key -> the commit to show for the ref; None: what the ref is there."""
         refs = {key: mirror.refs(self._commit_ids[key]) for key, mirror in self._mirrors.items()}
-        asked = {} if ref is None else self._asked(ref)
+        if asked is None:
+            asked = {} if ref is None else self._asked(ref)
         if ref is not None and not asked:
             raise UnknownRef(ref, near(ref, self.names(), most=3))
         bases: dict[str, RemoteRevision] = {}

@@ -43,7 +43,7 @@ from controller.sessions.file_server import FileServer
 from controller.store import MinionRecord, RunRecord
 from gitfs.errors import UnknownRef
 from gitfs.mirror.fetched import Fetched
-from gitfs.source import Revision, Source, Trees
+from gitfs.source import MergedTrees, Revision, Source, Trees
 from options.limits import CountRefusal
 from wire.messages import Preview, RunResult
 
@@ -107,7 +107,8 @@ class Previews:
     async def _items(self, comparer: Comparer, question: PreviewQuestion, user: str) -> AsyncIterator[PreviewItem]:
         began, made_at = time.monotonic(), self.jobs.clock()
         minions = self.targets.select(question.target or TargetExpression())
-        before, after = await self._trees(question.base), await self._trees(question.head)
+        sides = await self._sides(question)
+        before, after = sides.before, sides.after
         records = self.requests.known(set(minions))
         live = question.live != "none" and not question.restricted
         found = Comparison(minions=len(records))
@@ -127,7 +128,9 @@ class Previews:
                 seconds=time.monotonic() - began,
                 base=_commit(before.revision, after.revision),
                 head=_commit(after.revision, before.revision),
+                merged=sides.merged,
                 restricted=question.restricted,
+                problems=sides.problems,
                 moved=_moved(before.revision, after.revision),
                 minions=found.minions,
                 changed=len(found.tests),
@@ -189,12 +192,18 @@ class Previews:
         request = self.requests.request(trees, records, more, policy)
         return replace(request, ends_process=self.run_programs)
 
-    async def _trees(self, ref: str) -> Trees:
+    def _found(self, question: PreviewQuestion) -> MergedTrees:
+        """The trees that are compared; UnknownRef."""
+        if question.merge:
+            return self.source.merged(question.base, question.head)
+        return MergedTrees(before=self.source.at(question.base), after=self.source.at(question.head), merged=False)
+
+    async def _sides(self, question: PreviewQuestion) -> MergedTrees:
         with contextlib.suppress(UnknownRef):
-            return await self._in_thread(self.source.at, ref)
+            return await self._in_thread(self._found, question)
         await self._in_thread(self._fetch)  # it may have been pushed a moment ago
         try:
-            return await self._in_thread(self.source.at, ref)
+            return await self._in_thread(self._found, question)
         except UnknownRef as error:
             raise ServiceError("not-found", str(error), hint="`saltern remote list` shows what is fetched") from error
 

@@ -32,6 +32,7 @@ from gitfs.fetching.worker import AskJob, GcJob, Job, MirrorSpec, Operation
 from gitfs.limits import GitLimits
 from gitfs.mirror.fetched import Fetched, no_live_branch
 from gitfs.mirror.maintenance import InUse
+from gitfs.mirror.merge import MergeResult
 from gitfs.mirror.mirror import Mirror
 from gitfs.mirror.ref_updates import RefRefused
 from gitfs.tree.objects import report_damage
@@ -64,6 +65,12 @@ class _Incomplete(msgspec.Struct, frozen=True, tag="incomplete"):
     why: str
 
 
+class _Merged(msgspec.Struct, frozen=True, tag="merged"):
+    commit: str
+    ancestor: str
+    conflicts: tuple[str, ...]
+
+
 class _Collected(msgspec.Struct, frozen=True, tag="collected"):
     remotes: tuple[str, ...]
 
@@ -76,7 +83,7 @@ class _Broken(msgspec.Struct, frozen=True, tag="broken"):
     trace: str
 
 
-_Result: TypeAlias = _Fetched | _Completed | _Collected | _Answered | _Failed | _Incomplete | _Broken
+_Result: TypeAlias = _Fetched | _Completed | _Merged | _Collected | _Answered | _Failed | _Incomplete | _Broken
 
 
 _LOG = logging.getLogger(__name__)
@@ -157,6 +164,21 @@ class Fetcher:
         except (FetchFailed, WorkerFault) as error:
             failed = error if isinstance(error, FetchFailed) else _unexpected(self._mirrors[key].settings.name, error)
             raise UnknownRef(commit, why=f"{failed.remote}: commit {commit[:8]}: {failed.reason}") from None
+
+    def merge(self, key: str, base: str, head: str) -> MergeResult:
+        """What merging a commit into another would make, in a worker that fetches nothing else; FetchFailed."""
+        job = Job(operation="merge", mirror=self._pickled_spec(key), base=base, commit=head)
+        answer = partial(_answer, self._specs[key].settings)
+        seconds = self._limits.merge_seconds
+        sent = self._pool.submit(pickle.dumps(job), key, answer, doubtful=True, apart=True, seconds=seconds)
+        try:
+            match self._result(key, sent):
+                case _Merged(commit, ancestor, conflicts):
+                    return MergeResult(commit=commit, ancestor=ancestor, conflicts=conflicts)
+                case unexpected:
+                    raise WorkerFault(f"a worker merged a commit with {type(unexpected).__name__}")
+        except WorkerFault as error:
+            raise _unexpected(self._mirrors[key].settings.name, error) from None
 
     def ask(self, settings: RemoteSettings, patience: float) -> Callable[[], int]:
         """Ask a remote for its refs; what is returned waits for how many there are, and raises FetchFailed.

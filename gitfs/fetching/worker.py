@@ -13,7 +13,7 @@ import resource
 import socket
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -33,7 +33,7 @@ from gitfs.transport.ref_listing import list_refs
 LONGEST_REASON = 1000
 """Characters of a reason that are reported."""
 
-Operation: TypeAlias = Literal["fetch", "complete"]
+Operation: TypeAlias = Literal["fetch", "complete", "merge"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,9 @@ class Job:
     mirror: bytes
     """A `MirrorSpec`, pickled: equal bytes are the same mirror."""
     commit: str = ""
-    """For `complete`."""
+    """For `complete`, and the head for `merge`."""
+    base: str = ""
+    """For `merge`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +108,8 @@ class _Worker:
                 case Job(operation="complete"):
                     why = self._mirror(job.mirror).complete(job.commit)
                     return {"type": "incomplete", "why": _shown(why)} if why else {"type": "completed"}
+                case Job(operation="merge"):
+                    return {"type": "merged", **asdict(self._mirror(job.mirror).merge(job.base, job.commit))}
                 case GcJob():
                     return {"type": "collected", "remotes": self._collect_garbage(job)}
                 case AskJob():

@@ -25,6 +25,7 @@ from gitfs.errors import BadTree, DamagedMirror, FetchFailed, UnknownRef
 from gitfs.limits import GitLimits
 from gitfs.mirror.fetched import Fetched, no_live_branch, shortened
 from gitfs.mirror.gc import expire
+from gitfs.mirror.merge import MergeResult, merge
 from gitfs.mirror.mirror_store import Busy, MirrorStore
 from gitfs.mirror.ref_updates import (
     FETCHED,
@@ -201,6 +202,16 @@ class Mirror:
             with self._writing():
                 why = self._ref_updater.store(repository, commit)
         return why
+
+    def merge(self, base: str, head: str) -> MergeResult:
+        """What merging a commit into another would make; FetchFailed when a commit cannot be read."""
+        repository = self._store.open()
+        try:
+            if repository is not None:
+                return merge(repository, base, head)
+        except (*UNREADABLE, ValueError) as error:
+            raise FetchFailed(self.settings.name, f"{head[:8]} cannot be merged: {error}", retryable=False) from error
+        raise FetchFailed(self.settings.name, "the mirror is gone", retryable=True)
 
     def complete(self, commit: str) -> str | None:
         """Have what a commit that was fetched needs beside its own objects; why that was not possible, or None."""

@@ -385,3 +385,53 @@ def test_a_minimum_age_outlives_a_restart(remote, tmp_path):
     assert "goes live in 1 s" in fetch().refused[0].reason
     now[0] += 1
     assert fetch().refs == {"main": second}
+
+
+def _merged(make_remote, tmp_path, then):
+    """(remote, source) after a branch `topic` was made, and the trees of merging it after `then(remote)`."""
+    remote = make_remote("states")
+    remote.commit({"a": "1\n2\n3\n4\n5\n6\n7\n8\n", "b": "old"})
+    remote.commit({"a": "1\n2\n3\n4\n5\n6\n7\neight\n"}, branch="topic")
+    then(remote)
+    source = Source([remote.settings()], (), tmp_path / "cache")
+    source.fetch()
+    return remote, source
+
+
+def test_a_branch_is_merged_as_a_forge_would(make_remote, tmp_path):
+    """What came to the base meanwhile is on both sides; a file that both have changed has both changes."""
+    _, source = _merged(make_remote, tmp_path, lambda it: it.commit({"a": "one\n2\n3\n4\n5\n6\n7\n8\n", "b": "new"}))
+    with source:
+        found = source.merged("main", "topic")
+        assert found.merged
+        assert not found.problems
+        assert found.after.revision.remotes["states"].commit == source.at("topic").revision.remotes["states"].commit
+        assert [trees.files.read("b") for trees in (found.before, found.after)] == [b"new", b"new"]
+        assert found.after.files.read("a") == b"one\n2\n3\n4\n5\n6\n7\neight\n"
+        assert found.before.files.digest == source.live().files.digest
+        again = source.merged("main", "topic")
+        assert again.after.revision.digest == found.after.revision.digest
+
+
+def test_a_branch_that_conflicts_is_compared_with_where_it_branched_off(make_remote, tmp_path):
+    _, source = _merged(make_remote, tmp_path, lambda it: it.commit({"a": "1\n2\n3\n4\n5\n6\n7\nacht\n", "b": "new"}))
+    with source:
+        found = source.merged("main", "topic")
+        assert not found.merged
+        (problem,) = found.problems
+        assert "conflicts with main in a" in problem
+        assert [trees.files.read("b") for trees in (found.before, found.after)] == [b"old", b"old"]
+        assert found.before.files.read("a").endswith(b"8\n")
+        assert found.after.files.read("a").endswith(b"eight\n")
+
+
+def test_a_branch_ahead_of_its_base_is_itself(make_remote, tmp_path):
+    _, source = _merged(make_remote, tmp_path, lambda it: None)
+    with source:
+        found = source.merged("main", "topic")
+        assert found.merged
+        assert found.after.revision.digest == source.at("topic").revision.digest
+        with pytest.raises(UnknownRef, match="nothing"):
+            source.merged("main", "nothing")
+        with pytest.raises(UnknownRef, match="cannot be"):
+            source.merged("-x", "topic")
