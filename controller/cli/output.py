@@ -38,15 +38,19 @@ COLOURS = {
 
 
 def document(view: Any, form: str) -> None:
-    """One JSON or YAML document."""
+    """Print one JSON or YAML document."""
+    click.echo(document_text(view, form), nl=False)
+
+
+def document_text(view: Any, form: str) -> str:
+    """One JSON or YAML document, with a line end."""
     plain = msgspec.to_builtins(view)
     if form == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(plain).decode(), indent=2))
-        return
+        return msgspec.json.format(msgspec.json.encode(plain).decode(), indent=2) + "\n"
     import yaml
 
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    click.echo(yaml.dump(plain, Dumper=dumper, default_flow_style=False, sort_keys=False, allow_unicode=True), nl=False)
+    return str(yaml.dump(plain, Dumper=dumper, default_flow_style=False, sort_keys=False, allow_unicode=True))
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

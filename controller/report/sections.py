@@ -383,7 +383,7 @@ def _state_lines(states: Mapping[str, Any]) -> Iterator[str]:
         changes = fields.get("changes")
         if fields.get("result") is True and not changes:
             continue
-        yield f"# {name}: {str(fields.get('comment', '')).strip()}"
+        yield f"# {name}: {' '.join(str(fields.get('comment', '')).split())}"
         more = dict(changes) if isinstance(changes, Mapping) else {"changes": changes} if changes else {}
         if isinstance(difference := more.get("diff"), str):
             yield difference.rstrip("\n")

@@ -30,8 +30,8 @@ def test_warnings_and_what_a_compile_stands_on(make_rig):
     rig.push("a branch", branch="twice")
     rig.saltern("remote", "fetch")
     words = ("preview", "--base", "main", "--head", "twice", "--no-live", "--out", "json")
-    rig.wait("the branch to be there", lambda: rig.saltern(*words, check=False).returncode == 0)
-    [warned] = json.loads(rig.saltern(*words).stdout)["warned"]
+    rig.wait("the branch to be there", lambda: rig.saltern(*words, check=False).returncode in (0, 2))
+    [warned] = json.loads(rig.saltern(*words, check=False).stdout)["warned"]
     assert warned["minions"] == ["web1"]
     assert "the last one alone counts" in warned["texts"][0]
 

@@ -241,9 +241,9 @@ def test_warnings_of_a_compile_are_shown(saltern, served):
     assert f"warning: {WARNING}" in saltern("diff").out
     assert json.loads(saltern("diff", "--out", "json").out)[0]["warnings"] == [WARNING]
     words = ("preview", "--base", "main", "--head", "warned")
-    assert f"new warnings\n{WARNING}" in saltern(*words).out
+    assert WARNING in saltern(*words).out
     assert json.loads(saltern(*words, "--out", "json").out)["warned"][0]["texts"] == [WARNING]
-    assert f"new warnings\n```\n{WARNING}\n```" in saltern(*words, "--out", "markdown").out
+    assert f"```\n{WARNING}\n```" in saltern(*words, "--out", "markdown").out
 
 
 def test_what_a_minion_stands_on(saltern, served):
@@ -290,21 +290,42 @@ def test_sync_pause_and_resume(saltern, served, desk):
 def test_preview_exit_codes(saltern, served, head, code):
     done = saltern("preview", "--base", "main", "--head", head, "--exit-code")
     assert done.code == code, done
-    assert saltern("preview", "--base", "main", "--head", head).code == 0
+    assert saltern("preview", "--base", "main", "--head", head).code == (1 if code == 4 else code)
 
 
 def test_preview_shapes(saltern, served):
     text = saltern("preview", "--base", "main", "--head", "feature", "--target", "web*")
-    assert "web1, web2\n+ motd ```" in text.out
-    assert "web1 (test=True): pending  1 would change" in text.out
+    assert "Change 1 on 2 minions: web1, web2" in text.out
+    assert "  * + motd ```" in text.out
+    assert "  * web1: pending 1 would change" in text.out
+    assert max(map(len, text.out.splitlines())) <= 80
+    assert text.err == "", "without a terminal nothing says how far it is"
     view = json.loads(saltern("preview", "--base", "main", "--head", "feature", "--out", "json").out)
     assert view["changed"] == 3
     markdown = saltern("preview", "--base", "main", "--head", "feature", "--out", "markdown").out
-    assert "````diff\n+ motd ```" in markdown, "a plan with a fence in it must stay inside its own"
-    assert "Nothing would change." in saltern("preview", "--base", "a", "--head", "same", "--out", "markdown").out
+    assert "- `+` ```` motd ``` (file.managed) ````" in markdown or "- `+` ```` motd ``` ````" in markdown
+    assert "Nothing changes on" in saltern("preview", "--base", "a", "--head", "same", "--out", "markdown").out
+    assert saltern("preview", "--base", "a", "--head", "same", "--out", "comment").out.startswith(
+        "<!-- saltern-preview:v1"
+    )
     unknown = saltern("preview", "--base", "main", "--head", "nope")
     assert unknown.code == 1
     assert "did you mean 'note'?" in unknown.err
+
+
+def test_a_preview_is_saved_in_the_form_that_the_name_says(saltern, served, tmp_path):
+    words = ("preview", "--base", "main", "--head", "feature", "--out", "json")
+    names = ("a.json", "a.html", "a.md", "a.txt", "a.yaml")
+    done = saltern(*words, *(word for name in names for word in ("--save", str(tmp_path / name))))
+    assert done.code == 2
+    assert json.loads((tmp_path / "a.json").read_text()) == json.loads(done.out)
+    assert json.loads(done.out)["schema"] == 1
+    starts = [(tmp_path / name).read_text()[:9] for name in names]
+    assert starts == ['{\n  "sche', "<!doctype", "<!-- salt", "Saltern p", "schema: 1"]
+    refused = saltern(*words, "--save", str(tmp_path / "a.pdf"))
+    assert (refused.code, ".html" in refused.err) == (64, True)
+    nowhere = saltern(*words, "--save", str(tmp_path / "no" / "a.json"))
+    assert (nowhere.code, "cannot be written" in nowhere.err) == (1, True)
 
 
 def test_events_end_after_a_count(saltern, served):

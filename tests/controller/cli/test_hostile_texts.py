@@ -1,7 +1,7 @@
 """What minions and branches say, as people and comments on pull requests are shown it."""
 
 from controller.cli import output
-from controller.cli.verbs.preview import markdown
+from controller.report.markdown import markdown
 from controller.schema.reports import ChangeClass, LiveTest, PreviewReport
 
 
@@ -13,10 +13,9 @@ def preview_of(**test):
 
 def test_a_summary_puts_no_markdown_into_a_comment():
     hostile = "@team <img src=//evil.example> ![x](//evil.example)"
-    assert f"**failed** `{hostile}`" in preview_of(outcome="failed", summary=hostile)
-    assert "**failed** `` a`b ``" in preview_of(outcome="failed", summary="a`b")
-    assert "**failed** `a b`" in preview_of(outcome="failed", summary="a\n\nb")
-    assert preview_of(outcome="failed").endswith("- `web1` (test=True): **failed**")
+    assert f"- `web1`: failed `{hostile}`" in preview_of(outcome="failed", summary=hostile)
+    assert "failed `` a`b ``" in preview_of(outcome="failed", summary="a`b")
+    assert "failed `a\\n\\nb`" in preview_of(outcome="failed", summary="a\n\nb")
 
 
 def test_states_are_shown_whatever_their_numbers_are():
@@ -33,5 +32,5 @@ def test_a_comment_shows_what_happens_to_files():
     shown = preview_of(outcome="pending", summary="motd", states=states).splitlines()
     assert "````diff" in shown, "what a file holds must stay inside its fence"
     assert shown[shown.index("````diff") + 1 :][:7] == [
-        "# motd [/etc/motd] (file.managed): set to be", "--- ", "+++ ", "@@ -1 +1 @@", "-a", "+b ```", "mode:"
+        "# motd (file.managed): set to be changed", "--- ", "+++ ", "@@ -1 +1 @@", "-a", "+b ```", "  mode: 0600"
     ]  # fmt: skip
