@@ -132,7 +132,7 @@ class ForgeLimits:
     annotations: LimitCount = 200
     """Annotations of a check that are sent."""
     requests_per_minute: LimitCount = 300
-    """Requests to one forge; more of them wait."""
+    """Requests to one forge; what needs more is done a minute later."""
     cached_bytes: LimitCount = 16 * 1024 * 1024
     """Bytes of answers of one forge that are kept, so that an unchanged one is not sent again."""
 

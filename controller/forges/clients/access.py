@@ -1,0 +1,41 @@
+"""Proofs of access, one line each: what `saltern forge check` shows. Shared by the adapters."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from controller.forges.client import AccessResult, ForgeError, ForgeNotFound, ForgeRefused, ForgeUnavailable
+
+
+async def proved(what: str, ask: Callable[[], Awaitable[str]], remedy: str) -> AccessResult:
+    """The line for one access.
+
+    Args:
+        what: it is, `read pull requests of org/states`.
+        ask: proves it, and says what was seen. ForgeError: it is not there.
+        remedy: how it is given.
+    """
+    try:
+        return AccessResult(what=what, ok=True, detail=await ask())
+    except ForgeUnavailable as error:
+        return AccessResult(what=what, ok=False, detail=f"{error}. Try again later")
+    except ForgeError as error:
+        return AccessResult(what=what, ok=False, detail=f"{error}. {remedy}")
+
+
+async def refused_unless_missing(ask: Callable[[], Awaitable[object]]) -> str:
+    """Proves a right to write without writing: something that is not there is written to.
+
+    A forge that lets us write says that the thing is not there or not as it must be; else it refuses us.
+
+    Args:
+        ask: writes to something that there is not. ForgeNotFound is the wanted outcome.
+    """
+    try:
+        await ask()
+    except ForgeNotFound:
+        pass
+    except ForgeRefused as error:
+        if " 422 " not in str(error) and " 400 " not in str(error):
+            raise
+    return ""

@@ -1,0 +1,135 @@
+"""Access as a GitHub App: a signed claim (JWT, RS256) of the App gives a token of an installation for an hour.
+
+https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from urllib.parse import quote
+
+import msgspec
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+from controller.config.forges import ForgeSettings
+from controller.forges.client import ForgeNotFound, ForgeRefused
+from controller.forges.clients.authorization import bearer, revealed
+from controller.forges.clients.http import ForgeHttp
+
+_CLAIM_SECONDS = 540
+"""GitHub takes ten minutes at most; clocks differ."""
+_EARLIER = 60
+_SPARE = 120.0
+"""Seconds before its end from which on a token is not used any more."""
+
+
+class InstallationToken(msgspec.Struct, frozen=True):
+    """A token of an installation, and what it may do."""
+
+    token: str
+    expires_at: str
+    permissions: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+    @property
+    def until(self) -> float:
+        """Seconds since the epoch."""
+        return datetime.fromisoformat(self.expires_at).timestamp()
+
+    def __repr__(self) -> str:
+        return f"InstallationToken(expires_at={self.expires_at!r})"
+
+
+class _Installation(msgspec.Struct, frozen=True):
+    id: int
+
+
+class AppClaim:
+    """The App itself: a claim signed with its private key, made anew for each request."""
+
+    def __init__(self, settings: ForgeSettings, clock: Callable[[], float]) -> None:
+        """`settings` with `app_id` and `private_key`; `clock`: seconds since the epoch."""
+        self._settings = settings
+        self._clock = clock
+
+    async def headers(self, project: str) -> Mapping[str, str]:
+        """The claim. ForgeRefused when there is no usable key."""
+        name = self._settings.name
+        pem = await revealed(self._settings.private_key, f"{name}: the private key")
+        return bearer(await asyncio.to_thread(_signed, pem, self._settings.app_id, int(self._clock()), name))
+
+    async def renew(self, project: str) -> None:
+        """Each claim is new."""
+
+
+class AppAuthorization:
+    """Tokens of the installations of one App: asked for when needed, and kept until shortly before their end."""
+
+    def __init__(self, settings: ForgeSettings, http: ForgeHttp, clock: Callable[[], float]) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            settings: of the forge.
+            http: the API as the App itself (`AppClaim`).
+            clock: seconds since the epoch.
+        """
+        self._settings = settings
+        self._http = http
+        self._clock = clock
+        self._tokens: dict[str, InstallationToken] = {}
+        self._installations: dict[str, int | str] = {}
+        self._busy = asyncio.Lock()
+
+    async def headers(self, project: str) -> Mapping[str, str]:
+        """The token of the installation that has the project."""
+        return bearer((await self.token(project)).token)
+
+    async def token(self, project: str) -> InstallationToken:
+        """A token that holds for a while. ForgeRefused says what is missing."""
+        async with self._busy:
+            found = self._tokens.get(project)
+            if found is None or found.until - _SPARE <= self._clock():
+                found = self._tokens[project] = await self._new(project)
+            return found
+
+    async def renew(self, project: str) -> None:
+        """Ask for another token; the App may have been installed anew."""
+        self._tokens.pop(project, None)
+        self._installations.pop(project, None)
+
+    async def _new(self, project: str) -> InstallationToken:
+        installation = self._settings.installation_id or self._installations.get(project)
+        if not installation:
+            installation = self._installations[project] = await self._installation_of(project)
+        answer = await self._http.request("POST", f"/app/installations/{installation}/access_tokens")
+        return await answer.parsed(InstallationToken)
+
+    async def _installation_of(self, project: str) -> int:
+        try:
+            return (await self._http.get(f"/repos/{quote(project)}/installation", _Installation)).id
+        except ForgeNotFound:
+            raise ForgeRefused(
+                f"{self._settings.name}: the App {self._settings.app_id} is not installed for {project}: "
+                "install it on the App's page"
+            ) from None
+
+
+def _signed(pem: str, app_id: str, now: int, forge: str) -> str:
+    try:
+        key = serialization.load_pem_private_key(pem.encode(), password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        key = None
+    if not isinstance(key, rsa.RSAPrivateKey):
+        raise ForgeRefused(f"{forge}: private_key is no RSA key as PEM; make one on the page of the App")
+    claims = {"iat": now - _EARLIER, "exp": now + _CLAIM_SECONDS, "iss": app_id}
+    parts = [_encoded(msgspec.json.encode(each)) for each in ({"alg": "RS256", "typ": "JWT"}, claims)]
+    signature = key.sign(".".join(parts).encode(), padding.PKCS1v15(), hashes.SHA256())
+    return ".".join((*parts, _encoded(signature)))
+
+
+def _encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
