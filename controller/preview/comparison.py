@@ -18,6 +18,7 @@ from controller.compilation.compile_messages import CompiledMinion
 from controller.compilation.recorded_facts import NO_ANSWER
 from controller.observe.redactor import Redactor
 from controller.preview.resources import resources_of
+from controller.preview.service_acts import ServiceAct, service_acts
 from controller.reconcile.emptied import emptied_warning
 from controller.reconcile.plan import plan
 from controller.reconcile.source_differences import SourceDifferences
@@ -64,6 +65,8 @@ class Comparison:
     """Of the documents in `tests`."""
     changes: dict[str, tuple[ResourceChange, ...]] = field(default_factory=dict)
     """Minion -> what the head changes there."""
+    acts: dict[str, tuple[ServiceAct, ...]] = field(default_factory=dict)
+    """Minion -> what happens to its services."""
     tests: dict[str, TestRun] = field(default_factory=dict)
     """By minion; all for which something changes."""
     broken: dict[str, tuple[Told, ...]] = field(default_factory=dict)
@@ -124,6 +127,8 @@ class Comparer:
         if changes.empty:
             return
         found.changes[minion] = resources_of(changes, self.redactor.of(minion), contents)
+        if acts := service_acts(changes, new.chunks):
+            found.acts[minion] = acts
         fits = found.document_bytes + len(head.document) <= self.max_document_bytes
         document = head.document if fits else b""
         found.document_bytes += len(document)

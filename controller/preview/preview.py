@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ParamSpec, TypeVar
 
+from msgspec import structs
+
 from controller.compilation.compile_messages import CompileRequest
 from controller.compilation.compile_pool import TimeoutBudget
 from controller.compilation.compile_requests import CompileRequests
@@ -24,13 +26,13 @@ from controller.jobs.jobs import Jobs
 from controller.jobs.targets import Targets
 from controller.observe.redactor import Redactor
 from controller.observe.run_text import requested
-from controller.preview.classes import change_classes, error_classes
 from controller.preview.comparison import Comparer, Comparison
-from controller.preview.folding import Fleet
+from controller.preview.forecast import FleetGroup
 from controller.preview.live_facts import PreviewCompiles
 from controller.preview.live_tests import NOT_KEPT, live_test, with_tests
+from controller.preview.reporting import Known, completed
 from controller.reconcile.documents import Documents
-from controller.reconcile.policy import POLICY_FILE, Policy, PolicyInvalid, read_policy
+from controller.reconcile.policy import POLICY_FILE, Policy, PolicyInvalid, PreviewPolicy, read_policy
 from controller.reconcile.revision_sources import commits_of, moved_of, sources_of
 from controller.reconcile.source_differences import SourceDifferences
 from controller.schema.errors import ServiceError
@@ -114,33 +116,38 @@ class Previews:
         found = Comparison(minions=len(records))
         async for done in self._compare(comparer, found, (before, after), records, live=live):
             yield PreviewProgress(text="compiling", done=done, of=len(records))
-        grains = {record.id: record.grains for record in records}
-        fleet = Fleet.of(record.id for record in self.requests.accepted())
-        classes = await self._in_thread(change_classes, found.changes, grains, fleet)
+        policies = [await self._in_thread(self._previews_policy, trees) for trees in (before, after)]
+        report = PreviewReport(
+            made_at=made_at,
+            base=_commit(before.revision, after.revision),
+            head=_commit(after.revision, before.revision),
+            merged=sides.merged,
+            restricted=question.restricted,
+            problems=sides.problems,
+            moved=_moved(before.revision, after.revision),
+            minions=len(records),
+        )
+        report = await self._in_thread(completed, report, found, self._known(), (policies[0], policies[1]))
         tests: dict[str, LiveTest] = {}
         if live:
             async for test in self._tests(comparer, after, found, user):
                 tests[test.minion] = test
                 yield PreviewProgress(text="test runs", done=len(tests), of=len(found.tests))
-        yield PreviewFinished(
-            report=PreviewReport(
-                made_at=made_at,
-                seconds=time.monotonic() - began,
-                base=_commit(before.revision, after.revision),
-                head=_commit(after.revision, before.revision),
-                merged=sides.merged,
-                restricted=question.restricted,
-                problems=sides.problems,
-                moved=_moved(before.revision, after.revision),
-                minions=found.minions,
-                changed=len(found.tests),
-                unchanged=found.unchanged,
-                classes=with_tests(classes, tests),
-                broken=error_classes(found.broken, fleet),
-                unknown=error_classes(found.unknown, fleet),
-                warned=error_classes(found.warned, fleet),
-            )
-        )
+        report = structs.replace(report, classes=with_tests(report.classes, tests), seconds=time.monotonic() - began)
+        yield PreviewFinished(report=report)
+
+    def _known(self) -> Known:
+        """The whole fleet, also when a few minions are asked for: a glob and a group mean all of them."""
+        grains = {record.id: record.grains for record in self.requests.accepted()}
+        groups = []
+        for name in self.targets.nodegroups:
+            with contextlib.suppress(ServiceError):  # nobody is in it
+                minions = frozenset(self.targets.select(TargetExpression(kind="nodegroup", expression=name)))
+                groups.append(FleetGroup(f"nodegroup {name}", minions))
+        return Known(grains=grains, nodegroups=[each for each in groups if len(each.minions) > 1])
+
+    def _previews_policy(self, trees: Trees) -> PreviewPolicy:
+        return (self._policy_of(trees) or self.requests.live.policy).previews
 
     async def _compare(
         self,

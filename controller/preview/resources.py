@@ -5,6 +5,7 @@ Called by `comparison` in its thread. Pure but for `contents`, which may read th
 
 from __future__ import annotations
 
+from controller.preview.irreversible import irreversible
 from controller.reconcile.plan import ChangeKind, ChunkChange, PushPlan
 from controller.reconcile.plan_text import WITH_CONTENT, Contents, action_of, leaves
 from controller.schema.plans import FieldDiff
@@ -32,6 +33,7 @@ def _resource(change: ChunkChange, redaction: Redaction, contents: Contents) -> 
         function=f"{change.chunk.state}.{change.chunk.fun}",
         fields=_fields(change, redaction),
         files=_files(change, redaction, contents),
+        irreversible=irreversible(change),
         triggered_by=tuple(redaction.text(state_title(key)) for key in change.because),
     )
 

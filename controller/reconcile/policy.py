@@ -10,6 +10,8 @@
       splay: 60s           # spread of the minions' clocks
     facts: [cmd.run]       # functions that templates may ask of minions, beside those that only look
     missing_source: refuse # or fail_state: a source that is not in the tree fails its own state alone
+    previews:              # what previews of pull requests check, and what may be done there; see PreviewPolicy
+      live: 2
 
 Called by the loop for each new revision. A policy that cannot be read is a problem of the revision, never a default:
 a typing error must not turn `manual` into `auto`.
@@ -18,7 +20,7 @@ a typing error must not turn `manual` into `auto`.
 from __future__ import annotations
 
 import re
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 import yaml
@@ -53,6 +55,34 @@ class DriftPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return schedule
 
 
+class PreviewPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What previews of pull requests check, and what may be done there. That of the base holds, never of the head."""
+
+    live: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 2
+    """Connected minions of each class of change that are asked for a test run; 0: none."""
+    max_minions: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """Minions that a change may concern."""
+    forbid: tuple[str, ...] = ()
+    """State functions (globs) that a change may not add, change or trigger."""
+    irreversible: Literal["allow", "approve"] = "allow"
+    """Whether what a revert does not take back needs an approval."""
+    whole_group: Literal["allow", "approve"] = "allow"
+    """Whether a restart or stop of a service on all minions of a group needs an approval."""
+    apply: bool = False
+    """Whether a comment may have a merged change applied."""
+    strangers: Literal["none", "restricted"] = "none"
+    """What a pull request of somebody without write access gets before a maintainer asks for its preview."""
+    comment: Literal["update", "new", "hide-and-new"] = "update"
+    """What happens to the comment of an earlier preview."""
+    groups: str | tuple[str, ...] = ("role", "roles")
+    """Grains whose values are groups of minions, beside the nodegroups."""
+
+    @property
+    def group_grains(self) -> tuple[str, ...]:
+        """`groups` as a list."""
+        return (self.groups,) if isinstance(self.groups, str) else self.groups
+
+
 class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One policy for the fleet."""
 
@@ -65,6 +95,10 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Functions (globs) that templates may ask of minions beside those that only look."""
     missing_source: MissingSource = "refuse"
     """What a salt:// source that is not in the tree does: the minion's compile fails, or the state does there."""
+    previews: PreviewPolicy = PreviewPolicy()
+
+
+_SECTIONS: dict[str, type[msgspec.Struct]] = {"drift": DriftPolicy, "previews": PreviewPolicy}
 
 
 class PolicyInvalid(Exception):
@@ -124,7 +158,10 @@ def _line_of(text: str, path: tuple[str, ...]) -> int:
 
 def _values_of(path: tuple[str, ...]) -> str:
     """What a key may be, where that is a choice."""
-    structs: dict[tuple[str, ...], type[msgspec.Struct]] = {(): Policy, ("drift",): DriftPolicy}
+    structs: dict[tuple[str, ...], type[msgspec.Struct]] = {
+        (): Policy,
+        **{(key,): each for key, each in _SECTIONS.items()},
+    }
     struct = structs.get(path[:-1]) if path else None
     chosen = get_type_hints(struct).get(path[-1]) if struct is not None else None
     values = get_args(chosen) if get_origin(chosen) is Literal else ()
@@ -161,9 +198,11 @@ def parse_seconds(value: Any) -> float:
 def _near(data: Any) -> str:
     """The known key that a mistyped one is close to."""
     if not isinstance(data, dict):
-        return "write a mapping: apply, push, verify, drift"
-    drift = data.get("drift")
-    pairs = [(key, Policy) for key in data] + [(key, DriftPolicy) for key in (drift if isinstance(drift, dict) else ())]
+        return "write a mapping: apply, push, verify, drift, previews"
+    pairs: list[tuple[Any, type[msgspec.Struct]]] = [(key, Policy) for key in data]
+    for name, struct in _SECTIONS.items():
+        section = data.get(name)
+        pairs += [(key, struct) for key in (section if isinstance(section, dict) else ())]
     for key, struct in pairs:
         known = struct.__struct_fields__
         if key not in known:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from controller.reconcile.policy import DriftPolicy, Policy, parse_seconds, read_policy
+from controller.reconcile.policy import DriftPolicy, Policy, PreviewPolicy, parse_seconds, read_policy
 from highstate.files import MemoryFiles
 
 PAGE = "docs/policy.md"
+VALUES = {"[]": (), "(none)": None, "2": 2, "false": False, "[role, roles]": ("role", "roles")}
+"""Defaults that are no texts, as the table writes them."""
 
 
 def read(text: str) -> Policy:
@@ -26,12 +28,14 @@ def test_the_first_example_is_the_defaults(pages):
 
 def test_every_key_and_default(pages, rows, coded):
     table = {row[0].strip("`"): row for row in rows(pages[PAGE].prose) if len(row) == 4}
-    plain = {name: getattr(Policy(), name) for name in Policy.__struct_fields__ if name != "drift"}
-    plain |= {f"drift.{name}": getattr(DriftPolicy(), name) for name in DriftPolicy.__struct_fields__}
+    sections = {"drift": DriftPolicy(), "previews": PreviewPolicy()}
+    plain = {name: getattr(Policy(), name) for name in Policy.__struct_fields__ if name not in sections}
+    for section, each in sections.items():
+        plain |= {f"{section}.{name}": getattr(each, name) for name in each.__struct_fields__}
     assert set(table) == set(plain)
     for key, row in table.items():
         default = row[2].strip("`").replace("(empty)", "")
-        wanted = parse_seconds(default) if row[1] == "time" else () if default == "[]" else default
+        wanted = parse_seconds(default) if row[1] == "time" else VALUES.get(default, default)
         assert plain[key] == wanted, key
         for value in coded(row[1]):
             head, _, tail = key.rpartition(".")

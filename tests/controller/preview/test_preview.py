@@ -197,6 +197,30 @@ async def test_what_changes_in_the_source_of_a_file_is_shown_without_a_minion(ma
     ]
 
 
+SERVICE = """
+conf: {file.managed: [{name: /tmp/x, contents: 'number 0'}]}
+nginx: {service.running: [{watch: [{file: conf}]}]}
+"""
+RULES = "previews: {forbid: ['cmd.*'], irreversible: approve, whole_group: approve, groups: os}\n"
+
+
+async def test_restarts_and_the_rules_of_the_base(make_controller):
+    controller = make_controller({"web.sls": SERVICE, "saltern.yaml": RULES})
+    for name in ("web1", "web2", "db1"):
+        controller.minion(name)
+    await controller.go_live()
+    head = SERVICE.replace("number 0", "number 1") + "gone: {cmd.run: [{name: rm -r /srv}]}\n"
+    controller.repository.commit({"web.sls": head, "saltern.yaml": "previews: {}\n"}, branch="feature")
+    report = await previewed(controller, "feature")
+    [restart] = report.restarts
+    assert (restart.service, restart.action, restart.minions, restart.certain) == (
+        "nginx", "restart", ("db1", "web1", "web2"), True
+    )  # fmt: skip
+    assert [each.title for each in report.classes[0].resources if each.irreversible] == ["gone [rm -r /srv] (cmd.run)"]
+    assert {each.rule for each in report.violations} >= {"previews.forbid", "previews.irreversible"}
+    assert any("previews.forbid" in text for text in report.problems), "the head drops its own rules"
+
+
 async def test_the_policy_of_a_branch_holds_for_its_preview(controller):
     gone = {"web.sls": SITE.replace("contents: 'number 0'", "source: salt://gone")}
     controller.repository.commit(gone, branch="refused")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.reconcile.policy import DriftPolicy, Policy, PolicyInvalid, parse_seconds, read_policy
+from controller.reconcile.policy import DriftPolicy, Policy, PolicyInvalid, PreviewPolicy, parse_seconds, read_policy
 from highstate.files import MemoryFiles
 
 
@@ -19,6 +19,19 @@ def test_all_keys():
     text = "apply: manual\npush: whole\nmissing_source: fail_state\ndrift: {mode: remediate, interval: 2h, splay: 90}\n"
     drift = DriftPolicy(mode="remediate", interval=7200.0, splay=90.0)
     assert read_policy(tree(text)) == Policy(apply="manual", push="whole", missing_source="fail_state", drift=drift)
+
+
+def test_keys_of_previews():
+    text = "previews: {live: 3, max_minions: 40, forbid: [file.absent], irreversible: approve, groups: role}\n"
+    previews = PreviewPolicy(live=3, max_minions=40, forbid=("file.absent",), irreversible="approve", groups="role")
+    assert read_policy(tree(text)).previews == previews
+    assert (previews.group_grains, PreviewPolicy().group_grains) == (("role",), ("role", "roles"))
+
+
+def test_an_error_in_previews_has_its_line():
+    with pytest.raises(PolicyInvalid) as caught:
+        read_policy(tree("apply: auto\npreviews:\n  live: 2\n  irreversible: never\n"))
+    assert caught.value.problem.pos.line == 4
 
 
 def test_an_interval_of_nothing_is_no_schedule():
@@ -42,6 +55,12 @@ def test_a_cron_expression_takes_the_place_of_the_interval():
         ("drift: {interval: soon}", "'soon' is no time", ""),
         ("drift: {interval: -5}", "-5 is no time", ""),
         ("missing_source: fail", "Invalid enum value 'fail'", "missing_source is refuse or fail_state"),
+        ("previews: {strangers: all}", "Invalid enum value 'all'", "previews.strangers is none or restricted"),
+        ("previews: {comment: twice}", "Invalid enum value", "previews.comment is update or new or hide-and-new"),
+        ("previews: {forbidden: [cmd.run]}", "forbidden", "did you mean `forbid`?"),
+        ("previews: {live: -1}", "`int` >= 0", ""),
+        ("previews: {max_minions: 0}", "`int` >= 1", ""),
+        ("previews: yes", "Expected `object`", ""),
         ("- a\n- b", "Expected `object`", "write a mapping"),
         ("apply: [", "no YAML", ""),
     ],

@@ -1,0 +1,141 @@
+"""What a revert of a commit does not take back, by state function. Pure.
+
+Called by `resources`. A revert gives the tree of before, and that is applied: files get their old content, packages
+that were added stay. Irreversible is what is gone from the machine then, or was done to something else. Every state
+function stands in one of the tables below: a test walks the list of those that are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from controller.reconcile.plan import ChangeKind, ChunkChange
+from highstate.types import Value
+
+_GONE = "what is deleted is not brought back"
+_CONFIG = "settings and data of the package are deleted"
+_PACKAGE = "the package is removed; a revert does not install it again, nor bring back what removing it did"
+_COMMAND = "what the command does is not known, and is not undone"
+_FUNCTION = "what the function does is not known, and is not undone"
+OVERWRITTEN = "a file that is there already, and that nothing manages yet, is replaced"
+"""Of a new `file.managed`: only the machine knows whether there is such a file."""
+_VERSION = "a revert does not go back to the older versions"
+_SENT = "what is sent is not taken back"
+_ENTRY = "an entry that nobody else has written down is not brought back"
+
+_ALWAYS = {
+    "alias.absent": _ENTRY,
+    "alternatives.remove": _ENTRY,
+    "cmd.run": _COMMAND,
+    "cmd.script": _COMMAND,
+    "cmd.wait": _COMMAND,
+    "cmd.wait_script": _COMMAND,
+    "cmd.watch": _COMMAND,
+    "cron.absent": _ENTRY,
+    "cron.env_absent": _ENTRY,
+    "cron.file": "entries of the crontab that are not in the file are deleted",
+    "event.fire_master": _SENT,
+    "event.send": _SENT,
+    "file.absent": _GONE,
+    "file.not_cached": _GONE,
+    "file.patch": "a revert does not take a patch back",
+    "file.pruned": _GONE,
+    "file.rename": "a revert does not rename it back",
+    "file.tidied": _GONE,
+    "git.config_unset": _ENTRY,
+    "grains.absent": _ENTRY,
+    "group.absent": "files of the group stay without an owner, and a new group may get another id",
+    "host.absent": _ENTRY,
+    "host.only": "other names of the address are deleted",
+    "http.query": _SENT,
+    "ini.options_absent": _ENTRY,
+    "ini.sections_absent": _ENTRY,
+    "iptables.chain_absent": _ENTRY,
+    "iptables.flush": "rules that nobody else has written down are not brought back",
+    "module.run": _FUNCTION,
+    "module.wait": _FUNCTION,
+    "module.watch": _FUNCTION,
+    "pip.removed": _PACKAGE,
+    "pkg.group_installed": "a revert does not remove the packages",
+    "pkg.latest": _VERSION,
+    "pkg.purged": _CONFIG,
+    "pkg.removed": _PACKAGE,
+    "pkg.uptodate": _VERSION,
+    "ssh_auth.manage": "keys that are not in the list are deleted",
+    "user.absent": "the account is deleted; a new one may get another id, and its home may be gone",
+}
+"""Function -> why."""
+
+
+def _given(name: str, why: str) -> Callable[[Mapping[str, Value]], str]:
+    return lambda arguments: why if arguments.get(name) not in (None, False, "", [], {}) else ""
+
+
+_BY_ARGUMENTS: dict[str, Callable[[Mapping[str, Value]], str]] = {
+    "archive.extracted": _given("overwrite", "files that are there are replaced"),
+    "file.copy": _given("force", "a file that is there is replaced"),
+    "file.directory": _given("clean", "what is not managed in the folder is deleted"),
+    "file.hardlink": _given("force", "a file that is there is replaced"),
+    "file.recurse": _given("clean", "what is not managed in the folder is deleted"),
+    "file.symlink": _given("force", "what is there is deleted"),
+    "git.detached": _given("force_checkout", "local changes are lost"),
+    "git.latest": lambda arguments: _git(arguments),
+    "pkgrepo.absent": _given("keyid", "the key is deleted"),
+    "virtualenv.manage": _given("clear", "the environment is deleted and made anew"),
+    "virtualenv.managed": _given("clear", "the environment is deleted and made anew"),
+}
+"""Function -> why, by the arguments it is given; empty where a revert takes it back."""
+
+
+def _git(arguments: Mapping[str, Value]) -> str:
+    forced = [name for name in ("force_reset", "force_clone", "force_checkout") if arguments.get(name)]
+    return f"local changes and commits are lost ({', '.join(forced)})" if forced else ""
+
+
+_HARMLESS = """
+alias.present alternatives.auto alternatives.install alternatives.set cron.env_present cron.present
+debconf.set debconf.set_file environ.setenv event.wait file.accumulated file.append file.blockreplace
+file.cached file.comment file.decode file.exists file.keyvalue file.line file.managed file.missing file.mknod
+file.prepend file.replace file.serialize file.touch file.uncomment git.cloned git.config_set git.present
+grains.append grains.exists grains.list_absent grains.list_present grains.present group.present host.present
+http.wait_for_successful_query ini.options_present ini.sections_present iptables.append iptables.chain_present
+iptables.delete iptables.insert iptables.set_policy kmod.absent kmod.present locale.present locale.system
+mount.fstab_absent mount.fstab_present mount.mounted mount.swap mount.unmounted network.system pip.installed
+pkg.downloaded pkg.held pkg.installed pkg.unheld pkgrepo.managed saltutil.sync_all saltutil.sync_beacons
+saltutil.sync_grains saltutil.sync_modules saltutil.sync_outputters saltutil.sync_pillar
+saltutil.sync_renderers saltutil.sync_returners saltutil.sync_states saltutil.sync_tops saltutil.sync_utils
+schedule.absent schedule.disabled schedule.enabled schedule.present service.dead service.disabled
+service.enabled service.masked service.running service.unmasked ssh_auth.absent ssh_auth.present
+ssh_known_hosts.absent ssh_known_hosts.present stateconf.context stateconf.set sysctl.present
+test.check_pillar test.configurable_test_state test.fail_with_changes test.fail_without_changes test.nop
+test.show_notification test.succeed_with_changes test.succeed_without_changes timezone.system user.present
+"""
+HARMLESS = frozenset(_HARMLESS.split())
+"""A revert, or the opposite state, gives what was there: nothing is lost that stands nowhere else."""
+
+_GROUPS = {"formatted": "the file system that is there is lost", "mkfs": "the file system that is there is lost"}
+_DELETING = frozenset({"absent", "purged", "removed", "pruned", "dropped", "deleted", "wiped"})
+
+
+def known_functions() -> frozenset[str]:
+    """All state functions that the tables know."""
+    return HARMLESS | frozenset({*_ALWAYS, *_BY_ARGUMENTS})
+
+
+def irreversible(change: ChunkChange) -> str:
+    """Why a revert does not take this change back; empty where it does.
+
+    A function that is not Saltern's own is judged by its name: `mysql_database.absent` deletes, `blockdev.formatted`
+    formats.
+    """
+    chunk = change.chunk
+    function = f"{chunk.state}.{chunk.fun}"
+    if change.kind is ChangeKind.REMOVED:
+        return ""  # it is left as it is
+    if why := _ALWAYS.get(function):
+        return why
+    if by_arguments := _BY_ARGUMENTS.get(function):
+        return by_arguments(chunk.arguments)
+    if function in known_functions():
+        return ""
+    return _GROUPS.get(chunk.fun, _GONE if chunk.fun in _DELETING else "")

@@ -1,0 +1,59 @@
+"""From what was compared to the report. Pure.
+
+Called by `preview` in a thread, before a minion is asked for a test run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import structs
+
+from controller.preview.classes import change_classes, error_classes
+from controller.preview.comparison import Comparison
+from controller.preview.folding import Fleet
+from controller.preview.forecast import FleetGroup, groups_of, restarts
+from controller.preview.violations import changed_rules, violations
+from controller.reconcile.policy import PreviewPolicy
+from controller.schema.reports import PreviewReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is known of the fleet."""
+
+    grains: Mapping[str, Mapping[str, Any]]
+    """Minion -> grains; of all minions."""
+    nodegroups: Sequence[FleetGroup] = ()
+
+
+def completed(
+    report: PreviewReport, found: Comparison, known: Known, policies: tuple[PreviewPolicy, PreviewPolicy]
+) -> PreviewReport:
+    """The report with all that follows from the comparison.
+
+    Args:
+        report: with what is known before: refs, times.
+        found: both sides of each minion.
+        known: the whole fleet.
+        policies: of the base, which holds, and of the head.
+    """
+    fleet = Fleet.of(known.grains)
+    classes = change_classes(found.changes, known.grains, fleet)
+    groups = (*known.nodegroups, *groups_of(known.grains, policies[0].group_grains))
+    services = restarts(found.acts, groups, fleet)
+    return structs.replace(
+        report,
+        minions=found.minions,
+        changed=len(found.changes),
+        unchanged=found.unchanged,
+        classes=classes,
+        broken=error_classes(found.broken, fleet),
+        unknown=error_classes(found.unknown, fleet),
+        warned=error_classes(found.warned, fleet),
+        restarts=services,
+        violations=violations(policies[0], classes, services),
+        problems=(*report.problems, *changed_rules(*policies)),
+    )
