@@ -17,13 +17,13 @@ from controller.compilation.answer_redaction import redact_answer
 from controller.compilation.compile_messages import CompiledMinion
 from controller.compilation.recorded_facts import NO_ANSWER
 from controller.observe.redactor import Redactor
+from controller.preview.document_reader import DocumentReader
 from controller.preview.resources import resources_of
 from controller.preview.service_acts import ServiceAct, service_acts
 from controller.reconcile.emptied import emptied_warning
 from controller.reconcile.plan import plan
 from controller.reconcile.source_differences import SourceDifferences
 from controller.schema.reports import ResourceChange
-from highstate.desired import Desired
 from highstate.types import Problem
 from wire import patch
 
@@ -95,6 +95,7 @@ class Comparer:
     redactor: Redactor
     gone: threading.Event
     max_document_bytes: int
+    documents: DocumentReader = field(default_factory=DocumentReader)
 
     def add(
         self,
@@ -122,7 +123,9 @@ class Comparer:
         if not head.ok:
             found.broken[minion] = tuple((str(problem), _place(problem)) for problem in head.errors)
             return
-        old, new = _desired(base) if base.ok else None, _desired(head)
+        if base.ok and base.digest == head.digest:
+            return
+        old, new = self.documents.read(base.document) if base.ok else None, self.documents.read(head.document)
         changes, contents = plan(old, new), sources.between(old, new)
         if changes.empty:
             return
@@ -157,11 +160,6 @@ class Comparer:
                     else DocumentPatch(base=base, patch=patch.diff(old, new))
                 )
         return patches
-
-
-def _desired(compiled: CompiledMinion) -> Desired:
-    document: Any = msgspec.msgpack.decode(compiled.document)
-    return Desired.from_document(document)
 
 
 def _place(problem: Problem) -> str:

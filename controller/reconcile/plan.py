@@ -115,12 +115,14 @@ def plan(old: Desired | None, new: Desired) -> PushPlan:
         change = _compare(old, before.get(identity), new, key)
         if change is not None:
             changes[key] = change
-    links = list(_links(new.chunks))
     removed = [
         ChunkChange(kind=ChangeKind.REMOVED, key=key, chunk=old.chunks[key])
         for identity, key in before.items()
         if old and identity not in after
     ]
+    if not changes and not removed:
+        return PushPlan()
+    links = list(_links(new.chunks))
     changes |= _retriggered(changes, links, new.chunks)
     changes |= _without_text_of(removed, changes, new.chunks)
     shown = [changes[key] for key in new.chunks if key in changes]
@@ -142,7 +144,7 @@ def _compare(old: Desired | None, old_key: str | None, new: Desired, key: str) -
     chunk = new.chunks[key]
     if old is None or old_key is None:
         return ChunkChange(kind=ChangeKind.ADDED, key=key, chunk=chunk)
-    fields = _fields(old.chunks[old_key], chunk)
+    fields = () if old.chunks[old_key] is chunk else _fields(old.chunks[old_key], chunk)
     if fields:
         return ChunkChange(kind=ChangeKind.CHANGED, key=key, chunk=chunk, fields=fields)
     if old.contents.get(old_key) != new.contents.get(key):
@@ -163,7 +165,8 @@ def _fields(old: Chunk, new: Chunk) -> tuple[FieldChange, ...]:
 def _links(chunks: Mapping[str, Chunk]) -> Iterator[_Link]:
     index = Index(chunks)
     for key, chunk in chunks.items():
-        for kind in _LINKS:
+        # Each chunk is asked for twenty kinds, and few have one.
+        for kind in [kind for kind in _LINKS if kind in chunk.arguments]:
             for item in items(chunk, kind):
                 for target in index.find(item, key):
                     yield _Link(kind, key, target)
