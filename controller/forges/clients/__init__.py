@@ -8,13 +8,17 @@ from typing import TypeAlias
 from controller.config.forges import ForgeKind, ForgeSettings
 from controller.config.limits import ForgeLimits
 from controller.forges.client import ForgeClient
+from controller.forges.clients.gitea import GiteaClient
 from controller.forges.clients.github import GitHubClient
+from controller.forges.clients.gitlab import GitLabClient
 from options.limits import CountRefusal, uncounted
 
 _Making: TypeAlias = Callable[..., ForgeClient]
 
 _CLIENTS: Mapping[ForgeKind, _Making] = {
     "github": GitHubClient,
+    "gitea": GiteaClient,
+    "gitlab": GitLabClient,
 }
 
 

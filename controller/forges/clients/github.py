@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -29,7 +29,7 @@ from controller.forges.client import (
 from controller.forges.clients.access import proved
 from controller.forges.clients.authorization import TokenAuthorization, bearer
 from controller.forges.clients.github_app import AppAuthorization, AppClaim
-from controller.forges.clients.http import Answer, ForgeHttp
+from controller.forges.clients.http import Answer, ForgeHttp, http_of, quoted, split_project
 from controller.forges.clients.marks import OUTDATED, mark_of
 from options.limits import CountRefusal, uncounted
 
@@ -131,22 +131,12 @@ class GitHubClient:
         self._app: AppAuthorization | None = None
         self._app_http: ForgeHttp | None = None
 
-        def http(authorization: Any) -> ForgeHttp:
-            return ForgeHttp(
-                settings.name,
-                settings.api,
-                authorization,
-                limits,
-                ca_file=settings.ca_file,
-                headers=_HEADERS,
-                refused=refused,
-                clock=clock,
-            )
-
         if settings.app_id:
-            self._app_http = http(AppClaim(settings, clock))
+            claim = AppClaim(settings, clock)
+            self._app_http = http_of(settings, claim, limits, refused, clock, headers=_HEADERS)
             self._app = AppAuthorization(settings, self._app_http, clock)
-        self._http = http(self._app or TokenAuthorization(settings.name, settings.token, bearer))
+        authorization = self._app or TokenAuthorization(settings.name, settings.token, bearer)
+        self._http = http_of(settings, authorization, limits, refused, clock, headers=_HEADERS)
         self._graph = f"{settings.api.removesuffix('/v3')}/graphql"
 
     async def close(self) -> None:
@@ -157,13 +147,13 @@ class GitHubClient:
 
     async def pull_request(self, project: str, number: int) -> PullRequest:
         """As it is now."""
-        return _pull(project, await self._http.get(f"{_repo(project)}/pulls/{number}", _Pull, project=project))
+        return _pull(project, await self._http.get(f"{self._repo(project)}/pulls/{number}", _Pull, project=project))
 
     async def open_pull_requests(self, project: str) -> Sequence[PullRequest]:
         """All open ones, the newest change first."""
         found: list[PullRequest] = []
         parameters: dict[str, str | int] = {"state": "open", "sort": "updated", "direction": "desc", "per_page": _PAGE}
-        async for page in self._http.pages(f"{_repo(project)}/pulls", project=project, **parameters):
+        async for page in self._http.pages(f"{self._repo(project)}/pulls", parameters, project=project):
             found += [_pull(project, each) for each in await page.parsed(list[_Pull])]
             if len(found) >= self._limits.pull_requests:
                 break
@@ -172,23 +162,23 @@ class GitHubClient:
     async def comments(self, project: str, number: int) -> Sequence[ForgeComment]:
         """All comments, the oldest first."""
         most = min(self._limits.pages, max(2, self._limits.comments // _PAGE))
-        path = f"{_repo(project)}/issues/{number}/comments"
+        path = f"{self._repo(project)}/issues/{number}/comments"
         pages = await self._http.newest_pages(path, most, project=project, per_page=_PAGE)
         return [_comment(each) for page in pages for each in await page.parsed(list[_Comment])]
 
     async def create_comment(self, project: str, number: int, body: str) -> ForgeComment:
         """Add one."""
-        path = f"{_repo(project)}/issues/{number}/comments"
+        path = f"{self._repo(project)}/issues/{number}/comments"
         answer = await self._http.send("POST", path, {"body": body}, project=project)
         return _comment(await answer.parsed(_Comment))
 
     async def edit_comment(self, project: str, number: int, comment: str, body: str) -> None:
         """Replace the text of one of ours."""
-        await self._http.send("PATCH", _comment_path(project, comment), {"body": body}, project=project)
+        await self._http.send("PATCH", self._comment_path(project, comment), {"body": body}, project=project)
 
     async def hide_comment(self, project: str, number: int, comment: str) -> None:
         """Fold it as outdated; where GraphQL refuses that, its text is replaced."""
-        found = await self._http.get(_comment_path(project, comment), _Comment, project=project)
+        found = await self._http.get(self._comment_path(project, comment), _Comment, project=project)
         try:
             asked = {"query": _HIDE, "variables": {"id": found.node_id}}
             answer = await self._http.send("POST", self._graph, asked, project=project)
@@ -200,7 +190,7 @@ class GitHubClient:
 
     async def react(self, project: str, number: int, comment: str, reaction: Reaction) -> None:
         """Answer a comment."""
-        path = f"{_comment_path(project, comment)}/reactions"
+        path = f"{self._comment_path(project, comment)}/reactions"
         await self._http.send("POST", path, {"content": _REACTIONS[reaction]}, project=project)
 
     async def set_check(self, project: str, head: str, check: ForgeCheck) -> None:
@@ -214,11 +204,11 @@ class GitHubClient:
             "description": check.title[:_TITLE],
             **_given(target_url=check.url),
         }
-        await self._http.send("POST", f"{_repo(project)}/statuses/{quote(head, safe='')}", status, project=project)
+        await self._http.send("POST", f"{self._repo(project)}/statuses/{quoted(head)}", status, project=project)
 
     async def permission(self, project: str, user: str) -> Permission:
         """What a person may do."""
-        path = f"{_repo(project)}/collaborators/{quote(user, safe='')}/permission"
+        path = f"{self._repo(project)}/collaborators/{quoted(user)}/permission"
         try:
             found = await self._http.get(path, _PermissionAnswer, project=project)
         except ForgeNotFound:
@@ -265,7 +255,7 @@ class GitHubClient:
             return f"answered {answer.status} for a comment that there is not"
 
         async def rights() -> str:
-            found = await self._http.get(_repo(project), _Repository, project=project)
+            found = await self._http.get(self._repo(project), _Repository, project=project)
             if not found.permissions.get("push"):
                 raise ForgeRefused("the token's owner may not write to the repository")
             return "may write"
@@ -287,17 +277,25 @@ class GitHubClient:
         ]
 
     async def _write(self, project: str, method: str, path: str, body: dict[str, Any]) -> Answer:
-        return await self._http.request(method, _repo(project) + path, project=project, body=body, accept=(404, 422))
+        return await self._http.request(
+            method, self._repo(project) + path, project=project, body=body, accept=(404, 422)
+        )
+
+    def _repo(self, project: str) -> str:
+        return f"/repos/{split_project(self.name, project)}"
+
+    def _comment_path(self, project: str, comment: str) -> str:
+        return f"{self._repo(project)}/issues/comments/{quoted(comment)}"
 
     async def _set_check_run(self, project: str, head: str, check: ForgeCheck) -> None:
         """Create the check, or go on with the one that runs. Annotations are appended by further requests."""
-        listed = f"{_repo(project)}/commits/{quote(head, safe='')}/check-runs"
+        listed = f"{self._repo(project)}/commits/{quoted(head)}/check-runs"
         runs = await self._http.get(listed, _CheckRuns, project=project, check_name=check.name, filter="latest")
         running = next((each for each in runs.check_runs if each.status != "completed"), None)
         annotations = check.annotations[: self._limits.annotations]
         chunks = [annotations[at : at + _ANNOTATIONS] for at in range(0, len(annotations), _ANNOTATIONS)] or [()]
         body = _check_run(check, chunks[0])
-        path = f"{_repo(project)}/check-runs"
+        path = f"{self._repo(project)}/check-runs"
         if running is None:
             answer = await self._http.send("POST", path, {"head_sha": head, **body}, project=project)
             run = await answer.parsed(_CheckRun)
@@ -306,14 +304,6 @@ class GitHubClient:
             await self._http.send("PATCH", f"{path}/{run.id}", body, project=project)
         for chunk in chunks[1:]:
             await self._http.send("PATCH", f"{path}/{run.id}", {"output": _output(check, chunk)}, project=project)
-
-
-def _repo(project: str) -> str:
-    return f"/repos/{quote(project)}"
-
-
-def _comment_path(project: str, comment: str) -> str:
-    return f"{_repo(project)}/issues/comments/{quote(comment, safe='')}"
 
 
 def _given(**values: str) -> dict[str, str]:

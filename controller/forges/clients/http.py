@@ -14,11 +14,12 @@ from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
-from urllib.parse import parse_qs, urljoin, urlsplit
+from urllib.parse import parse_qs, quote, urljoin, urlsplit
 
 import httpx
 import msgspec
 
+from controller.config.forges import ForgeSettings
 from controller.config.limits import ForgeLimits
 from controller.forges.client import ForgeError, ForgeNotFound, ForgeRefused, ForgeUnavailable
 from controller.forges.clients.authorization import Authorization
@@ -130,7 +131,9 @@ class ForgeHttp:
         """Send values as JSON."""
         return await self.request(method, path, project=project, body=body)
 
-    async def pages(self, path: str, *, project: str = "", **parameters: str | int) -> AsyncIterator[Answer]:
+    async def pages(
+        self, path: str, parameters: Mapping[str, str | int], *, project: str = ""
+    ) -> AsyncIterator[Answer]:
         """The pages of a list by the links of each to the next; of more than there may be, the first."""
         address: str = path
         given: Mapping[str, str | int] = parameters
@@ -328,6 +331,41 @@ class ForgeHttp:
     def _unavailable(self, method: str, url: httpx.URL, what: str, answer: Answer | None = None) -> ForgeUnavailable:
         after = wait_of(429, answer.headers, b"", self._clock()) if answer and "retry-after" in answer.headers else None
         return ForgeUnavailable(f"{self.name} {what} ({method} {url.path})", after or 0.0)
+
+
+def http_of(
+    settings: ForgeSettings,
+    authorization: Authorization,
+    limits: ForgeLimits,
+    refused: CountRefusal,
+    clock: Callable[[], float],
+    *,
+    headers: Mapping[str, str] | None = None,
+) -> ForgeHttp:
+    """The API of the forge of these settings; the arguments are those of `ForgeHttp`."""
+    return ForgeHttp(
+        settings.name,
+        settings.api,
+        authorization,
+        limits,
+        ca_file=settings.ca_file,
+        headers=headers,
+        refused=refused,
+        clock=clock,
+    )
+
+
+def split_project(name: str, project: str) -> str:
+    """`owner/name` quoted for a path. ForgeRefused when it has another form."""
+    owner, slash, rest = project.partition("/")
+    if not slash or not owner or not rest or "/" in rest or {owner, rest} & {".", ".."}:
+        raise ForgeRefused(f"{name}: {project!r} is no project of this forge; write it as owner/name")
+    return f"{quoted(owner)}/{quoted(rest)}"
+
+
+def quoted(text: str) -> str:
+    """One segment of a path. A dot alone, which would lead elsewhere, is quoted, too."""
+    return text.replace(".", "%2E") if text in (".", "..") else quote(text, safe="~")
 
 
 class _NotAnswered(ForgeError):

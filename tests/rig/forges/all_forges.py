@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from forges.gitea import FakeGitea
 from forges.github import FakeGitHub
+from forges.gitlab import FakeGitLab
 from forges.server import FakeForge
 
 from controller.config.forges import ForgeSettings
@@ -22,6 +24,8 @@ def github_app() -> FakeForge:
 FAKES: dict[str, Callable[[], FakeForge]] = {
     "github": github,
     "github-app": github_app,
+    "gitea": FakeGitea,
+    "gitlab": FakeGitLab,
 }
 
 

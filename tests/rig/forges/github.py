@@ -139,37 +139,19 @@ class FakeGitHub(FakeForge):
         return {"x-github-event": "pull_request", **headers}, payload
 
     def outcome(self, check: Check) -> CheckState:
-        state = check.values.get("conclusion") or check.values.get("state") or check.values["status"]
-        return {"error": CheckState.CANCELLED, "pending": CheckState.RUNNING}.get(state) or CheckState(state)
+        state = check.history[-1]
+        words = {"error": CheckState.CANCELLED, "pending": CheckState.RUNNING, "in_progress": CheckState.RUNNING}
+        return words.get(state) or CheckState(state)
 
     # Routes.
-
-    def _project(self, owner: str, name: str) -> Project:
-        found = self.model.find(f"{owner}/{name}")
-        if found is None or "read" not in self.rights:
-            raise Refused(404)
-        return found
 
     def _may(self, right: str, permission: str) -> None:
         allowed = self.app_permissions.get(permission) == "write" if self.is_app else right in self.rights
         if not allowed:
             raise Refused(403, "Resource not accessible by integration" if self.is_app else "Resource not accessible")
 
-    def _find_pull(self, owner: str, name: str, number: str) -> Pull:
-        pull = self._project(owner, name).pulls.get(int(number))
-        if pull is None:
-            raise Refused(404)
-        return pull
-
-    def _find_comment(self, owner: str, name: str, comment: str) -> tuple[Pull, Comment]:
-        for pull in self._project(owner, name).pulls.values():
-            for each in pull.visible():
-                if str(each.id) == comment:
-                    return pull, each
-        raise Refused(404)
-
     def _repository(self, request: Request, owner: str, name: str) -> Reply:
-        project = self._project(owner, name)
+        project = self.find_project(f"{owner}/{name}")
         level = project.permissions[self.model.robot]
         permissions = {
             "admin": level == "admin",
@@ -183,7 +165,7 @@ class FakeGitHub(FakeForge):
     def _installation(self, request: Request, owner: str, name: str) -> Reply:
         if not self.is_app or not self.installed:
             raise Refused(404)
-        self._project(owner, name)
+        self.find_project(f"{owner}/{name}")
         return Reply(value={"id": 99, "app_id": 7, "permissions": self.app_permissions, "events": []})
 
     def _access_token(self, request: Request, installation: str) -> Reply:
@@ -195,7 +177,7 @@ class FakeGitHub(FakeForge):
         return Reply(status=201, value={"token": made, "expires_at": stamp(until), "permissions": self.app_permissions})
 
     def _pulls(self, request: Request, owner: str, name: str) -> Reply:
-        pulls = list(self._project(owner, name).pulls.values())
+        pulls = list(self.find_project(f"{owner}/{name}").pulls.values())
         if request.query.get("state", "open") == "open":
             pulls = [each for each in pulls if each.state == "open"]
         if request.query.get("sort") == "updated":
@@ -205,25 +187,25 @@ class FakeGitHub(FakeForge):
         return self.paged(request, [self._pull_of(each) for each in pulls])
 
     def _pull_route(self, request: Request, owner: str, name: str, number: str) -> Reply:
-        pull = self._find_pull(owner, name, number)
+        pull = self.find_pull(f"{owner}/{name}", number)
         return Reply(value={**self._pull_of(pull), "merged": pull.state == "merged", "comments": len(pull.visible())})
 
     def _comments(self, request: Request, owner: str, name: str, number: str) -> Reply:
-        pull = self._find_pull(owner, name, number)
+        pull = self.find_pull(f"{owner}/{name}", number)
         return self.paged(request, [self._comment_of(each) for each in pull.visible()])
 
     def _create_comment(self, request: Request, owner: str, name: str, number: str) -> Reply:
         self._may("comments", "pull_requests")
-        pull = self._find_pull(owner, name, number)
+        pull = self.find_pull(f"{owner}/{name}", number)
         made = self.model.comment(pull, self.model.robot, _body(request))
         return Reply(status=201, value=self._comment_of(made))
 
     def _one_comment(self, request: Request, owner: str, name: str, comment: str) -> Reply:
-        return Reply(value=self._comment_of(self._find_comment(owner, name, comment)[1]))
+        return Reply(value=self._comment_of(self.find_comment(f"{owner}/{name}", comment)[1]))
 
     def _edit_comment(self, request: Request, owner: str, name: str, comment: str) -> Reply:
         self._may("comments", "pull_requests")
-        pull, found = self._find_comment(owner, name, comment)
+        pull, found = self.find_comment(f"{owner}/{name}", comment)
         if found.author != self.model.robot:
             raise Refused(403, "Must have admin rights to Repository.")
         self.model.edit_comment(pull, found, _body(request))
@@ -231,7 +213,7 @@ class FakeGitHub(FakeForge):
 
     def _react(self, request: Request, owner: str, name: str, comment: str) -> Reply:
         self._may("comments", "pull_requests")
-        _, found = self._find_comment(owner, name, comment)
+        _, found = self.find_comment(f"{owner}/{name}", comment)
         given = (self.model.robot, request.body["content"])
         status = 200 if given in found.given else 201
         if status == 201:
@@ -240,19 +222,19 @@ class FakeGitHub(FakeForge):
         return Reply(status=status, value=value)
 
     def _status(self, request: Request, owner: str, name: str, sha: str) -> Reply:
-        project = self._project(owner, name)
+        project = self.find_project(f"{owner}/{name}")
         self._may("statuses", "statuses")
-        if not self._knows(project, sha):
+        if not self.knows(project, sha):
             raise Refused(422, f"No commit found for SHA: {sha}")
         values = request.body
-        self._keep(project, sha, values["context"], values, values["state"])
+        self.keep_status(project, sha, values["context"], values, values["state"])
         value = {"id": 1, "url": self.api, "avatar_url": None, "node_id": "S1", "creator": _user(self.model.robot)}
         given = {key: values.get(key) for key in ("state", "description", "target_url", "context")}
         return Reply(status=201, value={**value, **given, "created_at": stamp(0), "updated_at": stamp(0)})
 
     def _check_runs(self, request: Request, owner: str, name: str, sha: str) -> Reply:
-        project = self._project(owner, name)
-        if not self._knows(project, sha):
+        project = self.find_project(f"{owner}/{name}")
+        if not self.knows(project, sha):
             raise Refused(422, f"No commit found for SHA: {sha}")
         wanted = request.query.get("check_name")
         found = [each for each in project.checks if each.head == sha and wanted in (None, each.name)]
@@ -261,11 +243,11 @@ class FakeGitHub(FakeForge):
         return Reply(value={"total_count": len(found), "check_runs": [self._check_of(each) for each in found]})
 
     def _create_check(self, request: Request, owner: str, name: str) -> Reply:
-        project = self._project(owner, name)
+        project = self.find_project(f"{owner}/{name}")
         self._may_check()
         values = dict(request.body)
         head = values.pop("head_sha")
-        if not self._knows(project, head):
+        if not self.knows(project, head):
             raise Refused(422, f"No commit found for SHA: {head}")
         made = Check(id=self.model.new_id(), head=head, name=values["name"], values={})
         project.checks.append(made)
@@ -273,7 +255,7 @@ class FakeGitHub(FakeForge):
         return Reply(status=201, value=self._check_of(made))
 
     def _update_check(self, request: Request, owner: str, name: str, check: str) -> Reply:
-        project = self._project(owner, name)
+        project = self.find_project(f"{owner}/{name}")
         self._may_check()
         found = next((each for each in project.checks if str(each.id) == check), None)
         if found is None:
@@ -282,7 +264,7 @@ class FakeGitHub(FakeForge):
         return Reply(value=self._check_of(found))
 
     def _permission(self, request: Request, owner: str, name: str, user: str) -> Reply:
-        project = self._project(owner, name)
+        project = self.find_project(f"{owner}/{name}")
         if project.permissions.get(self.model.robot) not in ("write", "admin") and not self.is_app:
             raise Refused(403, "Must have push access to view collaborator permission.")
         if user not in project.permissions:
@@ -315,18 +297,6 @@ class FakeGitHub(FakeForge):
         check.values.update(values)
         if "status" in values or "conclusion" in values:
             check.history.append(values.get("conclusion") or values["status"])
-
-    def _keep(self, project: Project, sha: str, name: str, values: dict[str, Any], state: str) -> None:
-        found = next((each for each in project.checks if (each.head, each.name) == (sha, name)), None)
-        if found is None:
-            found = Check(id=self.model.new_id(), head=sha, name=name, values={})
-            project.checks.append(found)
-        found.values.update(values)
-        found.history.append(state)
-
-    def _knows(self, project: Project, sha: str) -> bool:
-        commits = {each for pull in project.pulls.values() for each in (*pull.commits, pull.head, pull.merge_commit)}
-        return sha in commits | set(project.branches.values())
 
     # Values, as GitHub has them.
 

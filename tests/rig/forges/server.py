@@ -14,10 +14,10 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
-from forges.model import Check, ForgeModel, Happened
+from forges.model import Check, Comment, ForgeModel, Happened, Project, Pull
 
 from controller.forges.client import CheckState
 
@@ -146,9 +146,12 @@ class FakeForge:
     def sign(self, body: bytes) -> dict[str, str]:
         raise NotImplementedError
 
+    states: ClassVar[dict[str, CheckState]] = {}
+    """Of a status, as the forge calls them."""
+
     def outcome(self, check: Check) -> CheckState:
         """What a person sees of a check. Statuses know no neutral: it is shown as success."""
-        raise NotImplementedError
+        return self.states[check.history[-1]]
 
     # Faults.
 
@@ -234,6 +237,55 @@ class FakeForge:
                 links.append(f'<{address}>; rel="{relation}"')
         headers = {"link": ", ".join(links)} if links else {}
         return Reply(value=values[(page - 1) * count : page * count], headers=headers)
+
+    # What routes look up.
+
+    def find_project(self, name: str) -> Project:
+        found = self.model.find(name)
+        if found is None or "read" not in self.rights:
+            raise Refused(404)
+        return found
+
+    def find_pull(self, project: str, number: str) -> Pull:
+        pull = self.find_project(project).pulls.get(int(number))
+        if pull is None:
+            raise Refused(404)
+        return pull
+
+    def find_comment(self, project: str, comment: str, pull: str = "") -> tuple[Pull, Comment]:
+        for each in self.find_project(project).pulls.values():
+            if pull in ("", str(each.number)):
+                for found in each.visible():
+                    if str(found.id) == comment:
+                        return each, found
+        raise Refused(404)
+
+    def may(self, right: str) -> None:
+        """Refused when our token has no such right."""
+        if right not in self.rights:
+            raise Refused(403, "insufficient_scope")
+
+    def edited(self, project: str, comment: str, body: str, pull: str = "") -> Comment:
+        """A comment of ours with another text."""
+        self.may("comments")
+        found_pull, found = self.find_comment(project, comment, pull)
+        if found.author != self.model.robot:
+            raise Refused(403, "it is not yours")
+        self.model.edit_comment(found_pull, found, body)
+        return found
+
+    def keep_status(self, project: Project, sha: str, name: str, values: dict[str, Any], state: str) -> Check:
+        found = next((each for each in project.checks if (each.head, each.name) == (sha, name)), None)
+        if found is None:
+            found = Check(id=self.model.new_id(), head=sha, name=name, values={})
+            project.checks.append(found)
+        found.values.update(values)
+        found.history.append(state)
+        return found
+
+    def knows(self, project: Project, sha: str) -> bool:
+        commits = {each for pull in project.pulls.values() for each in (*pull.commits, pull.head, pull.merge_commit)}
+        return sha in commits | set(project.branches.values())
 
     # Webhooks.
 

@@ -13,7 +13,8 @@ PROJECT = "Org/states"
 def fake(request):
     """A forge with a project, in which alice may write and mallory may not."""
     with FAKES[request.param]() as forge:
-        forge.model.project(PROJECT, alice="write", root="admin", reader="read")
+        robot = {forge.model.robot: "admin"} if forge.kind == "gitea" else {}
+        forge.model.project(PROJECT, alice="write", root="admin", reader="read", **robot)
         yield forge
 
 
