@@ -17,12 +17,13 @@ from highstate.types import Chunk, StateResult, Value
 from minion.arguments import BadValues
 from minion.engine import slots
 from minion.engine.conditions import ConditionUnknown, checked, condition
-from minion.engine.foretold import brings_anything, foretell, may_have_packages
+from minion.engine.foretold import brings_anything, doubtful, foretell, may_have_packages
 from minion.engine.registry import Function, UnknownState, find, mod_watch
 from minion.machine.failure import ContentUnknown, StateFailed
 from minion.machine.functions import ConditionFunctions, KnownFunctions
 from minion.machine.plan import NULL, Change, Machine, Plan, Reader
-from minion.machine.planned import PlannedMachine
+from minion.machine.planned.functions import PlannedCalls
+from minion.machine.planned.machine import PlannedMachine
 from minion.machine.printable import printable, printable_in
 from minion.machine.read_only import ReadOnly
 from minion.machine.umask import MaskedMachine, umask_of
@@ -49,6 +50,10 @@ _RELOADS = ("reload_modules", "reload_grains", "reload_pillar")
 
 _OF_DATA = frozenset(("grains.get", "grains.item", "pillar.get", "pillar.item", "config.get", "config.option"))
 """Functions that slots may call under test=True, besides those that look at the machine."""
+
+
+_NOT_KNOWN = "What it would do is not known"
+"""How the comment of a prediction begins that nobody can make."""
 
 
 class UserStates(Protocol):
@@ -101,6 +106,7 @@ class StateEngine:
         user_states: UserStates | None = None,
         reload: Callable[[str], None] | None = None,
         drift: bool = False,
+        planned: PlannedMachine | None = None,
     ) -> None:
         """Run on `machine`.
 
@@ -111,11 +117,12 @@ class StateEngine:
             user_states: the state functions of the tree.
             reload: called with `modules`, `grains` or `pillar` after a chunk that asks for it.
             drift: whether drift is looked for; a state that acts each time is none.
+            planned: the machine that `functions` look at under test=True; None: they look at the real one.
         """
         self._user_states = user_states
         self._reload = reload
         self._machine = machine
-        self._foreseen = PlannedMachine(machine) if test else None
+        self._foreseen = (planned or PlannedMachine(machine)) if test else None
         """Under test=True: the machine as the states before would have left it."""
         self._looked_at = machine if self._foreseen is None else cast(Machine, self._foreseen)
         self._read_only = ReadOnly(self._looked_at)
@@ -123,12 +130,18 @@ class StateEngine:
         self._to_come: set[tuple[str, str]] = set()
         self._supplied = {
             "backup_dir": backup_dir,
-            "functions": KnownFunctions(functions, may_call=not test),
+            "functions": self._known_functions(functions),
             "to_come": self._to_come,
         }
         self._functions = functions
         self._test = test
         self._drift = drift
+
+    def _known_functions(self, functions: ConditionFunctions | None) -> KnownFunctions:
+        known = KnownFunctions(functions)
+        if self._foreseen is None:
+            return known
+        return KnownFunctions(functions, foreseen=PlannedCalls(self._foreseen, known.look))
 
     def plan(self, chunk: Chunk, arguments: Mapping[str, Value], *, watched: bool) -> Prepared | None:
         """What the chunk would do now; None when it has no mod_watch and `watched` asks for it."""
@@ -137,18 +150,34 @@ class StateEngine:
             return self._plan(chunk, arguments, watched)
         self._foreseen.begin()
         prepared = self._plan(chunk, arguments, watched)
-        if prepared is not None and prepared.predicted.result is False:
+        if prepared is None:
+            return None
+        if prepared.predicted.result is False:
             return replace(prepared, predicted=self._waiting(self._foreseen, chunk, prepared.predicted))
-        return prepared
+        return self._doubted(self._foreseen, prepared)
+
+    def _doubted(self, planned: PlannedMachine, prepared: Prepared) -> Prepared:
+        """The prediction of a state that looked at what one before it may change: not known."""
+        chunk, predicted = prepared.chunk, prepared.predicted
+        doubt = planned.doubt(chunk.state, chunk.name)
+        if not doubt or predicted.comment.startswith(_NOT_KNOWN):
+            return prepared
+        self._to_come.add((chunk.state, chunk.name))
+        planned.brought.append(doubtful(chunk))
+        comment = f"{_NOT_KNOWN}: {doubt}. Now: {predicted.comment}"
+        return replace(prepared, predicted=replace(predicted, result=None, comment=comment))
 
     def _waiting(self, planned: PlannedMachine, chunk: Chunk, failed: StateResult) -> StateResult:
         """The prediction of a state that would fail now: not known where one before it may bring what it lacks."""
         by = planned.awaited(failed.comment) or may_have_packages(planned, chunk)
-        if not by:
-            return failed
+        return self._waiting_for(by, chunk, failed) if by else failed
+
+    def _waiting_for(self, by: str, chunk: Chunk, failed: StateResult) -> StateResult:
+        """The prediction of a state that would fail now, and lacks what the state `by` may bring."""
         self._to_come.add((chunk.state, chunk.name))
-        planned.brought.append(brings_anything(chunk))
-        comment = f"What it would do is not known: {by} of this run may bring what it needs. Now: {failed.comment}"
+        if self._foreseen is not None:
+            self._foreseen.brought.append(brings_anything(chunk))
+        comment = f"{_NOT_KNOWN}: {by} of this run may bring what it needs. Now: {failed.comment}"
         return replace(failed, result=None, comment=comment)
 
     def _plan(self, chunk: Chunk, arguments: Mapping[str, Value], watched: bool) -> Prepared | None:
@@ -183,7 +212,7 @@ class StateEngine:
             if self._foreseen is not None:
                 self._to_come.add((chunk.state, chunk.name))
                 self._foreseen.brought.append(brings_anything(chunk))
-            result = StateResult(name=chunk.name, result=None, comment=f"What it would do is not known: {unknown}")
+            result = StateResult(name=chunk.name, result=None, comment=f"{_NOT_KNOWN}: {unknown}")
             return Prepared(chunk=chunk, predicted=result)
         except (UnknownState, StateFailed, BadValues) as error:
             return Prepared(chunk=chunk, predicted=_failed(chunk, str(error), getattr(error, "changes", None)))
@@ -311,7 +340,11 @@ class StateEngine:
         )
         if self._foreseen is not None and plan.test_result is not False:
             self._to_come.add((chunk.state, chunk.name))
-            foretell(self._foreseen, chunk, plan, own)
+            failure = foretell(self._foreseen, chunk, plan, own)
+            if failure is not None:
+                failed = _failed(chunk, failure, None, warnings)
+                by = self._foreseen.awaited_by_act() or self._foreseen.awaited(failure)
+                return Prepared(chunk=chunk, predicted=self._waiting_for(by, chunk, failed) if by else failed)
         if watched:
             plan = replace(plan, converges=False)
         work = None if self._test else _Work(plan=plan, function=function, arguments=own, warnings=warnings)

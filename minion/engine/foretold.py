@@ -1,30 +1,51 @@
 """What a state that would change something leaves for the states after it, under test=True.
 
-Called by the engine. Its acts are performed on the planned machine; where they are more than files, what is known of
-the state says what it would bring.
+Called by the engine. Its acts are performed on the planned machine, where one that fails tells that the real one will;
+where they are more than is known there, what is known of the state says what it would bring.
 """
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
-from typing import Any, cast
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import cast
 
 from highstate.types import Chunk, Value
-from minion.machine.failure import ContentUnknown, StateFailed
-from minion.machine.plan import Machine, Plan
-from minion.machine.planned import Brought, NotPredicted, PlannedActs, PlannedMachine
+from minion.machine.failure import ContentUnknown, NotPredicted, StateFailed
+from minion.machine.plan import Change, Machine, Plan
+from minion.machine.planned.changes import Brought, PlannedPackage, PlannedService
+from minion.machine.planned.machine import PlannedActs, PlannedMachine
+from minion.machine.umask import MaskedMachine, umask_of
 
 _BRING_NOTHING = frozenset(
-    ("environ", "event", "group", "http", "mount", "schedule", "service", "sysctl", "test", "user")
+    ("environ", "event", "grains", "group", "http", "iptables", "schedule", "service", "sysctl", "test", "user")
 )
 """State modules of which no act that is a command brings a path: of users, groups and mounts more is known."""
 
 _FOLDERS = {"archive": "name", "git": "target", "virtualenv": "name", "mount": "name"}
 """State module -> the argument that names the folder in which it brings what nobody knows yet."""
 
-_REPOSITORIES = ("pkgrepo",)
-_OF_PACKAGES = ("pkg",)
+_LESS = frozenset(("held", "unheld", "downloaded"))
+"""Functions of `pkg` that bring no file of a package."""
+
+_BRING_MORE = frozenset(("kmod", "pkgrepo"))
+"""State modules that bring more than their acts tell: parameters of the kernel, packages to be had."""
+
+_UNITS = (
+    "/etc/systemd/",
+    "/lib/systemd/",
+    "/usr/lib/systemd/",
+    "/usr/local/lib/systemd/",
+    "/etc/init.d/",
+    "/run/systemd/",
+)
+
+_ABSOLUTE = re.compile(r"""(?<![^\s'"=<>:,(])/[^\s'"<>|&;`$()*?{}\\,:]+""")
+_NEVER_CHANGED = ("/dev/", "/proc/", "/sys/", "/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/")
+_FEWEST_PARTS = 2
+"""Of a path that a command names and so may change: of `/etc` or `/` it may be anything, and is nothing to warn of."""
 
 
 def title(chunk: Chunk) -> str:
@@ -32,53 +53,106 @@ def title(chunk: Chunk) -> str:
     return f"{chunk.id} ({chunk.state}.{chunk.fun})"
 
 
-def foretell(planned: PlannedMachine, chunk: Chunk, plan: Plan, arguments: Mapping[str, Value]) -> None:
-    """Have the states after this one see what it would have done."""
-    if not _performed(planned, chunk, plan):
-        planned.brought.append(_brought(chunk, arguments))
-    if chunk.fun == "present" and plan.changes[0].key == "name":
-        if chunk.state == "user":
-            _add_user(planned, chunk.name, arguments)
-        elif chunk.state == "group":
-            gid = arguments.get("gid")
-            planned.accounts.add_group(chunk.name, gid=gid if isinstance(gid, int) else None)
-    if chunk.fun == "absent" and chunk.state in ("user", "group"):
-        planned.accounts.remove(chunk.state, chunk.name)
+def foretell(planned: PlannedMachine, chunk: Chunk, plan: Plan, arguments: Mapping[str, Value]) -> str | None:
+    """Have the states after this one see what it would have done. Why it will fail, where that is known."""
+    if chunk.state == "test":
+        return None  # what it pretends leaves nothing
+    if chunk.state == "pkg":
+        _note_packages(planned, chunk, plan, arguments)
+        return None
+    try:
+        _perform(planned, chunk, plan)
+        performed = True
+    except (NotPredicted, ContentUnknown):
+        performed = False
+    except (StateFailed, OSError) as error:
+        if chunk.state != "service" or not _may_come(planned):
+            return _why(error)
+        performed = False
+    except Exception:  # an act that looks at what no command has made
+        performed = False
+    if chunk.state == "service":
+        _note_service(planned, chunk, arguments)
+    elif not performed or chunk.state in _BRING_MORE or chunk.state in _FOLDERS:
+        planned.brought.append(_brought(chunk, plan, arguments, performed))
     if chunk.state in _FOLDERS:
         _add_folder(planned, _path(chunk, arguments))
+    return None
 
 
 def brings_anything(chunk: Chunk) -> Brought:
     """A state of which nothing is known but that it would act."""
-    return Brought(by=title(chunk), anything=True)
+    return Brought(by=title(chunk), paths=_own_paths(chunk), anything=True, state=chunk.state, name=chunk.name)
+
+
+def doubtful(chunk: Chunk) -> Brought:
+    """A state that may do something else than what is planned, with what stands before it."""
+    return Brought(by=title(chunk), paths=_own_paths(chunk), state=chunk.state, name=chunk.name)
 
 
 def may_have_packages(planned: PlannedMachine, chunk: Chunk) -> str:
-    """The state before this one that would add a repository, where this one is about packages; else nothing."""
-    if chunk.state not in _OF_PACKAGES:
+    """The state before this one that would change a repository, where this one is about packages; else nothing."""
+    if chunk.state != "pkg":
         return ""
-    return next((each.by for each in planned.brought if each.by.partition(" (")[2].startswith(_REPOSITORIES)), "")
+    return next((each.by for each in planned.brought if each.state == "pkgrepo"), "")
 
 
-def _performed(planned: PlannedMachine, chunk: Chunk, plan: Plan) -> bool:
-    """Whether all acts could be performed in memory."""
-    if chunk.state == "environ":
-        return True  # its act is of this process
+def _perform(planned: PlannedMachine, chunk: Chunk, plan: Plan) -> None:
     acts = cast(Machine, PlannedActs(planned))
-    try:
-        for change in plan.changes:
-            change.act(acts)
-    except (NotPredicted, ContentUnknown, StateFailed, OSError):
-        return False
-    except Exception:  # an act that looks at what no command has made
-        return False
-    return True
+    if "umask" in chunk.arguments:
+        acts = cast(Machine, MaskedMachine(acts, umask_of(chunk.arguments["umask"])))
+    for change in plan.changes:
+        change.act(acts)
 
 
-def _brought(chunk: Chunk, arguments: Mapping[str, Value]) -> Brought:
+def _may_come(planned: PlannedMachine) -> bool:
+    """Whether an earlier state may bring a service that is not there."""
+    return any(each.anything for each in planned.brought) or any(
+        path.startswith(_UNITS) for path in planned.files.changed()
+    )
+
+
+def _why(error: StateFailed | OSError) -> str:
+    if isinstance(error, StateFailed):
+        return str(error)
+    where = f": {error.filename}" if error.filename else ""
+    return f"{error.strerror or error}{where}"
+
+
+def _brought(chunk: Chunk, plan: Plan, arguments: Mapping[str, Value], performed: bool) -> Brought:
     if chunk.state in _FOLDERS:
-        return Brought(by=title(chunk), paths=(_path(chunk, arguments),))
-    return Brought(by=title(chunk), anything=chunk.state not in _BRING_NOTHING)
+        paths: tuple[str, ...] = (f"{_path(chunk, arguments).rstrip('/')}/",)
+    else:
+        paths = () if performed else _own_paths(chunk)
+    unknown = not performed and not plan.each_time
+    return Brought(
+        by=title(chunk),
+        paths=paths,
+        anything=chunk.state not in _BRING_NOTHING and chunk.state not in _FOLDERS,
+        state=chunk.state if unknown or chunk.state == "pkgrepo" else "",
+        name=chunk.name if unknown else "",
+    )
+
+
+def _own_paths(chunk: Chunk) -> tuple[str, ...]:
+    """The paths that a state names in its arguments: it may change them, and what is below them."""
+    found = (posixpath.normpath(path) for text in _texts(chunk) for path in _ABSOLUTE.findall(text))
+    return tuple(
+        dict.fromkeys(
+            path for path in found if len(path.split("/")) > _FEWEST_PARTS and not f"{path}/".startswith(_NEVER_CHANGED)
+        )
+    )
+
+
+def _texts(chunk: Chunk) -> Iterator[str]:
+    yield chunk.name
+    for key, value in chunk.arguments.items():
+        if key in ("onlyif", "unless", "creates", "check_cmd") or key.startswith("__"):
+            continue
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list):
+            yield from (one for one in value if isinstance(one, str))
 
 
 def _path(chunk: Chunk, arguments: Mapping[str, Value]) -> str:
@@ -88,23 +162,58 @@ def _path(chunk: Chunk, arguments: Mapping[str, Value]) -> str:
 
 def _add_folder(planned: PlannedMachine, path: str) -> None:
     if path.startswith("/") and planned.files.stat(path) is None:
-        _made(planned, path)
+        try:
+            planned.files.mkdir(path, parents=True)
+        except (OSError, StateFailed):
+            return
 
 
-def _made(planned: PlannedMachine, path: str, mode: str | None = None) -> bool:
-    try:
-        planned.files.mkdir(path, parents=True)
-        if mode:
-            planned.files.chmod(path, mode)
-    except (OSError, StateFailed):
-        return False
-    return True
+def _note_packages(planned: PlannedMachine, chunk: Chunk, plan: Plan, arguments: Mapping[str, Value]) -> None:
+    """The packages that would change, by what the plan shows of them."""
+    known, names = planned.planned_packages, []
+    for change in plan.changes:
+        for name, old, new in _versions(chunk, change):
+            have = known.get(name, PlannedPackage(version=None))
+            if chunk.fun == "downloaded":
+                known[name] = replace(have, downloaded=new)
+            elif (old, new) in (("install", "hold"), ("hold", "install")):
+                known[name] = replace(have, held=new == "hold")
+            else:
+                known[name] = replace(have, version=new)
+                names.append(name)
+    if isinstance(arguments.get("hold"), bool):
+        for name, _ in arguments.get("pkgs") or ((chunk.name, None),):
+            known[name] = replace(known.get(name, PlannedPackage(version=None)), held=arguments["hold"])
+    if chunk.fun not in _LESS:
+        planned.brought.append(Brought(by=title(chunk), anything=True, packages=tuple(names)))
 
 
-def _add_user(planned: PlannedMachine, name: str, arguments: Mapping[str, Any]) -> None:
-    uid, gid, home = arguments.get("uid"), arguments.get("gid"), arguments.get("home") or f"/home/{name}"
-    shell = str(arguments.get("shell") or "/bin/sh")
-    group = name if gid is None else str(gid)
-    planned.accounts.add_user(name, uid=uid if isinstance(uid, int) else None, group=group, home=home, shell=shell)
-    if arguments.get("createhome", True) and planned.files.stat(home) is None and _made(planned, home, "0700"):
-        planned.files.chown(home, (name, planned.accounts.uid(name)), (group, planned.accounts.gid(group)))
+def _versions(chunk: Chunk, change: Change) -> Iterator[tuple[str, str, str]]:
+    """Name, old and new version of each package in a change of a `pkg` state."""
+    if chunk.fun == "purged" and change.key in ("installed", "removed") and isinstance(change.reported, Mapping):
+        for name in change.reported:
+            yield name, "", ""
+    elif change.key and change.reported is None:
+        yield change.key, str(change.old or ""), str(change.new or "")
+
+
+def _note_service(planned: PlannedMachine, chunk: Chunk, arguments: Mapping[str, Value]) -> None:
+    """The service as it would be."""
+    note = _SERVICES.get(chunk.fun)
+    if note is None:
+        return
+    enable = arguments.get("enable")
+    old = planned.planned_services.get(chunk.name, PlannedService())
+    wanted = note(enable if isinstance(enable, bool) else None)
+    planned.planned_services[chunk.name] = PlannedService(
+        running=old.running if wanted.running is None else wanted.running,
+        enabled=old.enabled if wanted.enabled is None else wanted.enabled,
+    )
+
+
+_SERVICES: Mapping[str, Callable[[bool | None], PlannedService]] = {
+    "running": lambda enable: PlannedService(running=True, enabled=enable),
+    "dead": lambda enable: PlannedService(running=False, enabled=enable),
+    "enabled": lambda enable: PlannedService(enabled=True),
+    "disabled": lambda enable: PlannedService(enabled=False),
+}

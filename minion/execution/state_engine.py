@@ -5,12 +5,16 @@ Called by the execution functions of `state`, by `__states__` of the tree's modu
 
 from __future__ import annotations
 
-from typing import Protocol
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
 
 from extmods.states import CallableStates
 from minion.engine.engine import StateEngine
 from minion.execution.loader import FunctionContext, Modules
 from minion.machine.machine import LocalMachine
+from minion.machine.planned.machine import PlannedMachine
+from minion.machine.read_only import ReadOnly
 
 
 class EngineContext(FunctionContext, Protocol):
@@ -26,12 +30,39 @@ class EngineContext(FunctionContext, Protocol):
 def engine_of(context: EngineContext, machine: LocalMachine, *, test: bool, drift: bool = False) -> StateEngine:
     """The engine of a run; from now on the context is one under test=True, or not. `drift`: it looks for drift."""
     context.testing = test
+    user_states = CallableStates(context.user_modules)
+    planned = PlannedMachine(machine) if test else None
     return StateEngine(
         machine,
-        Modules(context),
+        Modules(context if planned is None else _looking_at(planned, context)),
         test=test,
         backup_dir=context.backup_dir,
-        user_states=CallableStates(context.user_modules),
+        user_states=user_states,
         reload=context.reload,
         drift=drift,
+        planned=planned,
     )
+
+
+def _looking_at(planned: PlannedMachine, context: EngineContext) -> EngineContext:
+    """The context for functions that conditions and slots call under test=True: they see what the run would make."""
+    seen = copy.copy(context)
+    vars(seen).update(machine=ReadOnly(planned), grains=PlannedGrains(planned))  # type: ignore[arg-type]
+    vars(seen).pop("functions", None)
+    return seen
+
+
+class PlannedGrains(Mapping[str, Any]):
+    """The grains as the states of a test run would have set them by now."""
+
+    def __init__(self, planned: PlannedMachine) -> None:
+        self._planned = planned
+
+    def __getitem__(self, key: str) -> Any:
+        return self._planned.grains[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._planned.grains)
+
+    def __len__(self) -> int:
+        return len(self._planned.grains)

@@ -19,3 +19,7 @@ class StateFailed(Exception):
 
 class ContentUnknown(Exception):
     """What a file or database of the machine holds, and this run may not show: its comment says what is not known."""
+
+
+class NotPredicted(Exception):
+    """An act under test=True does something of which nobody can say what comes of it."""

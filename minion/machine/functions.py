@@ -24,12 +24,22 @@ class ConditionFunctions(Protocol):
         """The same, and the exit code that the function left (0: none, or success)."""
 
 
-class KnownFunctions:
-    """The functions there are; without `may_call` (test=True) they cannot be called."""
+class ForeseenCalls(Protocol):
+    """Calls under test=True, done in memory."""
 
-    def __init__(self, functions: ConditionFunctions | None, *, may_call: bool) -> None:
+    def call(self, fun: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:
+        """What the function would return; NotPredicted where nobody knows."""
+
+    def looked(self, fun: str, args: Sequence[Value], kwargs: Mapping[str, Value], found: Value) -> Value:
+        """What a function that looks would find, of which the machine says `found`."""
+
+
+class KnownFunctions:
+    """The functions there are; under test=True they are called in memory alone, as far as `foreseen` knows them."""
+
+    def __init__(self, functions: ConditionFunctions | None, *, foreseen: ForeseenCalls | None = None) -> None:
         self._functions = functions
-        self._may_call = may_call
+        self._foreseen = foreseen
 
     def signature(self, fun: str) -> Signature | None:
         """What the function takes; None when there is no such function."""
@@ -42,11 +52,14 @@ class KnownFunctions:
         ask = getattr(self._functions, "look", None) or (self._functions and self._functions.call)
         if not ask:
             raise StateFailed(f"{fun} cannot be called here")
-        return ask(fun, args, kwargs or {})
+        found = ask(fun, args, kwargs or {})
+        return found if self._foreseen is None else self._foreseen.looked(fun, args, kwargs or {}, found)
 
     def call(self, fun: str, args: Sequence[Value] = (), kwargs: Mapping[str, Value] | None = None) -> Value:
         """Its value; StateFailed with what went wrong."""
-        if self._functions is None or not self._may_call:
+        if self._foreseen is not None:
+            return self._foreseen.call(fun, args, kwargs or {})
+        if self._functions is None:
             raise StateFailed(f"{fun} cannot be called here")
         try:
             return self._functions.call(fun, args, kwargs or {})

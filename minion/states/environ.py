@@ -6,7 +6,7 @@ Behaviour: doc/ref/states/all/salt.states.environ. They last as long as the run:
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from typing import Annotated, TypedDict, Unpack
 
 from minion.arguments.types import Reads, Unfit, Unsupported
@@ -43,13 +43,14 @@ def setenv(
     """The variable, or each of a mapping, has this value; False empties it, or with `false_unsets` takes it away."""
     if permanent:
         raise StateFailed("permanent is for Windows; on this system put the variable into /etc/environment")
+    now = variables(machine)
     given = value if isinstance(value, Mapping) else {name: value}
     wanted: dict[str, str | None] = {}
     for key, one in given.items():
         wanted[str(key)] = str(one) if one is not False else None if false_unsets else ""
     if clear_all:
-        wanted |= {key: None if false_unsets else "" for key in os.environ if key not in wanted}
-    changed = {key: one for key, one in wanted.items() if os.environ.get(key) != one}
+        wanted |= {key: None if false_unsets else "" for key in now if key not in wanted}
+    changed = {key: one for key, one in wanted.items() if now.get(key) != one}
     return Plan(
         changes=tuple(Change(key=key, reported=one or "", act=_Set(key, one)) for key, one in changed.items()),
         comment="Environ values were already set with the correct values",
@@ -66,10 +67,17 @@ class _Set:
         self._key, self._value = key, value
 
     def __call__(self, machine: Machine) -> None:
+        there = variables(machine)
         if self._value is None:
-            os.environ.pop(self._key, None)
+            there.pop(self._key, None)
         else:
-            os.environ[self._key] = self._value
+            there[self._key] = self._value
+
+
+def variables(machine: Reader) -> MutableMapping[str, str]:
+    """The variables of this process; under test=True a copy of them, with what earlier states would have set."""
+    found: MutableMapping[str, str] = getattr(machine, "planned_environ", os.environ)
+    return found
 
 
 STATES: Mapping[str, StateFunction] = {"setenv": setenv}

@@ -109,6 +109,7 @@ def run_chunks(
 
 def _preview_engine(job: WorkerRequest, context: Context, desired: Desired) -> StateEngine:
     """An engine that runs nothing that only the branch has, and shows no content that the live runs do not show."""
+    from highstate.functions.catalog import BUILT_IN
     from highstate.render.pipeline import SHAPING
 
     path = job.settings.cachedir / FILE_NAME
@@ -120,6 +121,7 @@ def _preview_engine(job: WorkerRequest, context: Context, desired: Desired) -> S
         grains=context.grains,
         pillar=context.pillar,
         opts={name: context.opts[name] for name in SHAPING if name in context.opts},
+        uncalled=[name for name in context.functions if name not in BUILT_IN],
         known=known,
         contents=live_contents(live),
     )

@@ -16,7 +16,8 @@ Called by `minion.worker.executor`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -98,6 +99,19 @@ class PreviewMachine(LocalMachine):
     """From `known_conditions`."""
     contents: LiveContents = field(default_factory=LiveContents)
     """What may be shown of the machine."""
+    uncalled: Collection[str] = ()
+    """Execution functions that templates have in a run, and that a preview does not call."""
+    _asked: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.functions = {name: self._refusing(name) for name in self.uncalled}
+
+    def _refusing(self, name: str) -> Callable[..., Any]:
+        def refuse(*_: Any, **__: Any) -> Any:
+            self._asked.append(name)
+            raise StateFailed(f"{name} is not called in a preview")
+
+        return refuse
 
     def read(self, path: str) -> bytes:
         """Content of a file that a live state determines; ContentUnknown for any other."""
@@ -120,11 +134,27 @@ class PreviewMachine(LocalMachine):
         if not self.contents.shows(path):
             raise ContentUnknown(f"content of {path} is not read in a preview: no live state determines it")
 
+    def render(self, path: str, saltenv: str, context: Mapping[str, Any]) -> bytes:
+        """A Jinja template rendered; ContentUnknown for one that calls a function that looks at the machine."""
+        with self._calling_nothing():
+            return super().render(path, saltenv, context)
+
     def render_text(self, text: str, engine: str, saltenv: str, context: Mapping[str, Any]) -> bytes:
         """A Jinja text rendered; ConditionUnknown for templates that are programs (`py`, `mako`)."""
         if engine != "jinja":
             raise ConditionUnknown(f"a preview does not render {engine} templates: they are programs of the branch")
-        return super().render_text(text, engine, saltenv, context)
+        with self._calling_nothing():
+            return super().render_text(text, engine, saltenv, context)
+
+    @contextmanager
+    def _calling_nothing(self) -> Iterator[None]:
+        self._asked.clear()
+        try:
+            yield
+        except StateFailed as failed:
+            if not self._asked:
+                raise
+            raise ContentUnknown(f"its template calls {self._asked[0]}, which a preview does not call") from failed
 
     def run(
         self,

@@ -81,7 +81,7 @@ def judge(case: Case) -> Row:
 def _judged(case: Case) -> Row:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="saltern-case-")))
-        url = stack.enter_context(_served()) if "{url}" in f"{case.name} {case.arguments}" else ""
+        url = stack.enter_context(served()) if "{url}" in f"{case.name} {case.arguments}" else ""
         case = placed(case, {"{top}": str(folder / "top"), "{url}": url, "{hostname}": os.uname().nodename})
         stack.enter_context(run_hooks(case, folder / "top"))
         kept = dict(case.grains)
@@ -211,7 +211,9 @@ def _shell(command: str, *, check: bool) -> None:
 
 
 @contextmanager
-def _served() -> Iterator[str]:
+def served() -> Iterator[str]:
+    """The URL of a server that answers everything with `fine`."""
+
     class Always(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)

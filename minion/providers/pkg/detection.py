@@ -6,13 +6,26 @@ one and a line in `package_manager`. Providers are imported when they are chosen
 
 from __future__ import annotations
 
+from typing import cast
+
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Reader
 from minion.providers.pkg.packages import PackageManager
 
 
 def package_manager(machine: Reader) -> PackageManager:
-    """The package manager of this machine; StateFailed when there is none that is known.
+    """The package manager of this machine, as earlier states of a test run would have left it; StateFailed when there
+    is none that is known."""
+    manager, planned = _manager(machine), getattr(machine, "planned_packages", None)
+    if not planned:
+        return manager
+    from minion.providers.pkg.planned import PlannedPackageManager
+
+    return cast(PackageManager, PlannedPackageManager(manager, planned))
+
+
+def _manager(machine: Reader) -> PackageManager:
+    """The package manager of this machine.
 
     Known by the programs that are there: a Debian on which somebody put rpm has still dpkg first.
     """

@@ -7,6 +7,8 @@ machine, `openrc` where OpenRC does, `rcd` on FreeBSD, `sysv` where there are in
 
 from __future__ import annotations
 
+from typing import cast
+
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Reader
 from minion.providers.service.services import ServiceManager, is_script
@@ -32,7 +34,17 @@ def mask_manager(machine: Reader) -> ServiceManager:
 
 
 def service_manager(machine: Reader) -> ServiceManager:
-    """The service manager of this machine; StateFailed when there is none that is known."""
+    """The service manager of this machine, as earlier states of a test run would have left it; StateFailed when there
+    is none that is known."""
+    manager, planned = _manager(machine), getattr(machine, "planned_services", None)
+    if not planned:
+        return manager
+    from minion.providers.service.planned import PlannedServiceManager
+
+    return cast(ServiceManager, PlannedServiceManager(manager, planned))
+
+
+def _manager(machine: Reader) -> ServiceManager:
     if machine.stat("/run/systemd/system") is not None:
         from minion.providers.service.systemd import Systemd
 

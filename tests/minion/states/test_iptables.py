@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from predictions import assert_foretold
 
 from highstate.files import MemoryFiles
 from highstate.run.runner import run
@@ -131,6 +132,37 @@ def test_rules_of_a_chain_that_the_run_makes_are_foretold() -> None:
         found = run(chunks, engine, test=test, clock=lambda: 0.0)
         assert [found[key].result for key in chunks] == [wanted, wanted], found
     assert rules() == ["-A INPUT -j MINE"]
+
+
+@pytest.mark.usefixtures("kernel")
+def test_what_is_foretold_of_a_run_of_rules_is_what_it_does(tmp_path: Path) -> None:
+    drop, back = {"chain": "INPUT", "jump": "DROP"}, {"chain": "MINE", "jump": "RETURN"}
+    subprocess.run(["iptables", "-A", "INPUT", "-p", "tcp", "--dport", "22", "-j", "ACCEPT"], check=True)
+    assert_foretold(
+        LocalMachine(sources_port=MemoryFiles({})),
+        ("iptables.append", "ssh", {"chain": "INPUT", **SSH}),
+        ("iptables.chain_present", "MINE", {}),
+        ("iptables.chain_present", "MINE", {}),
+        ("iptables.append", "back", back),
+        ("iptables.append", "back", back),
+        ("iptables.insert", "drop", {**drop, "position": 1}),
+        ("iptables.insert", "drop", {**drop, "position": 1}),
+        ("iptables.insert", "far", {"chain": "INPUT", "jump": "MINE", "position": 3}),
+        ("iptables.insert", "too far", {"chain": "INPUT", "jump": "LOG", "position": 9}),
+        ("iptables.chain_absent", "MINE", {}),
+        ("iptables.delete", "far", {"chain": "INPUT", "jump": "MINE"}),
+        ("iptables.delete", "far", {"chain": "INPUT", "jump": "MINE"}),
+        ("iptables.delete", "ssh", {"chain": "INPUT", **SSH}),
+        ("iptables.append", "ssh", {"chain": "INPUT", **SSH}),
+        ("iptables.set_policy", "closed", {"chain": "FORWARD", "policy": "DROP"}),
+        ("iptables.set_policy", "closed", {"chain": "FORWARD", "policy": "DROP"}),
+        ("iptables.flush", "all", {}),
+        ("iptables.flush", "all", {}),
+        ("iptables.append", "ssh", {"chain": "INPUT", **SSH}),
+        ("iptables.chain_absent", "MINE", {}),
+        ("iptables.chain_absent", "MINE", {}),
+        ("iptables.append", "gone", back),
+    )
 
 
 @pytest.mark.usefixtures("kernel")

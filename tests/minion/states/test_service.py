@@ -156,11 +156,8 @@ def test_a_process_can_stand_for_the_service(service: Path) -> None:
 def test_a_service_that_is_not_there() -> None:
     missing = "no-such-service"
     unavailable = f"The named service {missing} is not available"
-    predicted = _run("running", missing, test=True)
-    assert predicted.result is None
-    assert predicted.comment == (
-        f"Service {missing} not present; if created in this state run, it would have been started"
-    )
+    for fun in ("running", "enabled"):
+        assert _said(_run(fun, missing, test=True)) == (False, unavailable, {}), "nothing before it would bring it"
     for fun, result in (("running", False), ("enabled", False), ("dead", True), ("disabled", True)):
         assert _said(_run(fun, missing)) == (result, unavailable, {})
 
@@ -195,10 +192,14 @@ def test_a_service_that_an_earlier_state_would_bring_would_be_stopped(tmp_path: 
         assert one.result is two.result is True, "nothing that is planned brings a service"
     script = chunk("file", "managed", "/etc/init.d/no-such-service", contents="x")
     for before in (chunk("cmd", "run", "install it"), script):
-        _, one, two = _tested(before, dead, disabled)
         there = "Service no-such-service not present; if created in this state run, it would have been"
-        assert (one.result, one.comment) == (None, f"{there} stopped")
-        assert (two.result, two.comment) == (None, f"{there} disabled")
+        running = chunk("service", "running", "no-such-service")
+        for state, word in ((dead, "stopped"), (disabled, "disabled"), (running, "started")):
+            _, one = _tested(before, state)
+            assert (one.result, one.comment) == (None, f"{there} {word}")
+        _, _, again, two = _tested(before, dead, dead, disabled)
+        assert (again.result, again.comment) == (True, "The service no-such-service is already dead")
+        assert (two.result, two.comment.partition(":")[0]) == (None, "What it would do is not known")
 
 
 def test_a_user_that_an_earlier_state_would_make_knows_no_hosts() -> None:

@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+from predictions import assert_foretold
 
 from highstate.files import MemoryFiles
 from highstate.run.runner import run
@@ -96,7 +97,7 @@ def test_alternatives(converge: Converge, tmp_path: Path, program: Program) -> N
 
 @pytest.mark.parametrize("fun", ["ssh_auth.present", "ssh_auth.manage"])
 def test_keys_of_a_user_who_is_not_there_yet(program: Program, rooted: Rooted, fun: str) -> None:
-    """A state before it may make the user: a prediction, as in Salt; the run itself fails where nobody did."""
+    """The run fails where no state before it makes the user, and test=True says so."""
     program("getent", "exit 2")
     state, _, bare = fun.partition(".")
     arguments = {"user": "later", **({"ssh_keys": [f"ssh-rsa {KEY}"]} if bare == "manage" else {})}
@@ -105,9 +106,9 @@ def test_keys_of_a_user_who_is_not_there_yet(program: Program, rooted: Rooted, f
     def ran(*, test: bool) -> StateResult:
         return run({"k": chunk}, StateEngine(rooted, test=test), test=test, clock=lambda: 0.0)["k"]
 
-    assert (ran(test=True).result, list(ran(test=True).changes.values())) == (None, ["New"])
-    assert ran(test=False).result is False
-    assert "User later does not exist" in ran(test=False).comment
+    for test in (True, False):
+        assert ran(test=test).result is False
+        assert "User later does not exist" in ran(test=test).comment
 
 
 def test_keys_that_may_log_in(converge: Converge, tmp_path: Path, rooted: Rooted, program: Program) -> None:
@@ -191,6 +192,15 @@ def test_modules_of_the_kernel(converge: Converge, rooted: Rooted, program: Prog
         "modprobe",
         f'if [ "$1" = -r ]; then sed -i "/^$2 /d" {live}; elif [ "$1" = bad ]; then echo no >&2; exit 1\n'
         f'else echo "$1 1 1 - Live 0x0" >> {live}; fi',
+    )
+    assert_foretold(
+        rooted,
+        ("kmod.present", "loop", {}),
+        ("kmod.present", "loop", {}),
+        ("kmod.absent", "x", {"mods": ["loop", "ext4"]}),
+        ("kmod.absent", "loop", {}),
+        ("kmod.present", "nbd", {"persist": True}),
+        ("kmod.absent", "nbd", {"persist": True, "comment": False}),
     )
     result = converge("kmod.present", "x", mods=["ext4", "loop"], persist=True, machine=rooted)
     assert result.changes == {"ext4": "loaded", "loop": "loaded"}

@@ -49,6 +49,17 @@ def test_states_look_with_programs_that_only_look(machine):
         machine.query(["git", "status"])
 
 
+def test_a_template_that_calls_a_function_of_the_machine_is_not_known():
+    tree = {"asks": b"{{ salt['cmd.has_exec']('x') }}", "plain": b"{{ salt['pillar.get']('a', 'd') }}"}
+    machine = PreviewMachine(sources_port=MemoryFiles({"base": tree}), uncalled=["cmd.has_exec"])
+    assert machine.render("plain", "base", {}) == b"d"
+    for _ in range(2):
+        with pytest.raises(ContentUnknown, match=r"its template calls cmd\.has_exec, which a preview does not call"):
+            machine.render("asks", "base", {})
+    with pytest.raises(StateFailed, match="no-such"):
+        machine.render("no-such", "base", {})
+
+
 def test_nothing_is_fetched(machine):
     with pytest.raises(StateFailed, match="fetches nothing"):
         machine.fetch("http://127.0.0.1/x")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from predictions import assert_foretold
 
 from highstate.files import MemoryFiles
 from highstate.types import Chunk, StateResult
@@ -308,6 +309,33 @@ def test_states_work_on_real_rpm_packages(program: str, rooted: Rooted) -> None:
     assert purged.result is True
     assert purged.changes["installed"]["greeting"] == {"old": "2.0-1", "new": ""}
     assert run("uptodate", "x").comment == "System is already up-to-date"
+
+
+@pytest.mark.parametrize("program", ["dnf", "zypper"])
+@pytest.mark.skipif(os.geteuid() != 0, reason="rpm changes its root as root only")
+def test_what_is_foretold_of_packages_is_what_is_done(program: str, rooted: Rooted) -> None:
+    _manager(program, rooted)
+    old, fresh = {"pkgs": [{"greeting": "<2"}], "refresh": False}, {"refresh": False}
+    assert_foretold(
+        rooted,
+        ("pkg.installed", "greeting", old),
+        ("pkg.installed", "greeting", old),
+        ("pkg.installed", "greeting", fresh),
+        ("pkg.latest", "greeting", fresh),
+        ("pkg.uptodate", "x", {}),
+        ("pkg.installed", "greeting", {"version": "2.0-1", **fresh}),
+        ("pkg.removed", "greeting", {}),
+        not_known=frozenset({6}),
+    )
+    assert _runner(rooted)("installed", "greeting", refresh=False).result is True
+    assert_foretold(
+        rooted,
+        ("pkg.removed", "greeting", {}),
+        ("pkg.removed", "greeting", {}),
+        ("pkg.purged", "greeting", {}),
+        ("pkg.latest", "greeting", fresh),
+        not_known=frozenset({3} if program == "dnf" else ()),  # dnf would bring back what it takes along
+    )
 
 
 def _runner(machine: Rooted) -> Callable[..., StateResult]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from predictions import assert_foretold
 
 from highstate.files import MemoryFiles
 from highstate.types import Chunk, StateResult
@@ -334,6 +335,16 @@ def test_a_real_systemctl_enables_and_masks(rooted: Rooted) -> None:
     assert not (system / "web.service").exists()
     again = _run(rooted, "running", unmask=True, enable=True)
     assert again.comment == "The service web is already running\nService web was already unmasked"
+
+
+def test_what_is_foretold_of_a_service_is_what_is_done(rooted: Rooted) -> None:
+    states = [
+        ("dead", {"enable": False}), ("masked", {}), ("masked", {}), ("unmasked", {}), ("unmasked", {}),
+        ("running", {}), ("enabled", {}), ("running", {"enable": True}), ("disabled", {}), ("disabled", {}),
+        ("dead", {"enable": True}), ("dead", {}), ("enabled", {}), ("running", {"enable": False}),
+        ("masked", {"runtime": False}), ("running", {"unmask": True, "enable": True}),
+    ]  # fmt: skip
+    assert_foretold(rooted, *((f"service.{fun}", "web", arguments) for fun, arguments in states))
 
 
 def test_what_a_watch_asks_systemd_for(rooted: Rooted, tmp_path: Path) -> None:

@@ -189,8 +189,9 @@ def test_names_that_are_refused(do: Do, name: str, said: str) -> None:
 
 def test_missing_parents_are_made_when_asked_for(do: Do, tmp_path: Path) -> None:
     path = tmp_path / "a/b/f"
-    assert do("managed", path, contents="x", test=True).result is None
-    assert do("managed", path, contents="x").comment == "Parent directory not present"
+    for test in (True, False):
+        failed = do("managed", path, contents="x", test=test)
+        assert (failed.result, failed.comment) == (False, "Parent directory not present")
     assert do("managed", path, contents="x", makedirs=True, mode="0640").result is True
     assert mode(path.parent) == "0750"
     do("managed", tmp_path / "c/f", contents="x", makedirs=True, dir_mode="0711")
@@ -239,9 +240,9 @@ def test_a_write_leaves_no_temporary_file_and_survives_a_name_of_full_length(do:
 
 
 def test_an_unknown_owner_is_a_failure_that_names_it(do: Do) -> None:
-    assert do("managed", contents="x", user="no-such-user", test=True).result is None
-    result = do("managed", contents="x", user="no-such-user")
-    assert (result.result, result.comment) == (False, "User no-such-user is not available")
+    for test in (True, False):
+        result = do("managed", contents="x", user="no-such-user", test=test)
+        assert (result.result, result.comment) == (False, "User no-such-user is not available")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives files away, which takes root")

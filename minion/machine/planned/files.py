@@ -118,6 +118,15 @@ class PlannedFiles:
         """Whether something is planned for a path or above it."""
         return bool(self._nodes) and any(each in self._nodes for each in _with_parents(self._followed(path)))
 
+    def behind(self, path: str) -> FileStat | None:
+        """As `stat`, symlinks followed."""
+        return self._lstat(self._followed(path))
+
+    def is_new(self, path: str) -> bool:
+        """Whether only this run would make what is there."""
+        node = self._nodes.get(self._place(path))
+        return node is not None and node.fresh
+
     def changed(self) -> Iterator[str]:
         """Paths whose content or being there is planned."""
         for place, node in self._nodes.items():

@@ -1,0 +1,206 @@
+"""Commands of `onlyif` and `unless` that ask of what a run under test=True would have made by now.
+
+Part of `minion.machine.planned`. Plain commands joined by `&&`, `||` and `;` are read. Those that ask of something
+planned (`test -f`, `grep -q`, `id`, `dpkg -s`, `systemctl is-active`, …) are answered here, the others by the machine.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+import stat
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from minion.machine.failure import ContentUnknown
+from minion.machine.plan import Completed
+from minion.machine.planned.changes import PlannedPackage, PlannedService
+from minion.machine.planned.files import PlannedFiles
+
+_NOT_READ = re.compile(r"[$`*?~\\\n(){}#]")
+_QUIET = re.compile(r"(?:&|[12])?>>?\s*/dev/null|2>&1")
+_JOINTS = ("&&", "||", ";")
+_UNARY = frozenset(("-e", "-f", "-d", "-L", "-h", "-s", "-x", "-r", "-w", "-p", "-b", "-c"))
+_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+
+
+class Planned(Protocol):
+    """What is known of the planned machine."""
+
+    files: PlannedFiles
+    planned_packages: dict[str, PlannedPackage]
+    planned_services: dict[str, PlannedService]
+
+    def read(self, path: str) -> bytes:
+        """Content of a file; ContentUnknown where nobody knows it."""
+
+    def query(
+        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, stdin: str | None = None
+    ) -> Completed:
+        """A command that only looks."""
+
+
+def exit_code(planned: Planned, text: str, cwd: str, run: Callable[[str], int]) -> int | None:
+    """The exit code of a condition; None when it asks of nothing that is planned, or cannot be read here.
+
+    Args:
+        planned: what the run would have made.
+        text: the command.
+        cwd: where it would run; empty when that is not known.
+        run: runs a part that asks of nothing planned, and gives its exit code.
+    """
+    commands = _parsed(text)
+    if commands is None:
+        return None
+    answers = [_answer(planned, words, cwd) for _, words in commands]
+    if all(answer is None for answer in answers):
+        return None
+    code = 0
+    for (joint, words), answer in zip(commands, answers, strict=True):
+        if (joint == "&&" and code != 0) or (joint == "||" and code == 0):
+            continue
+        code = run(shlex.join(words)) if answer is None else answer
+    return code
+
+
+def _parsed(text: str) -> list[tuple[str, list[str]]] | None:
+    """The commands, each with what joins it to those before."""
+    text = _QUIET.sub(" ", text)
+    if _NOT_READ.search(text):
+        return None
+    lexer = shlex.shlex(text, posix=True, punctuation_chars="&|;<>")
+    lexer.whitespace_split = True
+    try:
+        words = list(lexer)
+    except ValueError:
+        return None
+    commands: list[tuple[str, list[str]]] = [("", [])]
+    for word in words:
+        if word in _JOINTS:
+            commands.append((word, []))
+        elif word and set(word) <= set("&|;<>"):
+            return None
+        else:
+            commands[-1][1].append(word)
+    return commands if all(words for _, words in commands) else None
+
+
+def _answer(planned: Planned, words: Sequence[str], cwd: str) -> int | None:
+    """The exit code of a command that asks of something planned."""
+    if words[0] == "!":
+        code = _answer(planned, words[1:], cwd) if len(words) > 1 else None
+        return None if code is None else int(code == 0)
+    known = _ANSWERS.get(posixpath.basename(words[0]))
+    return None if known is None else known(planned, [word for word in words[1:] if word != "--"], cwd)
+
+
+def _test(planned: Planned, words: Sequence[str], cwd: str) -> int | None:
+    words = words[:-1] if words and words[-1] == "]" else words
+    if words and words[0] == "!":
+        code = _test(planned, words[1:], cwd)
+        return None if code is None else int(code == 0)
+    if len(words) != 2 or words[0] not in _UNARY:
+        return None
+    path = _planned_path(planned, words[1], cwd)
+    return None if path is None else int(not _holds(planned.files, words[0], path))
+
+
+def _holds(files: PlannedFiles, what: str, path: str) -> bool:
+    found = files.stat(path)
+    if what in ("-L", "-h"):
+        return found is not None and found.kind == "symlink"
+    found = files.behind(path)
+    if found is None:
+        return False
+    mode = found.found.st_mode
+    kinds = {"-f": stat.S_ISREG, "-d": stat.S_ISDIR, "-p": stat.S_ISFIFO, "-b": stat.S_ISBLK, "-c": stat.S_ISCHR}
+    if what in kinds:
+        return kinds[what](mode)
+    if what == "-s":
+        return found.size > 0
+    return what != "-x" or stat.S_ISDIR(mode) or bool(mode & 0o111)
+
+
+def _listed(planned: Planned, words: Sequence[str], cwd: str) -> int | None:
+    """`ls`, `stat` and `cat` of one path: whether it is there."""
+    paths = [word for word in words if not word.startswith("-")]
+    path = _planned_path(planned, paths[0], cwd) if len(paths) == 1 else None
+    return None if path is None else int(planned.files.stat(path) is None)
+
+
+def _grep(planned: Planned, words: Sequence[str], cwd: str) -> int | None:
+    paths = [word for word in words if not word.startswith("-")]
+    path = _planned_path(planned, paths[1], cwd) if len(paths) == 2 else None
+    if path is None:
+        return None
+    if planned.files.behind(path) is None:
+        return 2
+    text = planned.read(path).decode("utf-8", "surrogateescape")
+    options = [word for word in words if word.startswith("-")]
+    return planned.query(["grep", *options, "-e", paths[0]], stdin=text).returncode
+
+
+def _account(planned: Planned, words: Sequence[str], cwd: str) -> int | None:
+    names = [word for word in words if not word.startswith("-")]
+    return planned.query(["getent", "passwd", names[0]]).returncode and 1 if len(names) == 1 else None
+
+
+def _entry(planned: Planned, words: Sequence[str], cwd: str) -> int | None:
+    return planned.query(["getent", *words]).returncode if len(words) == 2 else None
+
+
+def _program(planned: Planned, words: Sequence[str], cwd: str) -> int | None:
+    names = [word for word in words if not word.startswith("-")]
+    if len(names) != 1 or "/" in names[0]:
+        return None
+    places = [f"{folder}/{names[0]}" for folder in _PATH]
+    if not any(planned.files.touches(place) for place in places):
+        return None
+    return int(not any(_holds(planned.files, "-x", place) for place in places))
+
+
+def _package(planned: Planned, words: Sequence[str], cwd: str) -> int | None:
+    names = [word for word in words if not word.startswith("-")]
+    package = planned.planned_packages.get(names[0]) if len(names) == 1 else None
+    return None if package is None or package.version is None else int(not package.version)
+
+
+def _service(planned: Planned, words: Sequence[str], cwd: str) -> int | None:
+    """`systemctl is-active NAME`, `is-enabled NAME`, or `service NAME status`."""
+    names = [word for word in words if not word.startswith("-")]
+    if len(names) != 2:
+        return None
+    verb, name = names if names[0].startswith("is-") else reversed(names)
+    service = planned.planned_services.get(name.removesuffix(".service"))
+    if service is None:
+        return None
+    answer = {"is-active": service.running, "status": service.running, "is-enabled": service.enabled}.get(verb)
+    if answer is None:
+        raise ContentUnknown(f"how the service {name} would be, which an earlier state of this run would change")
+    return 0 if answer else 3
+
+
+def _mountpoint(planned: Planned, words: Sequence[str], cwd: str) -> int | None:
+    table = "/proc/self/mountinfo"
+    paths = [word for word in words if word.startswith("/")]
+    if len(paths) != 1 or not planned.files.touches(table):
+        return None
+    points = (line.split()[4] for line in planned.read(table).decode("utf-8", "surrogateescape").splitlines())
+    return int(posixpath.normpath(paths[0]) not in points)
+
+
+def _planned_path(planned: Planned, path: str, cwd: str) -> str | None:
+    """The whole path, if anything planned decides what is there."""
+    if not path.startswith("/"):
+        if not cwd:
+            return None
+        path = posixpath.join(cwd, path)
+    return path if planned.files.touches(path) else None
+
+
+_ANSWERS: Mapping[str, Callable[[Planned, Sequence[str], str], int | None]] = {
+    "test": _test, "[": _test, "ls": _listed, "stat": _listed, "cat": _listed, "grep": _grep, "id": _account,
+    "getent": _entry, "which": _program, "command": _program, "dpkg": _package, "dpkg-query": _package,
+    "rpm": _package, "systemctl": _service, "service": _service, "mountpoint": _mountpoint,
+}  # fmt: skip

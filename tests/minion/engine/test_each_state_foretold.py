@@ -1,0 +1,42 @@
+"""test=True of a run that has the same state twice, for each state function: the second sees what the first would do.
+
+Cases are those of docs/states.md. Here are those that leave the machine alone; the others, and these, run in fresh
+roots in tests/e2e/test_each_state_foretold.py.
+"""
+
+from __future__ import annotations
+
+import pytest
+from predictions import differences
+
+from minion.engine.registry import names
+from tools.docs.state_cases import CASES, WITHOUT, Case
+
+HARMLESS = frozenset(("archive", "cmd", "environ", "event", "file", "git", "grains", "ini", "module", "schedule",
+                      "stateconf", "test"))  # fmt: skip
+"""Modules whose cases change nothing but their own folder."""
+
+ELSEWHERE = {
+    "iptables": "tests/minion/states/test_iptables.py",
+    "kmod": "tests/minion/states/test_system.py",
+    "mount.swap": "tests/minion/states/test_system.py",
+    "pkg.group_installed": "it is pkg.installed of what the group stands for",
+    "pkg.uptodate": "tests/minion/providers/pkg/test_rpm.py",
+    "service": "tests/minion/providers/service/test_services.py",
+}
+"""Functions without a case, or their module -> where their predictions are compared, or why nowhere."""
+
+
+def test_each_state_function_has_a_case_or_a_reason() -> None:
+    without = set(names()) - {case.fun for case in CASES}
+    assert without == set(WITHOUT)
+    assert [fun for fun in without if not {fun, fun.partition(".")[0]} & set(ELSEWHERE)] == []
+
+
+def harmless(case: Case) -> bool:
+    return case.fun.partition(".")[0] in HARMLESS and not case.needs and "{url}" not in str(case.arguments)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if harmless(case)], ids=lambda case: case.fun)
+def test_a_second_time_nothing_is_foretold(case: Case) -> None:
+    assert differences(case) == []
