@@ -1,4 +1,5 @@
-"""What the network may reach: the hook of the forges, the metrics, the health check. No secret, no command.
+"""What the network may reach: the hook of the forges, the metrics, the health check, reports by signed links. No
+command.
 
 The hook's body is a hint about which remote to fetch and never more: what is then fetched comes from the remotes that
 are configured.
@@ -28,6 +29,12 @@ from controller.schema.errors import ServiceError
 PublicRequest: TypeAlias = Request[Any, Any, State]
 
 
+_PAGE_HEADERS = {
+    "cache-control": "private, max-age=300",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-robots-tag": "noindex",
+}
 EXPOSITION_SECONDS = 1.0
 """Age at which the metrics are read again."""
 
@@ -35,7 +42,7 @@ EXPOSITION_SECONDS = 1.0
 def public_app(service: ControllerApi, metrics: Metrics, hook_secret: str, limits: WebhookLimits) -> Litestar:
     """The application for http_host:http_port."""
     return Litestar(
-        route_handlers=[health, exposition, hook],
+        route_handlers=[health, exposition, hook, report_page],
         state=State(
             {
                 "service": service,
@@ -86,6 +93,22 @@ async def health() -> str:
 async def exposition(request: PublicRequest) -> Response[bytes]:
     """For Prometheus."""
     return Response(cast(CachedExposition, request.app.state.exposition).text(), media_type=CONTENT_TYPE)
+
+
+@get("/previews/{report_id:str}")
+async def report_page(request: PublicRequest) -> Response[bytes]:
+    """The report of a preview, for who has its signed address."""
+    query = request.query_params
+    service = cast(ControllerApi, request.app.state.service)
+    page = await service.report_page(
+        request.path_params["report_id"],
+        query.get("expires", ""),
+        query.get("signature", ""),
+        query.get("format", "html"),
+    )
+    return Response(
+        page.content, media_type=page.media_type, headers={**_PAGE_HEADERS, "content-security-policy": page.policy}
+    )
 
 
 @post("/hook", status_code=202)

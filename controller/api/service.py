@@ -19,6 +19,7 @@ from controller.observe.event_log import EventLog
 from controller.observe.metrics import Metrics
 from controller.observe.run_text import count_states, run_summary
 from controller.preview.preview import Previews
+from controller.preview.report_archive import ReportArchive
 from controller.reconcile.decision import AfterRun, Declined, Request
 from controller.reconcile.live import LiveRevision
 from controller.reconcile.reconciler import Reconciler
@@ -29,6 +30,7 @@ from controller.schema.minions import CompileView, MinionStatus
 from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.remotes import RemoteStatus
+from controller.schema.reports import ReportPage
 from controller.schema.requests import PreviewQuestion
 from controller.schema.runs import CallProgress, CallReturn, HistoryEntry, RunView, SyncReturn
 from controller.schema.targets import TargetExpression
@@ -63,6 +65,7 @@ class MinionActions:
     reconciler: Reconciler
     jobs: Jobs
     previews: Previews
+    reports: ReportArchive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,6 +267,10 @@ class ControllerService:
                     revision=event.revision,
                     data=dict(event.data),
                 )
+
+    async def report_page(self, report_id: str, expires: str, signature: str, form: str) -> ReportPage:
+        """See `ControllerApi`."""
+        return await self.minions.reports.page(report_id, expires, signature, form)
 
     async def hook(self, remote: str | None, *, user: str = "") -> int:
         """See `ControllerApi`."""

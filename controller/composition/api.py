@@ -14,10 +14,13 @@ from controller.jobs.jobs import Jobs
 from controller.messages.message_handlers import MessageHandlers
 from controller.preview.live_facts import PreviewCompiles
 from controller.preview.preview import Previews
+from controller.preview.report_archive import ReportArchive
 from controller.reconcile.reconciler import Reconciler
+from controller.report.links import ReportLinks, link_key
 from wire.server.server import Server
 
 _PREVIEW_THREADS = 2
+_REPORT_THREADS = 2
 
 
 def compose_service(
@@ -57,6 +60,7 @@ def compose_service(
             reconciler=reconciler,
             jobs=jobs,
             previews=_previews(shared, compilation, jobs),
+            reports=_reports(shared),
         ),
         telemetry=Telemetry(bus=shared.bus, event_log=shared.event_log, metrics=shared.metrics),
     )
@@ -76,4 +80,18 @@ def _previews(shared: Shared, compilation: CompilationParts, jobs: Jobs) -> Prev
         limits=shared.resources.settings.limits.preview,
         on_refusal=partial(shared.metrics.limit_refused, "preview"),
         threads=ThreadPoolExecutor(max_workers=_PREVIEW_THREADS, thread_name_prefix="preview"),
+    )
+
+
+def _reports(shared: Shared) -> ReportArchive:
+    settings = shared.resources.settings
+    limits = settings.limits.report
+    key = link_key(shared.keypair.secret.encode())
+    return ReportArchive(
+        store=shared.resources.store,
+        links=ReportLinks(address=settings.public_url, key=key, lifetime=limits.kept_seconds),
+        limits=limits,
+        threads=ThreadPoolExecutor(max_workers=_REPORT_THREADS, thread_name_prefix="report"),
+        clock=shared.clock,
+        on_refusal=partial(shared.metrics.limit_refused, "report"),
     )

@@ -84,6 +84,22 @@ class PullRequestLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReportLimits:
+    """Whole reports of previews, which are kept for who has a link, and who asks for them."""
+
+    report_bytes: LimitCount = 32 * 1024 * 1024
+    """Bytes of one report; a larger one has no link."""
+    kept: LimitCount = 500
+    """Reports; the oldest go."""
+    kept_bytes: LimitCount = 256 * 1024 * 1024
+    """Bytes of these reports together, packed."""
+    kept_seconds: LimitSeconds = 30 * 86400.0
+    """Seconds until a link expires and its report goes."""
+    at_once: LimitCount = 2
+    """Pages that are made at the same time; who asks for more is told to come again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CompileWorkerLimits:
     """A compile worker, in which the Python of a tree may run."""
 
@@ -145,6 +161,7 @@ class BorderLimits:
     api: ApiLimits = field(default_factory=ApiLimits)
     preview: PreviewLimits = field(default_factory=PreviewLimits)
     pull_request: PullRequestLimits = field(default_factory=PullRequestLimits)
+    report: ReportLimits = field(default_factory=ReportLimits)
     compile_worker: CompileWorkerLimits = field(default_factory=CompileWorkerLimits)
     stranger: StrangerLimits = field(default_factory=StrangerLimits)
     minion: MinionLimits = field(default_factory=MinionLimits)

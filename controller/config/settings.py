@@ -8,6 +8,7 @@ line; an option that nobody knows is an error, because a typing error must not l
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -69,6 +70,14 @@ def _address(value: Any) -> Any:
         raise ValueError("an IP address of this machine, like 127.0.0.1 or 0.0.0.0") from None
 
 
+def _public_url(value: Any) -> Any:
+    """Stands in links of comments, so that it has nothing that would end one."""
+    found = value.rstrip("/") if isinstance(value, str) else ""
+    if value != "" and not _PUBLIC_URL.fullmatch(found):
+        raise ValueError
+    return found
+
+
 def _grants(value: Any) -> Any:
     found = one_as_list(value)
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
@@ -78,8 +87,12 @@ def _grants(value: Any) -> Any:
     return found
 
 
+_PUBLIC_URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~/-]*)?")
 ControllerLogLevel: TypeAlias = Annotated[str, Wanted("one of " + ", ".join(LOG_LEVELS)), Prepare(_log_level)]
 ControllerPath: TypeAlias = Annotated[Path, Wanted("an absolute path"), Prepare(absolute)]
+PublicUrl: TypeAlias = Annotated[
+    str, Wanted("an address like https://saltern.example.org, or that with a path"), Prepare(_public_url)
+]
 HttpAddress: TypeAlias = Annotated[str, Prepare(_address)]
 Grants: TypeAlias = Annotated[
     tuple[str, ...], Wanted("a list of `network`, `programs` and absolute paths"), Prepare(_grants)
@@ -104,7 +117,9 @@ class ControllerSettings:
     ret_port: PortNumber = 4506
     http_host: HttpAddress = "127.0.0.1"
     http_port: PortNumber = 8765
-    """Of the hook, the metrics and the health check; 0: none of them is served."""
+    """Of the hook, the metrics, the health check and reports of previews; 0: none of them is served."""
+    public_url: PublicUrl = ""
+    """Where people reach that port, in links to reports; empty: there are no links."""
     root_dir: ControllerPath = Path("/")
     pki_dir: ControllerPath = Path("/etc/saltern/pki/controller")
     cachedir: ControllerPath = Path("/var/cache/saltern/controller")

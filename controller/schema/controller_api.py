@@ -14,6 +14,7 @@ from controller.schema.minions import CompileView, MinionStatus
 from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.remotes import RemoteStatus
+from controller.schema.reports import ReportPage
 from controller.schema.requests import PreviewQuestion
 from controller.schema.runs import CallProgress, CallReturn, HistoryEntry, RunView, SyncReturn
 from controller.schema.targets import TargetExpression
@@ -95,6 +96,9 @@ class ControllerApi(Protocol):
 
     def events(self) -> AsyncIterator[EventView]:
         """Everything that happens from now on."""
+
+    async def report_page(self, report_id: str, expires: str, signature: str, form: str) -> ReportPage:
+        """The report of a preview, for who has its address; `form`: `html`, `json` or `md`."""
 
     async def hook(self, remote: str | None, *, user: str = "") -> int:
         """Fetch the remotes with this URL or name (None: all); their number."""

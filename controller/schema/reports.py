@@ -199,6 +199,15 @@ class PreviewReport(ApiStruct, frozen=True, kw_only=True):
         return sum(len(each.minions) for each in self.classes for resource in each.resources if resource.irreversible)
 
 
+class ReportPage(ApiStruct, frozen=True, kw_only=True):
+    """A report as a browser or program gets it."""
+
+    content: bytes
+    media_type: str
+    policy: str
+    """Content security policy."""
+
+
 class ClassOutcome(ApiStruct, frozen=True, kw_only=True):
     """What became of one class of a report when the change was merged. Each minion of it is in one of the lists."""
 

@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0004"
+HEAD = "0005"
 """The newest migration."""
 
 metadata = MetaData(
@@ -216,6 +216,17 @@ pull_requests = Table(
     UniqueConstraint("forge", "project", "number"),
 )
 """Pull requests of forges, and the newest report of each."""
+
+reports = Table(
+    "reports",
+    metadata,
+    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("id", String(64), nullable=False, unique=True),
+    Column("made_at", Float, nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("blob", LargeBinary, nullable=False),
+)
+"""Whole reports of previews, for who has a link to one."""
 
 version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
 """Alembic's own table, read here so that Alembic need not be loaded."""

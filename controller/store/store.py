@@ -19,6 +19,7 @@ from controller.store.keys import Keys
 from controller.store.mines import Mines
 from controller.store.minions import Minions
 from controller.store.pull_requests import PullRequestTable
+from controller.store.reports import Reports
 from controller.store.revisions import Revisions
 from controller.store.run_events import RunEventCounts
 from controller.store.runs import Runs
@@ -48,6 +49,7 @@ class Store:
         self.runs = Runs(database)
         self.run_events = RunEventCounts(database)
         self.events = Events(database)
+        self.reports = Reports(database)
         self.pull_requests = PullRequestTable(database)
 
     def close(self) -> None:

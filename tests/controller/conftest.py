@@ -37,6 +37,7 @@ from controller.schema.reports import (
     LiveTest,
     MinionErrors,
     PreviewReport,
+    ReportPage,
     ResourceChange,
 )
 from controller.schema.requests import PreviewQuestion
@@ -261,6 +262,10 @@ class Desk:
         names = self._match(target)
         self.paused.difference_update(names)
         return names
+
+    async def report_page(self, report_id: str, expires: str, signature: str, form: str) -> ReportPage:
+        """There is none."""
+        raise ServiceError("not-found", f"no report {report_id}")
 
     async def preview(self, question: PreviewQuestion, *, user: str = "") -> AsyncIterator[PreviewItem]:
         """Branch `broken` does not compile, `same` changes nothing, `nope` is not there."""

@@ -26,7 +26,7 @@ from controller.observe.metrics import Metrics
 from controller.schema.controller_api import ControllerApi
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
-PUBLIC = {"GET /healthz", "GET /metrics", "POST /hook"}
+PUBLIC = {"GET /healthz", "GET /metrics", "GET /previews/{report_id:str}", "POST /hook"}
 STRANGER = 65534
 
 
@@ -49,7 +49,7 @@ def public(served: Any) -> httpx.Client:
     return httpx.Client(base_url=f"http://{host}:{port}", timeout=30, trust_env=False)
 
 
-def test_the_network_has_three_routes():
+def test_the_network_has_four_routes():
     assert table(public_app(cast(ControllerApi, None), Metrics(time.time), "", WebhookLimits())) == PUBLIC
 
 
