@@ -21,9 +21,10 @@ from controller.preview.document_reader import DocumentReader
 from controller.preview.resources import resources_of
 from controller.preview.service_acts import ServiceAct, service_acts
 from controller.reconcile.emptied import emptied_warning
-from controller.reconcile.plan import plan
+from controller.reconcile.plan import ChangeKind, PushPlan, plan
 from controller.reconcile.source_differences import SourceDifferences
 from controller.schema.reports import ResourceChange
+from highstate.desired import Desired
 from highstate.types import Problem
 from wire import patch
 
@@ -45,6 +46,12 @@ class TestRun:
     """Empty when the preview may hold no more documents: nothing is tested on this minion."""
     keys: tuple[str, ...]
     """Chunks to run."""
+    touched: tuple[str, ...] = ()
+    """Those of them that the change touches."""
+    base_digest: str = ""
+    """Of the document of the base; empty when it does not compile."""
+    base_keys: tuple[str, ...] = ()
+    """What is touched and has been there before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,20 +142,22 @@ class Comparer:
         fits = found.document_bytes + len(head.document) <= self.max_document_bytes
         document = head.document if fits else b""
         found.document_bytes += len(document)
-        found.tests[minion] = TestRun(digest=head.digest, document=document, keys=changes.run)
+        found.tests[minion] = TestRun(
+            digest=head.digest, document=document, keys=changes.run, **_base_of(changes, base, old)
+        )
 
     def patches(
-        self, found: Comparison, held: Mapping[str, str], document: Callable[[str], Any | None]
+        self, tests: Mapping[str, TestRun], held: Mapping[str, str], document: Callable[[str], Any | None]
     ) -> dict[str, DocumentPatch]:
         """Minion -> what takes it to the document of the head; of those that can be tested.
 
         Args:
-            found: whose changed minions are meant.
+            tests: minion -> what it needs.
             held: minion -> digest of the document that it holds.
             document: of a digest; None when it is not known, and the minion gets the whole one.
         """
         patches = {}
-        for minion, test in found.tests.items():
+        for minion, test in tests.items():
             if self.gone.is_set():
                 raise AskerGone
             if test.document:
@@ -160,6 +169,12 @@ class Comparer:
                     else DocumentPatch(base=base, patch=patch.diff(old, new))
                 )
         return patches
+
+
+def _base_of(changes: PushPlan, base: CompiledMinion, old: Desired | None) -> dict[str, Any]:
+    touched = tuple(each.key for each in changes.changes if each.kind is not ChangeKind.REMOVED)
+    before = {} if old is None else {key: True for key in touched if key in old.chunks}
+    return {"touched": touched, "base_digest": base.digest, "base_keys": tuple(before)}
 
 
 def _place(problem: Problem) -> str:

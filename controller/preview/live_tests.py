@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import structs
 
 from controller.observe.run_text import count_states, run_summary
+from controller.preview.drift_apart import with_overwritten
 from controller.schema.reports import ChangeClass, LiveTest
 from wire.messages import RunResult
 
@@ -37,4 +38,4 @@ def with_tests(classes: Sequence[ChangeClass], tests: Mapping[str, LiveTest]) ->
 
 def _with_tests(one: ChangeClass, tests: Mapping[str, LiveTest]) -> ChangeClass:
     found = tuple(tests[minion] for minion in one.minions if minion in tests)
-    return structs.replace(one, tests=found, sampled=len(found))
+    return with_overwritten(structs.replace(one, tests=found, sampled=len(found)))

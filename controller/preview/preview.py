@@ -10,12 +10,13 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
+import msgspec
 from msgspec import structs
 
 from controller.compilation.compile_messages import CompileRequest
@@ -26,12 +27,15 @@ from controller.jobs.jobs import Jobs
 from controller.jobs.targets import Targets
 from controller.observe.redactor import Redactor
 from controller.observe.run_text import requested
-from controller.preview.comparison import Comparer, Comparison
+from controller.preview.comparison import Comparer, Comparison, TestRun
+from controller.preview.drift_apart import drift_apart, in_doubt
 from controller.preview.forecast import FleetGroup
 from controller.preview.live_facts import PreviewCompiles
 from controller.preview.live_tests import NOT_KEPT, live_test, with_tests
 from controller.preview.reporting import Known, completed
+from controller.preview.sampling import sampled
 from controller.reconcile.documents import Documents
+from controller.reconcile.plan import with_needs
 from controller.reconcile.policy import POLICY_FILE, Policy, PolicyInvalid, PreviewPolicy, read_policy
 from controller.reconcile.revision_sources import commits_of, moved_of, sources_of
 from controller.reconcile.source_differences import SourceDifferences
@@ -46,6 +50,7 @@ from controller.store import MinionRecord, RunRecord
 from gitfs.errors import UnknownRef
 from gitfs.mirror.fetched import Fetched
 from gitfs.source import MergedTrees, Revision, Source, Trees
+from highstate.desired import Desired
 from options.limits import CountRefusal
 from wire.messages import Preview, RunResult
 
@@ -130,9 +135,12 @@ class Previews:
         report = await self._in_thread(completed, report, found, self._known(), (policies[0], policies[1]))
         tests: dict[str, LiveTest] = {}
         if live:
-            async for test in self._tests(comparer, after, found, user):
+            chosen = self._chosen(question, report, found, policies[0].live)
+            async for test in self._tests(comparer, after, chosen, user):
                 tests[test.minion] = test
-                yield PreviewProgress(text="test runs", done=len(tests), of=len(found.tests))
+                yield PreviewProgress(text="test runs", done=len(tests), of=len(chosen))
+            async for test in self._drift_apart(comparer, before, tests, chosen, user):
+                tests[test.minion] = test
         report = structs.replace(report, classes=with_tests(report.classes, tests), seconds=time.monotonic() - began)
         yield PreviewFinished(report=report)
 
@@ -225,24 +233,63 @@ class Previews:
     ) -> _Result:
         return await asyncio.get_running_loop().run_in_executor(self.threads, partial(function, *args, **kwargs))
 
-    async def _tests(self, comparer: Comparer, after: Trees, found: Comparison, user: str) -> AsyncIterator[LiveTest]:
+    def _chosen(
+        self, question: PreviewQuestion, report: PreviewReport, found: Comparison, number: int
+    ) -> dict[str, TestRun]:
+        """Who is asked for a test run, and for which."""
+        if question.live == "all":
+            return found.tests
+        connected = {minion for minion in found.tests if self.jobs.sessions.session(minion) is not None}
+        return {minion: found.tests[minion] for minion in sampled(report.classes, connected, number)}
+
+    async def _drift_apart(
+        self,
+        comparer: Comparer,
+        before: Trees,
+        tests: Mapping[str, LiveTest],
+        chosen: Mapping[str, TestRun],
+        user: str,
+    ) -> AsyncIterator[LiveTest]:
+        """The tests in which the base would change something, too, with that apart."""
+        again = await self._in_thread(self._again, tests, chosen)
+        states: dict[str, Mapping[str, Any]] = {}
+        async for minion, _, result in self.jobs.gather(await self._ask(comparer, before, again, user), TEST_SECONDS):
+            states[minion] = result.states if result is not None else {}
+        for minion, test in tests.items():
+            yield drift_apart(test, chosen[minion].touched, states.get(minion, {}))
+
+    def _again(self, tests: Mapping[str, LiveTest], chosen: Mapping[str, TestRun]) -> dict[str, TestRun]:
+        """Test runs of the base, where a state of it is in doubt and its document is at hand."""
+        again = {}
+        for minion, test in tests.items():
+            run = chosen[minion]
+            document = self.documents.document(run.base_digest) if in_doubt(test, run.base_keys) else None
+            if document is not None:
+                keys = with_needs(in_doubt(test, run.base_keys), Desired.from_document(document))
+                packed = msgspec.msgpack.encode(document)
+                again[minion] = TestRun(digest=run.base_digest, document=packed, keys=keys)
+        return again
+
+    async def _tests(
+        self, comparer: Comparer, after: Trees, chosen: Mapping[str, TestRun], user: str
+    ) -> AsyncIterator[LiveTest]:
         """What each changed minion says about the change, as they come."""
-        asked = await self._ask(comparer, after, found, user)
-        for minion in found.tests.keys() - asked:
+        asked = await self._ask(comparer, after, chosen, user)
+        for minion in chosen.keys() - asked:
             self.on_refusal("document-bytes")
             yield LiveTest(minion=minion, outcome="unreachable", summary=NOT_KEPT)
         async for minion, run_id, result in self.jobs.gather(asked, TEST_SECONDS):
             yield live_test(minion, run_id, result)
 
     async def _ask(
-        self, comparer: Comparer, after: Trees, found: Comparison, user: str
+        self, comparer: Comparer, trees: Trees, tests: Mapping[str, TestRun], user: str
     ) -> dict[str, tuple[str, asyncio.Future[RunResult] | None]]:
-        """Ask the changed minions for a test run of the chunks that change."""
-        self.files.add_preview(after.files)
-        digests = {minion: session.held for minion in found.tests if (session := self.jobs.sessions.session(minion))}
-        patches = await self._in_thread(comparer.patches, found, digests, self.documents.document)
+        """Ask the minions for these test runs."""
+        self.files.add_preview(trees.files)
+        digests = {minion: session.held for minion in tests if (session := self.jobs.sessions.session(minion))}
+        patches = await self._in_thread(comparer.patches, tests, digests, self.documents.document)
         asked = {}
-        for minion, test in found.tests.items():
+        for minion, test in tests.items():
             if minion not in patches:
                 continue
             run = RunRecord(
@@ -250,11 +297,11 @@ class Previews:
                 minion=minion,
                 kind="preview",
                 created=self.jobs.clock(),
-                revision=after.revision.digest,
+                revision=trees.revision.digest,
                 digest=test.digest,
                 keys=test.keys,
                 test=True,
-                reason=requested(f"preview {after.revision.id}", user),
+                reason=requested(f"preview {trees.revision.id}", user),
                 user=user,
             )
             message = Preview(

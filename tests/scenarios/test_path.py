@@ -146,6 +146,22 @@ def test_a_preview_changes_nothing(make_rig):
     assert "feature" in unknown.stderr, "near names are shown"
 
 
+def test_a_preview_shows_what_drifted_apart(make_rig):
+    rig = make_rig(minions={"web1": {}})
+    rig.wait_applied(rig.push("first"))
+    (rig.root("web1") / "app.conf").write_text("by hand\n")
+    rig.git("checkout", "-q", "-b", "feature")
+    rig.push("feature", bump(0, 7), branch="feature")
+    asked = ("preview", "--base", "main", "--head", "feature", "--out", "json", "--exit-code")
+    done = rig.wait("the branch", lambda: (d := rig.saltern(*asked, check=False)).returncode == 2 and d)
+    [test] = json.loads(done.stdout)["classes"][0]["tests"]
+    [drift] = [entry for key, entry in test["drift"].items() if "app-config" in key]
+    assert "-by hand\n+number 0" in drift["changes"]["diff"], "the base would put it right"
+    [change] = [entry for key, entry in test["states"].items() if "app-config" in key]
+    assert "-by hand\n+number 7" in change["changes"]["diff"]
+    assert (rig.root("web1") / "app.conf").read_text() == "by hand\n"
+
+
 def test_the_hook_is_a_hint_to_fetch(make_rig):
     rig = make_rig(minions={"web1": {}}, gitfs_update_interval=3600, hook_secret="correct horse")
     rig.wait_applied(rig.push("first"))
