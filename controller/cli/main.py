@@ -28,6 +28,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "run": ("run", "Run a function on minions."),
     "key": ("key", "Accept, reject and list the keys of minions."),
     "remote": ("remote", "The git remotes."),
+    "forge": ("forge", "The forges whose pull requests are previewed."),
     "ls": ("ls", "List files of the trees."),
     "cat": ("cat", "Print a file of the trees."),
     "events": ("events", "Follow everything that happens."),

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
-from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from functools import partial
 
+from controller.adapters.secrets.vault_reader import vault_reader
 from controller.config.settings import ControllerSettings
-from controller.config.vault import VaultSettings
 from gitfs.config.credentials import AskVault, withhold
 from gitfs.config.settings import RemoteSettings
 from gitfs.fetching.fork_server import ForkServer
 from gitfs.source import Source
-from highstate.ports import SecretFailed
 from options.limits import CountRefusal, uncounted
-
-if TYPE_CHECKING:
-    from controller.adapters.secrets.vault import Vault
 
 
 def open_source(
@@ -28,7 +22,7 @@ def open_source(
     Takes the variables that its secrets stand in out of the environment. `fork_server`, `on_refusal`: see `Source`.
     """
     git = settings.trees.git()
-    ask = _VaultReader(settings.ports.vault) if settings.ports.vault else None
+    ask = vault_reader(settings.ports.vault)
     return Source(
         _ready(git.file_remotes, ask),
         _ready(git.pillar_remotes, ask),
@@ -53,27 +47,3 @@ def _named(saltenv: str | None) -> list[str]:
 def _ready(remotes: Sequence[RemoteSettings], ask: AskVault | None) -> list[RemoteSettings]:
     """The remotes, with secrets that can be revealed."""
     return [each.with_secrets(partial(withhold, ask=ask)) for each in remotes]
-
-
-class _VaultReader:
-    """Asks the vault anew each time: fetches are rare, and a secret that was changed counts from then on."""
-
-    def __init__(self, settings: VaultSettings) -> None:
-        self._settings = settings
-        self._lock = threading.Lock()
-
-    @cached_property
-    def _vault(self) -> Vault:
-        from controller.adapters.secrets.vault import Vault
-
-        return Vault(self._settings)
-
-    def __call__(self, path: str, key: str) -> str:
-        try:
-            with self._lock:
-                found = self._vault.read_now(path)
-        except (SecretFailed, ValueError) as error:
-            raise LookupError(f"{path} of the vault: {error}") from None
-        if key not in found:
-            raise LookupError(f"{path} of the vault has no {key}")
-        return str(found[key])
