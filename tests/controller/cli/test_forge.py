@@ -7,7 +7,7 @@ import json
 import pytest
 from forges.all_forges import FAKES, access_lines
 
-from controller.cli import main
+from controller.cli.main import run as run_verb
 
 
 @pytest.fixture(params=FAKES)
@@ -28,7 +28,7 @@ def configure(config_dir, fake):
 
 
 def run(capsys, *arguments):
-    code = main.run(list(arguments))
+    code = run_verb(list(arguments))
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
