@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 export PYTHONPATH := tests/rig
 
-.PHONY: forge-descriptions attack salt-tests second-opinion structure fuzz states soak help demo test check lint types contracts e2e bench oracle lock wheel clean
+.PHONY: forge-descriptions attack predictions salt-tests second-opinion structure fuzz states soak help demo test check lint types contracts e2e bench oracle lock wheel clean
 .DEFAULT_GOAL := help
 
 help: ## show this
@@ -72,6 +72,9 @@ structure: $(READY) ## sizes and dependencies of the code, against their limits
 
 fuzz: $(READY) ## any bytes through the language; SECS=600 TARGET=yaml
 	@$(BIN)/python -m tools.fuzz --seconds $(or $(SECS),60) $(if $(TARGET),--target $(TARGET))
+
+predictions: $(READY) ## previews of random edits against what their merge then does; EDITS=200 SEED=1
+	@$(BIN)/python -m tools.predictions --edits $(or $(EDITS),200) --seed $(or $(SEED),1)
 
 attack: $(READY) ## attacks on a running controller, and what honest minions see meanwhile; ONLY=strangers
 	@$(BIN)/python -m tools.attack $(if $(ONLY),--only $(ONLY))

@@ -51,7 +51,7 @@ class CompileRequests:
             pillar=trees.pillar,
             minions=tuple(Minion(id=each.id, grains=each.grains) for each in minions),
             language=replace(self.language, opts=opts, missing_source=(policy or self.live.policy).missing_source),
-            drift=self.live.policy.drift.schedule(),
+            drift=(policy or self.live.policy).drift.schedule(),
             ports=self.ports,
             facts={minion: {each.question: each.answer for each in found} for minion, found in recorded.items()},
             allowed_facts=self.live.policy.facts,

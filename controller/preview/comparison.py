@@ -17,11 +17,14 @@ from controller.compilation.answer_redaction import redact_answer
 from controller.compilation.compile_messages import CompiledMinion
 from controller.compilation.recorded_facts import NO_ANSWER
 from controller.observe.redactor import Redactor
+from controller.preview.base_side import BaseSide, MergePlan, merge_plan
+from controller.preview.certainty import doubts_of_plan, with_doubts, with_uncertain
 from controller.preview.document_reader import DocumentReader
 from controller.preview.resources import resources_of
 from controller.preview.service_acts import ServiceAct, service_acts
+from controller.preview.timing import alters_grains
 from controller.reconcile.emptied import emptied_warning
-from controller.reconcile.plan import ChangeKind, PushPlan, plan
+from controller.reconcile.plan import ChangeKind, followers
 from controller.reconcile.source_differences import SourceDifferences
 from controller.schema.reports import ResourceChange
 from highstate.desired import Desired
@@ -68,6 +71,7 @@ class Comparison:
     """What both refs mean for the minions."""
 
     minions: int
+    side: BaseSide
     document_bytes: int = 0
     """Of the documents in `tests`."""
     changes: dict[str, tuple[ResourceChange, ...]] = field(default_factory=dict)
@@ -82,6 +86,10 @@ class Comparison:
     """Functions of the machine whose answers the head needs, of minions that nobody could ask."""
     warned: dict[str, tuple[Told, ...]] = field(default_factory=dict)
     """Warnings of the head that the base does not have."""
+    whole: dict[str, str] = field(default_factory=dict)
+    """Minion -> why a merge runs all of its states."""
+    second_runs: set[str] = field(default_factory=set)
+    """Minions on which the run changes what the next compile reads."""
 
     @property
     def unchanged(self) -> int:
@@ -130,21 +138,35 @@ class Comparer:
         if not head.ok:
             found.broken[minion] = tuple((str(problem), _place(problem)) for problem in head.errors)
             return
-        if base.ok and base.digest == head.digest:
+        if base.ok and base.digest == head.digest and found.side.is_applied(minion, base.digest):
             return
-        old, new = self.documents.read(base.document) if base.ok else None, self.documents.read(head.document)
-        changes, contents = plan(old, new), sources.between(old, new)
-        if changes.empty:
-            return
-        found.changes[minion] = resources_of(changes, self.redactor.of(minion), contents)
+        old = (base.digest, self.documents.read(base.document)) if base.ok else None
+        new = self.documents.read(head.document)
+        merge = merge_plan(minion, found.side, old, (head.digest, new))
+        if not merge.empty:
+            self._changed(found, head, new, merge, sources)
+
+    def _changed(
+        self, found: Comparison, head: CompiledMinion, new: Desired, merge: MergePlan, sources: SourceDifferences
+    ) -> None:
+        minion, keys, changes = head.minion_id, merge.keys, merge.shown
+        resources = resources_of(changes, self.redactor.of(minion), sources.between(merge.old, new))
+        doubts = doubts_of_plan({key: new.chunks[key] for key in keys}, lambda: followers(new.chunks, keys))
+        found.changes[minion] = with_doubts(resources, [each.key for each in changes.changes], doubts)
         if acts := service_acts(changes, new.chunks):
             found.acts[minion] = acts
+        if merge.whole:
+            found.whole[minion] = merge.whole
+        if any(alters_grains(key) for key in keys):
+            found.second_runs.add(minion)
         fits = found.document_bytes + len(head.document) <= self.max_document_bytes
         document = head.document if fits else b""
         found.document_bytes += len(document)
-        found.tests[minion] = TestRun(
-            digest=head.digest, document=document, keys=changes.run, **_base_of(changes, base, old)
-        )
+        found.tests[minion] = TestRun(digest=head.digest, document=document, keys=keys, **_base_of(merge))
+
+    def with_uncertain(self, test: TestRun, states: Mapping[str, Any]) -> dict[str, Any]:
+        """What a minion said in this test run, with what of it is not certain."""
+        return with_uncertain(states, lambda: followers(self.documents.read(test.document).chunks, test.keys))
 
     def patches(
         self, tests: Mapping[str, TestRun], held: Mapping[str, str], document: Callable[[str], Any | None]
@@ -171,10 +193,10 @@ class Comparer:
         return patches
 
 
-def _base_of(changes: PushPlan, base: CompiledMinion, old: Desired | None) -> dict[str, Any]:
-    touched = tuple(each.key for each in changes.changes if each.kind is not ChangeKind.REMOVED)
-    before = {} if old is None else {key: True for key in touched if key in old.chunks}
-    return {"touched": touched, "base_digest": base.digest, "base_keys": tuple(before)}
+def _base_of(merge: MergePlan) -> dict[str, Any]:
+    touched = tuple(each.key for each in merge.shown.changes if each.kind is not ChangeKind.REMOVED)
+    before = () if merge.old is None else tuple(key for key in touched if key in merge.old.chunks)
+    return {"touched": touched, "base_digest": merge.old_digest, "base_keys": before}
 
 
 def _place(problem: Problem) -> str:

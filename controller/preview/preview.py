@@ -27,26 +27,29 @@ from controller.jobs.jobs import Jobs
 from controller.jobs.targets import Targets
 from controller.observe.redactor import Redactor
 from controller.observe.run_text import requested
+from controller.preview.base_side import BaseSide, applied_side
 from controller.preview.comparison import Comparer, Comparison, TestRun
 from controller.preview.drift_apart import drift_apart, in_doubt
 from controller.preview.forecast import FleetGroup
 from controller.preview.live_facts import PreviewCompiles
 from controller.preview.live_tests import NOT_KEPT, live_test, with_tests
+from controller.preview.policies import SidePolicy, side_policy
 from controller.preview.reporting import Known, completed
 from controller.preview.sampling import sampled
+from controller.preview.timing import apply_timing
 from controller.reconcile.documents import Documents
 from controller.reconcile.plan import with_needs
-from controller.reconcile.policy import POLICY_FILE, Policy, PolicyInvalid, PreviewPolicy, read_policy
+from controller.reconcile.policy import Policy
 from controller.reconcile.revision_sources import commits_of, moved_of, sources_of
 from controller.reconcile.source_differences import SourceDifferences
 from controller.schema.errors import ServiceError
 from controller.schema.preview_stream import PreviewFinished, PreviewItem, PreviewProgress
 from controller.schema.previews import MovedSource
-from controller.schema.reports import LiveTest, PreviewReport
+from controller.schema.reports import ApplyTiming, LiveTest, PreviewReport
 from controller.schema.requests import PreviewQuestion
 from controller.schema.targets import TargetExpression
 from controller.sessions.file_server import FileServer
-from controller.store import MinionRecord, RunRecord
+from controller.store import MinionRecord, RunRecord, StatusRow
 from gitfs.errors import UnknownRef
 from gitfs.mirror.fetched import Fetched
 from gitfs.source import MergedTrees, Revision, Source, Trees
@@ -118,24 +121,27 @@ class Previews:
         before, after = sides.before, sides.after
         records = self.requests.known(set(minions))
         live = question.live != "none" and not question.restricted
-        found = Comparison(minions=len(records))
-        async for done in self._compare(comparer, found, (before, after), records, live=live):
+        policies = await self._in_thread(self._policy, before), await self._in_thread(self._policy, after)
+        rows = self.requests.store.minions.status([record.id for record in records])
+        found = Comparison(minions=len(records), side=self._base_side(before, policies, rows))
+        async for done in self._compare(comparer, found, (before, after), policies, records, live=live):
             yield PreviewProgress(text="compiling", done=done, of=len(records))
-        policies = [await self._in_thread(self._previews_policy, trees) for trees in (before, after)]
         report = PreviewReport(
             made_at=made_at,
             base=_commit(before.revision, after.revision),
             head=_commit(after.revision, before.revision),
             merged=sides.merged,
             restricted=question.restricted,
-            problems=sides.problems,
+            problems=(*sides.problems, *([policies[1].problem] if policies[1].problem else [])),
+            timing=self._timing(found, policies, rows),
             moved=_moved(before.revision, after.revision),
             minions=len(records),
         )
-        report = await self._in_thread(completed, report, found, self._known(), (policies[0], policies[1]))
+        rules = tuple((each.policy or self.requests.live.policy).previews for each in policies)
+        report = await self._in_thread(completed, report, found, self._known(), (rules[0], rules[1]))
         tests: dict[str, LiveTest] = {}
         if live:
-            chosen = self._chosen(question, report, found, policies[0].live)
+            chosen = self._chosen(question, report, found, rules[0].live)
             async for test in self._tests(comparer, after, chosen, user):
                 tests[test.minion] = test
                 yield PreviewProgress(text="test runs", done=len(tests), of=len(chosen))
@@ -154,14 +160,12 @@ class Previews:
                 groups.append(FleetGroup(f"nodegroup {name}", minions))
         return Known(grains=grains, nodegroups=[each for each in groups if len(each.minions) > 1])
 
-    def _previews_policy(self, trees: Trees) -> PreviewPolicy:
-        return (self._policy_of(trees) or self.requests.live.policy).previews
-
     async def _compare(
         self,
         comparer: Comparer,
         found: Comparison,
         sides: tuple[Trees, Trees],
+        policies: tuple[SidePolicy, SidePolicy],
         records: Sequence[MinionRecord],
         *,
         live: bool,
@@ -174,28 +178,45 @@ class Previews:
         sources = SourceDifferences(
             lambda oid, length: after.files.blob_start(oid, length) or before.files.blob_start(oid, length)
         )
-        policies = [await self._in_thread(self._policy_of, trees) for trees in sides]
         budget = TimeoutBudget(self.limits.timeouts)
         for start in range(0, len(records), _TOGETHER):
             yield start
             some = records[start : start + _TOGETHER]
-            bases = await self.compiles.compile(self._request(before, some, policies[0]), budget, ask=live)
-            heads = await self.compiles.compile(self._request(after, some, policies[1]), budget, ask=live)
+            bases = await self.compiles.compile(self._request(before, some, policies[0].policy), budget, ask=live)
+            heads = await self.compiles.compile(self._request(after, some, policies[1].policy), budget, ask=live)
             await self._in_thread(comparer.add, found, bases, heads, sources)
         if budget.spent:
             self.on_refusal("timeouts")
 
-    def _policy_of(self, trees: Trees) -> Policy | None:
-        """The policy that these trees bring; None, so that the live one holds, where it cannot be read."""
-        try:
-            if len(trees.files.read(POLICY_FILE)) > self.limits.policy_bytes:
-                self.on_refusal("policy-bytes")
-                return None
-            return read_policy(trees.files)
-        except FileNotFoundError:
-            return Policy()
-        except PolicyInvalid:
-            return None
+    def _policy(self, trees: Trees) -> SidePolicy:
+        return side_policy(trees, self.limits, self.on_refusal)
+
+    def _base_side(self, before: Trees, policies: tuple[SidePolicy, SidePolicy], rows: Sequence[StatusRow]) -> BaseSide:
+        live, policy = self.requests.live.trees, policies[1].policy or self.requests.live.policy
+        same = live is not None and commits_of(before.revision) == commits_of(live.revision)
+        return BaseSide(
+            live=same or policies[0].refused,
+            refused=policies[0].refused,
+            applied={row.minion.id: applied_side(row, policy) for row in rows},
+            document=self._applied_document,
+        )
+
+    def _applied_document(self, digest: str) -> Desired | None:
+        document = self.documents.document(digest)
+        return None if document is None else Desired.from_document(document)
+
+    def _timing(
+        self, found: Comparison, policies: tuple[SidePolicy, SidePolicy], rows: Sequence[StatusRow]
+    ) -> tuple[ApplyTiming, ...]:
+        here, live = self.jobs.sessions, self.requests.live.policy
+        return apply_timing(
+            changed=found.tests.keys(),
+            paused={row.minion.id for row in rows if row.minion.paused},
+            connected={minion for minion in found.tests if here.session(minion) is not None},
+            policies=(policies[0].policy or live, policies[1].policy or live),
+            whole=found.whole,
+            second_runs=found.second_runs,
+        )
 
     def _request(self, trees: Trees, records: Sequence[MinionRecord], policy: Policy | None) -> CompileRequest:
         """What is live runs as it does live. Nobody has approved another tree yet, be it the head or the base: what it
@@ -279,7 +300,9 @@ class Previews:
             self.on_refusal("document-bytes")
             yield LiveTest(minion=minion, outcome="unreachable", summary=NOT_KEPT)
         async for minion, run_id, result in self.jobs.gather(asked, TEST_SECONDS):
-            yield live_test(minion, run_id, result)
+            test = live_test(minion, run_id, result)
+            states = await self._in_thread(comparer.with_uncertain, chosen[minion], test.states)
+            yield structs.replace(test, states=states)
 
     async def _ask(
         self, comparer: Comparer, trees: Trees, tests: Mapping[str, TestRun], user: str

@@ -15,7 +15,7 @@ Called by the loop (which chunks to run), by `saltern diff` and by previews (wha
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from highstate.desired import Desired
@@ -257,6 +257,15 @@ def _retriggered(
 def with_needs(keys: Iterable[str], desired: Desired) -> tuple[str, ...]:
     """These chunks and all that they need before them, in running order."""
     return _closure(keys, list(_links(desired.chunks)), desired.chunks)
+
+
+def followers(chunks: Mapping[str, Chunk], keys: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Key -> keys of the chunks that have a requisite on it or read what it writes, among `keys`."""
+    among, found = set(keys), dict[str, dict[str, None]]()
+    for link in _links(chunks):
+        if link.source in among and link.target in among and link.source != link.target:
+            found.setdefault(link.target, {})[link.source] = None
+    return {key: tuple(some) for key, some in found.items()}
 
 
 def _closure(changes: Iterable[str], links: Iterable[_Link], chunks: Mapping[str, Chunk]) -> tuple[str, ...]:

@@ -1,0 +1,118 @@
+"""What the head is compared with on a minion, and what a merge would run there. Pure.
+
+A merge takes a minion from what it has applied to the head. Where the base is live, compiles and is applied, that is
+the base. Where the base does not compile, or was refused, it is what was applied before. Where the last run failed, or
+policy says `push: whole`, everything is run. Called by `comparison`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from controller.reconcile.observation import GOOD
+from controller.reconcile.plan import PushPlan, plan
+from controller.reconcile.policy import Policy
+from controller.store import StatusRow
+from highstate.desired import Desired
+
+PUSH_WHOLE = "push: whole in saltern.yaml"
+FAILED = "their last run failed"
+NEVER_APPLIED = "nothing was applied there yet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedSide:
+    """What a minion has."""
+
+    digest: str = ""
+    """Of the document that it applied last; empty when there is none."""
+    pending: bool = False
+    """Whether it was told another one since."""
+    whole: str = ""
+    """Why the next push runs all of its states; empty: it runs what changes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaseSide:
+    """The base of a preview, for all minions."""
+
+    live: bool
+    """Whether the base is what minions are told now, or was refused in favour of that."""
+    refused: bool
+    """Whether its saltern.yaml cannot be used, so that nothing of it ever went live."""
+    applied: Mapping[str, AppliedSide]
+    """By minion."""
+    document: Callable[[str], Desired | None]
+    """Applied documents by digest."""
+
+    def is_applied(self, minion: str, digest: str) -> bool:
+        """Whether a merge that leaves this document as it is leaves the minion as it is."""
+        return not self.refused and not _outdated(self, self.applied.get(minion, AppliedSide()), digest)
+
+
+def applied_side(row: StatusRow, policy: Policy) -> AppliedSide:
+    """What is known of a minion; `policy`: that of the head."""
+    applied = row.applied.digest if row.applied else ""
+    whole = ""
+    if not applied:
+        whole = NEVER_APPLIED
+    elif row.last_run is not None and row.last_run.outcome not in GOOD:
+        whole = FAILED
+    elif policy.push == "whole":
+        whole = PUSH_WHOLE
+    return AppliedSide(digest=applied, pending=row.desired is not None and row.desired.digest != applied, whole=whole)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergePlan:
+    """What a merge means for one minion."""
+
+    shown: PushPlan
+    """What the head changes."""
+    old: Desired | None
+    """What it is compared with."""
+    old_digest: str
+    keys: tuple[str, ...]
+    """States that the merge would run."""
+    whole: str = ""
+    """Why these are all; empty where they are not."""
+
+    @property
+    def empty(self) -> bool:
+        """Nothing is run and nothing is other."""
+        return self.shown.empty and not self.keys
+
+
+def merge_plan(minion: str, side: BaseSide, base: tuple[str, Desired] | None, head: tuple[str, Desired]) -> MergePlan:
+    """What a merge would do.
+
+    Args:
+        minion: whose.
+        side: what is known of the base.
+        base: digest and document of the base; None where it does not compile.
+        head: those of the head.
+    """
+    applied = side.applied.get(minion, AppliedSide())
+    if side.refused:
+        base = None
+    before = _applied(side, applied) if base is None or _outdated(side, applied, base[0]) else None
+    digest, old = (applied.digest, before) if before is not None else (base or ("", None))
+    shown = plan(old, head[1])
+    if digest == head[0]:
+        return MergePlan(shown=shown, old=old, old_digest=digest, keys=shown.run)
+    if applied.whole and side.live:
+        return MergePlan(shown=shown, old=old, old_digest=digest, keys=tuple(head[1].chunks), whole=applied.whole)
+    keys = shown.run
+    if side.live and applied.pending and keys and (held := _applied(side, applied)) is not None:
+        keys = plan(held, head[1]).run  # what is pending runs with it
+    return MergePlan(shown=shown, old=old, old_digest=digest, keys=keys)
+
+
+def _outdated(side: BaseSide, applied: AppliedSide, base: str) -> bool:
+    """Whether the base compiles to something else by now than what was made and applied of it: answers are new."""
+    return side.live and bool(applied.digest) and not applied.pending and not applied.whole and applied.digest != base
+
+
+def _applied(side: BaseSide, applied: AppliedSide) -> Desired | None:
+    return side.document(applied.digest) if applied.digest else None

@@ -1,0 +1,118 @@
+"""How certain a prediction is: what a machine decides, what nobody can foretell, and all that follows from such. Pure.
+
+Called by `comparison` for the states of a plan, and by `live_tests` for those of a test run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from msgspec import structs
+
+from controller.schema.reports import ResourceChange
+from highstate.types import Chunk, state_title
+
+Follows: TypeAlias = Mapping[str, Sequence[str]]
+
+_CONDITIONS = ("onlyif", "unless", "creates", "check_cmd")
+_COMMANDS = frozenset({"cmd", "module"})
+"""State modules that run what somebody wrote: it may fail."""
+
+_NOT_FORETOLD = re.compile(
+    r"What it would do is not known|\b(?:in )?a preview(?:\b does not| fetches|:|$)|in a preview"
+)
+"""In what a minion says of a state that its preview did not look at."""
+
+
+class Doubt(NamedTuple):
+    """Why a prediction is not certain."""
+
+    certainty: Literal["conditional", "unknown"]
+    why: str
+
+
+def doubts_of_plan(chunks: Mapping[str, Chunk], follows: Callable[[], Follows]) -> dict[str, Doubt]:
+    """Key -> doubt, of what is known without any machine.
+
+    Args:
+        chunks: those that would run.
+        follows: gives key -> keys of the chunks that have a requisite on it, or read what it writes; asked when
+            something is not certain.
+    """
+    found = {key: doubt for key, chunk in chunks.items() if (doubt := _of_chunk(chunk)) is not None}
+    return _spread(found, follows()) if found else {}
+
+
+def doubts_of_results(states: Mapping[str, Any], follows: Callable[[], Follows]) -> dict[str, Doubt]:
+    """Key -> doubt, of what a minion said in a test run.
+
+    Args:
+        states: Salt's running dictionary by key.
+        follows: see `doubts_of_plan`.
+    """
+    found = {key: doubt for key, entry in states.items() if (doubt := _of_result(key, entry)) is not None}
+    return _spread(found, follows()) if found else {}
+
+
+def with_doubts(
+    resources: Iterable[ResourceChange], keys: Sequence[str], doubts: Mapping[str, Doubt]
+) -> tuple[ResourceChange, ...]:
+    """The resources with what is uncertain about them; `keys`: that of each, which is not redacted."""
+    return tuple(
+        resource
+        if (doubt := doubts.get(key)) is None or resource.action == "removed"
+        else structs.replace(resource, certainty=doubt.certainty, why_uncertain=doubt.why)
+        for resource, key in zip(resources, keys, strict=True)
+    )
+
+
+def with_uncertain(states: Mapping[str, Any], follows: Callable[[], Follows]) -> dict[str, Any]:
+    """The states of a test run, those that are not certain with `uncertain`: why."""
+    doubts = doubts_of_results(states, follows)
+    return {key: {**entry, "uncertain": doubts[key].why} if key in doubts else entry for key, entry in states.items()}
+
+
+def _of_chunk(chunk: Chunk) -> Doubt | None:
+    conditions = [name for name in _CONDITIONS if chunk.arguments.get(name)]
+    if conditions:
+        return Doubt("conditional", f"{' and '.join(conditions)} decides on the machine")
+    if any(_is_slot(value) for value in chunk.arguments.values()):
+        return Doubt("unknown", "a slot is filled on the machine")
+    return Doubt("conditional", "a command may fail") if chunk.state in _COMMANDS else None
+
+
+def _is_slot(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith("__slot__:")
+
+
+def _of_result(key: str, entry: Any) -> Doubt | None:
+    if not isinstance(entry, Mapping):
+        return None
+    said = [entry.get("comment"), *(entry.get("warnings") or ()), *_texts(entry.get("changes"))]
+    for text in said:
+        if isinstance(text, str) and _NOT_FORETOLD.search(text):
+            return Doubt("unknown", text)
+    acts = entry.get("result") is None
+    return Doubt("conditional", "a command may fail") if acts and key.partition("_|-")[0] in _COMMANDS else None
+
+
+def _texts(value: Any) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        for one in value.values():
+            yield from _texts(one)
+    else:
+        yield value
+
+
+def _spread(found: dict[str, Doubt], follows: Follows) -> dict[str, Doubt]:
+    """With all that follows, directly or not: it says what it follows."""
+    waiting = list(found)
+    while waiting:
+        key = waiting.pop()
+        for follower in follows.get(key, ()):
+            if follower not in found:
+                found[follower] = Doubt(found[key].certainty, f"follows {state_title(key)}: {found[key].why}"[:500])
+                waiting.append(follower)
+    return found

@@ -1,0 +1,61 @@
+"""What of a prediction is certain."""
+
+from controller.preview.certainty import doubts_of_plan, doubts_of_results, with_uncertain
+from highstate.types import Chunk
+
+
+def chunk(state, fun, name, **arguments):
+    return Chunk(state=state, fun=fun, id=name, name=name, sls="web", arguments=arguments)
+
+
+def test_a_state_without_conditions_is_certain():
+    assert doubts_of_plan({"a": chunk("file", "managed", "a")}, dict) == {}
+
+
+def test_conditions_slots_and_commands_are_not_and_nothing_that_follows_them():
+    chunks = {
+        "a": chunk("file", "managed", "a", onlyif="test -e /x", unless="false"),
+        "b": chunk("cmd", "run", "b"),
+        "c": chunk("file", "managed", "c", contents="__slot__:salt:cmd.run(id)"),
+        "d": chunk("file", "managed", "d"),
+        "e": chunk("file", "managed", "e"),
+        "f": chunk("file", "managed", "f"),
+    }
+    found = doubts_of_plan(chunks, lambda: {"b": ("d",), "d": ("e",)})
+    assert {key: doubt.certainty for key, doubt in found.items()} == {
+        "a": "conditional",
+        "b": "conditional",
+        "c": "unknown",
+        "d": "conditional",
+        "e": "conditional",
+    }
+    assert found["a"].why == "onlyif and unless decides on the machine"
+    assert (found["b"].why, "a command may fail" in found["e"].why) == ("a command may fail", True)
+
+
+def test_what_a_preview_did_not_look_at_is_marked_with_all_that_follows():
+    states = {
+        "file_|-a_|-a_|-managed": {
+            "result": None,
+            "comment": "The file a is set to be changed",
+            "warnings": ["not evaluated in a preview: 'test -e /x' is not in the live state"],
+        },
+        "file_|-b_|-b_|-managed": {"result": None, "comment": "", "changes": {}},
+        "file_|-c_|-c_|-managed": {
+            "result": None,
+            "changes": {"diff": "content of c is not read in a preview: no live state determines it"},
+        },
+        "cmd_|-d_|-d_|-run": {"result": None, "comment": "would run"},
+        "cmd_|-e_|-e_|-run": {"result": True, "comment": "onlyif condition is false"},
+        "test_|-f_|-f_|-nop": {"result": True, "comment": "ok"},
+    }
+    found = doubts_of_results(states, lambda: {"file_|-a_|-a_|-managed": ("file_|-b_|-b_|-managed",)})
+    assert {key.split("_|-")[1]: doubt.certainty for key, doubt in found.items()} == {
+        "a": "unknown",
+        "b": "unknown",
+        "c": "unknown",
+        "d": "conditional",
+    }
+    marked = with_uncertain(states, dict)
+    assert "uncertain" not in marked["test_|-f_|-f_|-nop"]
+    assert "not evaluated" in marked["file_|-a_|-a_|-managed"]["uncertain"]

@@ -1,0 +1,1 @@
+"""`make predictions`: what a preview says of random edits, against what their merge then does."""

@@ -1,0 +1,224 @@
+"""One edit from a branch to a merge on a rig: previewed, merged, and what came of both."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rig import Rig
+
+from tools.predictions.prediction import Prediction, predict
+from tools.predictions.site import MINIONS, Site
+from tools.predictions.verdict import Difference, Outcome, Verdict, compare, verdict
+
+SETTLE_SECONDS = 0.4
+"""That nothing new may begin before a merge counts as done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Journey:
+    """What came of one edit."""
+
+    number: int
+    edit: str
+    verdict: Verdict
+    differences: list[Difference]
+    prediction: Prediction
+    outcome: Outcome
+
+
+@dataclass(slots=True)
+class Journeys:
+    """Edits, one after the other, on one rig."""
+
+    rig: Rig
+    number: int = 0
+    paths: set[str] = field(default_factory=set)
+    """Of the tree as it was written last."""
+    failed: bool = False
+    """Whether states of the newest merge failed somewhere."""
+
+    @classmethod
+    def begin(cls, folder: Path, site: Site) -> Journeys:
+        """A rig on which this site is applied."""
+        write(site, folder / "first")
+        journeys = cls(Rig(folder / "rig", MINIONS, folder / "first"))
+        journeys.paths = set(site.tree())
+        return journeys
+
+    def up(self, site: Site) -> Site:
+        """Start the rig and apply the first tree, without the states that fail; what is left."""
+        self.rig.up()
+        self.rig.push("First")
+        self._settle()
+        while self.failed:
+            what, site = self.mended(site)
+            self._commit(what, site)
+            self.merge(())
+        return site
+
+    def mended(self, site: Site) -> tuple[str, Site]:
+        """The site without the states that failed in the newest runs, and what is done to it in words."""
+        site, failing = copy.deepcopy(site), sorted(self._failing())
+        for block in failing:
+            site.remove(block)
+        site.broken, site.policy = {}, []
+        return f"mend: without {', '.join(failing)}", site
+
+    def _failing(self) -> set[str]:
+        """Ids of the states that failed in the newest runs."""
+        newest = {run["minion"]: run["run_id"] for run in reversed(self.rig.history()) if run["kind"] == "apply"}
+        results = [self.rig.ask("/run", id=run_id)["states"] for run_id in newest.values()]
+        return {
+            state["__id__"].removeprefix("listener_")
+            for states in results
+            for state in states.values()
+            if state["result"] is False
+        }
+
+    def make(self, edit: str, site: Site) -> Journey:
+        """Preview the edit, merge it, and compare."""
+        self.number += 1
+        base = self.rig.git("rev-parse", "HEAD")
+        self._commit(edit, site)
+        self.rig.push_head(f"edit-{self.number}")
+        roots = {minion: snapshot(self.rig.root(minion)) for minion in MINIONS}
+        prediction = predict(self.rig.config, base, f"edit-{self.number}")
+        traces = tuple(
+            f"{line} on {minion}"
+            for minion, before in roots.items()
+            for line in changed_paths(before, snapshot(self.rig.root(minion)))
+        )
+        outcome = self.merge(traces)
+        differences = compare(prediction, outcome)
+        return Journey(
+            number=self.number,
+            edit=edit,
+            verdict=verdict(differences),
+            differences=differences,
+            prediction=prediction,
+            outcome=outcome,
+        )
+
+    def _commit(self, message: str, site: Site) -> None:
+        tree = site.tree()
+        for path in self.paths - tree.keys():
+            (self.rig.work / path).unlink()
+        for path, text in tree.items():
+            file = self.rig.work / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        self.paths = set(tree)
+        self.rig.git("add", "-A")
+        self.rig.git("commit", "-q", "--allow-empty", "-m", message)
+
+    def merge(self, traces: tuple[str, ...]) -> Outcome:
+        """Push to main, and wait until nothing more comes of it."""
+        known = {run["run_id"] for run in self.rig.history()}
+        waited = frozenset(minion for minion, each in self.rig.status().items() if _waits(each))
+        self.rig.push_head()
+        refused = self._settle()
+        runs: dict[str, list[Mapping[str, Any]]] = {minion: [] for minion in MINIONS}
+        for run in reversed(self.rig.history()):
+            if run["run_id"] not in known and run["kind"] in ("apply", "remediate") and not run["test"]:
+                runs[run["minion"]].append(run)
+        status = self.rig.status()
+        return Outcome(
+            states={
+                minion: self.rig.ask("/run", id=some[0]["run_id"])["states"] for minion, some in runs.items() if some
+            },
+            broken=frozenset(minion for minion, each in status.items() if each["errors"]),
+            waiting={minion: why for minion, each in status.items() if (why := _waits(each))},
+            more_runs={minion: [run["cause"] for run in some[1:]] for minion, some in runs.items() if some[1:]},
+            waited=waited,
+            refused=refused,
+            traces=traces,
+        )
+
+    def _settle(self) -> str:
+        """Wait until the newest commit is live and all that follows from it has ended; why it is refused, if it is."""
+        head = self.rig.head()
+        calm = 0.0
+
+        def settled() -> str:
+            nonlocal calm
+            done = self._done(head)
+            if not done:
+                calm = 0.0
+                return ""
+            calm = calm or time.monotonic()
+            return done if time.monotonic() - calm >= SETTLE_SECONDS else ""
+
+        found = str(self.rig.wait(f"{head} to be applied", settled))
+        return "" if found == "applied" else found
+
+    def _done(self, head: str) -> str:
+        if "aply" in (self.rig.work / "states/saltern.yaml").read_text():
+            return next((str(each["error"]) for each in self.rig.remotes() if each["error"]), "")
+        status = self.rig.status().values()
+        runs = self.rig.history()
+        if any(run["state"] not in ("finished", "superseded") for run in runs):
+            return ""
+        self.failed = any(each["health"] == "Failed" for each in status)
+        return "applied" if all(self._is_done(each, head, runs) for each in status) else ""
+
+    def _is_done(self, status: Mapping[str, Any], head: str, runs: list[dict[str, Any]]) -> bool:
+        if status["attempted_revision"] != head:
+            return False
+        if status["errors"] or _waits(status) or status["health"] == "Failed":
+            return True
+        if status["sync"] != "Synced" or status["applied_revision"] != head:
+            return False
+        mine = [run for run in runs if run["minion"] == status["minion"] and run["kind"] in ("apply", "drift")]
+        return not mine or self._checked(mine[0])
+
+    def _checked(self, newest: Mapping[str, Any]) -> bool:
+        """Whether the whole highstate was looked at after the newest run."""
+        if newest["kind"] == "drift" or "verify: none" in (self.rig.work / "states/saltern.yaml").read_text():
+            return True
+        return self.rig.ask("/run", id=newest["run_id"])["keys"] is None
+
+
+def _waits(status: Mapping[str, Any]) -> str:
+    """Why what is pending is not run."""
+    if not status["connected"]:
+        return "offline"
+    if status["paused"]:
+        return "paused"
+    return "manual" if "sync" in status["message"] and status["sync"] == "OutOfSync" and not status["errors"] else ""
+
+
+def write(site: Site, folder: Path) -> None:
+    """Put the tree of a site into a folder."""
+    for path, text in site.tree().items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+
+
+def snapshot(root: Path) -> dict[str, tuple[object, ...]]:
+    """Everything below a folder: kind, owner, mode, time of the last change, content."""
+    return dict(_entries(root))
+
+
+def _entries(root: Path) -> Iterator[tuple[str, tuple[object, ...]]]:
+    for folder, names, files in os.walk(root):
+        for name in (*names, *files):
+            path = Path(folder, name)
+            found = path.lstat()
+            content = hashlib.sha256(path.read_bytes()).hexdigest() if stat.S_ISREG(found.st_mode) else ""
+            yield (
+                str(path.relative_to(root)),
+                (found.st_mode, found.st_uid, found.st_gid, found.st_mtime_ns, found.st_ctime_ns, content),
+            )
+
+
+def changed_paths(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
+    """Paths that are new, gone or other."""
+    return sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))

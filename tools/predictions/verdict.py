@@ -1,0 +1,127 @@
+"""Compares what was foretold with what happened. Pure."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tools.predictions.prediction import ForetoldState, Prediction
+
+_EACH_RUN = ("pid", "stdout", "stderr", "retcode")
+"""What a command says is not foretold."""
+
+
+class Verdict(enum.Enum):
+    """How good a prediction was."""
+
+    EXACT = "exact"
+    MARKED = "right but for what is marked as uncertain"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a merge did."""
+
+    states: dict[str, dict[str, Mapping[str, Any]]] = field(default_factory=dict)
+    """Minion -> what its first run gave, by key."""
+    broken: frozenset[str] = frozenset()
+    waiting: dict[str, str] = field(default_factory=dict)
+    """Minion -> why nothing was run there although something is pending: paused, offline, manual."""
+    waited: frozenset[str] = frozenset()
+    """Minions of which that was so before."""
+    more_runs: dict[str, list[str]] = field(default_factory=dict)
+    """Minion -> causes of runs after the first."""
+    refused: str = ""
+    """Why the whole revision was refused."""
+    traces: tuple[str, ...] = ()
+    """What the preview left on minions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One way in which the outcome is not the prediction."""
+
+    minion: str
+    key: str
+    what: str
+    marked: bool
+
+
+def compare(prediction: Prediction, outcome: Outcome) -> list[Difference]:
+    """Differences; none for an exact prediction."""
+    found = [Difference("", "", f"the preview left {trace}", marked=False) for trace in outcome.traces]
+    if outcome.refused:
+        foretold = any("saltern.yaml" in text for text in prediction.problems)
+        return [*found, *([] if foretold else [Difference("", "", "the revision is refused, unsaid", marked=False)])]
+    for minion in sorted(outcome.broken ^ prediction.broken):
+        what = "does not compile, unsaid" if minion in outcome.broken else "compiles, although it was said not to"
+        found.append(Difference(minion, "", what, marked=minion in prediction.unknown))
+    for minion, why in outcome.waiting.items():
+        news = minion in prediction.states or minion not in outcome.waited
+        if news and why not in prediction.timing:
+            found.append(Difference(minion, "", f"waits ({why}), unsaid", marked=False))
+    for minion in sorted((outcome.states.keys() | prediction.states.keys()) - outcome.broken - outcome.waiting.keys()):
+        if minion in prediction.unknown:
+            found.append(Difference(minion, "", "not known", marked=True))
+        elif minion in prediction.untested:
+            found.append(Difference(minion, "", "not tested", marked=True))
+        else:
+            pair = prediction.states.get(minion, {}), outcome.states.get(minion, {})
+            found += _of_minion(minion, *pair)
+        for cause in outcome.more_runs.get(minion, ()):
+            uncertain = any(each.uncertain for each in prediction.states.get(minion, {}).values())
+            marked = "second-run" in prediction.timing or (uncertain and "missed" in cause)
+            found.append(Difference(minion, "", f"one more run: {cause}", marked=marked))
+    return found
+
+
+def verdict(differences: list[Difference]) -> Verdict:
+    """The sum of the differences."""
+    if not differences:
+        return Verdict.EXACT
+    return Verdict.MARKED if all(each.marked for each in differences) else Verdict.WRONG
+
+
+def _of_minion(
+    minion: str, foretold: Mapping[str, ForetoldState], happened: Mapping[str, Mapping[str, Any]]
+) -> Iterator[Difference]:
+    uncertain = any(each.uncertain for each in foretold.values())
+    for key in sorted(foretold.keys() | happened.keys()):
+        said, did = foretold.get(key), happened.get(key)
+        if said is None:
+            if did is not None and (did["changes"] or did["result"] is False):
+                yield Difference(minion, key, f"not foretold: {_shown(did)}", marked=uncertain and "mod_watch" in key)
+        elif did is None:
+            if said.result is not True:
+                yield Difference(minion, key, f"foretold and not run: {said.comment}", marked=bool(said.uncertain))
+        elif what := _differs(key, said, did):
+            yield Difference(minion, key, what, marked=bool(said.uncertain))
+
+
+def _differs(key: str, said: ForetoldState, did: Mapping[str, Any]) -> str:
+    result = True if said.result is None else said.result
+    if result is not did["result"]:
+        return f"said {said.result} ({said.comment}), is {did['result']} ({did['comment']})"
+    acts = bool(did["changes"])
+    if key.startswith("cmd_|-") or "mod_watch" in key:
+        return "" if (said.result is None) == acts else f"said {said.comment}, did {_shown(did)}"
+    before, after = _comparable(said.changes), _comparable(did["changes"])
+    if before != after:
+        return f"said {before} ({said.comment}), did {after} ({did['comment']})"
+    return ""
+
+
+def _comparable(changes: Mapping[str, Any]) -> Any:
+    """Changes without what differs each time: names of temporary files, times."""
+    text = {key: value for key, value in changes.items() if key not in _EACH_RUN}
+    return {
+        key: re.sub(r"\d\d:\d\d:\d\d\S*", "", value) if isinstance(value, str) else value for key, value in text.items()
+    }
+
+
+def _shown(did: Mapping[str, Any]) -> str:
+    return f"{did['result']} {did['changes']} ({did['comment']})"
