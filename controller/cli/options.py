@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -46,7 +47,17 @@ _TARGETING = (
 
 
 def targeting(function: _Function) -> _Function:
-    """Salt's targeting flags, as one argument `kind` (`glob` when none is given)."""
+    """Salt's targeting flags, as one argument `kind` (None when none is given); two of them are a usage error."""
+
+    @wraps(function)
+    def with_kind(**values: Any) -> Any:
+        given = [(kind, short) for short, _, kind, _ in _TARGETING if values.pop(f"kind_{kind}")]
+        if len(given) > 1:
+            named = " and ".join(short for _, short in given)
+            raise click.UsageError(f"{named} cannot go together: a TARGET is of one kind; -C mixes several")
+        return function(**values, kind=given[0][0] if given else None)
+
+    decorated: Any = with_kind
     for short, long, kind, text in reversed(_TARGETING):
-        function = click.option(short, long, "kind", flag_value=kind, default=None, help=text)(function)
-    return function
+        decorated = click.option(short, long, f"kind_{kind}", is_flag=True, help=text)(decorated)
+    return cast(_Function, decorated)

@@ -52,8 +52,8 @@ def value_of(word: str) -> Any:
         return word
     if isinstance(value, int | float) and str(value) != word.strip() and _LOSSY.fullmatch(word.strip()):
         return word  # 3007.10 is a version, 0644 a mode, 12:30 a time: what was typed would be lost
-    if "#" in word and (value is None or isinstance(value, str)):
-        return word  # text with a #, which YAML takes for a comment
+    if "#" in word:  # as Salt: what YAML takes for a comment is text, unless a value is left without it
+        return word if value is None or isinstance(value, str) else value
     if isinstance(value, bool | int | float | str | bytes) or value is None:
         return value
     if isinstance(value, dict | list) and word.lstrip()[:1] in "{[":

@@ -146,7 +146,15 @@ LANGUAGE = frozenset(
 )
 """Options that shape a compile on the minion (`minion.config.language`)."""
 
-NOT_USED = ("aliases.file", "beacons", "default_include", "environment", "include", "iptables.save_filters")
+NOT_USED = (
+    "aliases.file",
+    "beacons",
+    "default_include",
+    "environment",
+    "hosts.file",
+    "include",
+    "iptables.save_filters",
+)
 """Options that are known, and that are read elsewhere or not at all."""
 
 KNOWN = frozenset((*RULES, *ALIASES, *GROUPED, *LANGUAGE, *NOT_USED))

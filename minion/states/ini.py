@@ -53,9 +53,14 @@ class Ini:
             return replace(self, lines=tuple(lines))
         last = max((i for i, (inside, line) in enumerate(lines) if inside == section and line.strip()), default=None)
         if last is None and section:
-            lines += [(section, f"[{section}]")]
+            lines = [*self.with_section(section).lines]
         at = 0 if not section and last is None else len(lines) if last is None else last + 1
         return replace(self, lines=(*lines[:at], (section, new), *lines[at:]))
+
+    def with_section(self, section: str) -> Ini:
+        """The file with an empty section at its end, after an empty line unless it is the first thing there."""
+        between = [(self.lines[-1][0], "")] if self.lines and self.lines[-1][1].strip() else []
+        return replace(self, lines=(*self.lines, *between, (section, f"[{section}]")))
 
     def without_option(self, section: str, key: str) -> Ini:
         """The file without the option."""
@@ -173,7 +178,7 @@ def sections_present(
     have, changes = ini.sections(), dict[str, Value]()
     for section in sections:
         if section not in have:
-            ini = replace(ini, lines=(*ini.lines, (section, f"[{section}]")))
+            ini = ini.with_section(section)
             changes[section] = {"before": None, "after": {}}
     return _plan(name, ini, changes, lambda key: f"Created new section {key}.\n")
 

@@ -65,7 +65,7 @@ def test_options_of_each_verb_are_documented(pages, rows, coded, verb):
     options = {name for command in commands for option in own_options(command) for name in spellings(option)}
     aliases = {"--output"}  # said once for all verbs
     targeting = set(coded(page.section("Targets")))
-    takes_target = any(option.name == "kind" for command in commands for option in own_options(command))
+    takes_target = any(option.name == "kind_grain" for command in commands for option in own_options(command))
     assert not options - documented - aliases - (targeting if takes_target else set())
     assert not documented - options
 

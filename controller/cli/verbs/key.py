@@ -138,8 +138,11 @@ def list_keys(out: str, config_dir: Path) -> None:
     if out != "text":
         output.document(keys, out)
         return
+    if not keys:
+        output.remark("there are no keys: no minion has asked for this controller yet; see `saltern key controller`")
     rows = [(key.minion, key.state, output.ago(key.changed), key.fingerprint, _remark(key)) for key in keys]
-    output.table(("Minion", "Key", "Since", "Fingerprint", "Remark"), rows)
+    if rows:
+        output.table(("Minion", "Key", "Since", "Fingerprint", "Remark"), rows)
     waiting = sum(key.state == "pending" for key in keys)
     if waiting:
         output.remark(f"{output.counted(waiting, 'key')} to be accepted: saltern key accept NAME")

@@ -10,23 +10,29 @@ from minion.execution.context import Context
 from minion.states.host import host_lines
 
 
-def list_hosts(context: Context) -> dict[str, dict[str, Any]]:
-    """Address → its names."""
-    found: dict[str, dict[str, Any]] = {}
+def list_hosts(context: Context) -> dict[str, Any]:
+    """Address → its names, and the comment beside them; the lines that are comments as `comment-0`, `comment-1`, …"""
+    found: dict[str, Any] = {}
+    remarks = 0
     for line in host_lines(context.machine):
         if line.address:
-            found.setdefault(line.address, {"aliases": []})["aliases"] += list(line.names)
+            one = found.setdefault(line.address, {"aliases": []})
+            one["aliases"] += line.names
+            one.update({"comment": line.note} if line.note else {})
+        elif (line.raw or "").lstrip().startswith("#"):
+            found[f"comment-{remarks}"] = [(line.raw or "").strip()]
+            remarks += 1
     return found
 
 
 def get_ip(context: Context, host: str) -> str:
     """The address that a name stands beside; empty when there is none."""
-    return next((address for address, one in list_hosts(context).items() if host in one["aliases"]), "")
+    return next((line.address for line in host_lines(context.machine) if line.address and host in line.names), "")
 
 
 def get_alias(context: Context, ip: str) -> list[str]:
     """The names of an address."""
-    return list(list_hosts(context).get(ip, {"aliases": []})["aliases"])
+    return [name for line in host_lines(context.machine) if line.address == ip for name in line.names]
 
 
 def has_pair(context: Context, ip: str, alias: str) -> bool:

@@ -19,8 +19,10 @@ Runner = Callable[[Machine, str], Completed]
 
 
 def source_of(name: str, source: str | None) -> tuple[str, str]:
-    """Path of the script and its arguments as one text: both may stand in `name`."""
+    """Path of the script and its arguments as one text: both may stand in `name`. StateFailed when it is empty."""
     words = name.split(None, 1)
+    if not words:
+        raise StateFailed("cmd.script needs the path of a script in name")
     return source or words[0], words[1] if len(words) > 1 else ""
 
 

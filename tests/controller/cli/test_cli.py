@@ -217,6 +217,22 @@ def test_diff_history_and_show(saltern, served):
     assert "there is no run" in missing.err
 
 
+def test_two_kinds_of_target_are_refused_by_name(saltern, served, desk):
+    for words in (["run", "-G", "-E", "os:Debian", "test.ping"], ["status", "-E", "-G", "web.*"]):
+        ended = saltern(*words)
+        assert ended.code == 64
+        assert "-E and -G cannot go together" in ended.err
+    assert saltern("run", "-L", "-L", "web1", "test.ping").code == 0
+
+
+def test_that_there_are_no_keys_is_said(saltern, served, desk):
+    desk.key_views.clear()
+    ended = saltern("key", "list")
+    assert (ended.code, ended.out) == (0, "")
+    assert "there are no keys" in ended.err
+    assert json.loads(saltern("key", "list", "--out", "json").out) == []
+
+
 def test_a_kind_of_target_needs_a_target(saltern, served):
     ended = saltern("status", "-G")
     assert (ended.code, ended.out) == (64, "")

@@ -46,8 +46,9 @@ def test_roots_are_read_as_salt_has_them(tmp_path: Path) -> None:
 
 
 def test_an_unknown_key_is_a_warning_with_a_near_name(tmp_path: Path) -> None:
-    write(tmp_path, "masterport: 1\nmy_own_key: 2\n")
+    write(tmp_path, "masterport: 1\nmy_own_key: 2\nhosts.file: /etc/hosts\naliases.file: /etc/aliases\n")
     settings = load_settings(tmp_path)
+    assert len(settings.warnings) == 2
     assert "did you mean master_port?" in settings.warnings[0]
     assert "my_own_key" in settings.warnings[1]
     assert settings.written["my_own_key"] == 2

@@ -84,6 +84,21 @@ def test_a_file_is_read_from_the_tree_and_from_the_machine(context: Context, tmp
         call(context, "cp.get_file_str", "http://127.0.0.1:1/x")
 
 
+def test_hosts_are_listed_with_their_comments(context: Context, tmp_path: Path) -> None:
+    file = tmp_path / "hosts"
+    file.write_text("# first\n127.0.0.1 localhost # own\n\n  #mid\n10.0.0.1 a b#x\n10.0.0.1 c\n")
+    context.opts = {"hosts.file": str(file)}
+    assert call(context, "hosts.list_hosts") == {
+        "comment-0": ["# first"],
+        "127.0.0.1": {"aliases": ["localhost"], "comment": "own"},
+        "comment-1": ["#mid"],
+        "10.0.0.1": {"aliases": ["a", "b", "c"], "comment": "x"},
+    }
+    assert call(context, "hosts.get_alias", "10.0.0.1") == ["a", "b", "c"]
+    assert call(context, "hosts.get_ip", "c") == "10.0.0.1"
+    assert call(context, "hosts.get_ip", "nobody") == ""
+
+
 def test_the_hosts_file_is_that_of_the_configuration(context: Context, tmp_path: Path) -> None:
     file = tmp_path / "hosts"
     file.write_text("127.0.0.1 localhost\n")
@@ -98,6 +113,11 @@ def test_the_hosts_file_is_that_of_the_configuration(context: Context, tmp_path:
 
 def test_what_holds_a_comment_alone_is_text() -> None:
     assert parse(["key= #", "#", "other=a # b"])[1] == {"key": " #", "other": "a # b"}
+
+
+def test_what_is_a_value_without_its_comment_is_that_value() -> None:
+    words = ("a: #", "x: [1, '#']", "1 # x", "a#b", "'q' # r")
+    assert parse(words)[0] == ({"a": None}, {"x": [1, "#"]}, 1, "a#b", "'q' # r")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root reads the shadow entries")

@@ -190,3 +190,10 @@ def test_scripts_that_cannot_run(name: str, arguments: Any, said: str) -> None:
 def test_wait_script_and_call() -> None:
     assert do("wait_script", "salt://plain").changes == {}
     assert "use module.run" in do("call", "x", func="f").comment
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+@pytest.mark.parametrize("test", [False, True])
+def test_a_script_without_a_name_is_refused(name: str, test: bool) -> None:
+    result = do("script", name, test=test)
+    assert (result.result, result.comment) == (False, "cmd.script needs the path of a script in name")

@@ -137,6 +137,18 @@ def test_keys_that_may_log_in(converge: Converge, tmp_path: Path, rooted: Rooted
     assert not (tmp_path / "shadow").exists()
 
 
+def test_a_new_section_stands_after_an_empty_line(converge: Converge, tmp_path: Path) -> None:
+    file = tmp_path / "f"
+    converge("ini.options_present", file, sections={"one": {"a": 1}, "two": {"b": 2}})
+    assert file.read_text() == "[one]\na = 1\n\n[two]\nb = 2\n"
+    file.write_text("# note\n")
+    converge("ini.sections_present", file, sections=["one", "two"])
+    assert file.read_text() == "# note\n\n[one]\n\n[two]\n"
+    file.write_text("[zero]\n\n")
+    converge("ini.options_present", file, sections={"one": {"a": 1}})
+    assert file.read_text() == "[zero]\n\n[one]\na = 1\n"
+
+
 def test_options_of_ini_files(converge: Converge, tmp_path: Path) -> None:
     file = tmp_path / "f"
     file.write_text("[a]\n#k=1\n# other = 2\n;l=1\nm=1\n#m=2\n[b]\n#k=3\n")
@@ -149,7 +161,7 @@ def test_options_of_ini_files(converge: Converge, tmp_path: Path) -> None:
         "c": {"before": None, "after": {"y": "z"}},
     }
     assert file.read_text() == (
-        "top = 1\n# note\n[a]\nk = 2\nold = 2\nnew = 3\n\n[b]\nx = 1\n[c]\ny = z\n"
+        "top = 1\n# note\n[a]\nk = 2\nold = 2\nnew = 3\n\n[b]\nx = 1\n\n[c]\ny = z\n"
     )  # fmt: skip
     assert converge("ini.options_absent", file, sections={"a": ["k", "none"]}).changes == {"a": {"k": "2"}}
     converge("ini.sections_absent", file, sections=["b"])
