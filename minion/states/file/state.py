@@ -9,7 +9,8 @@ from minion.states.file.append import append, prepend
 from minion.states.file.blockreplace import blockreplace
 from minion.states.file.cached import cached, not_cached
 from minion.states.file.copy import copy, hardlink, rename
-from minion.states.file.directory import directory, recurse
+from minion.states.file.directories.directory import directory
+from minion.states.file.directories.recurse import recurse
 from minion.states.file.keyvalue import keyvalue
 from minion.states.file.line import line
 from minion.states.file.links import absent, symlink

@@ -1,0 +1,1 @@
+"""file.directory and file.recurse: folders, and whole trees below them."""
