@@ -109,7 +109,7 @@ async def controller(
         stack.callback(parts.server.stop)
         parts.metrics.watch_minions(parts.service.state.samples)
         parts.metrics.watch_strangers(parts.server.stranger_connections, parts.server.stranger_bytes)
-        await stack.enter_async_context(serve(parts.service, settings, parts.metrics))
+        await stack.enter_async_context(serve(parts.service, settings, parts.metrics, parts.pull_requests.hint))
         await stack.enter_async_context(changes)
         stack.push_async_callback(parts.event_log.flush)  # what the others say while they end is kept, too
         tasks = _start_tasks(parts)
@@ -138,6 +138,7 @@ def _start_tasks(parts: Parts) -> list[asyncio.Task[None]]:
         asyncio.create_task(parts.handlers.answers.files.run(), name="files"),
         asyncio.create_task(parts.handlers.take_waiting_mines(), name="mines"),
         asyncio.create_task(parts.event_log.run(), name="events"),
+        asyncio.create_task(parts.pull_requests.run(), name="pull requests"),
         asyncio.create_task(_prune(parts), name="prune"),
     ]
 

@@ -1,8 +1,8 @@
 """What the network may reach: the hook of the forges, the metrics, the health check, reports by signed links. No
 command.
 
-The hook's body is a hint about which remote to fetch and never more: what is then fetched comes from the remotes that
-are configured.
+The hook's body is a hint about which remote to fetch and which pull request to look at, and never more: what is then
+fetched comes from the remotes that are configured, and what is true of a pull request is asked of its forge.
 """
 
 from __future__ import annotations
@@ -39,7 +39,13 @@ EXPOSITION_SECONDS = 1.0
 """Age at which the metrics are read again."""
 
 
-def public_app(service: ControllerApi, metrics: Metrics, hook_secret: str, limits: WebhookLimits) -> Litestar:
+HintPull: TypeAlias = Callable[[str, int], bool]
+"""Is told the project and number of a pull request that something happened to; whether anybody wants to know."""
+
+
+def public_app(
+    service: ControllerApi, metrics: Metrics, hook_secret: str, limits: WebhookLimits, hint_pull: HintPull
+) -> Litestar:
     """The application for http_host:http_port."""
     return Litestar(
         route_handlers=[health, exposition, hook, report_page],
@@ -48,6 +54,7 @@ def public_app(service: ControllerApi, metrics: Metrics, hook_secret: str, limit
                 "service": service,
                 "metrics": metrics,
                 "secret": hook_secret.encode(),
+                "hint_pull": hint_pull,
                 "deliveries": webhooks.Deliveries(),
                 "exposition": CachedExposition(metrics, time.monotonic),
                 "hashing": ThreadPoolExecutor(max_workers=1, thread_name_prefix="webhook"),
@@ -113,7 +120,7 @@ async def report_page(request: PublicRequest) -> Response[bytes]:
 
 @post("/hook", status_code=202)
 async def hook(request: PublicRequest) -> Response[bytes]:
-    """Somebody pushed. Answers how many remotes are fetched for it."""
+    """Somebody pushed, or did something to a pull request. Answers how many remotes are fetched for it."""
     body = await request.body()
     try:
         await _authenticate(request.app.state, request, body)
@@ -127,6 +134,9 @@ async def hook(request: PublicRequest) -> Response[bytes]:
         _metrics(request).hooked("duplicate" if delivery in deliveries else "ping")
         return encoding.answer({"remotes": 0}, 202)
     _metrics(request).hooked("accepted")
+    pull = webhooks.pull_of(request.headers, payload)
+    if pull is not None:
+        cast(HintPull, request.app.state.hint_pull)(pull.project, pull.number)
     count = await _fetch(cast(ControllerApi, request.app.state.service), request.query_params.get("remote"), payload)
     deliveries.add(delivery)
     return encoding.answer({"remotes": count}, 202)

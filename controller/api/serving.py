@@ -17,7 +17,7 @@ from litestar import Litestar
 
 from controller.api.admin import admin_app
 from controller.api.deadline import DeadlineProtocol, deadline_protocol
-from controller.api.public import public_app
+from controller.api.public import HintPull, public_app
 from controller.config.settings import ControllerSettings
 from controller.observe.metrics import Metrics
 from controller.schema.controller_api import ControllerApi
@@ -40,7 +40,9 @@ class Listening:
 
 
 @contextlib.asynccontextmanager
-async def serve(service: ControllerApi, settings: ControllerSettings, metrics: Metrics) -> AsyncIterator[Listening]:
+async def serve(
+    service: ControllerApi, settings: ControllerSettings, metrics: Metrics, hint_pull: HintPull
+) -> AsyncIterator[Listening]:
     """Serve both APIs while the body runs. CannotListen when a socket is taken or not permitted."""
     async with contextlib.AsyncExitStack() as stack:
         admin = stack.enter_context(_unix_socket(settings.socket))
@@ -55,7 +57,7 @@ async def serve(service: ControllerApi, settings: ControllerSettings, metrics: M
             protocol = deadline_protocol(
                 outside.connections, outside.request_seconds, partial(metrics.limit_refused, "webhook")
             )
-            app = public_app(service, metrics, settings.hook_secret, outside)
+            app = public_app(service, metrics, settings.hook_secret, outside, hint_pull)
             await stack.enter_async_context(_serving(app, public, protocol))
         yield Listening(socket=settings.socket, http=http)
 

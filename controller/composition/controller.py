@@ -11,11 +11,13 @@ from controller.compilation.source_reconciler import SourceReconciler
 from controller.composition.api import compose_service
 from controller.composition.compilation import compose_compilation
 from controller.composition.messages import compose_handlers, compose_wire
+from controller.composition.pull_requests import compose_pull_requests
 from controller.composition.reconcile import compose_reconciler
 from controller.composition.shared import Resources, share
 from controller.messages.message_handlers import MessageHandlers
 from controller.observe.event_log import EventLog
 from controller.observe.metrics import Metrics
+from controller.pull_requests.reconciler import PullRequests
 from controller.reconcile.reconciler import Reconciler
 from wire.server.server import Server
 
@@ -35,6 +37,7 @@ class Parts:
     reconciler: Reconciler
     handlers: MessageHandlers
     service: ControllerService
+    pull_requests: PullRequests
 
 
 def compose(resources: Resources) -> Parts:
@@ -44,6 +47,7 @@ def compose(resources: Resources) -> Parts:
     reconciler = compose_reconciler(shared, wire.server)
     compilation = compose_compilation(shared, wire.server, reconciler)
     handlers = compose_handlers(shared, wire.server, reconciler, compilation)
+    service = compose_service(shared, wire.server, reconciler, compilation, handlers)
     wire.backpressure.attach(wire.server, handlers.deliver)
     return Parts(
         resources=resources,
@@ -56,5 +60,6 @@ def compose(resources: Resources) -> Parts:
         sources=compilation.sources,
         reconciler=reconciler,
         handlers=handlers,
-        service=compose_service(shared, wire.server, reconciler, compilation, handlers),
+        service=service,
+        pull_requests=compose_pull_requests(shared, service.minions.previews, service.minions.reports),
     )

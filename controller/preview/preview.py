@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -90,7 +90,7 @@ class Previews:
     running: int = 0
     """Previews that are being made."""
 
-    async def preview(self, question: PreviewQuestion, user: str = "") -> AsyncIterator[PreviewItem]:
+    async def preview(self, question: PreviewQuestion, user: str = "") -> AsyncGenerator[PreviewItem, None]:
         """How far it is, then its report. All work ends when the generator is closed.
 
         Args:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 import structlog
@@ -54,8 +54,10 @@ class LookParts:
     clock: Callable[[], float]
     predicted: Callable[[int, int], None]
     """Counts predictions that were kept and broken."""
-    report_url: Callable[[PullRecord], str]
-    """Where the whole report is; empty where it is not shown."""
+    keep_report: Callable[[PreviewReport], Awaitable[str]]
+    """Keeps a whole report for who has its address."""
+    report_url: Callable[[PreviewReport], str]
+    """The address; empty where reports are not shown."""
 
 
 class PullLook:
@@ -137,7 +139,7 @@ class PullLook:
             permissions=self._permissions,
             running=self._parts.previews.running(self._key),
             report=self._report,
-            url=self._parts.report_url(record),
+            url="" if self._report is None else self._parts.report_url(self._report),
             outcome=self._outcome,
         )
         return dataclasses.replace(look, body=await self._body_of(look))
@@ -176,6 +178,8 @@ class PullLook:
         if record == self._record:
             return
         kept = packed if record.previewed == finished.running.preview else None
+        if kept is not None and finished.report is not None:
+            await self._parts.keep_report(finished.report)
         said = {"head": finished.running.preview.head, "failure": failure}
         self._keep(record, (Say("previewed" if kept else "preview-failed", said),), kept)
         self._report = finished.report if kept else self._report

@@ -331,6 +331,8 @@ class Served:
         self.metrics.watch_minions(
             lambda: [MinionSample(id="web1", sync="Synced", health="Drifted", drifted=3, revision_at=4_000.0)]
         )
+        self.hinted: list[tuple[str, int]] = []
+        """Pull requests that webhooks said something of."""
         self.listening: Listening | None = None
         self.error: Exception | None = None
         self._ready, self._stop = threading.Event(), asyncio.Event()
@@ -351,10 +353,14 @@ class Served:
         self._thread.join(30)
         assert not self._thread.is_alive()
 
+    def hint_pull(self, project: str, number: int) -> bool:
+        self.hinted.append((project, number))
+        return True
+
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
         try:
-            async with serve(self.desk, self.settings, self.metrics) as self.listening:
+            async with serve(self.desk, self.settings, self.metrics, self.hint_pull) as self.listening:
                 self._ready.set()
                 await self._stop.wait()
         except Exception as error:

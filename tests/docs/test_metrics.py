@@ -10,6 +10,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from controller.observe.metrics import Metrics, MinionSample
+from controller.observe.pull_metrics import PullMetrics
 from controller.schema.minions import HealthName, SyncName
 from wire.messages import RunKind
 from wire.server.types import RefusalReason
@@ -44,6 +45,10 @@ def series() -> dict[str, tuple[str, frozenset[str]]]:
     metrics.hooked("accepted")
     metrics.limit_refused("webhook", "body-bytes")
     metrics.stalled(1.0, 1.0)
+    pulls = PullMetrics(metrics.registry)
+    pulls.previewed(0.1, ok=True)
+    pulls.predicted(1, 1)
+    pulls.looked("github", "done")
     found = {}
     for family in text_string_to_metric_families(metrics.exposition().decode()):
         if family.name.endswith("_created"):

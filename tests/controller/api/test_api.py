@@ -204,6 +204,14 @@ def test_the_network_reaches_nothing_else(served):
         assert client.post("/keys/accept", json={"names": ["aa:02"]}).status_code == 404
 
 
+def test_a_hook_about_a_pull_request_is_a_hint(served):
+    body = {"action": "opened", "repository": {"full_name": "org/states"}, "pull_request": {"number": 7}}
+    with public(served) as client:
+        assert client.post("/hook", json=body, headers={"X-GitHub-Event": "pull_request"}).status_code == 202
+        assert client.post("/hook", json=body, headers={"X-GitHub-Event": "push"}).status_code == 202
+    assert served.hinted == [("org/states", 7)]
+
+
 def test_a_hook_without_a_secret_is_for_this_machine(served, desk):
     with public(served) as client:
         body = {"repository": {"full_name": "me/states", "clone_url": "https://git/states.git"}}
