@@ -18,6 +18,7 @@ from controller.compilation.compile_messages import CompiledMinion, FileRead
 from highstate.memo.sources import digest_value
 from highstate.types import Files
 
+_TRIES = 3
 _DECODER = msgspec.msgpack.Decoder(list[FileRead])
 _Kind: TypeAlias = tuple[str, str, str]
 """Tree (`files` or `pillar`), kind, saltenv."""
@@ -39,12 +40,15 @@ class DependencyIndex:
     _reads: dict[int, tuple[tuple[_Asked, str], ...]] = field(default_factory=dict)
     _keys: dict[int, bytes] = field(default_factory=dict)
     _next: int = 0
+    _version: int = 0
+    """Rises with each change."""
 
     def note(self, answers: Iterable[CompiledMinion], shaping: Hashable) -> None:
         """These minions were compiled, and what came out is kept: the next push is compared with it.
 
         One that did not compile stays concerned by every push: what it lacked may not lie in a tree.
         """
+        self._version += 1
         if shaping != self._shaping:
             self.forget()
             self._shaping = shaping
@@ -58,11 +62,13 @@ class DependencyIndex:
 
     def keep(self, minions: Collection[str]) -> None:
         """Forget all others."""
+        self._version += 1
         for minion in self._of_minion.keys() - minions:
             self._drop(minion)
 
     def forget(self) -> None:
         """Everyone is concerned by the next push."""
+        self._version += 1
         for table in (self._parts, self._of_minion, self._minions, self._answers, self._reads, self._keys):
             table.clear()
 
@@ -82,6 +88,19 @@ class DependencyIndex:
                     if digest != now:
                         found.update(*(self._minions[part] for part in parts))
         return found & asked
+
+    def affected_now(self, files: Files, pillar: Files, ids: Iterable[str], shaping: Hashable) -> set[str]:
+        """As `affected`, in a thread while others may change this; all of `ids` where they do so all the time."""
+        asked = set(ids)
+        for _ in range(_TRIES):
+            version = self._version
+            try:
+                found = self.affected(files, pillar, asked, shaping)
+            except (KeyError, RuntimeError):  # a table changed while it was read
+                continue
+            if version == self._version:
+                return found
+        return asked
 
     def _part(self, packed: bytes) -> int:
         key = blake2b(packed, digest_size=16).digest()

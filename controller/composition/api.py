@@ -72,6 +72,7 @@ def _previews(shared: Shared, compilation: CompilationParts, jobs: Jobs) -> Prev
         source=shared.resources.source,
         compiles=PreviewCompiles(compilation.preview_pool, compilation.builds.facts),
         requests=compilation.requests,
+        index=compilation.builds.builder.dependency_index,
         documents=shared.documents,
         jobs=jobs,
         redactor=shared.redactor,

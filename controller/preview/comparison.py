@@ -127,9 +127,13 @@ class Comparer:
                 self.redactor.add_for_preview(each.minion_id, each.secrets)
             self._add(found, redact_answer(base, self.redactor), redact_answer(head, self.redactor), sources)
 
+    def _states(self, base: CompiledMinion) -> int:
+        """How many the base has; one that comes from the store does not say it."""
+        return base.states or (len(self.documents.read(base.document).chunks) if base.document else 0)
+
     def _add(self, found: Comparison, base: CompiledMinion, head: CompiledMinion, sources: SourceDifferences) -> None:
         minion = head.minion_id
-        emptied = [emptied_warning(base.states)] if base.ok and head.ok and base.states and not head.states else []
+        emptied = [emptied_warning(had)] if head.ok and not head.states and (had := self._states(base)) else []
         if fresh := [one for one in (*head.warnings, *emptied) if one not in base.warnings]:
             found.warned[minion] = tuple((str(one), _place(one)) for one in fresh)
         if head.unanswered and head.errors and all(NO_ANSWER in problem.message for problem in head.errors):

@@ -19,9 +19,10 @@ from typing import Any, ParamSpec, TypeVar
 import msgspec
 from msgspec import structs
 
-from controller.compilation.compile_messages import CompileRequest
+from controller.compilation.compile_messages import CompiledMinion, CompileRequest
 from controller.compilation.compile_pool import TimeoutBudget
 from controller.compilation.compile_requests import CompileRequests
+from controller.compilation.dependency_index import DependencyIndex
 from controller.config.limits import PreviewLimits
 from controller.jobs.jobs import Jobs
 from controller.jobs.targets import Targets
@@ -36,6 +37,7 @@ from controller.preview.live_tests import NOT_KEPT, live_test, with_tests
 from controller.preview.policies import SidePolicy, side_policy
 from controller.preview.reporting import Known, completed
 from controller.preview.sampling import sampled
+from controller.preview.scope import Scope, scope_of, stored_base
 from controller.preview.timing import apply_timing
 from controller.reconcile.documents import Documents
 from controller.reconcile.plan import with_needs
@@ -77,6 +79,8 @@ class Previews:
     compiles: PreviewCompiles
     """In processes for previews alone, so that live compiles wait for none."""
     requests: CompileRequests
+    index: DependencyIndex
+    """What the live documents were made of."""
     documents: Documents
     jobs: Jobs
     redactor: Redactor
@@ -178,11 +182,13 @@ class Previews:
         sources = SourceDifferences(
             lambda oid, length: after.files.blob_start(oid, length) or before.files.blob_start(oid, length)
         )
+        scope = await self._in_thread(scope_of, before, after, records, self.requests, self.index, policies[1].policy)
+        passed = len(records) - len(scope.concerned)
         budget = TimeoutBudget(self.limits.timeouts)
-        for start in range(0, len(records), _TOGETHER):
-            yield start
-            some = records[start : start + _TOGETHER]
-            bases = await self.compiles.compile(self._request(before, some, policies[0].policy), budget, ask=live)
+        for start in range(0, len(scope.concerned), _TOGETHER):
+            yield passed + start
+            some = scope.concerned[start : start + _TOGETHER]
+            bases = await self._bases(self._request(before, some, policies[0].policy), scope, budget, live=live)
             heads = await self.compiles.compile(self._request(after, some, policies[1].policy), budget, ask=live)
             await self._in_thread(comparer.add, found, bases, heads, sources)
         if budget.spent:
@@ -217,6 +223,19 @@ class Previews:
             whole=found.whole,
             second_runs=found.second_runs,
         )
+
+    async def _bases(
+        self, request: CompileRequest, scope: Scope, budget: TimeoutBudget, *, live: bool
+    ) -> list[CompiledMinion]:
+        """The base of each minion of the request, from the store where it is there."""
+        read = self.requests.store.documents.get
+        kept = [scope.kept[each.id] for each in request.minions if each.id in scope.kept]
+        stored = await self._in_thread(lambda: [stored_base(record, read) for record in kept])
+        found = {each.minion_id: each for each in stored if each is not None}
+        if rest := tuple(each for each in request.minions if each.id not in found):
+            again = await self.compiles.compile(replace(request, minions=rest), budget, ask=live)
+            found |= {each.minion_id: each for each in again}
+        return [found[each.id] for each in request.minions]
 
     def _request(self, trees: Trees, records: Sequence[MinionRecord], policy: Policy | None) -> CompileRequest:
         """What is live runs as it does live. Nobody has approved another tree yet, be it the head or the base: what it

@@ -1,0 +1,85 @@
+"""Whom a change concerns at all, and which documents of the base are at hand already.
+
+A preview against what is live compiles the head for the minions alone whose documents read something that is other in
+it (`DependencyIndex`), and takes the base from the store. Called by `preview`, in a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from controller.compilation.builder import shaping_of
+from controller.compilation.compile_messages import CompiledMinion
+from controller.compilation.compile_requests import CompileRequests
+from controller.compilation.dependency_index import DependencyIndex
+from controller.reconcile.policy import Policy
+from controller.store import DesiredRecord, MinionRecord
+from gitfs.source import Trees
+
+_TOGETHER = 50
+"""Minions that are read at a time: the event loop waits for a read that is under way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What has to be compiled for a preview."""
+
+    concerned: Sequence[MinionRecord]
+    """For whom the head is compiled; it changes nothing for the others."""
+    kept: Mapping[str, DesiredRecord] = field(default_factory=dict)
+    """Minions whose document of the base is in the store."""
+
+
+def scope_of(
+    before: Trees,
+    after: Trees,
+    minions: Sequence[MinionRecord],
+    requests: CompileRequests,
+    index: DependencyIndex,
+    policy: Policy | None,
+) -> Scope:
+    """Who is concerned by going from one pair of trees to another.
+
+    Args:
+        before: the base.
+        after: the head.
+        minions: those that are asked about.
+        requests: makes what is asked of the compiler.
+        index: what the stored documents were made of.
+        policy: that of the head.
+    """
+    if before.revision.digest != requests.live.digest:
+        return Scope(concerned=minions)
+    live = requests.live.digest
+    kept = {
+        record.minion: record
+        for record in _desired(requests, minions)
+        if record.revision == live and record.digest and not record.errors
+    }
+    ids = [minion.id for minion in minions]
+    # Which of its Python a branch may run changes no document that reads the same files.
+    shaping = shaping_of(requests.request(after, (), None, policy))
+    affected = index.affected_now(after.files, after.pillar, ids, shaping)
+    concerned = [minion for minion in minions if minion.id in affected or minion.id not in kept]
+    return Scope(concerned=concerned, kept={minion.id: kept[minion.id] for minion in concerned if minion.id in kept})
+
+
+def stored_base(record: DesiredRecord, document: Callable[[str], bytes | None]) -> CompiledMinion | None:
+    """The base of a minion as its live compile gave it; None when its document is not kept any more."""
+    packed = document(record.digest)
+    if packed is None:
+        return None
+    return CompiledMinion(
+        minion_id=record.minion,
+        document=packed,
+        digest=record.digest,
+        warnings=record.warnings,
+        volatile=record.volatile,
+    )
+
+
+def _desired(requests: CompileRequests, minions: Sequence[MinionRecord]) -> Iterator[DesiredRecord]:
+    for start in range(0, len(minions), _TOGETHER):
+        some = [minion.id for minion in minions[start : start + _TOGETHER]]
+        yield from requests.store.desired.of(some).values()
