@@ -356,6 +356,18 @@ class Source:
                     return BlobStart(objects.blob_size(mirror, oid), blob_cache.read_range(mirror, oid, 0, length))
         return None
 
+    def newest_commits(self, before: Revision, after: Revision) -> dict[str, str]:
+        """Path in the trees -> short id and subject of the newest commit between two revisions that touched it."""
+        found: dict[str, str] = {}
+        for settings in (*self._file_settings, *self._pillar_settings):
+            old, new = before.remotes.get(settings.name), after.remotes.get(settings.name)
+            if old is None or new is None or old.commit == new.commit:
+                continue
+            touched = self._mirrors[_repository_key(settings)].newest_commits(old.commit, new.commit)
+            below, above = (f"{folder}/" if folder else "" for folder in (settings.root, settings.mountpoint))
+            found |= {above + path[len(below) :]: text for path, text in touched.items() if path.startswith(below)}
+        return found
+
     def names(self) -> list[str]:
         """Branches and tags of all remotes, sorted."""
         return sorted({name for mirror in self._mirrors.values() for name in mirror.names()})

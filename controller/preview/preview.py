@@ -34,6 +34,7 @@ from controller.preview.drift_apart import drift_apart, in_doubt
 from controller.preview.forecast import FleetGroup
 from controller.preview.live_facts import PreviewCompiles
 from controller.preview.live_tests import NOT_KEPT, live_test, with_tests
+from controller.preview.origins import Origins
 from controller.preview.policies import SidePolicy, side_policy
 from controller.preview.reporting import Known, completed
 from controller.preview.sampling import sampled
@@ -142,7 +143,8 @@ class Previews:
             minions=len(records),
         )
         rules = tuple((each.policy or self.requests.live.policy).previews for each in policies)
-        report = await self._in_thread(completed, report, found, self._known(), (rules[0], rules[1]))
+        origins = await self._in_thread(self._origins, before, after)
+        report = await self._in_thread(completed, report, found, self._known(), (rules[0], rules[1]), origins)
         tests: dict[str, LiveTest] = {}
         if live:
             chosen = self._chosen(question, report, found, rules[0].live)
@@ -163,6 +165,10 @@ class Previews:
                 minions = frozenset(self.targets.select(TargetExpression(kind="nodegroup", expression=name)))
                 groups.append(FleetGroup(f"nodegroup {name}", minions))
         return Known(grains=grains, nodegroups=[each for each in groups if len(each.minions) > 1])
+
+    def _origins(self, before: Trees, after: Trees) -> Origins:
+        commits = self.source.newest_commits(before.revision, after.revision)
+        return Origins(before.files, after.files, commits)
 
     async def _compare(
         self,

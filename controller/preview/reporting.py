@@ -15,6 +15,7 @@ from controller.preview.classes import change_classes, error_classes
 from controller.preview.comparison import Comparison
 from controller.preview.folding import Fleet
 from controller.preview.forecast import FleetGroup, groups_of, restarts
+from controller.preview.origins import Origins
 from controller.preview.violations import changed_rules, violations
 from controller.reconcile.policy import PreviewPolicy
 from controller.schema.reports import PreviewReport
@@ -30,7 +31,11 @@ class Known:
 
 
 def completed(
-    report: PreviewReport, found: Comparison, known: Known, policies: tuple[PreviewPolicy, PreviewPolicy]
+    report: PreviewReport,
+    found: Comparison,
+    known: Known,
+    policies: tuple[PreviewPolicy, PreviewPolicy],
+    origins: Origins,
 ) -> PreviewReport:
     """The report with all that follows from the comparison.
 
@@ -39,9 +44,10 @@ def completed(
         found: both sides of each minion.
         known: the whole fleet.
         policies: of the base, which holds, and of the head.
+        origins: finds where states are written.
     """
     fleet = Fleet.of(known.grains)
-    classes = change_classes(found.changes, known.grains, fleet)
+    classes = origins.located(change_classes(found.changes, known.grains, fleet))
     groups = (*known.nodegroups, *groups_of(known.grains, policies[0].group_grains))
     services = restarts(found.acts, groups, fleet)
     return structs.replace(

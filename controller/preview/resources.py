@@ -5,7 +5,10 @@ Called by `comparison` in its thread. Pure but for `contents`, which may read th
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from controller.preview.irreversible import irreversible
+from controller.preview.origins import written_in
 from controller.reconcile.plan import ChangeKind, ChunkChange, PushPlan
 from controller.reconcile.plan_text import WITH_CONTENT, Contents, action_of, leaves
 from controller.schema.plans import FieldDiff
@@ -22,7 +25,14 @@ def resources_of(plan: PushPlan, redaction: Redaction, contents: Contents) -> tu
         redaction: takes the minion's secrets out.
         contents: what is known of the contents of files, in the form of `diff -u`.
     """
-    return tuple(_resource(change, redaction, contents) for change in plan.changes)
+    triggers: dict[str, list[str]] = {}
+    for change in plan.changes:
+        for cause in change.because:
+            triggers.setdefault(cause, []).append(redaction.text(change.title))
+    return tuple(
+        structs.replace(_resource(change, redaction, contents), triggers=tuple(triggers.get(change.key, ())))
+        for change in plan.changes
+    )
 
 
 def _resource(change: ChunkChange, redaction: Redaction, contents: Contents) -> ResourceChange:
@@ -31,6 +41,7 @@ def _resource(change: ChunkChange, redaction: Redaction, contents: Contents) -> 
         key=redaction.text(change.key),
         title=redaction.text(change.title),
         function=f"{change.chunk.state}.{change.chunk.fun}",
+        origin=redaction.text(written_in(change.chunk)),
         fields=_fields(change, redaction),
         files=_files(change, redaction, contents),
         irreversible=irreversible(change),

@@ -25,6 +25,7 @@ from gitfs.errors import BadTree, DamagedMirror, FetchFailed, UnknownRef
 from gitfs.limits import GitLimits
 from gitfs.mirror.fetched import Fetched, no_live_branch, shortened
 from gitfs.mirror.gc import expire
+from gitfs.mirror.history import newest_commits
 from gitfs.mirror.merge import MergeResult, merge
 from gitfs.mirror.mirror_store import Busy, MirrorStore
 from gitfs.mirror.ref_updates import (
@@ -251,6 +252,13 @@ class Mirror:
         """Whether a commit is there, live or not."""
         repository = self._store.open()
         return repository is not None and commit in repository
+
+    def newest_commits(self, base: str, head: str) -> dict[str, str]:
+        """See `history.newest_commits`; nothing where a commit cannot be read."""
+        repository = self._store.open()
+        with suppress(*UNREADABLE, ValueError):
+            return {} if repository is None else newest_commits(repository, base, head)
+        return {}
 
     def held(self) -> set[str]:
         """All commits that the remote has or that are live."""

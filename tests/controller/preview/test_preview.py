@@ -197,6 +197,32 @@ async def test_what_changes_in_the_source_of_a_file_is_shown_without_a_minion(ma
     ]
 
 
+async def test_where_a_change_is_written_and_by_which_commit(make_controller):
+    sls = "{% set number = 0 %}\nfirst: {test.nop: []}\n" + SITE + "'gone':\n  test.nop: []\n"
+    controller = make_controller({"site/init.sls": sls, "top.sls": "base: {'*': [site]}\n"})
+    controller.minion("web1")
+    await controller.go_live()
+    changed = sls.replace("number 0", "number 1")
+    commit = controller.repository.commit({"site/init.sls": changed}, "One more\n\nWhy.", "feature")
+    controller.repository.commit({"other": "x"}, "Another file")
+    [one] = (await previewed(controller, "feature")).classes
+    [site] = one.resources
+    assert (site.origin, site.commit) == ("site/init.sls:3", f"{commit[:8]} One more")
+    controller.repository.commit({"site/init.sls": sls.partition("'gone'")[0]}, "Less", "less")
+    [gone] = (await previewed(controller, "less")).classes[0].resources
+    assert (gone.action, gone.origin) == ("removed", "site/init.sls:5")
+
+
+async def test_what_triggers_what(make_controller):
+    controller = make_controller({"web.sls": SERVICE})
+    controller.minion("web1")
+    await controller.go_live()
+    controller.repository.commit({"web.sls": SERVICE.replace("number 0", "number 1")}, branch="feature")
+    conf, nginx = (await previewed(controller, "feature")).classes[0].resources
+    assert conf.triggers == (nginx.title,)
+    assert nginx.triggered_by == (conf.title,)
+
+
 SERVICE = """
 conf: {file.managed: [{name: /tmp/x, contents: 'number 0'}]}
 nginx: {service.running: [{watch: [{file: conf}]}]}
