@@ -7,12 +7,12 @@ Behaviour: doc/ref/states/requisites, "altering states".
 
 from __future__ import annotations
 
-import posixpath
 import shlex
 from collections.abc import Mapping
 from typing import Any
 
 from minion.machine.environment import environment
+from minion.machine.existence import exists
 from minion.machine.failure import StateFailed
 from minion.machine.functions import ConditionFunctions
 from minion.machine.plan import Machine, Value
@@ -53,21 +53,11 @@ def checked(machine: Machine, arguments: Mapping[str, Value], comment: str) -> s
 
 
 def _created(machine: Machine, creates: Value) -> str | None:
-    if isinstance(creates, str) and _exists(machine, creates):
+    if isinstance(creates, str) and exists(machine, creates):
         return f"{creates} exists"
-    if isinstance(creates, list) and creates and all(_exists(machine, str(path)) for path in creates):
+    if isinstance(creates, list) and creates and all(exists(machine, str(path)) for path in creates):
         return "All files in creates exist"
     return None
-
-
-def _exists(machine: Machine, path: str) -> bool:
-    """Whether there is something behind a path, symlinks followed, as os.path.exists has it."""
-    for _ in range(40):
-        found = machine.stat(path)
-        if found is None or found.kind != "symlink":
-            return found is not None
-        path = posixpath.join(posixpath.dirname(path), found.target)
-    return False
 
 
 def _holds(

@@ -153,17 +153,21 @@ class StateEngine:
         if prepared is None:
             return None
         if prepared.predicted.result is False:
-            return replace(prepared, predicted=self._waiting(self._foreseen, chunk, prepared.predicted))
+            prepared = replace(prepared, predicted=self._waiting(self._foreseen, chunk, prepared.predicted))
         return self._doubted(self._foreseen, prepared)
 
     def _doubted(self, planned: PlannedMachine, prepared: Prepared) -> Prepared:
         """The prediction of a state that looked at what one before it may change: not known."""
         chunk, predicted = prepared.chunk, prepared.predicted
         doubt = planned.doubt(chunk.state, chunk.name)
+        if predicted.result is False:
+            doubt = doubt or planned.condition_doubt
+        if planned.condition_doubt and predicted.result is None:
+            planned.brought.append(doubtful(planned, chunk))
         if not doubt or predicted.comment.startswith(_NOT_KNOWN):
             return prepared
         self._to_come.add((chunk.state, chunk.name))
-        planned.brought.append(doubtful(chunk))
+        planned.brought.append(doubtful(planned, chunk))
         comment = f"{_NOT_KNOWN}: {doubt}. Now: {predicted.comment}"
         return replace(prepared, predicted=replace(predicted, result=None, comment=comment))
 
@@ -176,7 +180,7 @@ class StateEngine:
         """The prediction of a state that would fail now, and lacks what the state `by` may bring."""
         self._to_come.add((chunk.state, chunk.name))
         if self._foreseen is not None:
-            self._foreseen.brought.append(brings_anything(chunk))
+            self._foreseen.brought.append(brings_anything(self._foreseen, chunk))
         comment = f"{_NOT_KNOWN}: {by} of this run may bring what it needs. Now: {failed.comment}"
         return replace(failed, result=None, comment=comment)
 
@@ -201,6 +205,8 @@ class StateEngine:
                 kept_from = condition(self._looked_at, self._functions, arguments)
             except (ConditionUnknown, ContentUnknown) as unknown:
                 kept_from, doubts = None, (str(unknown),)
+                if self._foreseen is not None:
+                    self._foreseen.condition_doubt = str(unknown)
             if kept_from is not None:
                 result = StateResult(name=chunk.name, result=True, comment=kept_from, skip_watch=True)
                 own_check = function is not None and "check_cmd" in function.spec.parameters
@@ -211,7 +217,7 @@ class StateEngine:
         except (ConditionUnknown, ContentUnknown) as unknown:
             if self._foreseen is not None:
                 self._to_come.add((chunk.state, chunk.name))
-                self._foreseen.brought.append(brings_anything(chunk))
+                self._foreseen.brought.append(brings_anything(self._foreseen, chunk))
             result = StateResult(name=chunk.name, result=None, comment=f"{_NOT_KNOWN}: {unknown}")
             return Prepared(chunk=chunk, predicted=result)
         except (UnknownState, StateFailed, BadValues) as error:
@@ -340,20 +346,41 @@ class StateEngine:
         )
         if self._foreseen is not None and plan.test_result is not False:
             self._to_come.add((chunk.state, chunk.name))
-            failure = foretell(self._foreseen, chunk, plan, own)
-            if failure is not None:
-                failed = _failed(chunk, failure, None, warnings)
-                by = self._foreseen.awaited_by_act() or self._foreseen.awaited(failure)
-                return Prepared(chunk=chunk, predicted=self._waiting_for(by, chunk, failed) if by else failed)
+            failed = self._foretold(
+                self._foreseen, chunk, _Work(plan=plan, function=function, arguments=own, warnings=warnings), changes
+            )
+            if failed is not None:
+                return Prepared(chunk=chunk, predicted=failed)
         if watched:
             plan = replace(plan, converges=False)
         work = None if self._test else _Work(plan=plan, function=function, arguments=own, warnings=warnings)
         return Prepared(chunk=chunk, predicted=result, work=work)
 
+    def _foretold(
+        self, planned: PlannedMachine, chunk: Chunk, work: _Work, changes: Mapping[str, Value]
+    ) -> StateResult | None:
+        """Have the states after this one see what it would do; its prediction where that is going to fail."""
+        made = foretell(planned, chunk, work.plan, work.arguments)
+        if made.failure:
+            failed = _failed(chunk, made.failure, None, work.warnings)
+            by = planned.awaited_by_act() or planned.awaited(made.failure)
+            return self._waiting_for(by, chunk, failed) if by else failed
+        if not made.whole:
+            return None
+        try:
+            left = self._remaining(chunk, work)
+        except (ContentUnknown, ConditionUnknown):
+            return None
+        except StateFailed as error:
+            return _failed(chunk, str(error), changes, work.warnings)
+        if not left:
+            return None
+        return _failed(chunk, _not_convergent(str(work.plan.done), left), changes, work.warnings)
+
     def _noted(self, chunk: Chunk, predicted: StateResult) -> StateResult:
         """The prediction of a state of the tree, which says nothing of what it would make."""
         if self._foreseen is not None and predicted.result is None:
-            self._foreseen.brought.append(brings_anything(chunk))
+            self._foreseen.brought.append(brings_anything(self._foreseen, chunk))
         return predicted
 
     def _supply(self, own: dict[str, Any], names: frozenset[str], arguments: Mapping[str, Value]) -> None:

@@ -10,7 +10,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import cast
+from typing import NamedTuple, cast
 
 from highstate.types import Chunk, Value
 from minion.machine.failure import ContentUnknown, NotPredicted, StateFailed
@@ -53,41 +53,51 @@ def title(chunk: Chunk) -> str:
     return f"{chunk.id} ({chunk.state}.{chunk.fun})"
 
 
-def foretell(planned: PlannedMachine, chunk: Chunk, plan: Plan, arguments: Mapping[str, Value]) -> str | None:
-    """Have the states after this one see what it would have done. Why it will fail, where that is known."""
+class Foretold(NamedTuple):
+    """What came of the acts in memory."""
+
+    failure: str = ""
+    """Why the real ones will fail, where that is known."""
+    whole: bool = False
+    """Whether all of them were performed, and on files alone: the plan after them is that after the real ones."""
+
+
+def foretell(planned: PlannedMachine, chunk: Chunk, plan: Plan, arguments: Mapping[str, Value]) -> Foretold:
+    """Have the states after this one see what it would have done."""
     if chunk.state == "test":
-        return None  # what it pretends leaves nothing
+        return Foretold()  # what it pretends leaves nothing
     if chunk.state == "pkg":
         _note_packages(planned, chunk, plan, arguments)
-        return None
+        return Foretold()
+    acts = PlannedActs(planned)
+    performed = False
     try:
-        _perform(planned, chunk, plan)
+        _perform(acts, chunk, plan)
         performed = True
     except (NotPredicted, ContentUnknown):
-        performed = False
+        pass
     except (StateFailed, OSError) as error:
         if chunk.state != "service" or not _may_come(planned):
-            return _why(error)
-        performed = False
-    except Exception:  # an act that looks at what no command has made
-        performed = False
+            return Foretold(failure=_why(error))
+    except Exception:  # noqa: S110  (an act that looks at what no command has made)
+        pass
     if chunk.state == "service":
         _note_service(planned, chunk, arguments)
     elif not performed or chunk.state in _BRING_MORE or chunk.state in _FOLDERS:
-        planned.brought.append(_brought(chunk, plan, arguments, performed))
+        planned.brought.append(_brought(planned, chunk, plan, arguments, performed))
     if chunk.state in _FOLDERS:
         _add_folder(planned, _path(chunk, arguments))
-    return None
+    return Foretold(whole=performed and not acts.ran)
 
 
-def brings_anything(chunk: Chunk) -> Brought:
+def brings_anything(planned: PlannedMachine, chunk: Chunk) -> Brought:
     """A state of which nothing is known but that it would act."""
-    return Brought(by=title(chunk), paths=_own_paths(chunk), anything=True, state=chunk.state, name=chunk.name)
+    return Brought(by=title(chunk), paths=_own_paths(planned, chunk), anything=True, state=chunk.state, name=chunk.name)
 
 
-def doubtful(chunk: Chunk) -> Brought:
+def doubtful(planned: PlannedMachine, chunk: Chunk) -> Brought:
     """A state that may do something else than what is planned, with what stands before it."""
-    return Brought(by=title(chunk), paths=_own_paths(chunk), state=chunk.state, name=chunk.name)
+    return Brought(by=title(chunk), paths=_own_paths(planned, chunk), state=chunk.state, name=chunk.name)
 
 
 def may_have_packages(planned: PlannedMachine, chunk: Chunk) -> str:
@@ -97,12 +107,12 @@ def may_have_packages(planned: PlannedMachine, chunk: Chunk) -> str:
     return next((each.by for each in planned.brought if each.state == "pkgrepo"), "")
 
 
-def _perform(planned: PlannedMachine, chunk: Chunk, plan: Plan) -> None:
-    acts = cast(Machine, PlannedActs(planned))
+def _perform(acts: PlannedActs, chunk: Chunk, plan: Plan) -> None:
+    machine = cast(Machine, acts)
     if "umask" in chunk.arguments:
-        acts = cast(Machine, MaskedMachine(acts, umask_of(chunk.arguments["umask"])))
+        machine = cast(Machine, MaskedMachine(machine, umask_of(chunk.arguments["umask"])))
     for change in plan.changes:
-        change.act(acts)
+        change.act(machine)
 
 
 def _may_come(planned: PlannedMachine) -> bool:
@@ -119,11 +129,13 @@ def _why(error: StateFailed | OSError) -> str:
     return f"{error.strerror or error}{where}"
 
 
-def _brought(chunk: Chunk, plan: Plan, arguments: Mapping[str, Value], performed: bool) -> Brought:
+def _brought(
+    planned: PlannedMachine, chunk: Chunk, plan: Plan, arguments: Mapping[str, Value], performed: bool
+) -> Brought:
     if chunk.state in _FOLDERS:
         paths: tuple[str, ...] = (f"{_path(chunk, arguments).rstrip('/')}/",)
     else:
-        paths = () if performed else _own_paths(chunk)
+        paths = () if performed else _own_paths(planned, chunk)
     unknown = not performed and not plan.each_time
     return Brought(
         by=title(chunk),
@@ -134,14 +146,17 @@ def _brought(chunk: Chunk, plan: Plan, arguments: Mapping[str, Value], performed
     )
 
 
-def _own_paths(chunk: Chunk) -> tuple[str, ...]:
-    """The paths that a state names in its arguments: it may change them, and what is below them."""
+def _own_paths(planned: PlannedMachine, chunk: Chunk) -> tuple[str, ...]:
+    """The paths that a state names in its arguments: it may change them, and what is below them. It may have to make
+    the folders above them."""
     found = (posixpath.normpath(path) for text in _texts(chunk) for path in _ABSOLUTE.findall(text))
-    return tuple(
-        dict.fromkeys(
-            path for path in found if len(path.split("/")) > _FEWEST_PARTS and not f"{path}/".startswith(_NEVER_CHANGED)
-        )
-    )
+    named = [
+        path
+        for path in dict.fromkeys(found)
+        if len(path.split("/")) > _FEWEST_PARTS and not f"{path}/".startswith(_NEVER_CHANGED)
+    ]
+    above = [f"{folder}/." for path in named for folder in planned.files.may_be_missing(path)]
+    return tuple(dict.fromkeys((*named, *above)))
 
 
 def _texts(chunk: Chunk) -> Iterator[str]:

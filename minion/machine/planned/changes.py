@@ -35,7 +35,8 @@ class Brought:
     by: str
     """The state, as people name it."""
     paths: tuple[str, ...] = ()
-    """Files and folders that it may change, with all below them; of one that ends with / only what is below it."""
+    """Files and folders that it may change, with all below them; of one that ends
+    with `/` only what is below it, of one that ends with `/.` only the folder itself."""
     anything: bool = False
     """Whether it may bring any file, command, user or service: a package, a command."""
     packages: tuple[str, ...] = ()

@@ -107,9 +107,9 @@ def _test(planned: Planned, words: Sequence[str], cwd: str) -> int | None:
 
 
 def _holds(files: PlannedFiles, what: str, path: str) -> bool:
-    found = files.stat(path)
     if what in ("-L", "-h"):
-        return found is not None and found.kind == "symlink"
+        link = files.stat(path)
+        return link is not None and link.kind == "symlink"
     found = files.behind(path)
     if found is None:
         return False
@@ -118,7 +118,7 @@ def _holds(files: PlannedFiles, what: str, path: str) -> bool:
     if what in kinds:
         return kinds[what](mode)
     if what == "-s":
-        return found.size > 0
+        return found.size > 0 or stat.S_ISDIR(mode)
     return what != "-x" or stat.S_ISDIR(mode) or bool(mode & 0o111)
 
 
@@ -134,7 +134,8 @@ def _grep(planned: Planned, words: Sequence[str], cwd: str) -> int | None:
     path = _planned_path(planned, paths[1], cwd) if len(paths) == 2 else None
     if path is None:
         return None
-    if planned.files.behind(path) is None:
+    found = planned.files.behind(path)
+    if found is None or found.kind != "file":
         return 2
     text = planned.read(path).decode("utf-8", "surrogateescape")
     options = [word for word in words if word.startswith("-")]

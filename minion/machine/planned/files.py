@@ -22,6 +22,9 @@ from minion.machine.plan import FileStat, Machine
 MOST_BYTES = 32 * 1024 * 1024
 """Of the contents that are kept; those that are planned later are not known."""
 
+MOST_MOVED = 10_000
+"""Files and folders in a folder that is moved; of a larger one it is not known what is below it."""
+
 _MOST_LINKS = 40
 
 
@@ -116,21 +119,37 @@ class PlannedFiles:
 
     def touches(self, path: str) -> bool:
         """Whether something is planned for a path or above it."""
-        return bool(self._nodes) and any(each in self._nodes for each in _with_parents(self._followed(path)))
+        if not self._nodes:
+            return False
+        try:
+            place = self._followed(path)
+        except OSError:  # planned links may lead in a circle
+            return True
+        return any(each in self._nodes for each in _with_parents(place))
 
     def behind(self, path: str) -> FileStat | None:
-        """As `stat`, symlinks followed."""
-        return self._lstat(self._followed(path))
+        """As `stat`, symlinks followed; None for those that lead in a circle."""
+        try:
+            return self._lstat(self._followed(path))
+        except OSError:
+            return None
 
     def is_new(self, path: str) -> bool:
         """Whether only this run would make what is there."""
         node = self._nodes.get(self._place(path))
         return node is not None and node.fresh
 
+    def may_be_missing(self, path: str) -> Iterator[str]:
+        """The folders above a path that are not there, or that only this run would make, the lowest first."""
+        above = posixpath.dirname(path)
+        while above != "/" and (self.behind(above) is None or self.is_new(above)):
+            yield above
+            above = posixpath.dirname(above)
+
     def changed(self) -> Iterator[str]:
-        """Paths whose content or being there is planned."""
+        """Paths whose content, being there or not being there is planned."""
         for place, node in self._nodes.items():
-            if node is not None and (node.fresh or not node.original):
+            if node is None or node.fresh or not node.original:
                 yield place
 
     # --- plan -------------------------------------------------------------------------------------------------------
@@ -206,7 +225,9 @@ class PlannedFiles:
 
     def link(self, target: str, path: str) -> None:
         """See `Machine.link`."""
-        self._nodes[self._in_a_folder(path)] = self._edited(self._place(target), target)
+        node = self._edited(self._place(target), target)
+        self._nodes[self._place(target)] = node
+        self._nodes[self._in_a_folder(path)] = replace(node, fresh=True)
 
     def mknod(self, path: str, mode: int, device: tuple[int, int]) -> None:
         """See `Machine.mknod`."""
@@ -215,10 +236,20 @@ class PlannedFiles:
     def rename(self, source: str, path: str) -> None:
         """See `Machine.rename`."""
         origin, place = self._place(source), self._in_a_folder(path)
-        node = self._edited(origin, source)
+        self._move(origin, place, most=MOST_MOVED)
+        self.remove(origin)
+
+    def _move(self, origin: str, place: str, most: int) -> int:
+        """Plan what is at and below a place elsewhere; how many more may be. ContentUnknown for too many."""
+        node = self._edited(origin, origin)
+        if most == 0:
+            raise ContentUnknown(f"what is below {place}")
+        self._nodes[place] = replace(node, fresh=True)
+        most -= 1
         if stat.S_ISDIR(node.mode):
-            raise ContentUnknown(f"what is below {path}")
-        self._nodes[place], self._nodes[origin] = node, None
+            for name in self.listdir(origin):
+                most = self._move(posixpath.join(origin, name), posixpath.join(place, name), most)
+        return most
 
     def utime(self, path: str, atime: float | None, mtime: float | None) -> None:
         """See `Machine.utime`."""

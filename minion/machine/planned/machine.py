@@ -46,9 +46,12 @@ class PlannedMachine:
         self.planned_environ = dict(os.environ)
         """The variables of this process."""
         self.brought: list[Brought] = []
+        self.condition_doubt = ""
+        """Why it is not known whether a condition keeps the state that is planned."""
         self._before = 0
         """How many of those were there when the plan began."""
         self._looked: set[str] = set()
+        self._listed: set[str] = set()
         self._missed: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
@@ -61,8 +64,10 @@ class PlannedMachine:
 
     def begin(self) -> None:
         """A plan begins: what an earlier one looked at and did not find does not count for it."""
+        self.condition_doubt = ""
         self._before = len(self.brought)
         self._looked.clear()
+        self._listed.clear()
         self._missed.clear()
 
     def stat(self, path: str) -> FileStat | None:
@@ -91,6 +96,7 @@ class PlannedMachine:
     def listdir(self, path: str) -> Sequence[str]:
         """As of the machine."""
         self._looked.add(path)
+        self._listed.add(posixpath.normpath(path))
         return self.files.listdir(path)
 
     def render(self, path: str, saltenv: str, context: Mapping[str, Value]) -> bytes:
@@ -157,6 +163,9 @@ class PlannedMachine:
             for path in self._looked:
                 if any(_is_in(path, one) for one in brought.paths):
                     return f"{brought.by} of this run may change {path}"
+            for path in brought.paths:
+                if any(_is_in(path, folder) for folder in self._listed):
+                    return f"{brought.by} of this run may change {path}"
             for path in self._missed if brought.packages else ():
                 if path.startswith("/") and set(_PART.split(path)).intersection(brought.packages):
                     return f"{brought.by} of this run may bring {path}"
@@ -190,7 +199,7 @@ class PlannedMachine:
 
     def _refuse_doubtful(self, text: str) -> None:
         for brought in self.brought:
-            for path in brought.paths:
+            for path in map(posixpath.normpath, brought.paths):
                 if _names(text, path):
                     raise ContentUnknown(f"a condition asks of {path}, which {brought.by} of this run may change")
 
@@ -212,6 +221,8 @@ class PlannedActs:
 
     def __init__(self, planned: PlannedMachine) -> None:
         self._planned = planned
+        self.ran = False
+        """Whether a program was among the acts: what it does is known less well than what files become."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._planned.files if name in _WRITES else self._planned, name)
@@ -225,6 +236,7 @@ class PlannedActs:
 
     def run(self, argv: Sequence[str] | str, *, stdin: str | None = None, **options: Any) -> Completed:
         """Do in memory what a known program does; of the others nobody knows."""
+        self.ran = True
         if isinstance(argv, str):
             raise NotPredicted
         if self._planned.accounts.knows(argv[0]):
@@ -244,6 +256,8 @@ _WRITES = frozenset(("write", "copy", "mkdir", "chmod", "symlink", "remove", "li
 
 def _is_in(path: str, folder: str) -> bool:
     path = posixpath.normpath(path)
+    if folder.endswith("/."):
+        return path == folder[:-2]
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from typing import TypedDict, Unpack
 
 from minion.arguments.types import ListOfTexts, TextPairs, Texts
+from minion.machine.existence import exists
 from minion.machine.failure import StateFailed
 from minion.machine.plan import Change, Machine, Plan, Reader, StateFunction
-from minion.states.file.paths import behind, checked
+from minion.states.file.paths import checked
 from minion.states.python import pip
 from minion.states.unused_arguments import OldOption, UseTheFile
 
@@ -64,7 +65,7 @@ def managed(
     if clear:
         raise StateFailed("clear would empty the environment on every run: remove it by file.absent instead")
     interpreter = posixpath.join(path, "bin/python")
-    found = behind(machine, interpreter)[1]
+    there = exists(machine, interpreter)
     install = functools.partial(
         pip.installed, machine, path, index_url=index_url, extra_index_url=extra_index_url, no_deps=no_deps,
         proxy=proxy, upgrade=pip_upgrade, no_cache_dir=pip_no_cache_dir, env_vars=env_vars, user=user, cwd=cwd,
@@ -73,7 +74,7 @@ def managed(
     plans = [install(requirements=requirements)] if requirements else []
     plans += [install(pkgs=pip_pkgs)] if pip_pkgs else []
     inner = tuple(change for plan in plans for change in plan.changes)
-    if found is not None:
+    if there:
         return Plan(
             changes=inner,
             comment="virtualenv exists",

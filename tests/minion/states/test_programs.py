@@ -6,8 +6,10 @@ their data in the folder of the test.
 
 import io
 import os
+import pwd
 import subprocess
 import tarfile
+import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -426,6 +428,15 @@ def test_packages_of_python(converge: Converge, pips: Recorded) -> None:
     assert converge("pip.removed", "other", machine=pips).comment == "Package is not installed."
     assert "No matching distribution" in converge("pip.installed", "nope", machine=pips).comment
     assert "is no requirement" in converge("pip.installed", "--evil", machine=pips).comment
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="acts as another user")
+def test_a_virtual_environment_of_a_user(converge: Converge) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        os.chown(folder, pwd.getpwnam("nobody").pw_uid, -1)
+        result = converge("virtualenv.managed", f"{folder}/venv", user="nobody")
+        assert (result.result, result.comment) == (True, "Created new virtualenv")
+        assert Path(folder, "venv/bin").owner() == "nobody"
 
 
 def test_a_virtual_environment_is_made_once(converge: Converge, tmp_path: Path) -> None:
