@@ -50,9 +50,8 @@ class Approve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyHead:
-    """Apply the head before the merge."""
+    """Apply the head before the merge, on all minions or some."""
 
-    canary: bool = False
     commit: str = ""
 
 
@@ -130,7 +129,7 @@ def _approve(arguments: tuple[str, ...], commit: str) -> PullCommand:
 def _apply(arguments: tuple[str, ...], commit: str) -> PullCommand:
     if arguments not in ((), ("--canary",)):
         raise CommandRefused("`/saltern apply` takes nothing but `--canary` and `--commit`.")
-    return ApplyHead(canary=bool(arguments), commit=commit)
+    return ApplyHead(commit=commit)
 
 
 def _help(arguments: tuple[str, ...], commit: str) -> PullCommand:

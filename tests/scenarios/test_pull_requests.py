@@ -1,9 +1,11 @@
 """The life of pull requests: a real controller and agents, real git, and a stateful forge on this machine."""
 
 import re
+import time
 import urllib.request
 
 import pytest
+from effort import steps
 from forges.github import FakeGitHub
 
 NUMBER = "pillar/numbers.sls"
@@ -227,3 +229,83 @@ def test_merge_methods(make_scene, method):
     commit = scene.merge(pull, method)
     scene.rig.wait_applied(commit[:8])
     scene.wait_comment(pull, "After the merge of", "| 1 | 1 | 0 | 0 | 0 |")
+
+
+KILLED = [0.0, 0.1, 0.3, 0.6, 1.0, 1.5]
+"""Seconds after a push to a pull request."""
+
+
+@pytest.mark.timeout(400)
+def test_killed_at_each_step(make_scene):
+    """kill -9 of the controller while it looks, previews and posts: nothing is lost, and nothing said twice."""
+    scene = make_scene()
+    pull = scene.open(1)
+    for number, seconds in enumerate(steps(KILLED, 3), 2):
+        scene.push(pull, number)
+        time.sleep(seconds)
+        scene.rig.kill("controller", children=True)
+        scene.rig.start_controller()
+        scene.wait_report(pull)
+        scene.wait_check(pull, "success")
+    asked = scene.forge.model.comment(pull, "max", "/saltern help")
+    scene.rig.wait("a reaction", lambda: asked.given)
+    scene.rig.kill("controller", children=True)
+    scene.rig.start_controller()
+    scene.wait_report(pull, count=2)
+    commit = scene.merge(pull)
+    scene.rig.kill("controller", children=True)
+    scene.rig.start_controller()
+    scene.rig.wait_applied(commit[:8])
+    scene.wait_comment(pull, "After the merge of", "| 1 | 1 | 0 | 0 | 0 |", count=2)
+    assert sum("Commands, for people" in each.body for each in scene.ours(pull)) == 1
+
+
+@pytest.mark.timeout(300)
+def test_pushes_racing_and_tokens_expired(make_scene):
+    scene = make_scene()
+    pull = scene.open(1)
+    older = pull.head
+    scene.push(pull, 2)
+    scene.forge.expire_tokens()
+    scene.push(pull, 3)
+    scene.wait_report(pull)
+    scene.wait_check(pull, "success")
+    scene.wait_quiet()
+    assert pull.head[:8] in scene.ours(pull)[0].body, "the newer wins"
+    running = scene.forge.model.checks(PROJECT, older).get("saltern/preview (base)")
+    assert running is None or scene.forge.outcome(running).value != "running"
+
+
+@pytest.mark.timeout(300)
+def test_a_forge_that_hangs_delays_nothing_else(make_scene):
+    scene = make_scene()
+    pull = scene.open(1)
+    scene.wait_report(pull)
+    scene.forge.fault("hang", times=100)
+    scene.push(pull, 2)
+    scene.rig.git("checkout", "-q", "main")
+    scene.rig.wait_applied(scene.rig.push("live", {NUMBER: ("number: 0", "number: 9")}))
+
+
+@pytest.mark.timeout(300)
+def test_secrets_are_nowhere(make_scene):
+    """A password in a tree, and the keys of the forge and of its hook, in all that is said and kept."""
+    scene = make_scene()
+    canary = "canary7c1f0b"
+    git = scene.rig.git
+    git("checkout", "-q", "-b", "topic")
+    state = f"\nwith-password:\n  user.present:\n    - name: nobody\n    - password: {canary}\n"
+    file = scene.rig.work / "states" / "app.sls"
+    file.write_text(file.read_text() + state)
+    git("commit", "-qam", "a password")
+    git("push", "-q", "origin", "topic")
+    pull = scene.forge.model.open(PROJECT, head=git("rev-parse", "HEAD"))
+    scene.wait_report(pull)
+    scene.forge.model.comment(pull, "max", "/saltern explain web1 with-password")
+    scene.wait_report(pull, count=2)
+    text = urllib.request.urlopen(scene.rig.http + "/metrics", timeout=10).read().decode()
+    checks = scene.forge.model.checks(PROJECT, pull.head)
+    said = str([each.body for each in scene.ours(pull)]) + str(checks) + text
+    log = (scene.rig.directory / "controller.log").read_text()
+    for secret in (canary, "hook-secret", "PRIVATE KEY", *scene.forge.tokens):
+        assert secret not in said + log

@@ -31,7 +31,7 @@ COMMIT = "0123456789abcdef"
         ("/saltern explain web1 install the packages", Explain(minion="web1", state="install the packages")),
         ("/saltern approve", Approve()),
         ("/saltern apply", ApplyHead()),
-        ("/saltern apply --canary", ApplyHead(canary=True)),
+        ("/saltern apply --canary", ApplyHead()),
     ],
 )
 def test_parse(line, command):
