@@ -60,7 +60,7 @@ class PullRequest:
     merge_commit: str = ""
     """What the merge made, where it is merged."""
     updated: str = ""
-    """The forge's mark of its last change; equal when nothing changed."""
+    """The forge's mark of its last change; equal when nothing changed. Empty: this forge has none."""
     url: str = ""
 
 

@@ -8,6 +8,9 @@ from typing import TypeAlias
 from controller.config.forges import ForgeKind, ForgeSettings
 from controller.config.limits import ForgeLimits
 from controller.forges.client import ForgeClient
+from controller.forges.clients.azure_devops import AzureDevOpsClient
+from controller.forges.clients.bitbucket import BitbucketClient
+from controller.forges.clients.bitbucket_datacenter import BitbucketDataCenterClient
 from controller.forges.clients.gitea import GiteaClient
 from controller.forges.clients.github import GitHubClient
 from controller.forges.clients.gitlab import GitLabClient
@@ -19,6 +22,9 @@ _CLIENTS: Mapping[ForgeKind, _Making] = {
     "github": GitHubClient,
     "gitea": GiteaClient,
     "gitlab": GitLabClient,
+    "bitbucket": BitbucketClient,
+    "bitbucket-datacenter": BitbucketDataCenterClient,
+    "azure-devops": AzureDevOpsClient,
 }
 
 

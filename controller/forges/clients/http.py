@@ -30,6 +30,8 @@ Parsed = TypeVar("Parsed")
 
 _AGENT = "saltern"
 _READS = ("GET", "HEAD")
+_NOT_ACCEPTED = (401, 203)
+"""Statuses of credentials that are not accepted; 203 is Azure DevOps', with a page to sign in."""
 _ATTEMPTS = 3
 _PAUSE = 0.5
 """Seconds before the second attempt of a reading request, and twice as many before the third."""
@@ -209,7 +211,7 @@ class ForgeHttp:
     async def _authorized(self, method: str, url: httpx.URL, project: str, content: bytes | None) -> Answer:
         """The answer to a request with our credentials; with new ones when these are not accepted any more."""
         answer = await self._redirected(method, url, await self._authorization.headers(project), content)
-        if answer.status != 401:
+        if answer.status not in _NOT_ACCEPTED:
             return answer
         await self._authorization.renew(project)
         return await self._redirected(method, url, await self._authorization.headers(project), content)
@@ -316,11 +318,11 @@ class ForgeHttp:
             raise ForgeUnavailable(f"{self.name} takes no requests for {wait:.0f} s (rate limit)", wait)
 
     def _judged(self, answer: Answer, method: str, url: httpx.URL, accept: tuple[int, ...]) -> Answer:
-        if answer.status < 400 or answer.status in accept:
+        if answer.status in accept or (answer.status < 400 and answer.status not in _NOT_ACCEPTED):
             return answer
         said = f"{self.name}: {method} {url.path}: {answer.status} {message_of(answer.body)}".rstrip()
         match answer.status:
-            case 401:
+            case 401 | 203:
                 raise ForgeRefused(f"{said}: the forge does not accept our token; is it expired or taken back?")
             case 404 | 410:
                 raise ForgeNotFound(f"{said}: it is not there, or our token may not see it")

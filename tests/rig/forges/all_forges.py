@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from forges.azure_devops import FakeAzureDevOps
+from forges.bitbucket import FakeBitbucket
+from forges.bitbucket_datacenter import FakeBitbucketDataCenter
 from forges.gitea import FakeGitea
 from forges.github import FakeGitHub
 from forges.gitlab import FakeGitLab
@@ -26,7 +29,14 @@ FAKES: dict[str, Callable[[], FakeForge]] = {
     "github-app": github_app,
     "gitea": FakeGitea,
     "gitlab": FakeGitLab,
+    "bitbucket": FakeBitbucket,
+    "bitbucket-datacenter": FakeBitbucketDataCenter,
+    "azure-devops": FakeAzureDevOps,
 }
+
+
+NEEDS_ADMIN = ("gitea", "bitbucket")
+"""Forges that tell who may write to administrators alone."""
 
 
 def settings_of(fake: FakeForge, **more: Any) -> ForgeSettings:

@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 from forges.model import Check, Comment, ForgeModel, Happened, Project, Pull
 
-from controller.forges.client import CheckState
+from controller.forges.client import CheckState, Permission
 
 
 @dataclass(kw_only=True)
@@ -79,6 +79,10 @@ class FakeForge:
     kind = ""
     has_reactions = True
     has_etags = True
+    has_marks = True
+    """Whether it says when a pull request changed last."""
+    of_readers = Permission.READ
+    """What it tells of people who may read."""
 
     def __init__(self, model: ForgeModel | None = None) -> None:
         self.model = model or ForgeModel()
@@ -148,6 +152,10 @@ class FakeForge:
 
     states: ClassVar[dict[str, CheckState]] = {}
     """Of a status, as the forge calls them."""
+
+    def id_of(self, comment: Comment) -> str:
+        """As the client calls it."""
+        return str(comment.id)
 
     def outcome(self, check: Check) -> CheckState:
         """What a person sees of a check. Statuses know no neutral: it is shown as success."""

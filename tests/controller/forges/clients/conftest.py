@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from forges.all_forges import FAKES, settings_of
+from forges.all_forges import FAKES, NEEDS_ADMIN, settings_of
 
 from controller.config.limits import ForgeLimits
 from controller.forges.clients import client_of
@@ -13,7 +13,7 @@ PROJECT = "Org/states"
 def fake(request):
     """A forge with a project, in which alice may write and mallory may not."""
     with FAKES[request.param]() as forge:
-        robot = {forge.model.robot: "admin"} if forge.kind == "gitea" else {}
+        robot = {forge.model.robot: "admin"} if forge.kind in NEEDS_ADMIN else {}
         forge.model.project(PROJECT, alice="write", root="admin", reader="read", **robot)
         yield forge
 
