@@ -1,8 +1,8 @@
 """Azure DevOps, Services and Server: https://learn.microsoft.com/rest/api/azure/devops/git/.
 
-Checks are commit statuses. A project is `PROJECT/REPOSITORY`. Each of our comments is a closed thread: an open one would
-keep the pull request from being completed where a policy wants all comments resolved. There are likes, and no other
-reactions; comments cannot be folded. A pull request has no mark of its last change.
+Checks are commit statuses. A project is `PROJECT/REPOSITORY`. Each of our comments is a closed thread: an open one
+would keep the pull request from being completed where a policy wants all comments resolved. There are likes, and no
+other reactions; comments cannot be folded. A pull request has no mark of its last change.
 """
 
 from __future__ import annotations
