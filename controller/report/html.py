@@ -9,6 +9,7 @@ import base64
 import hashlib
 import time
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import assert_never
 
 from controller.report.blocks import (
@@ -44,6 +45,7 @@ details { border: 1px solid #8884; border-radius: 6px; margin: .6rem 0; padding:
 summary { cursor: pointer; }
 footer { margin-top: 3rem; opacity: .7; }
 """
+_KINDS = {"+": ' class="add"', "-": ' class="del"', "@": ' class="at"'}
 _STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 CONTENT_SECURITY_POLICY = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'"
 """What the page needs, and no more; stands in the page, and belongs in the header of an answer with it."""
@@ -93,12 +95,17 @@ def _code(block: CodeBlock) -> str:
     text = block.text.rstrip("\n")
     if block.language != "diff":
         return html_block(text)
-    return "".join(f"<span{_kind(line)}>{html_block(line)}</span>" for line in text.split("\n"))
-
-
-def _kind(line: str) -> str:
-    kinds = {"+": ' class="add"', "-": ' class="del"', "@": ' class="at"'}
-    return kinds.get(line[:1], "")
+    lines = text.split("\n")
+    heads = {
+        place + more
+        for place, (line, after) in enumerate(pairwise(lines))
+        if line.startswith("--- ") and after.startswith("+++ ")
+        for more in (0, 1)
+    }
+    return "".join(
+        f"<span{_KINDS['@'] if place in heads else _KINDS.get(line[:1], '')}>{html_block(line)}</span>"
+        for place, line in enumerate(lines)
+    )
 
 
 def _line(line: ReportLine) -> str:

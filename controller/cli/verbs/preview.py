@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fnmatch
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,7 +13,8 @@ import click
 
 from controller.cli import options, output
 from controller.cli.client import Client
-from controller.cli.failure import Failure
+from controller.cli.compile_inputs import mapping_of, options_of
+from controller.cli.failure import NO_TARGET, Failure
 from controller.cli.report_output import FORMS, Form, exit_code, form_of, save, show
 from controller.schema.preview_stream import PreviewFinished, PreviewProgress
 from controller.schema.reports import PreviewReport
@@ -41,14 +44,31 @@ _CLEAR = "\r\x1b[K"
 )  # fmt: skip
 @click.option("--exit-code", "detailed", is_flag=True, help="Exit 4 in place of 1 when the head does not compile.")
 @options.config_dir
-def preview_command(saved: tuple[Path, ...], out: str, detailed: bool, config_dir: Path, **asked: Any) -> int:
+@click.option("--local", is_flag=True, help="Without a controller: compile two refs of a working copy here, as in CI.")
+@click.option("--repo", default=".", type=click.Path(path_type=Path), help="--local: the working copy.  [.]")
+@click.option(
+    "--grains", type=click.Path(path_type=Path, dir_okay=False), help="--local: YAML or JSON, minion -> its grains."
+)
+@click.option("--file-root", "file_roots", multiple=True, metavar="[ENV=]DIR", help="--local: states, in --repo.  [.]")
+@click.option("--pillar-root", "pillar_roots", multiple=True, metavar="[ENV=]DIR", help="--local: pillar, in --repo.")
+@click.option("--opt", "opts", multiple=True, metavar="NAME=YAML", help="--local: a minion option of Salt's.")
+def preview_command(
+    saved: tuple[Path, ...], out: str, detailed: bool, config_dir: Path, local: bool, **given: Any
+) -> int:
     """What moving from one git ref to another would change. Changes nothing.
 
     Exits 0 when nothing would change, 2 when something would, 1 when something must be mended first.
     """
     for path in saved:
         form_of(path)
-    report = _from_controller(_question(**asked), config_dir)
+    trees = {name: given.pop(name) for name in ("repo", "grains", "file_roots", "pillar_roots", "opts")}
+    question = _question(**given)
+    if local:
+        report = _from_working_copy(question, given["live"], **trees)
+    else:
+        if any(trees[name] for name in ("grains", "file_roots", "pillar_roots", "opts")):
+            raise click.UsageError("--grains, --file-root, --pillar-root and --opt go with --local")
+        report = _from_controller(question, config_dir)
     return _end(report, cast(Form, out), saved, detailed=detailed)
 
 
@@ -89,6 +109,73 @@ def _from_controller(question: PreviewQuestion, config_dir: Path) -> PreviewRepo
     if report is None:
         raise Failure("the preview ended before its report", hint="see the controller's log")
     return report
+
+
+def _from_working_copy(
+    question: PreviewQuestion,
+    live: bool | None,
+    *,
+    repo: Path,
+    grains: Path | None,
+    file_roots: Sequence[str],
+    pillar_roots: Sequence[str],
+    opts: Sequence[str],
+) -> PreviewReport:
+    from controller.offline.cases import BadCase, parse_case
+    from controller.offline.previewing import LocalPreview, LocalPreviewImpossible, preview_locally
+
+    if grains is None:
+        raise click.UsageError("--local needs --grains: `saltern run '*' grains.items --out json` writes the file")
+    if live:
+        raise click.UsageError("--live asks minions, which --local has not")
+    try:
+        asked = LocalPreview(
+            repository=repo,
+            base=question.base,
+            head=question.head,
+            from_branching=question.merge,
+            file_roots=_environments(file_roots) or {"base": ["."]},
+            pillar_roots=_environments(pillar_roots),
+            grains=_chosen(mapping_of(grains, "grains by minion"), question.target),
+            options=parse_case({"opts": options_of(opts)})[0].settings(),
+            restricted=question.restricted,
+        )
+        return preview_locally(
+            asked, time.time(), lambda done, of: _progress(PreviewProgress(text="compiling", done=done, of=of))
+        )
+    except (LocalPreviewImpossible, BadCase) as error:
+        raise Failure(str(error)) from None
+    finally:
+        _clear()
+
+
+def _chosen(grains: Mapping[str, Any], target: TargetExpression | None) -> dict[str, Any]:
+    """Grains of the minions that are meant."""
+    for minion, found in grains.items():
+        if not isinstance(found, Mapping):
+            raise Failure(f"the grains of {minion} must be a mapping, not a {type(found).__name__}")
+    match target:
+        case None:
+            chosen = dict(grains)
+        case TargetExpression(kind="glob", expression=pattern):
+            chosen = {minion: each for minion, each in grains.items() if fnmatch.fnmatchcase(minion, pattern)}
+        case TargetExpression(kind="list", expression=names):
+            chosen = {minion: each for minion, each in grains.items() if minion in names.split(",")}
+        case _:
+            raise click.UsageError("with --local a target is a glob or a list (-L)")
+    if not chosen:
+        raise Failure("no minion of --grains is meant", NO_TARGET)
+    return chosen
+
+
+def _environments(given: Sequence[str]) -> dict[str, list[str]]:
+    from controller.offline.trees import environment_of
+
+    roots: dict[str, list[str]] = {}
+    for text in given:
+        saltenv, folder = environment_of(text)
+        roots.setdefault(saltenv, []).append(folder)
+    return roots
 
 
 def _progress(item: PreviewProgress) -> None:

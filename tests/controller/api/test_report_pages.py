@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -75,7 +74,7 @@ def test_who_has_the_address_reads_the_report(served, desk, make_archive):
         assert page.headers["content-security-policy"].startswith("default-src 'none'; style-src 'sha256-")
         assert (page.headers["x-content-type-options"], page.headers["referrer-policy"]) == ("nosniff", "no-referrer")
         as_json = client.get(f"{path}&format=json")
-        assert json.loads(as_json.text) == msgspec.to_builtins(found)
+        assert msgspec.json.decode(as_json.content, type=PreviewReport) == found
         as_markdown = client.get(f"{path}&format=md")
         assert as_markdown.text.startswith("## Saltern preview")
         assert as_markdown.headers["content-type"] == "text/plain; charset=utf-8"
