@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, assert_never
 
 from controller.observe.run_text import short
 from controller.reconcile.plan import ChangeKind, ChunkChange, FieldChange, PushPlan
-from controller.schema.plans import ChunkDiff, FieldDiff
+from controller.schema.plans import StateDiff, FieldDiff
 from highstate.redaction import NOTHING_SECRET, Redaction
 from highstate.types import Value
 
@@ -146,10 +146,10 @@ def _text(value: Any) -> str:
 
 def change_views(
     plan: PushPlan, redaction: Redaction = NOTHING_SECRET, contents: Contents = unknown_content
-) -> tuple[ChunkDiff, ...]:
+) -> tuple[StateDiff, ...]:
     """The plan as the API gives it."""
     return tuple(
-        ChunkDiff(
+        StateDiff(
             key=redaction.text(change.key),
             action=action_of(change.kind),
             fields=tuple(

@@ -15,7 +15,7 @@ class FieldDiff(ApiStruct, frozen=True, kw_only=True):
     new: Any = None
 
 
-class ChunkDiff(ApiStruct, frozen=True, kw_only=True):
+class StateDiff(ApiStruct, frozen=True, kw_only=True):
     """What a plan does with one state."""
 
     key: str
@@ -25,8 +25,6 @@ class ChunkDiff(ApiStruct, frozen=True, kw_only=True):
     """Content differences, one text for each file that the state manages."""
     by: tuple[str, ...] = ()
     """Keys of the states that trigger it again."""
-    pos: str = ""
-    """file:line of the state's id."""
 
 
 class DriftView(ApiStruct, frozen=True, kw_only=True):
@@ -47,7 +45,7 @@ class MinionDiff(ApiStruct, frozen=True, kw_only=True):
     """Label of the attempted one."""
     text: str = ""
     """The plan, ready to print; empty when nothing is pending."""
-    changes: tuple[ChunkDiff, ...] = ()
+    changes: tuple[StateDiff, ...] = ()
     pillar: str = ""
     """What differs in the pillar, by the path of keys, where it makes templates give another text."""
     drift: tuple[DriftView, ...] = ()

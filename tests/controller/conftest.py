@@ -29,7 +29,7 @@ from controller.schema.errors import ServiceError
 from controller.schema.events import EventView, WhyStep, WhyView
 from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
 from controller.schema.minions import CompileView, MinionStatus, VolatileRead
-from controller.schema.plans import ChunkDiff, DriftView, FieldDiff, MinionDiff
+from controller.schema.plans import StateDiff, DriftView, FieldDiff, MinionDiff
 from controller.schema.preview_stream import PreviewFinished, PreviewItem, PreviewProgress
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import (
@@ -158,7 +158,7 @@ class Desk:
         """web1 has a change and a drift."""
         if minion is not None:
             self._match(TargetExpression(expression=minion))
-        change = ChunkDiff(key="file_|-motd", action="changed", fields=(FieldDiff(field="mode", old="1", new=2),))
+        change = StateDiff(key="file_|-motd", action="changed", fields=(FieldDiff(field="mode", old="1", new=2),))
         drift = DriftView(key="file_|-motd", comment="would be updated", changes={"mode": "0600"})
         found = MinionDiff(
             minion="web1", base="abc", head="def", text="~ file.managed motd", changes=(change,), drift=(drift,),
