@@ -182,27 +182,14 @@ async def why(request: AdminRequest) -> Response[bytes]:
 async def call(request: AdminRequest) -> Stream:
     """`saltern run`."""
     data = await _body(request, CallQuestion)
-    returns = _service(request).call(
-        data.target,
-        data.fun,
-        data.args,
-        data.kwargs,
-        data.timeout,
-        limit=data.limit,
-        progress=data.progress,
-        user=_user(request),
-    )
-    return await encoding.stream(request, returns)
+    return await encoding.stream(request, _service(request).call(data, user=_user(request)))
 
 
 @post("/sync", status_code=200)
 async def sync(request: AdminRequest) -> Stream:
     """`saltern sync`."""
     data = await _body(request, SyncQuestion)
-    returns = _service(request).sync(
-        data.target, whole=data.whole, test=data.test, progress=data.progress, user=_user(request)
-    )
-    return await encoding.stream(request, returns)
+    return await encoding.stream(request, _service(request).sync(data, user=_user(request)))
 
 
 @post("/pause", status_code=200)

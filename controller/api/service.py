@@ -6,9 +6,8 @@ about minions stay with `reconcile`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from controller.api.key_changes import KeyChanges
 from controller.compilation.source_reconciler import SourceReconciler
@@ -31,7 +30,7 @@ from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
-from controller.schema.requests import PreviewQuestion
+from controller.schema.requests import CallQuestion, PreviewQuestion, SyncQuestion
 from controller.schema.runs import CallProgress, CallReturn, HistoryEntry, RunView, SyncReturn
 from controller.schema.targets import TargetExpression
 from controller.store import Store
@@ -181,31 +180,17 @@ class ControllerService:
 
     # --- functions and runs ---
 
-    async def call(
-        self,
-        target: TargetExpression,
-        fun: str,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        timeout: float,
-        *,
-        limit: float,
-        progress: bool,
-        user: str = "",
-    ) -> AsyncIterator[CallReturn | CallProgress]:
+    async def call(self, question: CallQuestion, *, user: str = "") -> AsyncIterator[CallReturn | CallProgress]:
         """See `ControllerApi`."""
-        minions = self.minions.targets.select(target)
-        async for item in self.minions.jobs.call(
-            minions, fun, args, kwargs, timeout, limit=limit, progress=progress, user=user
-        ):
+        minions = self.minions.targets.select(question.target)
+        async for item in self.minions.jobs.call(minions, question, user=user):
             yield item
 
-    async def sync(
-        self, target: TargetExpression, *, whole: bool, test: bool, progress: bool, user: str = ""
-    ) -> AsyncIterator[SyncReturn | CallProgress]:
+    async def sync(self, question: SyncQuestion, *, user: str = "") -> AsyncIterator[SyncReturn | CallProgress]:
         """See `ControllerApi`."""
-        minions = self.minions.targets.select(target)
-        data = {"target": target.expression, "whole": whole, "test": test, "user": user}
+        minions = self.minions.targets.select(question.target)
+        whole, test = question.whole, question.test
+        data = {"target": question.target.expression, "whole": whole, "test": test, "user": user}
         event = self.telemetry.bus.publish("saltern/sync", data)
         while minions:
             asked, busy = {}, {}
@@ -220,7 +205,7 @@ class ControllerService:
                         busy[minion] = (run_id, self.minions.jobs.wait(run_id))
                     case _:
                         asked[minion] = (answer, self.minions.jobs.wait(answer))
-            async for minion, run_id, news in self.minions.jobs.gather(asked, SYNC_SECONDS, progress=progress):
+            async for minion, run_id, news in self.minions.jobs.gather(asked, SYNC_SECONDS, progress=question.progress):
                 if isinstance(news, RunProgress):
                     yield progress_view(minion, news)
                 else:

@@ -15,6 +15,7 @@ from controller.observe.metrics import Metrics
 from controller.observe.redactor import Redactor
 from controller.observe.run_text import progress_text, requested, typed_arguments
 from controller.reconcile.jids import Jids
+from controller.schema.requests import CallQuestion
 from controller.schema.runs import CallProgress, CallReturn
 from controller.sessions.sessions import Sessions
 from controller.store import RunRecord, Store
@@ -46,25 +47,15 @@ class Jobs:
     watchers: dict[str, Callable[[RunProgress], None]]
 
     async def call(
-        self,
-        minions: Sequence[str],
-        fun: str,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        timeout: float,
-        *,
-        limit: float,
-        progress: bool,
-        user: str = "",
+        self, minions: Sequence[str], question: CallQuestion, *, user: str = ""
     ) -> AsyncIterator[CallReturn | CallProgress]:
         """One return a minion, as they come, and with `progress` how far they are.
 
-        `timeout`: seconds to wait, 0 for `DEADLINE`; jobs go on after that. `limit`: seconds after which minions end
-        them, 0 for none.
+        `question.timeout`: seconds to wait, 0 for `DEADLINE`.
         """
-        asked = {}
+        asked, fun = {}, question.fun
         for minion in minions:
-            typed = self.redactor.of(minion).text(typed_arguments(fun, args, kwargs))
+            typed = self.redactor.of(minion).text(typed_arguments(fun, question.args, question.kwargs))
             run = RunRecord(
                 run_id=self.ids.next(),
                 minion=minion,
@@ -75,13 +66,15 @@ class Jobs:
                 fun=fun,
                 args=typed,
             )
-            message = Call(run_id=run.run_id, fun=fun, args=tuple(args), kwargs=dict(kwargs), timeout=limit)
+            message = Call(
+                run_id=run.run_id, fun=fun, args=question.args, kwargs=question.kwargs, timeout=question.limit
+            )
             asked[minion] = self.ask(run, message)
-        async for minion, run_id, news in self.gather(asked, timeout or DEADLINE, progress=progress):
+        async for minion, run_id, news in self.gather(asked, question.timeout or DEADLINE, progress=question.progress):
             if isinstance(news, RunProgress):
                 yield progress_view(minion, news)
             else:
-                yield _returned(minion, run_id, news, timeout)
+                yield _returned(minion, run_id, news, question.timeout)
 
     def ask(self, run: RunRecord, message: ToMinion) -> tuple[str, asyncio.Future[RunResult] | None]:
         """Record a run and send its message; (run id, future), the future None when the minion is not connected."""

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, assert_never
 
 from controller.observe.run_text import short
 from controller.reconcile.plan import ChangeKind, ChunkChange, FieldChange, PushPlan
-from controller.schema.plans import StateDiff, FieldDiff
+from controller.schema.plans import FieldDiff, StateDiff
 from highstate.redaction import NOTHING_SECRET, Redaction
 from highstate.types import Value
 

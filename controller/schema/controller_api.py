@@ -5,8 +5,8 @@ The methods decide nothing and look nothing up here: this folder is what server 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
 
 from controller.schema.events import EventView, WhyView
 from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
@@ -15,7 +15,7 @@ from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
-from controller.schema.requests import PreviewQuestion
+from controller.schema.requests import CallQuestion, PreviewQuestion, SyncQuestion
 from controller.schema.runs import CallProgress, CallReturn, HistoryEntry, RunView, SyncReturn
 from controller.schema.targets import TargetExpression
 
@@ -66,23 +66,10 @@ class ControllerApi(Protocol):
     def run_detail(self, run_id: str) -> RunView:
         """One run; an unambiguous beginning of its id is enough."""
 
-    def call(
-        self,
-        target: TargetExpression,
-        fun: str,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        timeout: float,
-        *,
-        limit: float,
-        progress: bool,
-        user: str = "",
-    ) -> AsyncIterator[CallReturn | CallProgress]:
+    def call(self, question: CallQuestion, *, user: str = "") -> AsyncIterator[CallReturn | CallProgress]:
         """Run a function on minions; one return a minion, as they come, and with `progress` how far they are."""
 
-    def sync(
-        self, target: TargetExpression, *, whole: bool, test: bool, progress: bool, user: str = ""
-    ) -> AsyncIterator[SyncReturn | CallProgress]:
+    def sync(self, question: SyncQuestion, *, user: str = "") -> AsyncIterator[SyncReturn | CallProgress]:
         """Apply what is pending now (`whole`: the whole highstate; `test`: only say what would change)."""
 
     async def pause(self, target: TargetExpression, *, user: str = "") -> Sequence[str]:

@@ -29,7 +29,7 @@ from controller.schema.errors import ServiceError
 from controller.schema.events import EventView, WhyStep, WhyView
 from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
 from controller.schema.minions import CompileView, MinionStatus, VolatileRead
-from controller.schema.plans import StateDiff, DriftView, FieldDiff, MinionDiff
+from controller.schema.plans import DriftView, FieldDiff, MinionDiff, StateDiff
 from controller.schema.preview_stream import PreviewFinished, PreviewItem, PreviewProgress
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import (
@@ -40,7 +40,7 @@ from controller.schema.reports import (
     ReportPage,
     ResourceChange,
 )
-from controller.schema.requests import PreviewQuestion
+from controller.schema.requests import CallQuestion, PreviewQuestion, SyncQuestion
 from controller.schema.runs import CallProgress, CallReturn, HistoryEntry, RunView, SyncReturn
 from controller.schema.targets import TargetExpression
 from controller.store import Store
@@ -209,45 +209,37 @@ class Desk:
                 return RunView(entry=entry, states=STATES)
         raise ServiceError("not-found", f"there is no run {run_id!r}")
 
-    async def call(
-        self,
-        target: TargetExpression,
-        fun: str,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        timeout: float,
-        *,
-        limit: float,
-        progress: bool,
-        user: str = "",
-    ) -> AsyncIterator[CallReturn | CallProgress]:
+    async def call(self, question: CallQuestion, *, user: str = "") -> AsyncIterator[CallReturn | CallProgress]:
         """Returns what it was asked; web2 is away."""
         self.users.append(user)
-        for name in self._match(target):
+        for name in self._match(question.target):
             await asyncio.sleep(0)
-            if progress:
+            if question.progress:
                 yield CallProgress(
                     minion=name, run_id="1", done=3, total=8, text="3/8 nginx (pkg.installed)", seconds=4
                 )
             if name == "web2":
                 yield CallReturn(minion=name, ok=False, answered=False, error="not connected")
-            elif fun == "strange.values":
+            elif question.fun == "strange.values":
                 yield CallReturn(
                     minion=name, ok=True, value={None: b"\xff", 1: float("nan"), "s": "\ud800", b"k": 2**70}
                 )
             else:
-                yield CallReturn(minion=name, ok=True, value={"fun": fun, "args": list(args), "kwargs": dict(kwargs)})
+                yield CallReturn(
+                    minion=name,
+                    ok=True,
+                    value={"fun": question.fun, "args": list(question.args), "kwargs": question.kwargs},
+                )
         if self.broken_stream:
             raise ServiceError("internal", "it broke in the middle")
 
-    async def sync(
-        self, target: TargetExpression, *, whole: bool, test: bool, progress: bool, user: str = ""
-    ) -> AsyncIterator[SyncReturn]:
+    async def sync(self, question: SyncQuestion, *, user: str = "") -> AsyncIterator[SyncReturn]:
         """Changes, or would."""
         self.users.append(user)
-        for name in self._match(target):
-            outcome = "pending" if test else "changed"
-            yield SyncReturn(minion=name, outcome=outcome, changes=1, states=STATES, summary="whole" if whole else "")
+        for name in self._match(question.target):
+            outcome = "pending" if question.test else "changed"
+            summary = "whole" if question.whole else ""
+            yield SyncReturn(minion=name, outcome=outcome, changes=1, states=STATES, summary=summary)
 
     async def pause(self, target: TargetExpression, *, user: str = "") -> Sequence[str]:
         """Until resume."""

@@ -9,6 +9,7 @@ import pytest
 from controller.api.key_changes import BATCH, PAGE
 from controller.observe.run_text import typed_arguments
 from controller.schema.errors import ServiceError
+from controller.schema.requests import CallQuestion, SyncQuestion
 from controller.schema.targets import TargetExpression
 from controller.sessions.sessions import Session
 from controller.store import AppliedRecord, RunRecord
@@ -46,8 +47,8 @@ async def test_events_and_runs_name_the_user(controller):
         await service.accept(["web*"], user="alice")
         await service.hook(None, user="alice")
         asking = [
-            asyncio.create_task(anext(service.sync(WEB1, whole=True, test=False, progress=False, user="alice"))),
-            asyncio.create_task(anext(service.call(WEB1, "test.ping", (), {}, 5, limit=0, progress=False, user="bob"))),
+            asyncio.create_task(anext(service.sync(SyncQuestion(target=WEB1, whole=True), user="alice"))),
+            asyncio.create_task(anext(service.call(CallQuestion(target=WEB1, fun="test.ping"), user="bob"))),
         ]
         while len(controller.store.runs.newest()) < 2:
             await asyncio.sleep(0)
@@ -64,7 +65,7 @@ async def test_events_and_runs_name_the_user(controller):
 async def test_sync_declines_who_is_away_or_paused(controller):
     connect(controller, "web2")
     await controller.service.pause(TargetExpression(expression="web2"))
-    answers = controller.service.sync(WEB, whole=False, test=False, progress=False)
+    answers = controller.service.sync(SyncQuestion(target=WEB))
     found = {answer.minion: answer.outcome async for answer in answers}
     assert found == {"web1": "unreachable", "web2": "paused"}
     assert controller.store.runs.newest() == []
@@ -74,7 +75,7 @@ async def test_a_request_starts_a_run_at_once_and_the_next_one_joins_it(controll
     connect(controller)
 
     async def sync():
-        answers = controller.service.sync(TargetExpression(expression="web1"), whole=True, test=False, progress=False)
+        answers = controller.service.sync(SyncQuestion(target=TargetExpression(expression="web1"), whole=True))
         return [answer async for answer in answers]
 
     with controller.service.telemetry.bus.subscribe("saltern/*") as seen:
@@ -212,9 +213,8 @@ async def test_why_of_nobody_is_no_target(controller):
 async def test_the_history_says_what_was_called_with_what_by_whom(controller):
     connect(controller)
     given = ("/etc/motd", "two words", {"a": 1})
-    call = controller.service.call(
-        WEB1, "file.write", given, {"password": "hunter2", "mode": 644}, 5, limit=0, progress=False, user="bob"
-    )
+    kwargs = {"password": "hunter2", "mode": 644}
+    call = controller.service.call(CallQuestion(target=WEB1, fun="file.write", args=given, kwargs=kwargs), user="bob")
     asking = asyncio.create_task(anext(call))
     while not controller.store.runs.newest():
         await asyncio.sleep(0)
@@ -249,5 +249,5 @@ async def test_sync_beside_drift_says_what_heals_it(controller):
     run = RunRecord(run_id="drift-1", minion="web1", kind="drift", created=1.0, digest=desired.digest, test=True)
     store.runs.create(run)
     store.runs.finish("drift-1", "pending", finished=2.0, changes=2)
-    told = [each async for each in service.sync(WEB1, whole=False, test=False, progress=False)]
+    told = [each async for each in service.sync(SyncQuestion(target=WEB1))]
     assert [each.summary for each in told] == ["nothing is pending, but 2 states drifted; --whole heals them"]
