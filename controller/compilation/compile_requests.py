@@ -54,7 +54,7 @@ class CompileRequests:
             drift=(policy or self.live.policy).drift.schedule(),
             ports=self.ports,
             facts={minion: {each.question: each.answer for each in found} for minion, found in recorded.items()},
-            allowed_facts=self.live.policy.facts,
+            allowed_facts=(policy or self.live.policy).facts,
             check_rate=self.check_rate,
         )
 

@@ -1,7 +1,8 @@
 """What would change on a minion anyway, apart from what the change of the trees does. Pure; called by `preview`.
 
 A state that the change does not touch and that would change is drift. So is what the base would change of a touched
-one: a test run with the base on the same minion tells. What fails is never taken for drift.
+one: a test run with the base on the same minion tells. What fails, or of which nobody knows what it would do, is never
+taken for drift.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def drift_apart(test: LiveTest, touched: Collection[str], base: Mapping[str, Any
             continue
         if key not in touched:
             drift[key] = states.pop(key)
-        elif _would_change(before := base.get(key, {})):
+        elif not entry.get("uncertain") and _would_change(before := base.get(key, {})):
             drift[key] = before
             if before.get("changes") == entry.get("changes"):
                 del states[key]

@@ -32,7 +32,7 @@ from controller.preview.base_side import BaseSide, applied_side
 from controller.preview.comparison import Comparer, Comparison, TestRun
 from controller.preview.drift_apart import drift_apart, in_doubt
 from controller.preview.forecast import FleetGroup
-from controller.preview.live_facts import PreviewCompiles
+from controller.preview.live_facts import PreviewCompiles, with_facts
 from controller.preview.live_tests import NOT_KEPT, live_test, with_tests
 from controller.preview.origins import Origins
 from controller.preview.policies import SidePolicy, side_policy
@@ -194,8 +194,13 @@ class Previews:
         for start in range(0, len(scope.concerned), _TOGETHER):
             yield passed + start
             some = scope.concerned[start : start + _TOGETHER]
-            bases = await self._bases(self._request(before, some, policies[0].policy), scope, budget, live=live)
-            heads = await self.compiles.compile(self._request(after, some, policies[1].policy), budget, ask=live)
+            answers = await self.compiles.asked_anew([record.id for record in some]) if live else {}
+            old, new = (
+                with_facts(self._request(trees, some, each.policy), answers)
+                for trees, each in zip(sides, policies, strict=True)
+            )
+            bases = await self._bases(old, scope, budget, live=live)
+            heads = await self.compiles.compile(new, budget, ask=live)
             await self._in_thread(comparer.add, found, bases, heads, sources)
         if budget.spent:
             self.on_refusal("timeouts")

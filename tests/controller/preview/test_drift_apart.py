@@ -35,6 +35,11 @@ def test_what_fails_stays():
     assert drift_apart(test, ("broken",), {"broken": entry(False)}) == test
 
 
+def test_what_nobody_knows_is_not_taken_for_drift():
+    test = run_of(unread={**entry(), "uncertain": "content is not read in a preview"})
+    assert drift_apart(test, ("unread",), {"unread": entry()}) == test
+
+
 def one_class(*minions, resources=()):
     return ChangeClass(id="1", minions=minions, folded="", resources=resources)
 

@@ -8,7 +8,8 @@ from controller.schema.preview_stream import PreviewFinished
 from controller.schema.requests import PreviewQuestion
 from controller.sessions.sessions import Session
 from controller.store import AppliedRecord, RunRecord
-from wire.messages import Preview, RunResult
+from highstate.ports import question
+from wire.messages import FactAnswer, FactAnswers, FactQuery, FactRequest, Preview, RunResult
 
 SITE = """
 one: {file.managed: [{name: /tmp/one, contents: 'number 0'}]}
@@ -23,6 +24,8 @@ class Fleet:
     def __init__(self, controller, monkeypatch):
         self.controller = controller
         self.keys = {}
+        self.answers = {}
+        self.asked = []
         self.runs = 0
         monkeypatch.setattr(controller.parts.server, "send", self._send)
 
@@ -31,6 +34,13 @@ class Fleet:
         self.controller.parts.handlers.context.sessions.connect(session)
 
     def _send(self, key, message):
+        if isinstance(message, FactRequest):
+            minion = key.rstrip("x")
+            self.asked += [each.fun for each in message.questions]
+            said = FactAnswers(
+                request=message.request, answers=(self.answers.get(minion, OLD),) * len(message.questions)
+            )
+            asyncio.get_running_loop().call_soon(self.controller.parts.builds.answered, minion, key, said)
         if isinstance(message, Preview):
             self.keys[key.rstrip("x")] = message.keys
             done = RunResult(run_id=message.run_id, kind="preview", generation=0, digest=message.digest, outcome="ok")
@@ -182,3 +192,35 @@ async def test_a_run_that_changes_grains_is_followed_by_another(fleet):
     fleet.controller.repository.commit({"web.sls": SITE + "role: {grains.present: [{value: web}]}\n"}, branch="feature")
     said = fleet.timing(await fleet.previewed("feature", "none"))
     assert said["second-run"].minions == ("web1", "web2")
+
+
+HOME = "\nhome: {file.managed: [{name: /tmp/home, contents: \"{{ salt['user.info']('alice')['home'] }}\"}]}\n"
+OLD = FactAnswer(value={"home": "/home/old"})
+ALICE = FactQuery(fun="user.info", asked=question(("alice",), {}))
+
+
+async def test_what_documents_stand_on_is_asked_anew_as_a_merge_does(fleet):
+    for minion in ("web1", "web2"):  # away, so that the recorded answers count
+        fleet.controller.parts.handlers.context.sessions.disconnect(minion)
+        fleet.controller.store.facts.put(minion, {ALICE: OLD}, 1.0)
+    fleet.controller.repository.commit({"web.sls": SITE + HOME}, "Asks")
+    await fleet.controller.go_live()
+    for minion in ("web1", "web2"):
+        fleet.applied(minion)
+    fleet.answers["web1"] = FactAnswer(value={"home": "/home/new"})
+    fleet.connect("web1")
+    fleet.controller.repository.commit({"web.sls": OTHER + HOME}, branch="feature")
+    report = await fleet.previewed("feature")
+    assert {one.minions: [each.title.split()[0] for each in one.resources] for one in report.classes} == {
+        ("web1",): ["one", "home"],
+        ("web2",): ["one"],
+    }
+    assert fleet.keys == {"web1": (*ONE, "file_|-home_|-/tmp/home_|-managed")}
+
+
+async def test_a_function_that_the_head_would_allow_is_not_known_rather_than_broken(fleet):
+    asks = SITE + "\nasks: {test.nop: [{name: \"{{ salt['cmd.run']('id') }}\"}]}\n"
+    fleet.controller.repository.commit({"web.sls": asks, "saltern.yaml": "facts: [cmd.run]\n"}, branch="feature")
+    report = await fleet.previewed("feature")
+    assert (report.broken, [one.texts for one in report.unknown]) == ((), [("cmd.run",)])
+    assert fleet.asked == [], "a preview never asks for it"
