@@ -123,10 +123,31 @@ def _holds(files: PlannedFiles, what: str, path: str) -> bool:
 
 
 def _listed(planned: Planned, words: Sequence[str], cwd: str) -> int | None:
-    """`ls`, `stat` and `cat` of one path: whether it is there."""
-    paths = [word for word in words if not word.startswith("-")]
-    path = _planned_path(planned, paths[0], cwd) if len(paths) == 1 else None
+    """`ls` of one path, which shows a link that leads nowhere, and not one that leads in a circle."""
+    path = _only_path(planned, words, cwd)
+    if path is None:
+        return None
+    return 2 if planned.files.stat(path) is None or planned.files.is_circle(path) else 0
+
+
+def _shown(planned: Planned, words: Sequence[str], cwd: str) -> int | None:
+    """`stat` of one path."""
+    path = _only_path(planned, words, cwd)
     return None if path is None else int(planned.files.stat(path) is None)
+
+
+def _read(planned: Planned, words: Sequence[str], cwd: str) -> int | None:
+    """`cat` of one path."""
+    path = _only_path(planned, words, cwd)
+    if path is None:
+        return None
+    found = planned.files.behind(path)
+    return int(found is None or found.kind == "directory")
+
+
+def _only_path(planned: Planned, words: Sequence[str], cwd: str) -> str | None:
+    paths = [word for word in words if not word.startswith("-")]
+    return _planned_path(planned, paths[0], cwd) if len(paths) == 1 else None
 
 
 def _grep(planned: Planned, words: Sequence[str], cwd: str) -> int | None:
@@ -201,7 +222,7 @@ def _planned_path(planned: Planned, path: str, cwd: str) -> str | None:
 
 
 _ANSWERS: Mapping[str, Callable[[Planned, Sequence[str], str], int | None]] = {
-    "test": _test, "[": _test, "ls": _listed, "stat": _listed, "cat": _listed, "grep": _grep, "id": _account,
+    "test": _test, "[": _test, "ls": _listed, "stat": _shown, "cat": _read, "grep": _grep, "id": _account,
     "getent": _entry, "which": _program, "command": _program, "dpkg": _package, "dpkg-query": _package,
     "rpm": _package, "systemctl": _service, "service": _service, "mountpoint": _mountpoint,
 }  # fmt: skip

@@ -121,18 +121,19 @@ class PlannedFiles:
         """Whether something is planned for a path or above it."""
         if not self._nodes:
             return False
-        try:
-            place = self._followed(path)
-        except OSError:  # planned links may lead in a circle
-            return True
-        return any(each in self._nodes for each in _with_parents(place))
+        return self.is_circle(path) or any(each in self._nodes for each in _with_parents(self._followed(path)))
 
     def behind(self, path: str) -> FileStat | None:
         """As `stat`, symlinks followed; None for those that lead in a circle."""
+        return None if self.is_circle(path) else self._lstat(self._followed(path))
+
+    def is_circle(self, path: str) -> bool:
+        """Whether symlinks lead in a circle."""
         try:
-            return self._lstat(self._followed(path))
+            self._followed(path)
         except OSError:
-            return None
+            return True
+        return False
 
     def is_new(self, path: str) -> bool:
         """Whether only this run would make what is there."""

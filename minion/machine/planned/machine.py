@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, cast
 
-from minion.machine.failure import ContentUnknown, NotPredicted
+from minion.machine.failure import ContentUnknown, NotPredicted, StateFailed
 from minion.machine.plan import Completed, FileStat, Machine, Value
 from minion.machine.planned.accounts import PlannedAccounts
 from minion.machine.planned.changes import Brought, PlannedPackage, PlannedService
@@ -143,6 +143,14 @@ class PlannedMachine:
             raise ContentUnknown(f"a condition looks for a program, and {by} may bring it")
         return done
 
+    def require_user(self, user: str) -> None:
+        """StateFailed where there is no such user by now, in the words of a run."""
+        try:
+            self.accounts.uid(user)
+        except StateFailed:
+            self._missed.add(user)
+            raise StateFailed(f"User '{user}' is not available") from None
+
     def awaited(self, comment: str) -> str:
         """The state before this one that may bring what the plan did not find and complains of; empty when none may."""
         for missing in self._missed:
@@ -234,9 +242,13 @@ class PlannedActs:
         owning_group = None if group is None else (str(group), accounts.gid(str(group)))
         self._planned.files.chown(path, owner, owning_group)
 
-    def run(self, argv: Sequence[str] | str, *, stdin: str | None = None, **options: Any) -> Completed:
-        """Do in memory what a known program does; of the others nobody knows."""
+    def run(
+        self, argv: Sequence[str] | str, *, stdin: str | None = None, runas: str | None = None, **options: Any
+    ) -> Completed:
+        """Do in memory what a known program does; of the others nobody knows. StateFailed where there is no user."""
         self.ran = True
+        if runas:
+            self._planned.require_user(runas)
         if isinstance(argv, str):
             raise NotPredicted
         if self._planned.accounts.knows(argv[0]):

@@ -123,6 +123,7 @@ PAIRS: dict[str, list[Low]] = {
         ("file.directory", "{top}/no-such", {}),
         ("file.managed", "{top}/no-such/a", {"contents": "x"}),
     ],
+    "nobody": [("cmd.run", "true", {"runas": "saltern-nobody"})],
     "a link without a parent": [("file.symlink", "{top}/no-such/l", {"target": "/x"})],
     "alternatives.install of nothing": [
         ("alternatives.install", "saltern-foretold", {"link": "{top}/l", "path": "{top}/no-such", "priority": 1})
@@ -154,7 +155,7 @@ EXACT = frozenset(PAIRS) - {
 """Pairs of which all changes are known beforehand; of commands it is not known what they print."""
 
 
-FAIL = frozenset(("no parent", "a link without a parent", "alternatives.install of nothing"))
+FAIL = frozenset(("nobody", "no parent", "a link without a parent", "alternatives.install of nothing"))
 """Pairs whose last state fails, as is foretold."""
 
 

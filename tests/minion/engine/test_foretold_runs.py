@@ -124,7 +124,7 @@ def is_marked(foretold: StateResult) -> bool:
     return foretold.comment.startswith(NOT_KNOWN) or any("of this run" in one for one in foretold.warnings)
 
 
-@settings(max_examples=examples(800), deadline=None)
+@settings(max_examples=examples(400), deadline=None, derandomize=True, database=None)
 @given(RUNS)
 def test_what_is_foretold_of_random_runs_is_what_happens(low: list[Low]) -> None:
     assert wrong(low) == []
