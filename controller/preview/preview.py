@@ -121,15 +121,17 @@ class Previews:
 
     async def _items(self, comparer: Comparer, question: PreviewQuestion, user: str) -> AsyncIterator[PreviewItem]:
         began, made_at = time.monotonic(), self.jobs.clock()
-        minions = self.targets.select(question.target or TargetExpression())
+        minions = await self._in_thread(self.targets.select, question.target or TargetExpression())
         sides = await self._sides(question)
         before, after = sides.before, sides.after
-        records = self.requests.known(set(minions))
+        records = await self._in_thread(self.requests.known, set(minions))
         live = question.live != "none" and not question.restricted
         policies = await self._in_thread(self._policy, before), await self._in_thread(self._policy, after)
-        rows = self.requests.store.minions.status([record.id for record in records])
+        scope = await self._in_thread(scope_of, before, after, records, self.requests, self.index, policies[1].policy)
+        rows = await self._in_thread(self._status, scope.concerned)
         found = Comparison(minions=len(records), side=self._base_side(before, policies, rows))
-        async for done in self._compare(comparer, found, (before, after), policies, records, live=live):
+        async for done in self._compare(comparer, found, (before, after), policies, scope, live=live):
+            done += len(records) - len(scope.concerned)
             yield PreviewProgress(text="compiling", done=done, of=len(records))
         report = PreviewReport(
             made_at=made_at,
@@ -144,7 +146,8 @@ class Previews:
         )
         rules = tuple((each.policy or self.requests.live.policy).previews for each in policies)
         origins = await self._in_thread(self._origins, before, after)
-        report = await self._in_thread(completed, report, found, self._known(), (rules[0], rules[1]), origins)
+        known = await self._in_thread(self._known)
+        report = await self._in_thread(completed, report, found, known, (rules[0], rules[1]), origins)
         tests: dict[str, LiveTest] = {}
         if live:
             chosen = self._chosen(question, report, found, rules[0].live)
@@ -176,7 +179,7 @@ class Previews:
         found: Comparison,
         sides: tuple[Trees, Trees],
         policies: tuple[SidePolicy, SidePolicy],
-        records: Sequence[MinionRecord],
+        scope: Scope,
         *,
         live: bool,
     ) -> AsyncIterator[int]:
@@ -188,11 +191,9 @@ class Previews:
         sources = SourceDifferences(
             lambda oid, length: after.files.blob_start(oid, length) or before.files.blob_start(oid, length)
         )
-        scope = await self._in_thread(scope_of, before, after, records, self.requests, self.index, policies[1].policy)
-        passed = len(records) - len(scope.concerned)
         budget = TimeoutBudget(self.limits.timeouts)
         for start in range(0, len(scope.concerned), _TOGETHER):
-            yield passed + start
+            yield start
             some = scope.concerned[start : start + _TOGETHER]
             answers = await self.compiles.asked_anew([record.id for record in some]) if live else {}
             old, new = (
@@ -204,6 +205,12 @@ class Previews:
             await self._in_thread(comparer.add, found, bases, heads, sources)
         if budget.spent:
             self.on_refusal("timeouts")
+
+    def _status(self, minions: Sequence[MinionRecord]) -> list[StatusRow]:
+        """What these have applied; some at a time, as the event loop waits for a read that is under way."""
+        ids = [minion.id for minion in minions]
+        some = (ids[start : start + _TOGETHER] for start in range(0, len(ids), _TOGETHER))
+        return [row for each in some for row in self.requests.store.minions.status(each)]
 
     def _policy(self, trees: Trees) -> SidePolicy:
         return side_policy(trees, self.limits, self.on_refusal)

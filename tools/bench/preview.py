@@ -67,7 +67,7 @@ class _PreviewRig(Rig):
         files, pillar = gentree.fleet(ROLES, STATES, minions)
         gentree.write(files, tree / "states")
         gentree.write(pillar, tree / "pillar")
-        super().__init__(folder, {}, tree)
+        super().__init__(folder, {}, tree, {"gitfs_saltenv_whitelist": ["base"]})  # branches are not live
 
     def begin(self) -> None:
         """Push the tree, and wait until everyone has a document of it."""
