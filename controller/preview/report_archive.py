@@ -11,7 +11,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -24,7 +23,6 @@ from controller.schema.reports import PreviewReport, ReportPage
 from controller.store import Store
 from options.limits import CountRefusal
 
-PageForm: TypeAlias = Literal["html", "json", "md"]
 _MEDIA: dict[str, str] = {
     "html": "text/html",
     "json": "application/json",

@@ -52,14 +52,3 @@ def parse_marker(comment: str) -> Marker | None:
         return None
     controller, environment, head = (unquote(found[number]) for number in (1, 2, 3))
     return Marker(controller=controller, environment=environment, head=head, time=float(found[4]))
-
-
-def same_comment(one: str, other: str) -> bool:
-    """Whether two comments say the same, made at whatever times; forges change line ends and blanks at the end."""
-    return _body(one) == _body(other)
-
-
-def _body(comment: str) -> list[str]:
-    marker = parse_marker(comment)
-    lines = [line.rstrip() for line in comment.replace("\r\n", "\n").strip().split("\n")]
-    return lines if marker is None else [marker.head, *lines[1:]]

@@ -61,8 +61,3 @@ def failed_tests(report: PreviewReport) -> int:
 def names(folded: str, minions: Sequence[str]) -> str:
     """The minions for people."""
     return folded or ", ".join(minions)
-
-
-def has_failures(report: PreviewReport) -> bool:
-    """Whether there is something that must be mended before a merge: errors of a compile, rules that are broken."""
-    return bool(report.broken or report.violations)

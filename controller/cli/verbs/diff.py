@@ -10,11 +10,13 @@ import click
 from controller.cli import options, output
 from controller.cli.client import Client
 from controller.cli.failure import COMPILE, OK, PENDING
-from controller.cli.markdown import code, fenced
+from controller.report.escape import code_span, fenced
 from controller.schema.plans import DriftView, MinionDiff
 from highstate.types import state_title
 
 _GIVEN = "templates of these states are given other values"
+_MOST_CODE = 300
+"""Characters of a name in a comment."""
 
 
 @click.command("diff")
@@ -70,15 +72,23 @@ def markdown(diffs: Sequence[MinionDiff]) -> str:
     for diff in diffs:
         if not _tells(diff):
             continue
-        lines += [f"### {code(diff.minion)}: {code(diff.base or 'nothing')} → {code(diff.head)}", ""]
-        lines += fenced("\n".join(diff.errors)) if diff.errors else []
-        lines += ["Warnings:", "", *fenced("\n".join(diff.warnings))] if diff.warnings else []
-        lines += fenced(diff.text, "diff") if diff.text else []
-        lines += [f"{_GIVEN.capitalize()}:", "", *fenced(diff.pillar)] if diff.pillar else []
+        lines += [f"### {_code(diff.minion)}: {_code(diff.base or 'nothing')} → {_code(diff.head)}", ""]
+        lines += _fenced("\n".join(diff.errors)) if diff.errors else []
+        lines += ["Warnings:", "", *_fenced("\n".join(diff.warnings))] if diff.warnings else []
+        lines += _fenced(diff.text, "diff") if diff.text else []
+        lines += [f"{_GIVEN.capitalize()}:", "", *_fenced(diff.pillar)] if diff.pillar else []
         if diff.drift:
             drifted = [line for one in diff.drift for line in (state_title(one.key), *_drift_lines(one, 4))]
-            lines += [f"Drifted, {code(diff.heal)}:" if diff.heal else "Drifted:", "", *fenced("\n".join(drifted))]
+            lines += [f"Drifted, {_code(diff.heal)}:" if diff.heal else "Drifted:", "", *_fenced("\n".join(drifted))]
     return "\n".join(lines).rstrip() or "Nothing is pending, nothing drifted."
+
+
+def _code(text: str) -> str:
+    return code_span(text, _MOST_CODE)
+
+
+def _fenced(text: str, language: str = "") -> list[str]:
+    return [*fenced(text, language).split("\n"), ""]
 
 
 def _drift_lines(drift: DriftView, indent: int) -> list[str]:
