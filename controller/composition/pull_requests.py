@@ -18,6 +18,7 @@ from controller.forges.clients import client_of
 from controller.observe.pull_metrics import PullMetrics
 from controller.preview.preview import Previews
 from controller.preview.report_archive import ReportArchive
+from controller.pull_requests.comment_template import read_template
 from controller.pull_requests.decision import PullRules, RunningPreview
 from controller.pull_requests.look import LookedForge, LookParts
 from controller.pull_requests.outcomes import Outcomes
@@ -127,6 +128,7 @@ def _rules(
         branches=branches.get(project, frozenset()),
         controller=controller,
         environment=ENVIRONMENT,
+        template=read_template(shared.live.trees.files) if shared.live.trees is not None else "",
     )
 
 
