@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from controller.adapters.secrets.vault_reader import vault_reader
+from controller.config.forges import withhold_secrets
 from controller.config.settings import ControllerSettings
 from gitfs.config.credentials import AskVault, withhold
 from gitfs.config.settings import RemoteSettings
@@ -23,6 +24,7 @@ def open_source(
     """
     git = settings.trees.git()
     ask = vault_reader(settings.ports.vault)
+    withhold_secrets(settings.forges, None)  # of the environment, before a process is started that would have them
     return Source(
         _ready(git.file_remotes, ask),
         _ready(git.pillar_remotes, ask),

@@ -114,7 +114,7 @@ class FakeAzureDevOps(FakeForge):
         context = values["context"]
         shown = f"{context['genre']}/{context['name']}"
         self.keep_status(project, sha, shown, values, values["state"])
-        return Reply(status=201, value={"id": 1, **values})
+        return Reply(value={"id": 1, **values})
 
     def _teams(self, request: Request, owner: str) -> Reply:
         self._find_collection(owner)

@@ -165,4 +165,4 @@ class FakeGitea(FakeForge):
 
 
 def _user(name: str) -> dict[str, Any]:
-    return {"id": 1, "login": name, "username": name}
+    return {"id": 1, "login": name, "full_name": name}
