@@ -12,8 +12,9 @@ from functools import partial
 import pygit2
 from msgspec.structs import replace
 
+from controller.adapters.secrets.vault_reader import vault_reader
 from controller.composition.shared import Shared
-from controller.config.forges import ForgeProject, ForgeSettings, projects_of
+from controller.config.forges import ForgeProject, ForgeSettings, projects_of, withhold_secrets
 from controller.forges.clients import client_of
 from controller.observe.pull_metrics import PullMetrics
 from controller.preview.preview import Previews
@@ -94,7 +95,7 @@ def compose_pull_requests(shared: Shared, previews: Previews, reports: ReportArc
     )
     projects = projects_of(settings.forges, {remote.name: remote.url for remote in source.remotes})
     refused = partial(shared.metrics.limit_refused, "pull_request")
-    for forge in settings.forges:
+    for forge in withhold_secrets(settings.forges, vault_reader(settings.ports.vault)):
         watched = _watched(shared, forge, [each for each in projects if each.forge == forge.name], name)
         workers[forge.name] = ForgeWorker(watched, parts, metrics, limits, refused)
     return PullRequests(workers, queue)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
-from controller.config.forges import ForgeSettings, SecretFrom, project_of, projects_of, read_forges
+from controller.config.forges import ForgeSettings, project_of, projects_of, read_forges, withhold_secrets
 from controller.config.settings import BadControllerSettings, check_git, load_settings
+from gitfs.config.credentials import SecretFrom, reveal
 
 
 def forges(tmp_path, text):
@@ -175,3 +178,19 @@ def test_a_remote_that_there_is_not_is_told(tmp_path):
 
 def test_without_the_option_there_is_no_forge():
     assert read_forges(None, []) == ()
+
+
+def test_tokens_of_the_environment_are_taken_out_of_it(monkeypatch):
+    monkeypatch.setenv("SALTERN_TEST_FORGE_TOKEN", "hunter2")
+    forge = ForgeSettings(
+        name="a", kind="github", api="https://api.github.com", token=SecretFrom("env", "SALTERN_TEST_FORGE_TOKEN")
+    )
+    (ready,) = withhold_secrets((forge,), None)
+    assert "SALTERN_TEST_FORGE_TOKEN" not in os.environ
+    assert reveal(ready.token) == "hunter2"
+
+
+def test_tokens_of_a_vault_are_asked_for():
+    forge = ForgeSettings(name="a", kind="github", token=SecretFrom("vault", "secret/forge?token"))
+    (ready,) = withhold_secrets((forge,), lambda path, key: f"{path} {key}")
+    assert reveal(ready.token) == "secret/forge token"
