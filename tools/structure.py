@@ -36,7 +36,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 CALLED_BY_LIBRARIES = (
     # click: commands are functions under a decorator, and groups override these
-    *("*_command", "list_remotes", "list_commands", "format_commands", "default_map"),
+    *("*_command", "list_remotes", "list_forges", "list_commands", "format_commands", "default_map"),
     # uvicorn, http.client, http.server and socketserver
     *("capture_signals", "main_loop", "handle_error", "log_message", "close_connection", "client_address"),
     *("daemon_threads", "protocol_version", "disable_nagle_algorithm", "do_*", "_create_connection"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from controller.forges.client import AccessResult, ForgeError, ForgeNotFound, ForgeRefused, ForgeUnavailable
+from controller.forges.client import AccessResult, ForgeError, ForgeUnavailable
 
 
 async def proved(what: str, ask: Callable[[], Awaitable[str]], remedy: str) -> AccessResult:
@@ -21,21 +21,3 @@ async def proved(what: str, ask: Callable[[], Awaitable[str]], remedy: str) -> A
         return AccessResult(what=what, ok=False, detail=f"{error}. Try again later")
     except ForgeError as error:
         return AccessResult(what=what, ok=False, detail=f"{error}. {remedy}")
-
-
-async def refused_unless_missing(ask: Callable[[], Awaitable[object]]) -> str:
-    """Proves a right to write without writing: something that is not there is written to.
-
-    A forge that lets us write says that the thing is not there or not as it must be; else it refuses us.
-
-    Args:
-        ask: writes to something that there is not. ForgeNotFound is the wanted outcome.
-    """
-    try:
-        await ask()
-    except ForgeNotFound:
-        pass
-    except ForgeRefused as error:
-        if " 422 " not in str(error) and " 400 " not in str(error):
-            raise
-    return ""
