@@ -91,6 +91,8 @@ class _Run:
     attempts: Attempts = field(init=False)
     results: dict[str, StateResult] = field(default_factory=dict)
     predictions: dict[str, StateResult] = field(default_factory=dict)
+    foretold: set[str] = field(default_factory=set)
+    """Under test=True: chunks of which the prediction is the result. Another plan would see what this one has made."""
     in_progress: set[str] = field(default_factory=set)
     finished: Mapping[str, StateResult] = field(init=False)
     pending: dict[str, StartedTask] = field(default_factory=dict)
@@ -299,9 +301,12 @@ class _Run:
 
     def attempted(self, key: str, chunk: Chunk, status: RequisiteStatus) -> StateResult:
         result = self.attempts.until_good(
-            chunk, lambda: self.attempts.one(key, chunk, status is RequisiteStatus.CHANGE)
+            chunk, lambda: self.predictions[key] if key in self.foretold else self.once(key, chunk, status)
         )
         return replace(result, comment=result.comment + _UNWATCHED) if status is RequisiteStatus.UNWATCHED else result
+
+    def once(self, key: str, chunk: Chunk, status: RequisiteStatus) -> StateResult:
+        return self.attempts.one(key, chunk, status is RequisiteStatus.CHANGE)
 
     def unmet(self, chunk: Chunk, failed: list[str]) -> StateResult:
         return _not_run(chunk, False, "One or more requisite failed: " + ", ".join(self.graph.names(failed)))
@@ -364,6 +369,8 @@ class _Run:
         elif status not in _NOT_RUN:
             prepared = self.attempts.prepare(key, chunk)
             self.predictions[key] = self.attempts.predict(key, prepared, status is RequisiteStatus.CHANGE)
+            if self.test:
+                self.foretold.add(key)
         interrupted = self.attempts.interrupted
         if key in interrupted and self.predictions[key].result is True:
             self.predictions[key] = replace(self.predictions[key], result=None, changes=interrupted[key])

@@ -136,11 +136,17 @@ class Journeys:
             },
             broken=frozenset(minion for minion, each in status.items() if each["errors"]),
             waiting={minion: why for minion, each in status.items() if (why := _waits(each))},
-            more_runs={minion: [run["cause"] for run in some[1:]] for minion, some in runs.items() if some[1:]},
+            more_runs={minion: [self._told(run) for run in some[1:]] for minion, some in runs.items() if some[1:]},
             waited=waited,
             refused=refused,
             traces=traces,
         )
+
+    def _told(self, run: Mapping[str, Any]) -> str:
+        """Why a run was made, and which states it changed."""
+        states = self.rig.ask("/run", id=run["run_id"])["states"]
+        acted = [key for key, state in states.items() if state["changes"] or state["result"] is False]
+        return f"{run['cause']}: {', '.join(acted) or 'nothing changed'}"
 
     def _settle(self) -> str:
         """Wait until the newest commit is live and all that follows from it has ended; why it is refused, if it is."""

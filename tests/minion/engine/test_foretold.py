@@ -146,6 +146,7 @@ PAIRS: dict[str, list[Low]] = {
     ],
     "no command": [FILE, ("cmd.run", "false", {"onlyif": "test -d {top}/new/a || test -L {top}/new/a"})],
     "relative": [FILE, ("cmd.run", "false", {"unless": "test -f a", "cwd": "{top}/new"})],
+    "prereq": [("file.managed", "{top}/b", {"contents": "b", "prereq": [{"file": "state 1"}]}), FILE],
     "git.present": [("git.present", "{top}/repo.git", {}), ("file.exists", "{top}/repo.git", {})],
 }
 EXACT = frozenset(PAIRS) - {
