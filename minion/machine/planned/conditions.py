@@ -70,7 +70,7 @@ def _parsed(text: str) -> list[tuple[str, list[str]]] | None:
     if _NOT_READ.search(text):
         return None
     lexer = shlex.shlex(text, posix=True, punctuation_chars="&|;<>")
-    lexer.whitespace_split = True
+    vars(lexer).update(whitespace_split=True)  # a setting that is no keyword of it
     try:
         words = list(lexer)
     except ValueError:
