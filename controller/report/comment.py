@@ -20,7 +20,7 @@ from controller.report.markdown import render
 from controller.report.marker import Marker, marker_line, marker_of
 from controller.report.page import CONTEXT
 from controller.report.templates import TemplateFailed, render_template
-from controller.schema.reports import ChangeClass, MergeOutcome, PreviewReport
+from controller.schema.reports import ChangeClass, MergeOutcome, PreviewReport, ResourceChange
 
 MINIMUM_BUDGET = 20_000
 """Characters in which every report fits: its headline, its failures at least counted, and the link."""
@@ -152,7 +152,7 @@ def _parts(report: PreviewReport, options: CommentOptions, budget: int) -> _Part
             left_out = True
     parts.details = "\n\n".join(text for text in found if text)
     folds = _Folds(report.classes[:_MOST_FOLDS], html=html)
-    folds.shrink(max(0, room))
+    folds.fill(max(0, room))
     parts.classes = folds.text()
     if left_out or folds.reduced or len(report.classes) > _MOST_FOLDS:
         parts.footer = _footer(report, options, cut=True)
@@ -204,14 +204,18 @@ class _Fold:
     """With `_HERE` where the resources go."""
     resources: list[str]
     rungs: list[int]
-    closed: bool = False
-    """Left out altogether."""
 
     def size(self) -> int:
-        return 0 if self.closed else len(self.empty) + 2 + sum(len(text) + 2 for text in self.resources)
+        return len(self.empty) + 2 + sum(len(text) + 2 for text in self.resources)
 
 
 _HERE = "\0"
+_RAW = 8
+"""Differences with more characters than so many times the room are not looked at: what changes would not fit."""
+
+
+def _raw_size(change: ResourceChange) -> int:
+    return sum(len(each.text) for each in change.files)
 
 
 @dataclass(slots=True)
@@ -223,11 +227,28 @@ class _Folds:
     reduced: bool = False
     folds: list[_Fold] = field(default_factory=list)
 
-    def shrink(self, room: int) -> None:
-        """Make them, and take from the largest until they fit."""
-        self.folds = [self._fold(place, each) for place, each in enumerate(self.classes, 1)]
-        size = sum(fold.size() for fold in self.folds)
-        queue = [(-len(text), *at) for at, text in self._places()]
+    def fill(self, room: int) -> None:
+        """As many folds as fit with names alone, then their differences; the largest are taken back until all fit.
+
+        What is rendered is bounded by the room, however much the report has.
+        """
+        size = 0
+        for number, each in enumerate(self.classes):
+            fold = self._fold(number + 1, each)
+            if size + fold.size() > room:
+                self.reduced = True
+                break
+            self.folds.append(fold)
+            size += fold.size()
+        queue = []
+        for number, fold in enumerate(self.folds):
+            for place, names in enumerate(fold.resources):
+                if _raw_size(self.classes[number].resources[place]) > _RAW * room:
+                    self.reduced = True
+                    continue
+                fold.resources[place], fold.rungs[place] = self._resource(number, place, 0), 0
+                size += len(fold.resources[place]) - len(names)
+                queue.append((-len(fold.resources[place]), number, place))
         heapq.heapify(queue)
         while size > room and queue:
             _, number, place = heapq.heappop(queue)
@@ -240,32 +261,18 @@ class _Folds:
             fold.resources[place], fold.rungs[place] = text, rung
             self.reduced = True
             heapq.heappush(queue, (-len(text), number, place))
-        for fold in reversed(self.folds):
-            if size <= room:
-                break
-            size -= fold.size()
-            fold.closed = self.reduced = True
 
     def text(self) -> str:
         """Those that are left."""
-        return "\n\n".join(
-            fold.empty.replace(_HERE, "\n\n".join(fold.resources)) for fold in self.folds if not fold.closed
-        )
-
-    def _places(self) -> list[tuple[tuple[int, int], str]]:
-        return [
-            ((number, place), text)
-            for number, fold in enumerate(self.folds)
-            for place, text in enumerate(fold.resources)
-        ]
+        return "\n\n".join(fold.empty.replace(_HERE, "\n\n".join(fold.resources)) for fold in self.folds)
 
     def _fold(self, number: int, each: ChangeClass) -> _Fold:
         shown = each.resources[:_MOST_RESOURCES]
         self.reduced |= len(shown) < len(each.resources)
         head = Fold(sections.class_title(number, each), (*sections.class_head(each), Paragraph((_HERE,))))
         empty = render([head], html=self.html)
-        texts = [render(sections.resource(change, CONTEXT), html=self.html) for change in shown]
-        return _Fold(empty, texts, [0] * len(texts))
+        texts = [render(sections.resource(change, sections.NAMES_ONLY), html=self.html) for change in shown]
+        return _Fold(empty, texts, [len(_CONTEXTS) - 1] * len(texts))
 
     def _resource(self, number: int, place: int, rung: int) -> str:
         return render(sections.resource(self.classes[number].resources[place], _CONTEXTS[rung]), html=self.html)
