@@ -42,7 +42,8 @@ def doubts_of_plan(chunks: Mapping[str, Chunk], follows: Callable[[], Follows]) 
             something is not certain.
     """
     found = {key: doubt for key, chunk in chunks.items() if (doubt := _of_chunk(chunk)) is not None}
-    return _spread(found, follows()) if found else {}
+    spread = _spread(found, follows()) if found else {}
+    return {key: doubt for key, doubt in spread.items() if key in chunks}
 
 
 def doubts_of_results(states: Mapping[str, Any], follows: Callable[[], Follows]) -> dict[str, Doubt]:
@@ -106,12 +107,18 @@ def _texts(value: Any) -> Iterable[Any]:
         yield value
 
 
+def _listener(key: str) -> str:
+    """The key of what a state does because of `listen`."""
+    state, own_id, name, _ = [*key.split("_|-"), "", "", ""][:4]
+    return f"{state}_|-listener_{own_id}_|-{name}_|-mod_watch"
+
+
 def _spread(found: dict[str, Doubt], follows: Follows) -> dict[str, Doubt]:
     """With all that follows, directly or not: it says what it follows."""
     waiting = list(found)
     while waiting:
         key = waiting.pop()
-        for follower in follows.get(key, ()):
+        for follower in (one for each in follows.get(key, ()) for one in (each, _listener(each))):
             if follower not in found:
                 found[follower] = Doubt(found[key].certainty, f"follows {state_title(key)}: {found[key].why}"[:500])
                 waiting.append(follower)

@@ -59,3 +59,12 @@ def test_what_a_preview_did_not_look_at_is_marked_with_all_that_follows():
     marked = with_uncertain(states, dict)
     assert "uncertain" not in marked["test_|-f_|-f_|-nop"]
     assert "not evaluated" in marked["file_|-a_|-a_|-managed"]["uncertain"]
+
+
+def test_what_listens_to_something_uncertain_is_uncertain():
+    states = {
+        "file_|-a_|-a_|-managed": {"result": None, "comment": "What it would do is not known: x"},
+        "test_|-listener_b_|-n_|-mod_watch": {"result": None, "comment": "Watch statement fired."},
+    }
+    marked = with_uncertain(states, lambda: {"file_|-a_|-a_|-managed": ("test_|-b_|-n_|-nop",)})
+    assert "follows a (file.managed)" in marked["test_|-listener_b_|-n_|-mod_watch"]["uncertain"]
