@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import jinja2
 import msgspec
 
 from controller.report.escape import code_span, fenced
 from controller.schema.reports import PreviewReport
-from highstate.render.jinja import environment
-from highstate.render.template_limits import LIMITS
 
 _STEPS = 200_000
 """Turns of loops and calls."""
@@ -39,6 +36,12 @@ def render_template(source: str, report: PreviewReport, parts: Mapping[str, str]
     """
     if len(source) > TEMPLATE_CHARACTERS:
         raise TemplateFailed(f"it has {len(source)} characters; {TEMPLATE_CHARACTERS} are allowed")
+    # The idle controller has no template engine in memory.
+    import jinja2
+
+    from highstate.render.jinja import environment
+    from highstate.render.template_limits import LIMITS
+
     fork = environment(()).fork(jinja2.DictLoader({}), dict(environment(()).globals))
     fork.steps = LIMITS.steps - _STEPS
     fork.filters = {**fork.filters, "code": lambda text: code_span(str(text), _QUOTED), "fenced": _fenced}
