@@ -109,7 +109,7 @@ class ForgeHttp:
         self._headers = {"user-agent": _AGENT, "accept": "application/json", **(headers or {})}
         self._client = httpx.AsyncClient(
             verify=ssl.create_default_context(cafile=ca_file or None),
-            timeout=limits.call_seconds,
+            timeout=2 * limits.call_seconds,  # the deadline of the whole call comes first
             follow_redirects=False,
             limits=httpx.Limits(max_connections=8),
         )
