@@ -54,7 +54,8 @@ def doubts_of_results(states: Mapping[str, Any], follows: Callable[[], Follows])
         follows: see `doubts_of_plan`.
     """
     found = {key: doubt for key, entry in states.items() if (doubt := _of_result(key, entry)) is not None}
-    return _spread(found, follows()) if found else {}
+    spread = _spread(found, follows()) if found else {}
+    return {key: doubt for key, doubt in spread.items() if key in states}
 
 
 def with_doubts(
