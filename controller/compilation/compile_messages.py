@@ -45,6 +45,8 @@ class CompileRequest:
     """Functions (globs) that policy allows to ask beside those that only look."""
     check_rate: float = 0.0
     """Part of the minions that are compiled once more without the memo, to be compared; one of a request at most."""
+    dummies: bool = False
+    """Whether dummies stand for all secrets, and nothing is told of the fleet: what strangers wrote."""
     ends_process: bool = False
     """Whether the process ends after it: what a tree's Python leaves there must not meet another tree."""
 

@@ -25,6 +25,7 @@ from controller.compilation.workers.channel import LimitExceeded, WorkerLate
 from controller.compilation.workers.process import CompileProcess, WorkerFailed
 from controller.config.limits import CompileWorkerLimits, label_of
 from controller.config.sections import PortOptions
+from highstate.dummy_ports import without_secrets
 from highstate.types import Minion, Pos, Problem, Stage
 from options.limits import CountRefusal, uncounted
 
@@ -238,10 +239,11 @@ class _Worker:
     ) -> None:
         """Puts answers for all minions, in batches; one that hangs or breaks the process gets an error."""
         answers = _Answers(put)
-        rpc_server = RpcServer(ports_of(request.ports), request.language, request.minions, fleet, self._calls)
-        request = replace(
-            request, ports=PortOptions(), capabilities=rpc_server.capabilities, language=rpc_server.sealed
-        )
+        ports = without_secrets(ports_of(request.ports)) if request.dummies else ports_of(request.ports)
+        asked = None if request.dummies else fleet
+        rpc_server = RpcServer(ports, request.language, request.minions, asked, self._calls)
+        capabilities = rpc_server.capabilities._replace(dummies=request.dummies)
+        request = replace(request, ports=PortOptions(), capabilities=capabilities, language=rpc_server.sealed)
         with self.process.in_use():
             self._listened = listened
             try:

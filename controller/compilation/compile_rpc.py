@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from controller.compilation.recorded_facts import FleetAnswer
+from highstate.dummy_ports import dummy_ports
 from highstate.ports import (
     CompilePorts,
     Decrypt,
@@ -60,6 +61,8 @@ class Capabilities(NamedTuple):
     top_sources: tuple[str, ...] = ()
     fleet: bool = False
     """Whether questions about the fleet are answered."""
+    dummies: bool = False
+    """Whether dummies stand for all secrets."""
 
 
 NO_CAPABILITIES = Capabilities()
@@ -145,6 +148,8 @@ def fleet_over(
 
 def ports_over(rpc: RpcClient, capabilities: Capabilities) -> CompilePorts:
     """Ports that ask the controller at each use. A process keeps them while the capabilities are the same."""
+    if capabilities.dummies:
+        return dummy_ports(capabilities.pillar_sources, capabilities.top_sources)
     pillar: PillarSource = _RemotePillar(rpc)
     tops: TopSource = _RemoteTops(rpc)
     keyring: Decrypt | None = _RemoteKeyring(rpc, {}) if capabilities.decrypt else None

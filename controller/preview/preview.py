@@ -128,9 +128,12 @@ class Previews:
         live = question.live != "none" and not question.restricted
         policies = await self._in_thread(self._policy, before), await self._in_thread(self._policy, after)
         scope = await self._in_thread(scope_of, before, after, records, self.requests, self.index, policies[1].policy)
-        rows = await self._in_thread(self._status, scope.concerned)
+        restricted = question.restricted
+        rows = [] if restricted else await self._in_thread(self._status, scope.concerned)
         found = Comparison(minions=len(records), side=self._base_side(before, policies, rows))
-        async for done in self._compare(comparer, found, (before, after), policies, scope, live=live):
+        async for done in self._compare(
+            comparer, found, (before, after), policies, scope, live=live, restricted=restricted
+        ):
             done += len(records) - len(scope.concerned)
             yield PreviewProgress(text="compiling", done=done, of=len(records))
         report = PreviewReport(
@@ -182,6 +185,7 @@ class Previews:
         scope: Scope,
         *,
         live: bool,
+        restricted: bool,
     ) -> AsyncIterator[int]:
         """Both sides of each minion, some minions at a time: two documents of each are held, and no more.
 
@@ -197,7 +201,7 @@ class Previews:
             some = scope.concerned[start : start + _TOGETHER]
             answers = await self.compiles.asked_anew([record.id for record in some]) if live else {}
             old, new = (
-                with_facts(self._request(trees, some, each.policy), answers)
+                with_facts(self._request(trees, some, each.policy, restricted=restricted), answers)
                 for trees, each in zip(sides, policies, strict=True)
             )
             bases = await self._bases(old, scope, budget, live=live)
@@ -217,7 +221,7 @@ class Previews:
 
     def _base_side(self, before: Trees, policies: tuple[SidePolicy, SidePolicy], rows: Sequence[StatusRow]) -> BaseSide:
         live, policy = self.requests.live.trees, policies[1].policy or self.requests.live.policy
-        same = live is not None and commits_of(before.revision) == commits_of(live.revision)
+        same = bool(rows) and live is not None and commits_of(before.revision) == commits_of(live.revision)
         return BaseSide(
             live=same or policies[0].refused,
             refused=policies[0].refused,
@@ -247,7 +251,7 @@ class Previews:
     ) -> list[CompiledMinion]:
         """The base of each minion of the request, from the store where it is there."""
         read = self.requests.store.documents.get
-        kept = [scope.kept[each.id] for each in request.minions if each.id in scope.kept]
+        kept = [scope.kept[each.id] for each in request.minions if each.id in scope.kept and not request.dummies]
         stored = await self._in_thread(lambda: [stored_base(record, read) for record in kept])
         found = {each.minion_id: each for each in stored if each is not None}
         if rest := tuple(each for each in request.minions if each.id not in found):
@@ -255,15 +259,18 @@ class Previews:
             found |= {each.minion_id: each for each in again}
         return [found[each.id] for each in request.minions]
 
-    def _request(self, trees: Trees, records: Sequence[MinionRecord], policy: Policy | None) -> CompileRequest:
+    def _request(
+        self, trees: Trees, records: Sequence[MinionRecord], policy: Policy | None, *, restricted: bool
+    ) -> CompileRequest:
         """What is live runs as it does live. Nobody has approved another tree yet, be it the head or the base: what it
         brings may be rendered in the sandbox, but not run as a program, or in a process that compiles nothing else.
         """
         if trees.revision.digest == self.requests.live.digest:
-            return self.requests.request(trees, records)
-        more = None if self.run_programs else {"allow_py_renderer": False}
+            return replace(self.requests.request(trees, records), dummies=restricted)
+        programs = self.run_programs and not restricted
+        more = None if programs else {"allow_py_renderer": False}
         request = self.requests.request(trees, records, more, policy)
-        return replace(request, ends_process=self.run_programs)
+        return replace(request, ends_process=programs, dummies=restricted)
 
     def _found(self, question: PreviewQuestion) -> MergedTrees:
         """The trees that are compared; UnknownRef."""

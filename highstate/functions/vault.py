@@ -18,7 +18,7 @@ def _read_secret(
     if call.recorder.sources.ports.secrets is None:
         return _recorded(call, "vault.read_secret", path, *([] if key is None else [key]))
     try:
-        secret = dict(call.recorder.secret(path))
+        secret = call.recorder.secret(path)
     except SecretFailed as error:
         if default is not _UNSET:
             return default
@@ -26,7 +26,7 @@ def _read_secret(
     if metadata:
         raise FunctionFailed("vault.read_secret gives no metadata here")
     if key is None:
-        return secret
+        return dict(secret)
     if key in secret:
         return secret[key]
     if default is not _UNSET:
