@@ -16,7 +16,7 @@ from gitfs.config.credentials import AskVault, SecretFrom, parse_secret, withhol
 from gitfs.config.urls import canonical
 from options.convert import Unwanted, convert_value, kinds_of
 from options.document import Fault, Inside, Option
-from options.kinds import Flag, Folder, Names, OptionText, Prepare, Seconds, Wanted, one_as_list
+from options.kinds import Folder, OptionText, Prepare, Seconds, Wanted
 from options.near_names import did_you_mean
 
 ForgeKind: TypeAlias = Literal["github", "gitlab", "gitea", "bitbucket", "bitbucket-datacenter", "azure-devops"]
@@ -105,17 +105,13 @@ ForgeProjects: TypeAlias = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviewDefaults:
-    """What holds for the trees of a forge whose saltern.yaml says nothing. The keys are those of its `previews`."""
+    """What holds for the trees of a forge whose saltern.yaml says nothing of it: keys of `previews` there.
 
-    live: Annotated[int, Wanted("a whole number from 0", ge=0)] = 0
-    max_minions: Annotated[int, Wanted("a whole number from 0", ge=0)] = 0
-    forbid: Names = ()
-    irreversible: Literal["allow", "approve"] = "allow"
-    whole_group: Literal["allow", "approve"] = "allow"
-    apply: Flag = False
+    The rules that a change is checked by stand in saltern.yaml alone.
+    """
+
     strangers: Literal["none", "restricted"] = "none"
     comment: Literal["update", "new", "hide-and-new"] = "update"
-    groups: Annotated[tuple[str, ...], Wanted("a grain or a list of targets"), Prepare(one_as_list)] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

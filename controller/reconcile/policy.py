@@ -68,8 +68,6 @@ class PreviewPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Whether what a revert does not take back needs an approval."""
     whole_group: Literal["allow", "approve"] = "allow"
     """Whether a restart or stop of a service on all minions of a group needs an approval."""
-    apply: bool = False
-    """Whether a comment may have a merged change applied."""
     strangers: Literal["none", "restricted"] = "none"
     """What a pull request of somebody without write access gets before a maintainer asks for its preview."""
     comment: Literal["update", "new", "hide-and-new"] = "update"

@@ -32,14 +32,14 @@ def test_a_forge_is_read(tmp_path):
         "forges:\n"
         "  - name: hub\n    kind: github\n    app_id: 12\n    private_key: {file: /k.pem}\n    installation_id: 7\n"
         "  - name: cloud\n    kind: bitbucket\n    user: a@example.org\n    token: {vault: secret/x?token}\n"
-        "    projects: {states: /infra/states/}\n    poll_interval: 5\n    previews: {forbid: cmd.run, live: 2}\n"
+        "    projects: {states: /infra/states/}\n    poll_interval: 5\n    previews: {comment: new}\n"
     )
     hub, cloud = forges(tmp_path, text)
     assert (hub.app_id, hub.installation_id, hub.api) == ("12", "7", "https://api.github.com")
     assert hub.private_key == SecretFrom("file", "/k.pem")
     assert cloud.token == SecretFrom("vault", "secret/x?token")
     assert cloud.projects == {"states": "infra/states"}
-    assert cloud.previews == {"forbid": ("cmd.run",), "live": 2}
+    assert cloud.previews == {"comment": "new"}
     assert (cloud.poll_interval, cloud.place) == (5, f"{tmp_path}/controller:7")
 
 
@@ -48,7 +48,7 @@ def test_every_fault_is_named_with_its_line(tmp_path):
         "forges:\n"
         "  - name: a\n    knd: github\n    token: x\n"
         "  - name: b\n    kind: githup\n    token: [hunter2]\n"
-        "  - name: c\n    kind: gitea\n    token: x\n    previews:\n      strangers: all\n      livee: 3\n"
+        "  - name: c\n    kind: gitea\n    token: x\n    previews:\n      strangers: all\n      coment: new\n"
         "  - name: d\n    kind: gitea\n    token: x\n"
         "  - name: e\n    kind: github\n    app_id: 3\n"
         "  - name: f\n    kind: gitlab\n"
@@ -64,7 +64,7 @@ def test_every_fault_is_named_with_its_line(tmp_path):
     assert "forges: b: kind must be one of github, gitlab" in found[1]
     assert not any("hunter2" in each for each in found)
     assert found[3].endswith("strangers must be one of none, restricted, not 'all'")
-    assert "did you mean live?" in found[4]
+    assert "did you mean comment?" in found[4]
     assert "needs api" in found[5]
     assert "needs both app_id and private_key" in found[6]
     assert "needs token" in found[7]

@@ -58,9 +58,9 @@ def test_rules_of_the_policy():
 
 
 def test_what_the_head_changes_in_the_rules_is_told():
-    told = changed_rules(PreviewPolicy(max_minions=5), PreviewPolicy(forbid=("cmd.run",), apply=True))
+    told = changed_rules(PreviewPolicy(max_minions=5), PreviewPolicy(forbid=("cmd.run",), comment="new"))
     assert told == (
         "saltern.yaml: previews.max_minions: 5 -> (none), from the merge on",
         'saltern.yaml: previews.forbid: [] -> ["cmd.run"], from the merge on',
-        "saltern.yaml: previews.apply: false -> true, from the merge on",
+        'saltern.yaml: previews.comment: "update" -> "new", from the merge on',
     )
