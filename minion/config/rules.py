@@ -154,6 +154,8 @@ NOT_USED = (
     "hosts.file",
     "include",
     "iptables.save_filters",
+    "saltcheck_output_details",
+    "saltcheck_test_location",
 )
 """Options that are known, and that are read elsewhere or not at all."""
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _NAMES = """
     aliases alternatives archive cmd config cp cron data debconf defaults dig disk dnsutil environ event file git
     grains group hashutil hosts http ini iptables jinja jinja_filter kmod locale log match mine mount network pillar
-    pip pkg ps random saltutil schedule service shadow slsutil ssh state status sys sysctl system test timezone user
-    virtualenv
+    pip pkg ps random saltcheck saltutil schedule service shadow slsutil ssh state status sys sysctl system test
+    timezone user virtualenv
 """
 
 MODULES = tuple(_NAMES.split())
@@ -37,7 +37,10 @@ Function = Callable[..., Any]
 """`f(context, *arguments) -> value`, the value being what YAML and msgpack know."""
 
 _LOCATIONS = {
-    **{name: f"{name}.module" for name in ("file", "git", "network", "pkg", "saltutil", "schedule", "state")},
+    **{
+        name: f"{name}.module"
+        for name in ("file", "git", "network", "pkg", "saltcheck", "saltutil", "schedule", "state")
+    },
     **{name: f"accounts.{name}" for name in ("group", "shadow", "ssh", "user")},
     **{name: f"network.{name}" for name in ("dig", "dnsutil", "hosts", "http", "iptables")},
     **{name: f"python.{name}" for name in ("pip", "virtualenv")},
