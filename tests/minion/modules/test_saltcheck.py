@@ -1,5 +1,6 @@
 import io
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -11,6 +12,7 @@ from minion.call.options import CallOptions
 from minion.execution import Context, Modules
 from minion.modules.saltcheck.assertions import ASSERTIONS
 
+QUICKSTART = Path(__file__).parents[3] / "examples" / "quickstart"
 COUNTS = ("Passed", "Failed", "Skipped", "Missing Tests")
 
 
@@ -281,3 +283,14 @@ def test_results_for_junit(tree: Tree) -> None:
     assert [case.get("name") for case in suite] == ["a_not", "b_up", "c_later", "missing_test"]
     assert suite[0][0].attrib == {"type": "failure", "message": "Fail: x is not equal to <?>"}
     assert (suite[2][0].tag, suite[3][0].text, tree.code) == ("skipped", "Test(s) Missing", 1)
+
+
+def test_the_example_fails_before_its_states_are_applied_and_passes_then(tree: Tree) -> None:
+    for folder in ("states", "pillar"):
+        shutil.copytree(QUICKSTART / folder, tree.path / folder, dirs_exist_ok=True)
+    tree.write("conf/grains", f"root: {tree.path}/machine\n")
+    assert counts(tree.call("saltcheck.run_state_tests", "common")) == [0, 3, 0, 0]
+    assert tree.code == 1
+    tree.call("state.apply", "common")
+    assert counts(tree.call("saltcheck.run_state_tests", "common")) == [3, 0, 0, 0]
+    assert tree.code == 0
