@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wire.messages import Call, Grains, Hello, RunResult
+from wire.messages import Call, Grains, Held, Hello, RunResult
 
 
 @pytest.fixture
@@ -178,3 +178,27 @@ def test_grains_that_are_set_are_sent(controller, online):
     controller.wait(lambda: any(sent.grains.get("role") == "web" for sent in controller.all(Grains)), "the new grain")
     call(controller, "c2", "grains.get", "role")
     assert controller.result("c2").value == "web"
+
+
+def test_tests_of_states_are_read_from_the_tree_of_the_controller(controller, online, desired_state):
+    controller.files["web/init.sls"] = b"x:\n  test.nop: []\n"
+    controller.files["web/saltcheck-tests/init.tst"] = (
+        b"up: {module_and_function: test.ping, assertion: assertTrue}\n"
+        b"setup: {module_and_function: saltcheck.state_apply, args: [web]}\n"
+        b"down: {module_and_function: test.false, assertion: assertTrue}\n"
+    )
+    controller.desire(desired_state(("test", "nop", "x")))
+    controller.next(Held)
+    for number, fun in enumerate(("run_highstate_tests", "run_state_tests")):
+        args = ("web",) if fun == "run_state_tests" else ()
+        controller.send(Call(run_id=f"c{number}", fun=f"saltcheck.{fun}", args=args))
+        result = controller.result(f"c{number}")
+        tests, counts = result.value
+        assert {name: test["status"] for name, test in tests["web"].items()} == {
+            "up": "Pass",
+            "setup": "Pass",
+            "down": "Fail: False not True",
+        }
+        assert (counts["TEST RESULTS"]["Failed"], result.outcome, result.error) == (1, "failed", "exit code 1")
+    controller.send(Call(run_id="r", fun="saltcheck.report_highstate_tests"))
+    assert controller.result("r").value["TEST REPORT RESULTS"]["States with tests"] == ["web"]
