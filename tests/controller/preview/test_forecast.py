@@ -62,5 +62,5 @@ def test_what_the_head_changes_in_the_rules_is_told():
     assert told == (
         "saltern.yaml: previews.max_minions: 5 -> (none), from the merge on",
         'saltern.yaml: previews.forbid: [] -> ["cmd.run"], from the merge on',
-        'saltern.yaml: previews.comment: "update" -> "new", from the merge on',
+        "saltern.yaml: previews.comment: update -> new, from the merge on",
     )
