@@ -340,7 +340,7 @@ PORTS = _kinds(PortOptions, without=frozenset(("nodegroups", "configuration")))
 ROOTS = _kinds(TreeOptions, without=frozenset(("remotes", "positions")))
 KNOWN = frozenset(("limits", "forges", *OWN, *LANGUAGE, *RENDERERS, *PORTS, *ROOTS, *GIT_LISTS))
 """All options that are known here by name; those of gitfs are known to it."""
-POLICY = frozenset(("apply", "push", "verify", "drift", "facts", "missing_source"))
+POLICY = frozenset(("apply", "push", "verify", "drift", "facts", "missing_source", "previews"))
 """Keys of a tree's saltern.yaml."""
 SALT_NAMES = {
     "open_mode": "auto_accept",

@@ -153,7 +153,9 @@ def _own_paths(planned: PlannedMachine, chunk: Chunk) -> tuple[str, ...]:
     named = [
         path
         for path in dict.fromkeys(found)
-        if len(path.split("/")) > _FEWEST_PARTS and not f"{path}/".startswith(_NEVER_CHANGED)
+        if not path.startswith("//")  # what follows the scheme of a URL
+        and len(path.split("/")) > _FEWEST_PARTS
+        and not f"{path}/".startswith(_NEVER_CHANGED)
     ]
     above = [f"{folder}/." for path in named for folder in planned.files.may_be_missing(path)]
     return tuple(dict.fromkeys((*named, *above)))

@@ -157,7 +157,7 @@ def test_virtual_is_asked_for_each_minion():
     text = {"app.sls": "#!some\nx"}
     assert names(compiled(text, some)) == ["some"]
     [problem] = compiled(text, some, minion=DB).errors
-    assert problem.message == "the renderer some: only for web"
+    assert problem.message == "Rendering SLS 'base:app' failed: the renderer some: only for web"
 
 
 def test_what_may_be_run_is_an_option():
@@ -300,4 +300,4 @@ def test_a_tree_without_programs_is_asked_for_nothing():
     assert ports.facts is None
     assert not [*ports.pillar_sources, *ports.top_sources]
     [problem] = compile_minion(tree, MemoryFiles({}), WEB, CompileOptions(), None, ports).errors
-    assert problem.message == "the renderer 'nope' is not known"
+    assert problem.message == "Rendering SLS 'base:app' failed: the renderer 'nope' is not known"

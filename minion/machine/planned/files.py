@@ -143,7 +143,7 @@ class PlannedFiles:
     def may_be_missing(self, path: str) -> Iterator[str]:
         """The folders above a path that are not there, or that only this run would make, the lowest first."""
         above = posixpath.dirname(path)
-        while above != "/" and (self.behind(above) is None or self.is_new(above)):
+        while above.strip("/") and (self.behind(above) is None or self.is_new(above)):
             yield above
             above = posixpath.dirname(above)
 

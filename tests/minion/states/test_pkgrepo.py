@@ -34,7 +34,8 @@ class RootedMachine(LocalMachine):
         return f"{self.root}{path}"
 
     def stat(self, path: str) -> FileStat | None:
-        return super().stat(path if path == "/usr/bin/apt-get" else self._below(path))
+        # A prediction looks at the folders above a path as well: those of the real machine.
+        return super().stat(self._below(path) if path.startswith("/etc/apt") else path)
 
     def read(self, path: str) -> bytes:
         return super().read(self._below(path))
