@@ -31,13 +31,13 @@ def test_a_submodule_is_shown_at_the_recorded_commit(parts, tmp_path):
     parent, child = parts
     child.commit({"nginx/init.sls": "two"})
     with Source([parent.settings()], (), tmp_path / "cache") as source:
-        assert not source.fetch()[0].refused
+        assert not source.fetch(patience=60)[0].refused
         files = source.live().files
         assert files.read("salt/formula/nginx/init.sls") == b"one"
         assert "salt/formula/README" in files.list()
         parent.run(*ALLOW, "submodule", "update", "-q", "--remote", "salt/formula")
         parent.commit()
-        source.fetch()
+        source.fetch(patience=60)
         assert source.live().files.read("salt/formula/nginx/init.sls") == b"two"
     child.bare.rename(child.bare.with_name("away"))
     with Source([parent.settings()], (), tmp_path / "cache") as source:
@@ -55,7 +55,7 @@ def test_a_submodule_is_shown_at_the_recorded_commit(parts, tmp_path):
 )
 def test_root_and_mountpoint_reach_into_submodules(parts, tmp_path, options, path):
     with Source([parts[0].settings(**options)], (), tmp_path / "cache") as source:
-        source.fetch()
+        source.fetch(patience=60)
         assert source.live().files.read(path) == b"one"
 
 
@@ -67,7 +67,7 @@ def test_submodules_of_submodules(parts, make_remote, tmp_path):
     parent.run(*ALLOW, "submodule", "update", "-q", "--remote", "salt/formula")
     parent.commit()
     with Source([parent.settings()], (), tmp_path / "cache") as source:
-        source.fetch()
+        source.fetch(patience=60)
         assert source.live().files.read("salt/formula/inner/deep") == b"down"
 
 
@@ -88,7 +88,7 @@ def test_a_repository_that_is_its_own_submodule(remote, tmp_path):
 def test_a_commit_whose_submodule_is_not_there_does_not_go_live(parts, tmp_path):
     parent, child = parts
     with Source([parent.settings()], (), tmp_path / "cache") as source:
-        source.fetch()
+        source.fetch(patience=60)
         (child.work / "lost").write_text("never pushed")
         child.run("add", "-A")
         child.run("commit", "-qm", "lost")
@@ -96,21 +96,21 @@ def test_a_commit_whose_submodule_is_not_there_does_not_go_live(parts, tmp_path)
         parent.run("update-index", "--cacheinfo", f"160000,{lost},salt/formula")
         parent.run("commit", "-qm", "names what nobody has")
         parent.run("push", "-q", "origin", "main", "main:feature")
-        (fetched,) = source.fetch()
+        (fetched,) = source.fetch(patience=60)
         assert [each.branch for each in fetched.refused] == ["feature", "main"]
         assert "submodule states/salt/formula" in fetched.refused[0].reason
         assert source.live().files.read("salt/formula/nginx/init.sls") == b"one"
         with pytest.raises(UnknownRef, match="salt/formula"):
             source.at("feature")
         child.run("push", "-q", "origin", "main")
-        assert not source.fetch()[0].refused
+        assert not source.fetch(patience=60)[0].refused
         assert source.live().files.read("salt/formula/lost") == b"never pushed"
         assert source.at("feature").files.read("salt/formula/lost") == b"never pushed"
 
 
 def test_submodules_can_be_left_out(parts, tmp_path):
     with Source([parts[0].settings(submodules=False)], (), tmp_path / "cache") as source:
-        source.fetch()
+        source.fetch(patience=60)
         assert list(source.live().files.list()) == [".gitmodules", "salt/x.sls", "top.sls"]
 
 
@@ -121,12 +121,12 @@ def test_a_hostile_gitmodules_is_refused(parts, tmp_path, url):
     parent, _ = parts
     text = f'[include]\n\tpath = /etc/passwd\n[submodule "x"]\n\tpath = salt/formula\n\turl = {url}\n'
     with Source([parent.settings()], (), tmp_path / "cache") as source:
-        source.fetch()
+        source.fetch(patience=60)
         before = source.live()
         (parent.work / ".gitmodules").write_text(text)
         parent.run("commit", "-qam", "hostile")
         parent.run("push", "-q", "origin", "main")
-        (fetched,) = source.fetch()
+        (fetched,) = source.fetch(patience=60)
         assert [each.branch for each in fetched.refused] == ["main"]
         assert source.live() == before
 
@@ -199,7 +199,7 @@ def test_a_damaged_mirror_of_a_submodule_is_made_anew_by_the_next_fetch(parts, m
         parent.commit()
     path, content = ("salt/formula/nginx/inner/deep", b"down") if nested else ("salt/formula/nginx/init.sls", b"one")
     with Source([parent.settings()], (), tmp_path / "cache") as source:
-        source.fetch()
+        source.fetch(patience=60)
         for mirror in (tmp_path / "cache" / "submodules").iterdir():
             harm(mirror)
         with pytest.raises(OSError, match="repairs it"):
@@ -213,7 +213,7 @@ def test_a_damaged_mirror_of_a_submodule_is_made_anew_by_the_next_fetch(parts, m
 def test_a_submodule_that_cannot_be_repaired_is_told_and_the_commit_stays_live(parts, tmp_path):
     parent, child = parts
     with Source([parent.settings()], (), tmp_path / "cache") as source:
-        (before,) = source.fetch()
+        (before,) = source.fetch(patience=60)
         (mirror,) = (tmp_path / "cache" / "submodules").iterdir()
         harm(mirror)
         with pytest.raises(OSError, match="repairs it"):
