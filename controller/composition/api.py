@@ -12,7 +12,7 @@ from controller.composition.reconcile import compose_status
 from controller.composition.shared import Shared
 from controller.jobs.jobs import Jobs
 from controller.messages.message_handlers import MessageHandlers
-from controller.preview.live_facts import PreviewCompiles
+from controller.preview.live.live_facts import PreviewCompiles
 from controller.preview.preview import Previews
 from controller.preview.report_archive import ReportArchive
 from controller.reconcile.reconciler import Reconciler

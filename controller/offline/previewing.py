@@ -118,7 +118,7 @@ def preview_locally(asked: LocalPreview, now: float, progress: Callable[[int, in
     )
     policies = (base.policy.previews, (base if head.problem else head).policy.previews)
     origins = Origins(base.files, head.files, _commits(asked, sides))
-    report = completed(report, found, Known(grains=asked.grains), policies, origins)
+    report = completed(report, found, Known(grains=asked.grains), policies, origins, (base.pillar, head.pillar))
     return msgspec.structs.replace(report, seconds=time.monotonic() - began)
 
 

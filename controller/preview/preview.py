@@ -30,14 +30,14 @@ from controller.observe.redactor import Redactor
 from controller.observe.run_text import requested
 from controller.preview.base_side import BaseSide, applied_side
 from controller.preview.comparison import Comparer, Comparison, TestRun
-from controller.preview.drift_apart import drift_apart, in_doubt
 from controller.preview.forecast import FleetGroup
-from controller.preview.live_facts import PreviewCompiles, with_facts
-from controller.preview.live_tests import NOT_KEPT, live_test, with_tests
+from controller.preview.live.drift_apart import drift_apart, in_doubt
+from controller.preview.live.live_facts import PreviewCompiles, with_facts
+from controller.preview.live.live_tests import NOT_KEPT, live_test, with_tests
+from controller.preview.live.sampling import sampled
 from controller.preview.origins import Origins
 from controller.preview.policies import SidePolicy, side_policy
 from controller.preview.reporting import Known, completed
-from controller.preview.sampling import sampled
 from controller.preview.scope import Scope, scope_of, stored_base
 from controller.preview.timing import apply_timing
 from controller.reconcile.documents import Documents
@@ -150,7 +150,9 @@ class Previews:
         rules = tuple((each.policy or self.requests.live.policy).previews for each in policies)
         origins = await self._in_thread(self._origins, before, after)
         known = await self._in_thread(self._known)
-        report = await self._in_thread(completed, report, found, known, (rules[0], rules[1]), origins)
+        report = await self._in_thread(
+            completed, report, found, known, (rules[0], rules[1]), origins, (before.pillar, after.pillar)
+        )
         tests: dict[str, LiveTest] = {}
         if live:
             chosen = self._chosen(question, report, found, rules[0].live)

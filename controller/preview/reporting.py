@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import structs
 
+from controller.preview.capabilities import capabilities
 from controller.preview.classes import change_classes, error_classes
 from controller.preview.comparison import Comparison
 from controller.preview.folding import Fleet
@@ -19,6 +20,7 @@ from controller.preview.origins import Origins
 from controller.preview.violations import changed_rules, violations
 from controller.reconcile.policy import PreviewPolicy
 from controller.schema.reports import PreviewReport
+from highstate.types import Files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,7 @@ def completed(
     known: Known,
     policies: tuple[PreviewPolicy, PreviewPolicy],
     origins: Origins,
+    pillars: tuple[Files, Files],
 ) -> PreviewReport:
     """The report with all that follows from the comparison.
 
@@ -45,6 +48,7 @@ def completed(
         known: the whole fleet.
         policies: of the base, which holds, and of the head.
         origins: finds where states are written.
+        pillars: the pillar of the base and of the head.
     """
     fleet = Fleet.of(known.grains)
     classes = origins.located(change_classes(found.changes, known.grains, fleet))
@@ -60,6 +64,7 @@ def completed(
         unknown=error_classes(found.unknown, fleet),
         warned=error_classes(found.warned, fleet),
         restarts=services,
+        capabilities=capabilities([(origins.before, origins.after), pillars], classes),
         violations=violations(policies[0], classes, services),
         problems=(*report.problems, *changed_rules(*policies)),
     )

@@ -1,8 +1,8 @@
 """What a test run says of the change, what is drift, and which minions are asked."""
 
-from controller.preview.drift_apart import drift_apart, in_doubt
-from controller.preview.live_tests import with_tests
-from controller.preview.sampling import sampled
+from controller.preview.live.drift_apart import drift_apart, in_doubt
+from controller.preview.live.live_tests import with_tests
+from controller.preview.live.sampling import sampled
 from controller.schema.reports import ChangeClass, LiveTest, ResourceChange
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import structs
 
 from controller.observe.run_text import count_states, run_summary
-from controller.preview.drift_apart import with_overwritten
+from controller.preview.live.drift_apart import with_overwritten
 from controller.schema.reports import ChangeClass, LiveTest
 from wire.messages import RunResult
 
