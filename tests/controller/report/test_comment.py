@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from preview_reports import SAMPLES, URL, broken, config, group, many_classes, report
@@ -109,7 +110,12 @@ _MERGED = st.builds(
 
 
 @given(found=_REPORTS, budget=st.integers(0, 70_000), html=st.booleans(), merged=st.none() | _MERGED)
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(100),
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 def test_any_report_fits_any_budget(found: PreviewReport, budget: int, html: bool, merged: MergeOutcome | None) -> None:
     options = CommentOptions(budget=budget, url=URL, html=html, merged=merged)
     text = comment(found, options)
