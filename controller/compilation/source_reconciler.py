@@ -16,7 +16,7 @@ from controller.compilation.build_reconciler import BuildReconciler
 from controller.compilation.fetches import PATIENCE, Fetches
 from controller.observe.metrics import Metrics
 from controller.reconcile.live import LiveRevision
-from controller.reconcile.policy import Policy, PolicyInvalid, read_policy
+from controller.reconcile.policy import PolicyInvalid, read_policy
 from controller.reconcile.reconciler import Reconciler
 from controller.reconcile.revision_sources import commits_of, moved_data, moved_text, revision_record
 from controller.sessions.file_server import FileServer
@@ -56,8 +56,6 @@ class SourceReconciler:
     fetched_at: dict[str, float] = field(default_factory=dict)
     fetch_errors: dict[str, str] = field(default_factory=dict)
     _taking: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _followed: Policy = field(default_factory=Policy)
-    """The policy under which everyone was looked at."""
     _maintenance: asyncio.Task[list[str]] | None = None
     _notices: dict[str, int] = field(default_factory=dict)
     """Remote -> id of the event that announced its next fetch."""
@@ -167,8 +165,8 @@ class SourceReconciler:
             if trees.revision.digest != self.live.digest and not self._adopt(trees):
                 return
         await self.builds.compiled()
-        if self.live.policy != self._followed:
-            self._followed = self.live.policy
+        if self.live.policy != self.live.followed:
+            self.live.followed = self.live.policy
             self.reconciler.wake(record.id for record in self.store.minions.all())
 
     def _adopt(self, trees: Trees) -> bool:

@@ -29,6 +29,8 @@ class AppliedSide:
     """Of the document that it applied last; empty when there is none."""
     pending: bool = False
     """Whether it was told another one since."""
+    released: bool = False
+    """Whether that waits for `saltern sync` now, and is applied by itself under the policy of the head."""
     whole: str = ""
     """Why the next push runs all of its states; empty: it runs what changes."""
 
@@ -48,11 +50,16 @@ class BaseSide:
 
     def is_applied(self, minion: str, digest: str) -> bool:
         """Whether a merge that leaves this document as it is leaves the minion as it is."""
-        return not self.refused and not _outdated(self, self.applied.get(minion, AppliedSide()), digest)
+        applied = self.applied.get(minion, AppliedSide())
+        return not self.refused and not self.is_released(minion) and not _outdated(self, applied, digest)
+
+    def is_released(self, minion: str) -> bool:
+        """Whether a merge has what waits applied, even if it changes nothing else."""
+        return self.live and self.applied.get(minion, AppliedSide()).released
 
 
-def applied_side(row: StatusRow, policy: Policy) -> AppliedSide:
-    """What is known of a minion; `policy`: that of the head."""
+def applied_side(row: StatusRow, live: Policy, policy: Policy) -> AppliedSide:
+    """What is known of a minion; `live`: the policy that holds, `policy`: that of the head."""
     applied = row.applied.digest if row.applied else ""
     whole = ""
     if not applied:
@@ -61,7 +68,19 @@ def applied_side(row: StatusRow, policy: Policy) -> AppliedSide:
         whole = FAILED
     elif policy.push == "whole":
         whole = PUSH_WHOLE
-    return AppliedSide(digest=applied, pending=row.desired is not None and row.desired.digest != applied, whole=whole)
+    pending = is_pending(row)
+    released = pending and not row.minion.paused and lifts_manual(live, policy)
+    return AppliedSide(digest=applied, pending=pending, released=released, whole=whole)
+
+
+def is_pending(row: StatusRow) -> bool:
+    """Whether the minion was told another document than it has applied."""
+    return row.desired is not None and row.desired.digest != (row.applied.digest if row.applied else "")
+
+
+def lifts_manual(live: Policy, policy: Policy) -> bool:
+    """Whether what waits for `saltern sync` is applied by itself once this policy is live."""
+    return live.apply == "manual" and policy.apply == "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,12 +118,13 @@ def merge_plan(minion: str, side: BaseSide, base: tuple[str, Desired] | None, he
     before = _applied(side, applied) if base is None or _outdated(side, applied, base[0]) else None
     digest, old = (applied.digest, before) if before is not None else (base or ("", None))
     shown = plan(old, head[1])
-    if digest == head[0]:
+    if digest == head[0] and not side.is_released(minion):
         return MergePlan(shown=shown, old=old, old_digest=digest, keys=shown.run)
     if applied.whole and side.live:
         return MergePlan(shown=shown, old=old, old_digest=digest, keys=tuple(head[1].chunks), whole=applied.whole)
     keys = shown.run
-    if side.live and applied.pending and keys and (held := _applied(side, applied)) is not None:
+    runs = bool(keys) or side.is_released(minion)
+    if side.live and applied.pending and runs and (held := _applied(side, applied)) is not None:
         keys = plan(held, head[1]).run  # what is pending runs with it
     return MergePlan(shown=shown, old=old, old_digest=digest, keys=keys)
 

@@ -88,6 +88,8 @@ class Comparison:
     """Warnings of the head that the base does not have."""
     whole: dict[str, str] = field(default_factory=dict)
     """Minion -> why a merge runs all of its states."""
+    released: set[str] = field(default_factory=set)
+    """Minions on which a merge has applied what waits for a person."""
     second_runs: set[str] = field(default_factory=set)
     """Minions on which the run changes what the next compile reads."""
 
@@ -161,6 +163,8 @@ class Comparer:
             found.acts[minion] = acts
         if merge.whole:
             found.whole[minion] = merge.whole
+        if found.side.is_released(minion):
+            found.released.add(minion)
         if any(alters_grains(key) for key in keys):
             found.second_runs.add(minion)
         fits = found.document_bytes + len(head.document) <= self.max_document_bytes

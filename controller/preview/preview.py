@@ -222,12 +222,12 @@ class Previews:
         return side_policy(trees, self.limits, self.on_refusal)
 
     def _base_side(self, before: Trees, policies: tuple[SidePolicy, SidePolicy], rows: Sequence[StatusRow]) -> BaseSide:
-        live, policy = self.requests.live.trees, policies[1].policy or self.requests.live.policy
+        live, rules = self.requests.live.trees, self.requests.live.policy
         same = bool(rows) and live is not None and commits_of(before.revision) == commits_of(live.revision)
         return BaseSide(
             live=same or policies[0].refused,
             refused=policies[0].refused,
-            applied={row.minion.id: applied_side(row, policy) for row in rows},
+            applied={row.minion.id: applied_side(row, rules, policies[1].policy or rules) for row in rows},
             document=self._applied_document,
         )
 
@@ -245,6 +245,7 @@ class Previews:
             connected={minion for minion in found.tests if here.session(minion) is not None},
             policies=(policies[0].policy or live, policies[1].policy or live),
             whole=found.whole,
+            released=found.released,
             second_runs=found.second_runs,
         )
 

@@ -13,6 +13,7 @@ from controller.compilation.builder import shaping_of
 from controller.compilation.compile_messages import CompiledMinion
 from controller.compilation.compile_requests import CompileRequests
 from controller.compilation.dependency_index import DependencyIndex
+from controller.preview.base_side import is_pending, lifts_manual
 from controller.reconcile.policy import Policy
 from controller.store import DesiredRecord, MinionRecord
 from gitfs.source import Trees
@@ -61,7 +62,8 @@ def scope_of(
     # Which of its Python a branch may run changes no document that reads the same files.
     shaping = shaping_of(requests.request(after, (), None, policy))
     affected = index.affected_now(after.files, after.pillar, ids, shaping)
-    concerned = [minion for minion in minions if minion.id in affected or minion.id not in kept]
+    waiting = _waiting(requests, ids) if policy is not None and lifts_manual(requests.live.policy, policy) else set()
+    concerned = [minion for minion in minions if minion.id in affected or minion.id not in kept or minion.id in waiting]
     return Scope(concerned=concerned, kept={minion.id: kept[minion.id] for minion in concerned if minion.id in kept})
 
 
@@ -77,6 +79,13 @@ def stored_base(record: DesiredRecord, document: Callable[[str], bytes | None]) 
         warnings=record.warnings,
         volatile=record.volatile,
     )
+
+
+def _waiting(requests: CompileRequests, minions: Sequence[str]) -> set[str]:
+    """Minions for which something is pending."""
+    starts = range(0, len(minions), _TOGETHER)
+    rows = (row for start in starts for row in requests.store.minions.status(minions[start : start + _TOGETHER]))
+    return {row.minion.id for row in rows if is_pending(row)}
 
 
 def _desired(requests: CompileRequests, minions: Sequence[MinionRecord]) -> Iterator[DesiredRecord]:

@@ -21,6 +21,7 @@ def apply_timing(
     connected: Collection[str],
     policies: tuple[Policy, Policy],
     whole: Mapping[str, str],
+    released: Collection[str],
     second_runs: Collection[str],
 ) -> tuple[ApplyTiming, ...]:
     """What is to be said; nothing when the change is applied at once.
@@ -31,6 +32,7 @@ def apply_timing(
         connected: minions that are connected.
         policies: of the base and of the head.
         whole: minion -> why its whole highstate is run.
+        released: minions on which something waits for a person, and does no more.
         second_runs: minions that are compiled again after the run, as it changes what the compile reads.
     """
     found = _of_policy(*policies)
@@ -45,6 +47,7 @@ def apply_timing(
     for kind, minions, text in (
         ("paused", set(changed) & set(paused), "paused: applied after `saltern resume`"),
         ("offline", set(changed) - set(connected), "not connected: applied once they are"),
+        ("pending", released, "what waits for `saltern sync` there is applied, too"),
         ("second-run", second_runs, "the run changes grains, after which the highstate may be compiled and run again"),
     ):
         if minions:

@@ -8,7 +8,8 @@ Called by the loop (which chunks to run), by `saltern diff` and by previews (wha
    whose result is another.
 3. Chunks that a changed one may trigger (watch, onchanges, listen, onfail, prereq) are re-triggered: they must run so
    that they can see whether something happened. So must those that use what a changed one makes: the file that a
-   file.accumulated is for, and states that read a path which a touched state writes (file.copy, a local source).
+   file.accumulated is for, states that read a path which a touched state writes (file.copy, a local source, another
+   edit of the same file), and those whose `onlyif` or `unless` asks of it.
 4. What is run is all of these and, transitively, what they require, in the order of the document.
 """
 
@@ -18,6 +19,7 @@ import enum
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from controller.reconcile.inputs import collected, gatherers, gathers, used, writers
 from highstate.desired import Desired
 from highstate.run.requisites import KINDS, Index, items
 from highstate.types import Chunk, Value
@@ -29,19 +31,13 @@ _LINKS = (*KINDS, "listen", "listen_any")
 _TRIGGERS = frozenset({"watch", "watch_any", "onchanges", "onchanges_any", "onfail", "onfail_any", "onfail_all"})
 _TRIGGERS |= {"listen", "prereq", "uses", "collects"}
 
-_WRITERS = frozenset({"archive", "file", "git"})
-"""State modules that make files at the paths that they name."""
-
-_ACT_EACH_TIME = frozenset({"cmd", "event", "module", "test"})
-"""State modules whose functions do not read files to decide what is to be done: a path in a command is no input."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Link:
     """A requisite: `source` has it, `target` is what it names.
 
-    Two kinds are no requisites. `uses`: `source` reads a path that `target` writes. `collects`: `source` writes the
-    file for which `target` (file.accumulated) gathers text.
+    Two kinds are no requisites. `uses`: `source` reads what `target` makes (`controller.reconcile.inputs`). `collects`:
+    `source` writes the file for which `target` (file.accumulated) gathers text.
     """
 
     kind: str
@@ -170,64 +166,23 @@ def _links(chunks: Mapping[str, Chunk]) -> Iterator[_Link]:
             for item in items(chunk, kind):
                 for target in index.find(item, key):
                     yield _Link(kind, key, target)
-    yield from _uses(chunks)
-
-
-def _uses(chunks: Mapping[str, Chunk]) -> Iterator[_Link]:
-    """What consumes the output of another state without saying so by a trigger."""
-    written: dict[str, list[str]] = {}
-    gathered: dict[str, list[str]] = {}
+    written, gathered = writers(chunks), gatherers(chunks)
     for key, chunk in chunks.items():
-        if _gathers(chunk):
-            gathered.setdefault(str(chunk.arguments.get("filename")), []).append(key)
-        elif chunk.state in _WRITERS:
-            for path in (chunk.name, chunk.arguments.get("target")):
-                if isinstance(path, str) and len(path) > 1 and path.startswith("/"):
-                    written.setdefault(path.rstrip("/"), []).append(key)
-    for key, chunk in chunks.items():
-        if chunk.state == "file" and not _gathers(chunk):
-            yield from (_Link("collects", key, target) for target in gathered.get(chunk.name, ()))
-        if chunk.state not in _ACT_EACH_TIME:
-            for path in dict.fromkeys(_paths(chunk)):
-                yield from (_Link("uses", key, target) for target in written.get(path, ()) if target != key)
-
-
-def _gathers(chunk: Chunk) -> bool:
-    return (chunk.state, chunk.fun) == ("file", "accumulated")
-
-
-def _paths(chunk: Chunk) -> Iterator[str]:
-    """Paths of the machine that the arguments name, requisites aside, and the folders above them."""
-    for name, value in chunk.arguments.items():
-        if name not in _LINKS and name not in _NOT_SEMANTIC:
-            for text in _texts(value):
-                path = text.removeprefix("file://").rstrip("/")
-                while path.startswith("/") and len(path) > 1:
-                    yield path
-                    path = path.rpartition("/")[0]
-
-
-def _texts(value: Value) -> Iterator[str]:
-    if isinstance(value, str):
-        if value.startswith(("/", "file:///")) and "\n" not in value:
-            yield value
-    elif isinstance(value, (list, tuple)):
-        for one in value:
-            yield from _texts(one)
-    elif isinstance(value, Mapping):
-        for one in value.values():
-            yield from _texts(one)
+        for target in collected(chunk, gathered):
+            yield _Link("collects", key, target)
+        for target in used(key, chunk, written):
+            yield _Link("uses", key, target)
 
 
 def _without_text_of(
     removed: Iterable[ChunkChange], changes: Mapping[str, ChunkChange], chunks: Mapping[str, Chunk]
 ) -> dict[str, ChunkChange]:
     """Files that lose the text of a file.accumulated that is not there any more."""
-    lost = {str(one.chunk.arguments.get("filename")): one.key for one in removed if _gathers(one.chunk)}
+    lost = {str(one.chunk.arguments.get("filename")): one.key for one in removed if gathers(one.chunk)}
     return {
         key: ChunkChange(kind=ChangeKind.RETRIGGERED, key=key, chunk=chunk, because=(lost[chunk.name],))
         for key, chunk in chunks.items()
-        if chunk.state == "file" and chunk.name in lost and key not in changes and not _gathers(chunk)
+        if chunk.state == "file" and chunk.name in lost and key not in changes and not gathers(chunk)
     }
 
 

@@ -139,7 +139,8 @@ class Reconciler:
 
     def _reconcile(self, row: StatusRow, now: float) -> None:
         self.metrics.reconciled()
-        for instruction in reconcile(self.observed(row), self.live.policy, now, run_timeout=self.run_timeout):
+        policy = self.live.policy_for(row.desired.revision if row.desired else "")
+        for instruction in reconcile(self.observed(row), policy, now, run_timeout=self.run_timeout):
             self._carry_out(row, instruction, now)
 
     # --- observed state ---

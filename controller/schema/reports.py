@@ -125,7 +125,7 @@ class ServiceRestart(ApiStruct, frozen=True, kw_only=True):
 class ApplyTiming(ApiStruct, frozen=True, kw_only=True):
     """What decides when the change is applied."""
 
-    kind: Literal["manual", "paused", "offline", "policy", "whole", "second-run"]
+    kind: Literal["manual", "paused", "offline", "policy", "whole", "pending", "second-run"]
     text: str
     minions: tuple[str, ...] = ()
 

@@ -8,9 +8,9 @@ later:
   file.managed:
     - name: {{ grains['root'] }}/later
     - contents: there
-    - onlyif: grep -q 'number 1' {{ grains['root'] }}/app.conf
+    - onlyif: cd {{ grains['root'] }} && grep -q 'number 1' app.conf
 """
-"""No requisite says that it depends on another state: no plan can know it."""
+"""Nothing says that it depends on another state: no plan can know it."""
 NUMBER = {"pillar/numbers.sls": ("number: 0\n", "number: 1\n")}
 
 

@@ -143,6 +143,30 @@ async def test_what_is_pending_runs_with_the_change(fleet):
     assert [each.title for one in report.classes for each in one.resources] == ["one [/tmp/one] (file.managed)"]
 
 
+MANUAL = {"web.sls": SITE.replace("kept", "waits"), "saltern.yaml": "apply: manual\n"}
+
+
+async def test_what_waits_for_a_person_runs_when_manual_is_lifted(fleet):
+    fleet.controller.repository.commit(MANUAL, "Waits")
+    await fleet.controller.go_live()
+    fleet.applied("web1")
+    fleet.controller.repository.commit({"saltern.yaml": "apply: auto\n"}, branch="lifted")
+    said = fleet.timing(await fleet.previewed("lifted"))
+    assert fleet.keys == {"web2": BOTH[1:]}
+    assert said["pending"].minions == ("web2",)
+    assert said["policy"].text == "saltern.yaml changes: apply: manual -> auto"
+
+
+async def test_what_waits_on_a_paused_minion_goes_on_waiting(fleet):
+    fleet.controller.repository.commit(MANUAL, "Waits")
+    await fleet.controller.go_live()
+    fleet.applied("web1")
+    fleet.controller.store.minions.set_paused(["web2"], True)
+    fleet.controller.repository.commit({"saltern.yaml": "apply: auto\n"}, branch="lifted")
+    assert "pending" not in fleet.timing(await fleet.previewed("lifted"))
+    assert fleet.keys == {}
+
+
 async def test_a_base_that_does_not_compile_is_what_is_applied(fleet):
     fleet.controller.repository.commit({"web.sls": "site: [\n"}, "Broken")
     await fleet.controller.go_live()

@@ -157,6 +157,62 @@ def test_a_reader_of_a_path_does_not_run_its_writer():
     assert ran(plan(desired(chunk("/a"), copy("0600")), new), new) == ["copy"]
 
 
+def asks(identity, *conditions, kind="onlyif"):
+    return chunk(identity, state="cmd", fun="run", name="make", **{kind: list(conditions)})
+
+
+def test_what_asks_of_a_path_runs_with_the_state_that_writes_it():
+    chunks = (
+        chunk("/a/b"),
+        asks("whole", "test -f /a/b"),
+        asks("quoted", "grep -q x '/a/b'"),
+        asks("below", "test -f /a/b/c", kind="unless"),
+        asks("function", {"fun": "file.contains", "path": "/a/b", "text": "x"}, kind="unless"),
+        asks("longer", "test -f /a/bc"),
+        asks("above", "test -d /a"),
+        chunk("/c", onlyif="test -f /a/b"),
+    )
+    new = desired(*chunks, contents={"/a/b": "2"})
+    assert ran(plan(desired(*chunks, contents={"/a/b": "1"}), new), new) == [
+        "/a/b", "whole", "quoted", "below", "function", "/c",
+    ]  # fmt: skip
+
+
+def test_what_asks_of_what_a_command_names_runs_with_it():
+    def command(number):
+        return chunk("command", state="cmd", fun="run", name=f"echo {number} > /a/b; ls /etc")
+
+    rest = (asks("reads", "test -f /a/b"), asks("far", "test -f /etc/hosts"))
+    new = desired(command(2), *rest)
+    assert ran(plan(desired(command(1), *rest), new), new) == ["command", "reads"]
+
+
+def test_what_asks_of_a_package_service_or_user_runs_with_its_state():
+    def sides(number):
+        return (
+            chunk("tools", state="pkg", fun="installed", pkgs=["jq", "curl"], version=number),
+            chunk("nginx", state="service", fun="running", sig=number),
+            chunk("web", state="user", fun="present", shell=number),
+            asks("package", "dpkg -s jq"),
+            asks("service", "systemctl is-active nginx", kind="unless"),
+            asks("user", {"fun": "user.info", "name": "web"}),
+            asks("other", "systemctl is-active nginx-exporter"),
+        )
+
+    new = desired(*sides(2))
+    ids = ["tools", "nginx", "web", "package", "service", "user"]
+    assert ran(plan(desired(*sides(1)), new), new) == ids
+
+
+def test_a_later_edit_of_a_file_runs_with_an_earlier_one():
+    chunks = (chunk("motd", name="/a"), chunk("more", fun="append", name="/a", text="x"), chunk("other", name="/b"))
+    new = desired(*chunks, contents={"motd": "2"})
+    assert ran(plan(desired(*chunks, contents={"motd": "1"}), new), new) == ["motd", "more"]
+    changed = (chunks[0], chunk("more", fun="append", name="/a", text="y"), chunks[2])
+    new = desired(*changed)
+    assert ran(plan(desired(*chunks), new), new) == ["more"]
+
+
 def test_arguments_differ_by_the_path_of_their_keys():
     ports = [{"name": f"port{number}", "number": number} for number in range(20)]
     server = {"port": 80, "names": ["a", "b"], "tls": {"cert": "one", "key": "k"}, "motd": "x\ny\n", "ports": ports}

@@ -219,6 +219,20 @@ def test_what_a_person_asks_for_is_decided_at_once(rig):
     assert rig.reconciler.observed(rig.store.minions.status(["web1"])[0]).request is None
 
 
+def test_a_push_that_lifts_manual_does_not_start_what_it_replaces(rig):
+    live = rig.reconciler.live
+    applied(rig, "a", "b")
+    live.policy = live.followed = Policy(apply="manual")
+    compiled(rig, 2, "a", "waits")
+    assert step(rig) == []
+    live.policy = Policy()
+    live.trees = SimpleNamespace(revision=SimpleNamespace(digest="r3"))
+    assert step(rig) == [], "the new revision is not compiled for it yet"
+    compiled(rig, 3, "new", "waits")
+    _, run = step(rig)
+    assert run.keys == ("file_|-f0_|-/f0_|-managed", "file_|-f1_|-/f1_|-managed")
+
+
 async def test_a_store_that_does_not_answer_is_tried_again(rig, monkeypatch):
     connect(rig)
     compiled(rig, 1, "a")
