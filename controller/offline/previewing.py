@@ -29,6 +29,7 @@ from controller.preview.base_side import BaseSide
 from controller.preview.comparison import Comparer, Comparison
 from controller.preview.origins import Origins
 from controller.preview.reporting import Known, completed
+from controller.preview.repository_places import RepositoryPlaces
 from controller.reconcile.policy import POLICY_FILE, Policy, PolicyInvalid, read_policy
 from controller.reconcile.source_differences import SourceDifferences
 from controller.schema.previews import MovedSource
@@ -40,6 +41,7 @@ from gitfs.tree.snapshot import Snapshot
 from highstate.compile_options import CompileOptions
 from highstate.types import Minion, Pos, Problem, Stage
 
+_REMOTE = "local"
 _TOGETHER = 20
 """Minions that are compiled at a time."""
 _NOTHING_APPLIED = BaseSide(live=False, refused=False, applied={}, document=lambda _: None)
@@ -117,7 +119,9 @@ def preview_locally(asked: LocalPreview, now: float, progress: Callable[[int, in
         minions=len(asked.grains),
     )
     policies = (base.policy.previews, (base if head.problem else head).policy.previews)
-    origins = Origins(base.files, head.files, _commits(asked, sides))
+    moved = {_REMOTE: str(head.commit.id)}
+    places = RepositoryPlaces((base.files, head.files), (base.pillar, head.pillar), moved)
+    origins = Origins(base.files, head.files, _commits(asked, sides), places)
     report = completed(report, found, Known(grains=asked.grains), policies, origins, (base.pillar, head.pillar))
     return msgspec.structs.replace(report, seconds=time.monotonic() - began)
 
@@ -173,7 +177,7 @@ def _snapshot(
             if inside is None:
                 outside.setdefault(saltenv, []).append(folder)
             else:
-                layers.append((saltenv, GitLayer.of(repository.path, "local", str(commit.id), inside)))
+                layers.append((saltenv, GitLayer.of(repository.path, _REMOTE, str(commit.id), inside)))
     return snapshot_of(outside, layers)
 
 

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from controller.preview.folding import Fleet, folded
 from controller.preview.holes import Holes, OwnGrains, hole_of
 from controller.preview.resource_texts import ResourceTexts, texts_of, with_texts
 from controller.schema.reports import ChangeClass, MinionErrors, ResourceChange
+from highstate.types import Pos
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +108,20 @@ def _name(column: tuple[str, ...], holes: Holes) -> str:
     return text
 
 
-def error_classes(found: Mapping[str, Sequence[tuple[str, str]]], fleet: Fleet) -> tuple[MinionErrors, ...]:
+def error_classes(
+    found: Mapping[str, Sequence[tuple[str, Pos | None]]], fleet: Fleet, place_of: Callable[[Pos], str]
+) -> tuple[MinionErrors, ...]:
     """Minions with the same problems, the most first.
 
     Args:
         found: minion -> (text, place) of each problem.
         fleet: all minions, for their folded names.
+        place_of: a place in the repository that the change moves; empty when it is not there.
     """
     groups: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for minion, problems in found.items():
-        groups.setdefault(tuple(problems), []).append(minion)
+        placed = tuple((text, "" if pos is None else place_of(pos)) for text, pos in problems)
+        groups.setdefault(placed, []).append(minion)
     ordered = sorted(((sorted(ids), problems) for problems, ids in groups.items()), key=lambda one: (-len(one[0]), one))
     return tuple(
         MinionErrors(

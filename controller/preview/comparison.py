@@ -28,11 +28,11 @@ from controller.reconcile.plan import ChangeKind, followers
 from controller.reconcile.source_differences import SourceDifferences
 from controller.schema.reports import ResourceChange
 from highstate.desired import Desired
-from highstate.types import Problem
+from highstate.types import Pos
 from wire import patch
 
-Told: TypeAlias = tuple[str, str]
-"""A problem as people read it, and its file:line where it has one."""
+Told: TypeAlias = tuple[str, Pos | None]
+"""A problem as people read it, and where it is."""
 
 
 class AskerGone(Exception):
@@ -137,12 +137,12 @@ class Comparer:
         minion = head.minion_id
         emptied = [emptied_warning(had)] if head.ok and not head.states and (had := self._states(base)) else []
         if fresh := [one for one in (*head.warnings, *emptied) if one not in base.warnings]:
-            found.warned[minion] = tuple((str(one), _place(one)) for one in fresh)
+            found.warned[minion] = tuple((str(one), one.pos) for one in fresh)
         if head.unanswered and head.errors and all(NO_ANSWER in problem.message for problem in head.errors):
-            found.unknown[minion] = tuple((fun, "") for fun in sorted({question.fun for question in head.unanswered}))
+            found.unknown[minion] = tuple((fun, None) for fun in sorted({question.fun for question in head.unanswered}))
             return
         if not head.ok:
-            found.broken[minion] = tuple((str(problem), _place(problem)) for problem in head.errors)
+            found.broken[minion] = tuple((str(problem), problem.pos) for problem in head.errors)
             return
         if base.ok and base.digest == head.digest and found.side.is_applied(minion, base.digest):
             return
@@ -205,8 +205,3 @@ def _base_of(merge: MergePlan) -> dict[str, Any]:
     touched = tuple(each.key for each in merge.shown.changes if each.kind is not ChangeKind.REMOVED)
     before = () if merge.old is None else tuple(key for key in touched if key in merge.old.chunks)
     return {"touched": touched, "base_digest": merge.old_digest, "base_keys": before}
-
-
-def _place(problem: Problem) -> str:
-    line = problem.pos.template_line or problem.pos.line
-    return f"{problem.pos.file}:{line}" if line else ""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from msgspec import structs
 
+from controller.preview.repository_places import RepositoryPlaces
 from controller.schema.reports import ChangeClass, ResourceChange
 from highstate.types import Chunk, Files
 
@@ -33,11 +34,13 @@ class Origins:
         before: files of the base, for what is removed.
         after: files of the head.
         commits: path -> short id and subject of the newest commit of the change that touched it.
+        places: finds the same in the repository.
     """
 
     before: Files
     after: Files
     commits: Mapping[str, str]
+    places: RepositoryPlaces
     _lines: dict[tuple[bool, str, str], tuple[str, Mapping[str, int]]] = field(default_factory=dict)
     """(removed, saltenv, SLS) -> path, and the line of each key in it."""
 
@@ -55,7 +58,13 @@ class Origins:
         path, lines = self._lines[place]
         identifier = one.key.split("_|-")[1] if one.key.count("_|-") == 3 else ""
         line = lines.get(identifier, 0)
-        return structs.replace(one, origin=f"{path}:{line}" if line else path, commit=self.commits.get(path, ""))
+        is_annotated = bool(one.irreversible) and not removed
+        return structs.replace(
+            one,
+            origin=f"{path}:{line}" if line else path,
+            commit=self.commits.get(path, ""),
+            place=self.places.of_state(path, saltenv, line) if is_annotated else "",
+        )
 
 
 def _read(files: Files, saltenv: str, sls: str) -> tuple[str, Mapping[str, int]]:

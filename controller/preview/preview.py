@@ -38,6 +38,7 @@ from controller.preview.live.sampling import sampled
 from controller.preview.origins import Origins
 from controller.preview.policies import SidePolicy, side_policy
 from controller.preview.reporting import Known, completed
+from controller.preview.repository_places import RepositoryPlaces
 from controller.preview.scope import Scope, scope_of, stored_base
 from controller.preview.timing import apply_timing
 from controller.reconcile.documents import Documents
@@ -176,7 +177,12 @@ class Previews:
 
     def _origins(self, before: Trees, after: Trees) -> Origins:
         commits = self.source.newest_commits(before.revision, after.revision)
-        return Origins(before.files, after.files, commits)
+        earlier = commits_of(before.revision)
+        moved = {
+            remote: commit for remote, commit in commits_of(after.revision).items() if earlier.get(remote) != commit
+        }
+        places = RepositoryPlaces((before.files, after.files), (before.pillar, after.pillar), moved)
+        return Origins(before.files, after.files, commits, places)
 
     async def _compare(
         self,

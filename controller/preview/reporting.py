@@ -54,15 +54,16 @@ def completed(
     classes = origins.located(change_classes(found.changes, known.grains, fleet))
     groups = (*known.nodegroups, *groups_of(known.grains, policies[0].group_grains))
     services = restarts(found.acts, groups, fleet)
+    place_of = origins.places.of_problem
     return structs.replace(
         report,
         minions=found.minions,
         changed=len(found.changes),
         unchanged=found.unchanged,
         classes=classes,
-        broken=error_classes(found.broken, fleet),
-        unknown=error_classes(found.unknown, fleet),
-        warned=error_classes(found.warned, fleet),
+        broken=error_classes(found.broken, fleet, place_of),
+        unknown=error_classes(found.unknown, fleet, place_of),
+        warned=error_classes(found.warned, fleet, place_of),
         restarts=services,
         capabilities=capabilities([(origins.before, origins.after), pillars], classes),
         violations=violations(policies[0], classes, services),

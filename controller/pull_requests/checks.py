@@ -103,7 +103,7 @@ def _annotations(report: PreviewReport) -> Iterator[Annotation]:
     yield from _of_errors(report.warned, "warning")
     for each in report.classes:
         for resource in each.resources:
-            found = _PLACE.fullmatch(resource.origin) if resource.irreversible else None
+            found = _PLACE.fullmatch(resource.place)
             if found is not None:
                 message = (
                     f"{resource.title}: a revert does not take it back ({resource.irreversible}), on {each.folded}"

@@ -52,6 +52,8 @@ class ResourceChange(ApiStruct, frozen=True, kw_only=True):
     """Titles of the states that it may trigger."""
     irreversible: str = ""
     """Why a revert of the commit does not take it back; empty when it does."""
+    place: str = ""
+    """Of an irreversible act: path:line of `origin` in the repository that the change moves, for annotations."""
     certainty: Literal["certain", "conditional", "unknown"] = "certain"
     """Conditional: a condition that is evaluated on the machine decides. Unknown: it follows something that nobody
     can foretell."""
@@ -107,7 +109,7 @@ class MinionErrors(ApiStruct, frozen=True, kw_only=True):
     texts: tuple[str, ...]
     """Errors with file, line and excerpt; names of functions; warnings."""
     places: tuple[str, ...] = ()
-    """file:line of each text where it has one, for annotations."""
+    """path:line of each text in the repository that the change moves, where it has one there; for annotations."""
 
 
 class ServiceRestart(ApiStruct, frozen=True, kw_only=True):

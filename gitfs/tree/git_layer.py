@@ -35,6 +35,10 @@ class GitLayer:
         lfs = lfs and objects.declares_lfs(mirror, objects.subtree(mirror, commit, ""))
         return cls(mirror=mirror, remote=remote, commit=commit, tree=tree, root=root, mountpoint=mountpoint, lfs=lfs)
 
+    def path_in_repository(self, path: str) -> str:
+        """Where a file of `listing` lies in the repository."""
+        return f"{self.root}/{path}" if self.root else path
+
     @property
     def key(self) -> str:
         """Equal keys mean equal files."""

@@ -135,6 +135,11 @@ class Snapshot:
         found = self._overlay(saltenv).found.get(path)
         return None if found is None else found[2]
 
+    def layer_of(self, path: str, saltenv: str = "base") -> tuple[Layer, str] | None:
+        """The layer that a file comes from, and its path in it; None when there is no such file."""
+        found = self._overlay(saltenv).found.get(path)
+        return None if found is None else (self.environments[saltenv][found[0]], found[1])
+
     def mode(self, path: str, saltenv: str = "base") -> int | None:
         """Permission bits of a file, None when there is none; git knows of 0o644 and 0o755 alone."""
         overlay = self._overlay(saltenv)

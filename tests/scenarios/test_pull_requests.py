@@ -217,7 +217,11 @@ def test_errors_fail_the_check_and_stand_on_the_line(make_scene):
     pull = scene.forge.model.open(PROJECT, head=head)
     check = scene.wait_check(pull, "failure")
     scene.wait_comment(pull, "app.sls")
-    assert "app.sls" in str(check.values)
+    (found,) = check.annotations
+    assert found["path"] == "states/app.sls", "as it is called in the repository, which has the states below a root"
+    lines = (scene.rig.work / found["path"]).read_text().splitlines()
+    assert lines[found["start_line"] - 1] == "app-config:", "where the parser of Jinja gave up"
+    assert "Jinja syntax error" in found["message"]
 
 
 @pytest.mark.timeout(300)

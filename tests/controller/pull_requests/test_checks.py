@@ -1,6 +1,7 @@
 """The check of a report: state, title, summary and annotations."""
 
 import pytest
+from msgspec import structs
 
 from controller.forges.client import CheckState
 from controller.pull_requests.checks import LONGEST_MESSAGE, MOST_ANNOTATIONS, TITLE, check_of, digest_of, failed_check
@@ -30,6 +31,21 @@ def test_errors_are_annotations_on_their_lines():
     ).annotations
     assert [(each.path, each.line, each.level) for each in found] == [("states/web.sls", 7, "failure")]
     assert found[0].message == "no YAML\non web[1-2]"
+
+
+def test_irreversible_acts_are_warnings_on_their_lines():
+    act = ResourceChange(
+        **{"action": "changed", "key": "k", "title": "motd (file.absent)", "function": "file.absent"},
+        origin="motd.sls:1",
+        irreversible="the file is removed",
+    )
+    placed = structs.replace(act, place="states/motd.sls:1")
+    classes = tuple(
+        ChangeClass(id=n, minions=("web1",), folded="web1", resources=(one,)) for n, one in (("a", act), ("b", placed))
+    )
+    (found,) = check_of(report_of(classes=classes), NAME).annotations
+    assert (found.path, found.line, found.level) == ("states/motd.sls", 1, "warning")
+    assert "does not take it back" in found.message
 
 
 def test_bounds():
