@@ -244,7 +244,7 @@ class StateResult:
     skip_watch: bool = False
     """Its mod_watch is not called, whatever it watches: a condition kept it from running."""
     skip_req: bool = False
-    """What watches it, or waits for its changes, is not to act on them (a user state's word)."""
+    """What watches it, or waits for its changes, is not to act on them (`ignore_ordering` of file.managed)."""
     parallel: bool = False
     """It ran beside the others."""
 

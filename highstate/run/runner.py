@@ -35,6 +35,14 @@ _NOT_RUN = {
     RequisiteStatus.SKIPPED: "State was not run because requisites were skipped by another state",
 }
 """Salt's comments."""
+_OVERRIDDEN_BY_PENDING = (
+    RequisiteStatus.MET,
+    RequisiteStatus.ONCHANGES,
+    RequisiteStatus.SKIPPED,
+    RequisiteStatus.UNWATCHED,
+)
+"""Verdicts over this run's changes alone, with which a change of an earlier run is still to be acted on."""
+
 _UNWATCHED = " mod_watch was not run because requisites were skipped by another state"
 
 
@@ -313,7 +321,7 @@ class _Run:
 
     def with_pending(self, key: str, chunk: Chunk, status: RequisiteStatus) -> RequisiteStatus:
         """The verdict for a chunk that could not act on a change in an earlier run: it is to act now."""
-        if key not in self.pending_triggers or status not in (RequisiteStatus.MET, RequisiteStatus.ONCHANGES):
+        if key not in self.pending_triggers or status not in _OVERRIDDEN_BY_PENDING:
             return status
         return (
             RequisiteStatus.CHANGE

@@ -68,7 +68,9 @@ def _saw_change(
     key: str, chunk: Chunk, kinds: tuple[str, ...], results: Mapping[str, StateResult], index: Index
 ) -> bool:
     named = (one for kind in kinds for item in items(chunk, kind) for one in index.find(item, key))
-    return any(changed(results[one]) for one in named if one in results)
+    return any(
+        changed(results[one]) and not (kinds is _FOLLOWED and results[one].skip_req) for one in named if one in results
+    )
 
 
 def _named_in_listen_in(chunks: Mapping[str, Chunk], results: Mapping[str, StateResult], index: Index) -> set[str]:

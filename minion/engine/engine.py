@@ -278,6 +278,7 @@ class StateEngine:
             comment=printable(comment),
             changes=printable_in(changes),
             warnings=work.warnings,
+            skip_req=work.plan.skip_req,
         )
 
     def _masked(self, chunk: Chunk) -> Machine:
@@ -343,6 +344,7 @@ class StateEngine:
             comment=printable(plan.pending),
             changes=printable_in(changes),
             warnings=warnings,
+            skip_req=plan.skip_req,
         )
         if self._foreseen is not None and plan.test_result is not False:
             self._to_come.add((chunk.state, chunk.name))

@@ -259,6 +259,8 @@ class Plan:
     test_result: bool | None = None
     """Result under test=True when there are changes: False where it is known that they will fail."""
     warnings: tuple[str, ...] = field(default=())
+    skip_req: bool = False
+    """Whether what watches the state, or waits for its changes, is not to act on them."""
 
 
 StateFunction = Callable[..., Plan]

@@ -60,7 +60,12 @@ def _answer(opts: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
     Path(opts["conf_file"]).with_name("grains").unlink(missing_ok=True)
     Path(opts["cachedir"]).mkdir(parents=True)
     found = {name: _run(opts, case, test=name == "test") for name in ("test", "run", "again")}
-    return {name: {key: one.get(key) for key in ("result", "comment", "changes")} for name, one in found.items()}
+    return {name: _said(one) for name, one in found.items()}
+
+
+def _said(result: dict[str, Any]) -> dict[str, Any]:
+    more = {"skip_req": True} if result.get("skip_req") else {}
+    return {key: result.get(key) for key in ("result", "comment", "changes")} | more
 
 
 def _run(opts: dict[str, Any], case: dict[str, Any], *, test: bool) -> dict[str, Any]:

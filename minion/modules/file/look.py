@@ -12,6 +12,7 @@ from typing import Any
 
 from minion.arguments.patterns import Flags
 from minion.arguments.sources import as_sources
+from minion.arguments.types import LinesOfText
 from minion.execution.arguments import BufferSize, NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
@@ -224,24 +225,37 @@ def get_diff(
     show_filenames: bool = True,
     show_changes: bool = True,
     template: NotSupported = False,
-) -> str:
-    """What differs between two files, each on the machine or `salt://`."""
-    import difflib
+    source_hash_file1: str | None = None,
+    source_hash_file2: str | None = None,
+    ignore_ordering: bool = False,
+    ignore_whitespace: bool = False,
+    ignore_comment_characters: LinesOfText = (),
+) -> Any:
+    """What differs between two files, each on the machine or `salt://`.
 
+    With `ignore_…`: whether anything differs that is not ignored, and what differs.
+    """
+    from minion.states.file.diff import IgnoredDifferences
     from minion.states.file.sources import Template, of_source
 
-    def content(path: str) -> list[str]:
+    def content(path: str, digest: str | None) -> bytes:
         if path.startswith("salt://"):
-            data = of_source(context.machine, as_sources(path), saltenv, Template(variables={}), None)
-        else:
-            data = expanded(path).read_bytes()
-        return data.decode("utf-8", "replace").splitlines(keepends=True)
+            return of_source(context.machine, as_sources(path), saltenv, Template(variables={}), digest)
+        return expanded(path).read_bytes()
 
-    old, new = content(file1), content(file2)
-    if not show_changes:
-        return "" if old == new else "<show_changes=False>"
-    names = (file1, file2) if show_filenames else ("", "")
-    return "".join(difflib.unified_diff(old, new, *names))
+    old, new = content(file1, source_hash_file1), content(file2, source_hash_file2)
+    if old != new and not show_changes:
+        return "<show_changes=False>"
+    shown = _difference(old, new, (file1, file2) if show_filenames else ("", ""))
+    ignored = IgnoredDifferences(ignore_ordering, ignore_whitespace, ignore_comment_characters)
+    return [not ignored.cover(old, new), shown] if ignored.any() else shown
+
+
+def _difference(old: bytes, new: bytes, names: tuple[str, str]) -> str:
+    import difflib
+
+    before, after = (data.decode("utf-8", "replace").splitlines(keepends=True) for data in (old, new))
+    return "".join(difflib.unified_diff(before, after, *names))
 
 
 def diskusage(context: Context, path: str) -> int:

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Annotated, Any, TypedDict, Unpack
 
 from minion.arguments.sources import Sources
-from minion.arguments.types import Map, Mode, Owner, Reads, TextOrFalse, Unfit
+from minion.arguments.types import Ignored, LinesOfText, Map, Mode, Owner, Reads, TextOrFalse, Unfit
 from minion.execution.apply_state import act, changes_of, plan
 from minion.execution.arguments import InnerArgument, NotSupported
 from minion.execution.context import Context
 from minion.execution.errors import CallFailed
+from minion.states.file.digests import SignatureOptions
 
 
 def as_source_sum(value: Any) -> str:
@@ -25,72 +26,83 @@ def as_source_sum(value: Any) -> str:
 SourceSum = Annotated[str, Reads(as_source_sum, null=True)]
 
 
+ChangesAsTheyAre = Annotated[Any, Ignored("the answer has all changes")]
+
+
 class _OfTheCheck(TypedDict, total=False):
     """What Salt's functions take besides."""
 
-    ignore_comment_characters: NotSupported
-    ignore_ordering: NotSupported
-    ignore_whitespace: NotSupported
+    ignore_comment_characters: ChangesAsTheyAre
+    ignore_ordering: ChangesAsTheyAre
+    ignore_whitespace: ChangesAsTheyAre
     keep_mode: NotSupported
-    new_file_diff: NotSupported
+    new_file_diff: ChangesAsTheyAre
     verify_ssl: NotSupported
 
 
-class _OfTheState(TypedDict, total=False):
+class _Comparison(TypedDict, total=False):
+    """How contents are compared and shown, as the state takes it."""
+
+    ignore_comment_characters: LinesOfText
+    ignore_ordering: bool
+    ignore_whitespace: bool
+    new_file_diff: bool
+
+
+class _OfTheState(_Comparison, SignatureOptions, total=False):
     """What file.manage_file of Salt takes besides."""
 
-    gnupghome: NotSupported
-    ignore_comment_characters: NotSupported
-    ignore_ordering: NotSupported
-    ignore_whitespace: NotSupported
-    keyring: NotSupported
-    new_file_diff: NotSupported
     serange: NotSupported
     serole: NotSupported
     setype: NotSupported
     seuser: NotSupported
-    sig_backend: NotSupported
-    signature: NotSupported
-    signed_by_all: NotSupported
-    signed_by_any: NotSupported
-    source_hash_sig: NotSupported
-    use_etag: NotSupported
-    verify_ssl: NotSupported
+    use_etag: bool
+    verify_ssl: bool
 
 
 def manage_file(
     context: Context, name: str, sfn: InnerArgument = None, ret: InnerArgument = None, source: str | None = None,
     source_sum: SourceSum = "", user: Owner | None = None, group: Owner | None = None, mode: Mode | None = None,
-    attrs: NotSupported = None, saltenv: str = "base", backup: NotSupported = None, makedirs: bool = False,
+    attrs: str | None = None, saltenv: str = "base", backup: NotSupported = None, makedirs: bool = False,
     template: str | None = None, show_changes: bool = True, contents: str | None = None, dir_mode: Mode | None = None,
     follow_symlinks: bool = True, skip_verify: bool = False, keep_mode: NotSupported = None,
-    encoding: NotSupported = None, encoding_errors: NotSupported = None, **unsupported: Unpack[_OfTheState],
+    encoding: str | None = None, encoding_errors: str = "strict", **more: Unpack[_OfTheState],
 ) -> dict[str, Any]:  # fmt: skip
     """Have a file hold what its source or `contents` is, with this owner, group and mode."""
     arguments = _managed(source, source_sum, user, group, mode, saltenv, contents, template)
-    made = act(context, "file.managed", name, **arguments, makedirs=makedirs, show_changes=show_changes,
-               dir_mode=dir_mode or None, follow_symlinks=follow_symlinks, skip_verify=skip_verify)  # fmt: skip
+    made = act(context, "file.managed", name, **arguments, **more, makedirs=makedirs, show_changes=show_changes,
+               dir_mode=dir_mode or None, follow_symlinks=follow_symlinks, skip_verify=skip_verify, attrs=attrs,
+               encoding=encoding, encoding_errors=encoding_errors)  # fmt: skip
     shown = dict(changes_of(made))
     comment = f"File {name} updated" if shown else f"File {name} is in the correct state"
-    return {"name": name, "changes": shown, "comment": comment, "result": True}
+    skipped = {"skip_req": True} if made.skip_req else {}
+    return {"name": name, "changes": shown, "comment": comment, "result": True, **skipped}
 
 
 def check_managed_changes(
     minion: Context, name: str, source: str | None = None, source_hash: SourceSum = "",
     source_hash_name: InnerArgument = None, user: Owner | None = None, group: Owner | None = None,
-    mode: Mode | None = None, attrs: NotSupported = None, template: str | None = None, context: Map | None = None,
+    mode: Mode | None = None, attrs: str | None = None, template: str | None = None, context: Map | None = None,
     defaults: Map | None = None, saltenv: str = "base", contents: str | None = None, skip_verify: bool = False,
     keep_mode: NotSupported = None, seuser: NotSupported = None, serole: NotSupported = None,
-    setype: NotSupported = None, serange: NotSupported = None, verify_ssl: NotSupported = None,
-    follow_symlinks: NotSupported = None, ignore_ordering: NotSupported = None,
-    ignore_whitespace: NotSupported = None, ignore_comment_characters: NotSupported = None,
-    new_file_diff: NotSupported = None,
-) -> dict[str, Any]:  # fmt: skip
-    """What would change if a file was managed with these arguments; nothing is changed."""
+    setype: NotSupported = None, serange: NotSupported = None, verify_ssl: bool = True,
+    follow_symlinks: bool = True, ignore_ordering: bool = False,
+    ignore_whitespace: bool = False, ignore_comment_characters: LinesOfText = (),
+    new_file_diff: bool = False,
+) -> Any:  # fmt: skip
+    """What would change if a file was managed with these arguments; nothing is changed.
+
+    With `ignore_…`: whether anything changes that is not ignored, and the changes.
+    """
     arguments = _managed(source, source_hash, user, group, mode, saltenv, contents, template)
-    made = plan(minion, "file.managed", name, **arguments, context=context, defaults=defaults,
-                skip_verify=skip_verify)  # fmt: skip
-    return dict(changes_of(made))
+    made = plan(minion, "file.managed", name, **arguments, context=context, defaults=defaults, attrs=attrs,
+                skip_verify=skip_verify, verify_ssl=verify_ssl, follow_symlinks=follow_symlinks,
+                ignore_ordering=ignore_ordering, ignore_whitespace=ignore_whitespace,
+                ignore_comment_characters=ignore_comment_characters, new_file_diff=new_file_diff)  # fmt: skip
+    changes = dict(changes_of(made))
+    if not (ignore_ordering or ignore_whitespace or ignore_comment_characters):
+        return changes
+    return [bool(changes) and not made.skip_req, changes]
 
 
 def check_managed(

@@ -5,6 +5,9 @@ Called by whatever changes the content of files. Pure.
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import NamedTuple
+
 LARGEST = 512 * 1024
 """Bytes of a content that is still compared line by line; a diff of more is long to make and longer to read."""
 
@@ -35,6 +38,37 @@ def unified(old: bytes, new: bytes) -> str:
     return "".join(difflib.unified_diff(_lines(old), _lines(new)))
 
 
+class IgnoredDifferences(NamedTuple):
+    """Differences of a content that what watches the file is not told of.
+
+    White space at the ends of lines and comments are ignored wherever the lines are, as in Salt.
+    """
+
+    ordering: bool = False
+    whitespace: bool = False
+    comment_characters: tuple[str, ...] = ()
+
+    def any(self) -> bool:
+        """Whether there are such differences at all."""
+        return self.ordering or self.whitespace or bool(self.comment_characters)
+
+    def cover(self, old: bytes, new: bytes) -> bool:
+        """Whether these contents differ in nothing else."""
+        if old == new:
+            return True
+        return not (_is_binary(old) or _is_binary(new)) and self._compared(old) == self._compared(new)
+
+    def _compared(self, data: bytes) -> Counter[str]:
+        """The lines without what is ignored, in any order; those of which nothing is left do not count."""
+        *lines, last = _decoded(data).split("\n")
+        return Counter(left for line in (*(f"{line}\n" for line in lines), last) if (left := self._left_of(line)))
+
+    def _left_of(self, line: str) -> str:
+        for character in self.comment_characters:
+            line = line.partition(character)[0]
+        return line.strip() if self.whitespace else line
+
+
 def too_large(old: int, new: int) -> str:
     """What stands in place of a diff of contents with these sizes."""
     return f"Files too large for a diff: {old} bytes are replaced by {new}"
@@ -53,10 +87,13 @@ def _is_binary(data: bytes) -> bool:
 
 def _lines(data: bytes) -> list[str]:
     """Lines with their ends; a last one without gets the mark that diff(1) gives it, so that the change shows."""
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        text = data.decode("latin-1")
-    lines = text.split("\n")
+    lines = _decoded(data).split("\n")
     last = lines.pop()
     return [line + "\n" for line in lines] + ([f"{last}\n\\ No newline at end of file\n"] if last else [])
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1")

@@ -13,6 +13,7 @@ from minion.arguments.sources import Contents, Sources
 from minion.arguments.types import (
     BackupDir,
     Context,
+    LinesOfText,
     Mode,
     ModeOrKeep,
     Owner,
@@ -23,13 +24,14 @@ from minion.arguments.types import (
 )
 from minion.machine.failure import StateFailed
 from minion.machine.plan import FileStat, Plan, Reader, Value
+from minion.states.file.diff import IgnoredDifferences
 from minion.states.file.digests import SignatureOptions, signed_of
 from minion.states.file.paths import behind, checked
 from minion.states.file.perms import Perms
 from minion.states.file.sources import LocalFile, SourceCheck, Template, kept_mode, of_contents, of_source
 from minion.states.file.sources import template as rendering
-from minion.states.file.target import WantedFile, check_of, file_changes
-from minion.states.unused_arguments import HeldAsItIs, NoSourceCache, WindowsOwner
+from minion.states.file.target import WantedFile, check_of, covers, file_changes
+from minion.states.unused_arguments import NoSourceCache, WindowsOwner
 
 _PENDING = (
     "The file {name} is set to be changed\nNote: No changes made, actual changes may\nbe different due to other states."
@@ -44,9 +46,9 @@ class _More(SignatureOptions, WindowsOwner, total=False):
 
     source_hash_name: str | None
     keep_source: NoSourceCache
-    ignore_ordering: HeldAsItIs
-    ignore_whitespace: HeldAsItIs
-    ignore_comment_characters: HeldAsItIs
+    ignore_ordering: bool
+    ignore_whitespace: bool
+    ignore_comment_characters: LinesOfText
     selinux: Annotated[Value, Unsupported("let a cmd.run that watches the file call restorecon")]
 
 
@@ -109,7 +111,15 @@ def managed(
         perms=Perms(user=user, group=group, mode=kept), show_changes=show_changes, new_file_diff=new_file_diff,
         backup=backup_dir if backup in _BACKED_UP else "", check=check_of(check_cmd, tmp_dir, tmp_ext),
         copied=text is None and data is not None)  # fmt: skip
-    return _plan(machine, name, wanted, found, kept=keep or not source, lost=mode == "keep" and kept is None)
+    return _told(machine, more, wanted, found, _plan(machine, name, wanted, found, kept=keep or not source, mode=mode))
+
+
+def _told(machine: Reader, more: _More, wanted: WantedFile, found: FileStat | None, plan: Plan) -> Plan:
+    """The plan, which says whether what watches the file is told of it."""
+    characters = tuple(one for one in more.get("ignore_comment_characters", ()) if one)
+    ordering, whitespace = more.get("ignore_ordering", False), more.get("ignore_whitespace", False)
+    ignored = IgnoredDifferences(ordering, whitespace, characters)
+    return replaced(plan, skip_req=True) if plan.changes and covers(machine, ignored, wanted, found) else plan
 
 
 def _finished(
@@ -135,7 +145,9 @@ def _with_accumulated(machine: Reader, name: str, template: Template) -> Templat
     return replaced(template, variables={**template.variables, "accumulator": gathered})
 
 
-def _plan(machine: Reader, name: str, wanted: WantedFile, found: FileStat | None, *, kept: bool, lost: bool) -> Plan:
+def _plan(
+    machine: Reader, name: str, wanted: WantedFile, found: FileStat | None, *, kept: bool, mode: str | None
+) -> Plan:
     """The plan in Salt's words.
 
     Args:
@@ -144,9 +156,9 @@ def _plan(machine: Reader, name: str, wanted: WantedFile, found: FileStat | None
         wanted: the file as it is to be.
         found: what is there.
         kept: whether no content was asked for, or none that replaces the one that is there.
-        lost: whether the mode of the source was asked for and is not known.
+        mode: the one that was asked for; `keep` where it is that of the source.
     """
-    warnings = (_NOT_KEPT,) if lost else ()
+    warnings = (_NOT_KEPT,) if mode == "keep" and wanted.perms.mode is None else ()
     changes = file_changes(machine, wanted, found)
     as_is = kept and wanted.data is None
     if not changes:

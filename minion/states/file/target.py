@@ -13,7 +13,7 @@ from highstate.records import dataclass
 from minion.machine.failure import ContentUnknown, StateFailed
 from minion.machine.plan import Change, FileStat, Machine, Reader
 from minion.states.file.attributes import attributes, set_attributes
-from minion.states.file.diff import HIDDEN, LARGEST, diff, too_large, unified
+from minion.states.file.diff import HIDDEN, LARGEST, IgnoredDifferences, diff, too_large, unified
 from minion.states.file.paths import make_parents, missing_parents
 from minion.states.file.perms import Perms, differing, put, shown_of_new
 from minion.states.file.sources import LocalFile
@@ -109,6 +109,21 @@ def _difference(machine: Reader, path: str, size: int, data: bytes | LocalFile) 
         return None if same else too_large(size, new)
     old = machine.read(path)
     return None if old == data else diff(old, data)
+
+
+def covers(machine: Reader, ignored: IgnoredDifferences, wanted: WantedFile, found: FileStat | None) -> bool:
+    """Whether the content of a file that is there changes in nothing but what is ignored."""
+    data = wanted.data
+    if not ignored.any() or found is None or (data is not None and found.kind != "file"):
+        return False
+    if data is None:
+        return True
+    try:
+        if isinstance(data, LocalFile) or found.size > 2 * LARGEST + len(data):
+            return _difference(machine, wanted.path, found.size, data) is None
+        return ignored.cover(machine.read(wanted.path), data)
+    except ContentUnknown:
+        return False
 
 
 def _attribute_change(machine: Reader, wanted: WantedFile, found: FileStat | None) -> list[Change]:

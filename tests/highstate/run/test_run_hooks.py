@@ -22,6 +22,8 @@ class Machine:
     acted: list[str] = field(default_factory=list)
     packages: list[Any] = field(default_factory=list)
     meeting: threading.Barrier | None = None
+    quiet: set[str] = field(default_factory=set)
+    """Chunks whose watchers are not to act."""
 
     def plan(self, chunk: Chunk, arguments: Mapping[str, Any], *, watched: bool) -> Prepared | None:
         if chunk.state == "pkg":
@@ -36,7 +38,10 @@ class Machine:
             self.meeting.wait(timeout=60)
         self.acted.append(f"{prepared.work} {name}")
         return replace(
-            prepared.predicted, result=name not in self.broken, changes={} if name in self.broken else {"x": 1}
+            prepared.predicted,
+            result=name not in self.broken,
+            changes={} if name in self.broken else {"x": 1},
+            skip_req=name in self.quiet,
         )
 
 
@@ -88,6 +93,23 @@ def test_a_trigger_that_a_failed_requisite_kept_back_is_not_lost() -> None:
     later = Machine()
     go(later, *chunks, triggers=triggers)
     assert later.acted == ["watch daemon"]
+
+
+def test_a_change_that_watchers_are_not_told_of_leaves_no_trigger() -> None:
+    chunks = (low("conf"), low("other"), low("daemon", watch=["conf"], require=["other"]))
+    triggers = MemoryTriggers()
+    go(Machine(changing={"conf", "other"}, broken={"other"}, quiet={"conf"}), *chunks, triggers=triggers)
+    assert not triggers.keys
+
+
+def test_a_change_that_watchers_are_not_told_of_settles_no_trigger_of_an_earlier_run() -> None:
+    for name, acted in (("daemon", "watch daemon"), ("after", "do after")):
+        triggers = MemoryTriggers()
+        go(Machine(changing={"conf", "after"}, broken={name}), *TREE[:2], TREE[3], triggers=triggers)
+        later = Machine(changing={"conf", "after"}, quiet={"conf"})
+        go(later, *TREE[:2], TREE[3], triggers=triggers)
+        assert later.acted == ["do conf", acted]
+        assert not triggers.keys
 
 
 def test_what_is_owed_outside_a_run_stays_owed() -> None:

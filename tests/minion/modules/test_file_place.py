@@ -95,3 +95,35 @@ def test_times_are_numbers(tmp_path: Path) -> None:
         call("file.touch", str(tmp_path / "f"), atime="string")
     assert call("file.touch", str(tmp_path / "f"), atime=1, mtime=2) is True
     assert (tmp_path / "f").stat().st_mtime == 2
+
+
+def test_differences_that_are_ignored(tmp_path: Path) -> None:
+    before, after, more = tmp_path / "before", tmp_path / "after", tmp_path / "more"
+    before.write_text("b\na\n")
+    after.write_text("a\nb\n")
+    more.write_text("a\nb\nc\n")
+
+    def get_diff(one: Path, other: Path, **asked: Any) -> Any:
+        return call("file.get_diff", str(one), str(other), ignore_ordering=True, **asked)
+
+    assert get_diff(before, after, show_filenames=False) == [False, "--- \n+++ \n@@ -1,2 +1,2 @@\n+a\n b\n-a\n"]
+    assert get_diff(before, more, show_filenames=False) == [True, "--- \n+++ \n@@ -1,2 +1,3 @@\n+a\n b\n-a\n+c\n"]
+    assert get_diff(before, before) == [False, ""]
+    assert get_diff(before, after, show_changes=False) == "<show_changes=False>"
+
+
+def test_what_would_change_besides_what_is_ignored(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text("b\na\n")
+
+    def check(name: Path, contents: str) -> Any:
+        return call("file.check_managed_changes", str(name), contents=contents, ignore_ordering=True)
+
+    assert check(path, "a\nb\n") == [False, {"diff": "--- \n+++ \n@@ -1,2 +1,2 @@\n+a\n b\n-a\n"}]
+    assert check(path, "a\n")[0] is True
+    assert check(path, "b\na\n") == [False, {}]
+    assert check(tmp_path / "new", "a\n")[0] is True
+    shown = call("file.check_managed_changes", str(tmp_path / "new"), contents="a\n", new_file_diff=True)
+    assert shown == {"diff": "--- \n+++ \n@@ -0,0 +1 @@\n+a\n"}
+    assert call("file.manage_file", str(path), contents="a\nb\n", ignore_ordering=True)["skip_req"] is True
+    assert "skip_req" not in call("file.manage_file", str(path), contents="c\n", ignore_ordering=True)

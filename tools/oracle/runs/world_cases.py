@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tools.oracle.runs.case_parts import States, case_of, logged, state
+from tools.oracle.runs.case_parts import State, States, case_of, logged, state
 from tools.oracle.runs.runs import Case
 
 
@@ -17,6 +17,7 @@ def world() -> Iterator[Case]:
     """All of them."""
     for test in (False, True):
         yield replace(case_of("fire-event", _firing(), test), events=True)
+        yield replace(case_of("ignored-differences", _ignoring(), test), files={"same": "b\na\n", "more": "b\na\n"})
         for what in ("grains", "pillar", "modules"):
             yield replace(case_of(f"reload-{what}", _reloading(what), test, **OPTS), files=FILES)
         yield replace(case_of("sls", _on_sls(*KINDS), test), files=SLS)
@@ -50,6 +51,26 @@ def _firing() -> States:
         "l": logged("l", {"fire_event": "first"}, {"prereq": ["m"]}),
         "m": state(changed, {"fire_event": "second"}),
     }
+
+
+def _ignoring() -> States:
+    """What follows of a file whose lines are only put into another order, and of one that gets a line more."""
+
+    def managed(name: str, text: str) -> State:
+        given = {"name": f"@ROOT@/{name}", "contents": text, "ignore_ordering": True}
+        return state("file.managed", *({key: value} for key, value in given.items()))
+
+    files = {"same": managed("same", "a\nb"), "more": managed("more", "a\nb\nc")}
+    kinds = ("require", "onchanges", "onchanges_any", "watch", "watch_any", "listen", "onfail", "prereq")
+    following = {
+        f"{kind}-{'-'.join(named)}": logged(f"{kind}-{'-'.join(named)}", {kind: list(named)})
+        for kind in kinds
+        for named in (("same",), ("more",), ("same", "more"))
+    }
+    waiting = {
+        f"wait-{one}": state("cmd.wait", {"name": f"echo {one} >> @ROOT@/log"}, {"watch": [one]}) for one in files
+    }
+    return {**files, **following, **waiting}
 
 
 OPTS: Mapping[str, Any] = {"module_dirs": ["@ROOT@/modules"]}
