@@ -20,6 +20,7 @@ from wire.messages import (
     Hello,
     MessageSeconds,
     Mine,
+    MinionEvents,
     Name,
     RunEvents,
     RunKind,
@@ -76,10 +77,18 @@ class _EventsHead(msgspec.Struct, tag_field="t", tag="run-events", frozen=True, 
     end: Whole
 
 
+class _MinionEventsHead(msgspec.Struct, tag_field="t", tag="minion-events", frozen=True, kw_only=True):
+    """What is read of `MinionEvents` that are over a limit."""
+
+    stream: Name
+    first: Whole
+    end: Whole
+
+
 _ENCODER = msgspec.msgpack.Encoder()
 _TO_CONTROLLER = msgspec.msgpack.Decoder(ToController, ext_hook=_no_extension)
 _TAG = msgspec.msgpack.Decoder(_Tag)
-_HEAD = msgspec.msgpack.Decoder(_ResultHead | _EventsHead)
+_HEAD = msgspec.msgpack.Decoder(_ResultHead | _EventsHead | _MinionEventsHead)
 _QUESTION_HEAD = msgspec.msgpack.Decoder(_QuestionHead)
 _TO_MINION = msgspec.msgpack.Decoder(ToMinion, ext_hook=_no_extension)
 
@@ -94,19 +103,21 @@ def decode_to_controller(
 ) -> ToController:
     """What a minion sent; MalformedMessage when it is too large, no msgpack, of no known shape or over a limit.
 
-    A result that is over a limit is read as one that says so: its run has an end, and it is acknowledged. Events of a
-    run that are over a limit are read as none. Only then `on_refusal` hears of the limit.
+    A result that is over a limit is read as one that says so: its run has an end, and it is acknowledged. Events that
+    are over a limit are read as none. Only then `on_refusal` hears of the limit.
     """
     try:
         return _decode_within(frame, limits or MinionLimits())
     except OverLimit as error:
         try:
-            head: _ResultHead | _EventsHead = _HEAD.decode(frame)
+            head: _ResultHead | _EventsHead | _MinionEventsHead = _HEAD.decode(frame)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError):
             raise error from None
         on_refusal(error.limit)
         if isinstance(head, _EventsHead):
             return RunEvents(**structs.asdict(head))
+        if isinstance(head, _MinionEventsHead):
+            return MinionEvents(**structs.asdict(head))
         return RunResult(**structs.asdict(head), outcome="error", error=f"the result was refused: {error}")
 
 
@@ -145,7 +156,7 @@ def _checked(message: ToController, limits: MinionLimits) -> ToController:
         case RunResult():
             states, value = check_value(message.states, limits), check_value(message.value, limits)
             return _with(message, states=states, value=value)
-        case RunEvents():
+        case RunEvents() | MinionEvents():
             return _with(message, events=check_value(message.events, limits))
         case FactAnswers():
             values = check_value([answer.value for answer in message.answers], limits)

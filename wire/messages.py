@@ -19,7 +19,7 @@ BLOB_CHUNK = 1024 * 1024
 """Bytes of file content in one `Blob`."""
 
 MOST_RUN_EVENTS = 500
-"""Events that a run may send."""
+"""Events that a run may send, and that one message may hold."""
 
 RunKind: TypeAlias = Literal["apply", "remediate", "drift", "preview", "call"]
 """apply: a push; remediate: the whole highstate after drift; drift and preview: test=True; call: a function."""
@@ -78,6 +78,8 @@ class KeepAlive(_Message, tag="alive", frozen=True, kw_only=True):
     """Run ids in progress or waiting."""
     pending_triggers: Annotated[tuple[ChunkKey, ...], Meta(max_length=1000)] = ()
     """Keys of the chunks that still have to act on a change that an earlier run made."""
+    problems: Annotated[tuple[PathText, ...], Meta(max_length=100)] = ()
+    """What is wrong with the minion's own configuration, each with its place: beacons that cannot run."""
 
 
 class Held(_Message, tag="held", frozen=True, kw_only=True):
@@ -144,6 +146,22 @@ class RunEvents(_Message, tag="run-events", frozen=True, kw_only=True):
     run_id: Name
     first: Whole
     """Number of the first of these: those of a run are counted from 0."""
+    end: Whole
+    """Number of the first that comes after these."""
+    events: Annotated[tuple[tuple[PathText, dict[str, Any]], ...], Meta(max_length=MOST_RUN_EVENTS)] = ()
+    """Tag and data. Fewer than `end` says: the controller has refused them, because they are over a limit."""
+
+
+class MinionEvents(_Message, tag="minion-events", frozen=True, kw_only=True):
+    """Events of the minion that belong to no run: of its beacons, and of `saltern call`.
+
+    Sent until a `MinionEventsAck` names them; the minion keeps them on disk till then.
+    """
+
+    stream: Name
+    """Drawn by chance; within it events are counted from 0. A new one begins after the last event of the one before."""
+    first: Whole
+    """Number of the first of these."""
     end: Whole
     """Number of the first that comes after these."""
     events: Annotated[tuple[tuple[PathText, dict[str, Any]], ...], Meta(max_length=MOST_RUN_EVENTS)] = ()
@@ -322,6 +340,14 @@ class RunEventsAck(_Message, tag="run-events-ack", frozen=True, kw_only=True):
     """How many events of the run: the next to send has this number, also where events before it are missing."""
 
 
+class MinionEventsAck(_Message, tag="minion-events-ack", frozen=True, kw_only=True):
+    """Answer to `MinionEvents`: these are in the controller's store, or were refused and never will be."""
+
+    stream: str
+    taken: int
+    """How many events of the stream: the next to send has this number."""
+
+
 class ResultRefused(_Message, tag="result-refused", frozen=True, kw_only=True):
     """The result is not in the controller's store and never will be: the minion need not send it again."""
 
@@ -392,6 +418,7 @@ ToController: TypeAlias = (
     | RunProgress
     | RunResult
     | RunEvents
+    | MinionEvents
     | FindFile
     | ListFiles
     | GetBlob
@@ -411,6 +438,7 @@ ToMinion: TypeAlias = (
     | FactRequest
     | ResultAck
     | RunEventsAck
+    | MinionEventsAck
     | ResultRefused
     | FileFound
     | FileList

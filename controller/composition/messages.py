@@ -14,9 +14,11 @@ from controller.messages.context import MessageContext, Reconcilers
 from controller.messages.key_requests import KeyRequests
 from controller.messages.message_handlers import AnswerSources, MessageHandlers
 from controller.messages.mine_pace import MinePace
+from controller.messages.minion_events import MinionEventHandler
 from controller.messages.replies import Replies
 from controller.messages.run_events import RunEventHandler
 from controller.messages.run_results import RunResults
+from controller.messages.sent_events import MinionEventPublisher
 from controller.observe.event_budget import EventBudget
 from controller.reconcile.reconciler import Reconciler
 from controller.sessions.file_answers import FileAnswers
@@ -64,6 +66,12 @@ def compose_handlers(
         after_commit=AfterCommit(),
     )
     greeting = HelloAck(epoch=shared.epoch, alive_interval=settings.alive_interval)
+    publisher = MinionEventPublisher(
+        context=context,
+        redactor=shared.redactor,
+        budget=EventBudget(settings.limits.minion),
+        keep=shared.event_log.keep_now,
+    )
     replies = Replies(context=context, server=server, greeting=greeting)
     return MessageHandlers(
         context=context,
@@ -77,13 +85,8 @@ def compose_handlers(
         ),
         reconcilers=Reconcilers(runs=reconciler, builds=compilation.builds),
         results=_results(shared, context, reconciler),
-        events=RunEventHandler(
-            context=context,
-            reconciler=reconciler,
-            redactor=shared.redactor,
-            budget=EventBudget(settings.limits.minion),
-            keep=shared.event_log.keep_now,
-        ),
+        events=RunEventHandler(context=context, reconciler=reconciler, publisher=publisher),
+        minion_events=MinionEventHandler(context=context, publisher=publisher),
         answers=AnswerSources(
             files=_file_answers(shared, replies),
             mines=compilation.mines,

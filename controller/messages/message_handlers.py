@@ -19,6 +19,7 @@ from controller.messages.context import MessageContext, Reconcilers
 from controller.messages.grains import trusted_grains
 from controller.messages.key_requests import KeyRequests
 from controller.messages.mine_pace import MinePace
+from controller.messages.minion_events import MinionEventHandler
 from controller.messages.replies import Replies
 from controller.messages.run_events import RunEventHandler
 from controller.messages.run_results import RunResults, digest_of
@@ -42,6 +43,8 @@ from wire.messages import (
     Mine,
     MineEntry,
     MineFound,
+    MinionEvents,
+    MinionEventsAck,
     Refused,
     ResultAck,
     ResultRefused,
@@ -84,6 +87,7 @@ class MessageHandlers:
     reconcilers: Reconcilers
     results: RunResults
     events: RunEventHandler
+    minion_events: MinionEventHandler
     answers: AnswerSources
 
     def deliver(self, batch: Sequence[Delivery]) -> None:
@@ -169,6 +173,7 @@ class MessageHandlers:
         match message:
             case KeepAlive(held=held, pending_triggers=pending_triggers):
                 session.pending_triggers = pending_triggers
+                self._has_problems(session, message.problems)
                 self._holds(session, digest_of(held))
             case Held(digest=held):
                 self._holds(session, digest_of(held))
@@ -188,6 +193,9 @@ class MessageHandlers:
             case RunEvents(run_id=run_id):
                 taken = self.events.take(session, message)
                 self.replies.send(session.key, RunEventsAck(run_id=run_id, taken=taken))
+            case MinionEvents(stream=stream):
+                taken = self.minion_events.take(session, message)
+                self.replies.send(session.key, MinionEventsAck(stream=stream, taken=taken))
             case FactAnswers():
                 self.reconcilers.builds.answered(session.minion, session.key, message)
             case Mine(entries=entries):
@@ -286,6 +294,16 @@ class MessageHandlers:
             session.held = held
             self.context.store.minions.seen(session.minion, session.seen, held=held)
             self.reconcilers.runs.wake([session.minion])
+
+    def _has_problems(self, session: Session, problems: Sequence[str]) -> None:
+        """What the minion says is wrong with its own configuration."""
+        shown = tuple(map(self.results.redactor.of(session.minion).text, problems))
+        if shown == session.problems:
+            return
+        session.problems = shown
+        log.warning("configuration of a minion has problems", minion=session.minion, problems=shown)
+        data = {"id": session.minion, "problems": list(shown)}
+        self.context.bus.publish(f"saltern/minion/{session.minion}/problems", data)
 
     def _need_whole(self, session: Session, message: ResyncRequired) -> None:
         session.held, session.sent_generation = digest_of(message.held), 0

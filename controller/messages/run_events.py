@@ -6,21 +6,16 @@ transaction that keeps them, and they are published when that is committed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
-import msgspec
 import structlog
 
 from controller.messages.context import MessageContext
 from controller.messages.run_results import is_own_run
-from controller.observe.event_budget import EventBudget
-from controller.observe.redactor import Redactor
+from controller.messages.sent_events import AllowedEvents, MinionEventPublisher
 from controller.reconcile.reconciler import Reconciler
 from controller.sessions.sessions import Session
 from controller.store import RunRecord
-from reactors.events import Event
 from wire.messages import RunEvents
 
 log = structlog.get_logger("saltern.runs")
@@ -32,10 +27,7 @@ class RunEventHandler:
 
     context: MessageContext
     reconciler: Reconciler
-    redactor: Redactor
-    budget: EventBudget
-    keep: Callable[[Sequence[Event]], None]
-    """Writes events to the store, in the transaction of the caller."""
+    publisher: MinionEventPublisher
 
     def take(self, session: Session, message: RunEvents) -> int:
         """Take the events that are new; how many of the run were taken by now."""
@@ -48,7 +40,6 @@ class RunEventHandler:
         if not message.first <= taken < message.end:
             return taken  # they were taken already, or those before them are missing
         self.context.store.run_events.take(session.minion, message.run_id, message.end)
-        message = self.redactor.events(session.minion, message)
         self._publish(session.minion, run, message, taken - message.first)
         return message.end
 
@@ -56,24 +47,11 @@ class RunEventHandler:
         """Keep and publish events beyond the first `known`. What the controller says itself, no minion can say."""
         own = f"salt/state_result/{message.run_id}/{minion}/"
         cause, revision = (0, "") if run is None else (self.reconciler.run_event(run), run.revision)
+        events = [
+            (tag, {"id": minion, "tag": tag, "data": data})
+            for tag, data in self.publisher.redactor.events(minion, message.events[known:])
+            if tag.startswith(own) or not tag.startswith(("salt/", "saltern/"))
+        ]
         refused = message.end - message.first - len(message.events)
-        new: list[Event] = []
-        for tag, data in message.events[known:]:
-            if not self._may_send(minion, data):
-                refused += 1
-            elif tag.startswith(own) or not tag.startswith(("salt/", "saltern/")):
-                said = {"id": minion, "tag": tag, "data": data}
-                new.append(self.context.bus.make(tag, said, cause=cause, revision=revision))
-        self.keep(new)
-        self.context.after_commit.add(partial(self._deliver, new))
-        if refused:
-            self.context.metrics.limit_refused("minion", "events", refused)
-            log.warning("events of a run dropped: over the limit `events`", minion=minion, run=message.run_id)
-
-    def _may_send(self, minion: str, data: object) -> bool:
-        kibibytes = len(msgspec.msgpack.encode(data)) // 1024
-        return self.budget.take(minion, self.context.clock(), 1 + kibibytes)
-
-    def _deliver(self, events: Sequence[Event]) -> None:
-        for event in events:
-            self.context.bus.deliver(event)
+        sent = AllowedEvents(minion=minion, events=events, refused=refused, cause=cause, revision=revision)
+        self.publisher.publish(sent)

@@ -13,13 +13,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from msgspec import structs
 
 from controller.store import Store
 from highstate.redaction import Redaction, fingerprints
 from highstate.types import Problem
-from wire.messages import RunEvents, RunProgress, RunResult
+from wire.messages import RunProgress, RunResult
 
 _READY = 256
 """Minions whose masks are kept ready."""
@@ -87,12 +88,10 @@ class Redactor:
             error=redaction.text(result.error),
         )
 
-    def events(self, minion: str, said: RunEvents) -> RunEvents:
-        """Events of a run as they may be kept and shown."""
+    def events(self, minion: str, events: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        """Events, tags and data, as they may be kept and shown."""
         redaction = self.of(minion)
-        return structs.replace(
-            said, events=tuple((redaction.text(tag), redaction.value(data)) for tag, data in said.events)
-        )
+        return [(redaction.text(tag), redaction.value(data)) for tag, data in events]
 
     def progress(self, minion: str, said: RunProgress) -> RunProgress:
         """How far a run is; the name of a state may hold a secret."""

@@ -106,13 +106,16 @@ class Status:
             drifted=view.drift.chunks if view.drift else 0,
             message=f"running: {running[0]}"
             if running
-            else _message(row, view, errors, self.reconciler.live.policy) or _owing(pending_triggers),
+            else _message(row, view, errors, self.reconciler.live.policy)
+            or _owing(pending_triggers)
+            or _faulty(session.problems if session else ()),
             errors=errors,
             warnings=_texts(row.desired.warnings) if row.desired else (),
             volatile=tuple(asked),
             asked_at=min(asked.values(), default=None),
             running=running,
             pending_triggers=pending_triggers,
+            problems=session.problems if session else (),
         )
 
     async def diff(self, ids: Sequence[str]) -> list[MinionDiff]:
@@ -253,6 +256,11 @@ def _rendered_anew(changes: PushPlan, contents: Contents) -> bool:
 def _owing(pending_triggers: Sequence[str]) -> str:
     more = f" (+{len(pending_triggers) - 1} more)" if len(pending_triggers) > 1 else ""
     return f"still to act on a change: {pending_triggers[0]}{more}" if pending_triggers else ""
+
+
+def _faulty(problems: Sequence[str]) -> str:
+    more = f" (+{len(problems) - 1} more)" if len(problems) > 1 else ""
+    return f"configuration: {problems[0]}{more}" if problems else ""
 
 
 def healed_by(minion: str, policy: Policy) -> str:

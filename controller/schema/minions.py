@@ -43,6 +43,8 @@ class MinionStatus(ApiStruct, frozen=True, kw_only=True):
     """How far the runs are that go on there: `12/40 nginx (pkg.installed)`."""
     pending_triggers: tuple[str, ...] = ()
     """What still has to act on a change that an earlier run made, as a service that failed to restart."""
+    problems: tuple[str, ...] = ()
+    """What is wrong with the minion's own configuration, with its place: beacons that cannot run."""
 
 
 class VolatileRead(ApiStruct, frozen=True, kw_only=True):

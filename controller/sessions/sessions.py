@@ -103,6 +103,8 @@ class Session:
     """Run ids that were sent to it."""
     pending_triggers: tuple[str, ...] = ()
     """Keys of chunks that it says still have to act on a change."""
+    problems: tuple[str, ...] = ()
+    """What it says is wrong with its own configuration."""
     progress: dict[str, Progress] = field(default_factory=dict)
     """By run id."""
 

@@ -36,6 +36,7 @@ from minion.config.files import UNUSABLE, BadMinionSettings
 from minion.config.settings import MinionSettings
 from minion.log import log_to_stderr
 from minion.spool.desired_state import DesiredState
+from minion.spool.minion_events import MinionEventsOutbox
 from minion.spool.schedule import UNREPORTED
 from minion.spool.triggers import TriggerFile
 from wire.client import Connected, ConnectionEvent, Disconnected, HandshakeFailed
@@ -56,6 +57,7 @@ from wire.messages import (
     KeepAlive,
     KeyState,
     MineFound,
+    MinionEventsAck,
     Preview,
     Refused,
     ResultAck,
@@ -120,6 +122,7 @@ class Agent:
             report_progress=settings.state_events,
             stop_grace=settings.stop_grace,
         )
+        self._events = MinionEventsOutbox(cachedir)
         self._facts = FactAnswerer(self._send, tasks.fork, tasks.fact_answer)
         self._drift = DriftTimer(cachedir, settings.id)
         self._schedule = ScheduleTimer(cachedir, settings.id, settings.options.schedule.jobs)
@@ -162,7 +165,7 @@ class Agent:
     def _turn(self, wakeup: int) -> None:
         self._do_due(time.monotonic())
         parts = (self._grains, self._mine, self._facts, self._jobs)
-        readers = [wakeup, *(fd for part in parts for fd in part.readers())]
+        readers = [wakeup, self._events.fd, *(fd for part in parts for fd in part.readers())]
         events, ready = self._connection.receive(self._wait(time.monotonic()), readers)
         for event in events:
             self._handle(event, time.monotonic())
@@ -182,7 +185,8 @@ class Agent:
             now + (min(self._drift.due_at, self._schedule.due_at) - time.time()),
         ]
         if self._session.online:
-            due = min(self._jobs.outbox.next_due(now), self._jobs.events.next_due(now))
+            parts = (self._jobs.outbox, self._jobs.events, self._events)
+            due = min(part.next_due(now) for part in parts)
             deadlines.append(max(due, self._send_results_from))
             if self._resync is not None:
                 deadlines.append(self._resync_from)
@@ -232,6 +236,8 @@ class Agent:
                 self._facts.accept(event, now)
             case RunEventsAck():
                 self._jobs.events_acknowledged(event)
+            case MinionEventsAck():
+                self._events.acknowledge(event)
             case ResultAck():
                 self._jobs.outbox.acknowledge(event.run_id)
             case ResultRefused():
@@ -245,6 +251,7 @@ class Agent:
         self._files.online(now)
         self._jobs.outbox.reconnected()
         self._jobs.events.reconnected()
+        self._events.reconnected()
         self._mine.connected()
 
     def _disconnected(self, now: float) -> None:
@@ -291,10 +298,7 @@ class Agent:
     def _send_results(self, now: float) -> None:
         if not self._session.online or now < self._send_results_from:
             return
-        events = self._jobs.events.due(now)
-        if events is not None and self._connection.send(events):
-            self._jobs.events.sent(events, now)
-        elif events is not None:
+        if not self._send_events(now):
             self._send_results_from = now + SEND_QUEUE_FULL
             return
         for result in self._jobs.outbox.due(now):
@@ -302,6 +306,20 @@ class Agent:
                 self._send_results_from = now + SEND_QUEUE_FULL
                 return
             self._jobs.outbox.sent(result.run_id, now)
+
+    def _send_events(self, now: float) -> bool:
+        """Send events of runs, and those that belong to none; False when the send queue is full."""
+        own = self._events.due(now)
+        if own is not None:
+            if not self._connection.send(own):
+                return False
+            self._events.sent(now)
+        events = self._jobs.events.due(now)
+        if events is not None:
+            if not self._connection.send(events):
+                return False
+            self._jobs.events.sent(events, now)
+        return True
 
     def _run_scheduled_jobs(self, now: float) -> None:
         self._schedule.look(self._desired.schedule, now)
@@ -318,6 +336,8 @@ class Agent:
         if fd == wakeup:
             with contextlib.suppress(BlockingIOError):
                 os.read(wakeup, 4096)
+        elif fd == self._events.fd:
+            self._events.woken()
         elif fd in self._grains.readers():
             if self._grains.receive() and self._session.online:
                 self._connection.send(Grains(grains=self._grains.grains))

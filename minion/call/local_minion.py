@@ -51,7 +51,22 @@ class LocalMinion:
             config_dir=str(self.settings.config_dir),
             tree_has_modules=self.roots_have_modules if local else lambda: bool(self.held.modules),
             make_run_hooks=self.run_hooks,
+            fire=self.fire,
         )
+
+    def fire(self, tag: str, data: Mapping[str, Any]) -> str:
+        """Give an event to the agent of this machine; why it is not sent, if it is not."""
+        from minion.spool.minion_events import EventNotQueued, EventQueue
+
+        queue = EventQueue(self.settings.cachedir, self.settings.id)
+        if not queue.has_agent():
+            way = f"start `saltern minion`, or send it by `saltern run {self.settings.id} event.send {tag}`"
+            return f"no agent runs on this machine with the cache {self.settings.cachedir}; {way}"
+        try:
+            queue.add(tag, data)
+        except EventNotQueued as error:
+            return str(error)
+        return ""
 
     @cached_property
     def grains(self) -> Mapping[str, Any]:

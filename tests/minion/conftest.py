@@ -38,6 +38,8 @@ from wire.messages import (
     KeyRequest,
     KeyState,
     ListFiles,
+    MinionEvents,
+    MinionEventsAck,
     ResultAck,
     ResyncRequired,
     Run,
@@ -71,6 +73,9 @@ class Controller:
         self.gone = 0
         self.events: dict[str, list[tuple[str, Any]]] = {}
         """Events of each run, each once, in their order."""
+        self.own_events: list[tuple[str, Any]] = []
+        """Events of no run, each once, in their order."""
+        self._taken: dict[str, int] = {}
         self.told: list[tuple[str, Any]] = []
         """The same as often as they came."""
         self.acknowledges = True
@@ -173,6 +178,11 @@ class Controller:
                     taken.extend(item.message.events[len(taken) - first :])
                 self.told += item.message.events
                 reply = RunEventsAck(run_id=run_id, taken=len(taken)) if self.acknowledges else None
+            case MinionEvents(stream=stream, first=first, end=end):
+                taken = self._taken.get(stream, 0)
+                self.own_events += item.message.events[max(0, taken - first) :]
+                self._taken[stream] = max(taken, end)
+                reply = MinionEventsAck(stream=stream, taken=self._taken[stream]) if self.acknowledges else None
             case FindFile(request=request, path=path):
                 data = self.files.get(path)
                 reply = (

@@ -36,6 +36,7 @@ def _example(kind: type[msgspec.Struct]) -> msgspec.Struct:
         "MessageSeconds": 1.5,
         "Annotated[tuple[Name, ...], Meta(max_length=10000)]": ("a", "b"),
         "Annotated[tuple[ChunkKey, ...], Meta(max_length=1000)]": ("a", "b"),
+        "Annotated[tuple[PathText, ...], Meta(max_length=100)]": ("a", "b"),
         "Annotated[tuple[tuple[PathText, dict[str, Any]], ...], Meta(max_length=MOST_RUN_EVENTS)]": (
             ("my/tag", {"a": 1}),
         ),

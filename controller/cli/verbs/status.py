@@ -18,7 +18,10 @@ from controller.schema.minions import MinionStatus, StatusView
 @options.targeting
 @click.option("--watch", is_flag=True, help="Show it again every two seconds until Ctrl-C.")
 @click.option(
-    "-v", "--verbose", is_flag=True, help="Show errors and warnings of compiles, and what was asked of the machines."
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Show errors and warnings of compiles, problems of minions, and what was asked of the machines.",
 )
 @options.out
 @options.config_dir
@@ -52,6 +55,8 @@ def _show(view: StatusView, out: str, verbose: bool) -> None:
             click.echo(f"\n{minion.minion}:\n{output.printable(error)}")
         for warning in minion.warnings:
             click.echo(f"\n{minion.minion}: warning:\n{output.printable(warning)}")
+        for problem in minion.problems:
+            click.echo(f"\n{minion.minion}: configuration:\n{output.printable(problem)}")
         if minion.volatile:
             asked = ", ".join(map(output.printable, minion.volatile))
             click.echo(f"\n{minion.minion}: asked of the machine, {output.ago(minion.asked_at)}: {asked}")

@@ -18,9 +18,11 @@ from controller.messages.context import MessageContext, Reconcilers
 from controller.messages.key_requests import KeyRequests
 from controller.messages.message_handlers import AnswerSources, MessageHandlers
 from controller.messages.mine_pace import MinePace
+from controller.messages.minion_events import MinionEventHandler
 from controller.messages.replies import Replies
 from controller.messages.run_events import RunEventHandler
 from controller.messages.run_results import RunResults
+from controller.messages.sent_events import MinionEventPublisher
 from controller.observe.event_budget import EventBudget
 from controller.observe.event_log import EventLog
 from controller.observe.metrics import Metrics
@@ -55,6 +57,8 @@ from wire.messages import (
     Mine,
     MineEntry,
     MineFound,
+    MinionEvents,
+    MinionEventsAck,
     Refused,
     ResultAck,
     ResultRefused,
@@ -150,13 +154,13 @@ def rig(tmp_path, monkeypatch):
             keep_runs=5,
             keep_bytes=100_000,
         )
-        events = RunEventHandler(
+        publisher = MinionEventPublisher(
             context=context,
-            reconciler=runs,
             redactor=redactor,
             budget=EventBudget(MinionLimits(events=100, events_a_second=1.0)),
             keep=EventLog(store, bus, lambda: 1.0).keep_now,
         )
+        events = RunEventHandler(context=context, reconciler=runs, publisher=publisher)
         replies = Replies(context=context, server=server, greeting=HelloAck(epoch="epoch", alive_interval=15.0))
         mines = MineStore(
             store=store, pillar_of=lambda minion: {}, accepted=lambda: KeyRegistry(store.keys.all()).accepted
@@ -168,6 +172,7 @@ def rig(tmp_path, monkeypatch):
             reconcilers=Reconcilers(runs=runs, builds=builds),
             results=results,
             events=events,
+            minion_events=MinionEventHandler(context=context, publisher=publisher),
             answers=AnswerSources(
                 files=FileAnswers(FileServer(), server.send, most=8),
                 mines=mines,
@@ -325,6 +330,62 @@ def test_events_over_a_limit_are_counted_and_acknowledged(rig):
         say(rig, RunEvents(run_id="1", first=0, end=3))  # as the wire gives those that are over a limit
         say(rig, events(("my/3", {}), run_id="1", first=3))
         assert [event.tag for event in heard.drain()] == ["my/3"]
+
+
+def own(*sent, stream="s1", first=0):
+    return MinionEvents(stream=stream, first=first, end=first + len(sent), events=sent)
+
+
+def test_events_of_a_minion_count_once_and_in_their_order(rig):
+    say(rig, Hello(id="web1", grains={}))
+    with rig.handlers.context.bus.subscribe("my/*") as heard:
+        say(rig, own(("my/0", {}), ("my/1", {})))
+        say(rig, own(("my/0", {}), ("my/1", {}), ("my/2", {})))  # no acknowledgement had come
+        say(rig, own(("my/0", {})))
+        say(rig, own(("my/3", {}), stream="s2"))
+        say(rig, own(("my/5", {}), stream="s2", first=2))  # the store was put back: what is gone is gone
+        say(rig, MinionEvents(stream="s2", first=3, end=5))  # as the wire gives those that are over a limit
+        said = heard.drain()
+    assert [event.tag for event in said] == ["my/0", "my/1", "my/2", "my/3", "my/5"]
+    assert said[0].data == {"id": "web1", "tag": "my/0", "data": {}}
+    taken = [(message.stream, message.taken) for _, message in rig.server.sent if isinstance(message, MinionEventsAck)]
+    assert taken == [("s1", 2), ("s1", 3), ("s1", 3), ("s2", 1), ("s2", 3), ("s2", 5)]
+
+
+def test_the_stream_of_a_minion_is_known_for_as_long_as_it_lasts(rig):
+    say(rig, Hello(id="web1", grains={}))
+    with rig.handlers.context.bus.subscribe("my/0") as heard:
+        say(rig, own(("my/0", {})))
+        for number in range(300):
+            rig.store.run_events.take("web1", f"run{number}", 1)
+        say(rig, own(("my/0", {})))
+        assert len(heard.drain()) == 1
+
+
+def test_a_minion_sends_reserved_tags_under_its_own_id_alone(rig):
+    say(rig, Hello(id="web1", grains={}))
+    with rig.handlers.context.bus.subscribe("salt*") as heard:
+        tags = ("salt/beacon/db1/load/", "salt/beacon/web1", "salt/minion/web1/start", "saltern/ensure/db1/x/resolved")
+        say(rig, own(*((tag, {}) for tag in tags), ("salt/beacon/web1/load/", {"id": "db1", "1m": 3.0})))
+        [event] = heard.drain()
+    assert (event.tag, event.data) == ("salt/beacon/web1/load/", {"id": "web1", "1m": 3.0})
+
+
+def test_what_a_minion_had_no_room_for_is_counted(rig):
+    say(rig, Hello(id="web1", grains={}))
+    with rig.handlers.context.bus.subscribe("saltern/minion/web1/events_dropped") as heard:
+        say(rig, own(("saltern/minion/web1/events_dropped", {"id": "web1", "count": 7})))
+        assert [event.data["count"] for event in heard.drain()] == [7]
+    assert rig.handlers.context.metrics.limit_refusals("minion")["events-waiting"] == 7
+
+
+def test_problems_of_a_minions_configuration_are_told_once(rig):
+    say(rig, Hello(id="web1", grains={}))
+    with rig.handlers.context.bus.subscribe("saltern/minion/web1/problems") as heard:
+        for _ in range(2):
+            say(rig, KeepAlive(problems=("/etc/saltern/minion:3: beacon lod: there is none",)))
+        say(rig, KeepAlive())
+        assert [len(event.data["problems"]) for event in heard.drain()] == [1, 0]
 
 
 def test_nobody_sends_events_of_a_run_of_another(rig):

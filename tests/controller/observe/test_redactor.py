@@ -5,7 +5,7 @@ import pytest
 from controller.observe.redactor import Redactor
 from controller.store import Store
 from controller.store.secrets import MOST
-from wire.messages import RunEvents, RunProgress, RunResult
+from wire.messages import RunProgress, RunResult
 
 OLD, NEW = "correct-horse-1", "battery-staple-2"
 
@@ -73,7 +73,7 @@ def test_all_of_a_result_is_masked(store):
     assert masked.outcome == "failed"
     assert repr(masked).count("<secret ") == 7
     assert redactor.result("web2", result) == result
-    told = redactor.events("web1", RunEvents(run_id="1", first=0, end=1, events=((f"a/{OLD}", {"x": OLD}),)))
+    told = redactor.events("web1", [(f"a/{OLD}", {"x": OLD})])
     assert OLD not in repr(told)
     assert repr(told).count("<secret ") == 2
     said = RunProgress(run_id="1", done=1, total=2, key=f"x {OLD}")

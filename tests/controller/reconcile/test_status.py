@@ -86,6 +86,12 @@ def test_what_is_owed_is_the_message_where_nothing_else_is(status, pending_trigg
     assert len(line.pending_triggers) == len(pending_triggers)
 
 
+def test_what_is_wrong_with_its_configuration_is_the_message_where_nothing_else_is(status):
+    line = connected(status, problems=("minion:3: beacon lod: there is none", "b"))
+    assert line.message == "configuration: minion:3: beacon lod: there is none (+1 more)"
+    assert line.problems == ("minion:3: beacon lod: there is none", "b")
+
+
 def test_one_that_is_away_owes_and_runs_nothing_that_is_known(status):
     [line] = status.minions(["web1"])
     assert (line.connected, line.running, line.pending_triggers) == (False, (), ())

@@ -34,7 +34,8 @@ def test_the_exit_code_is_the_commands(config, fun):
 def test_an_event_that_nobody_takes_is_an_error(config):
     done = subprocess.run(command(config, "event.send", "a/b"), capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("error: event a/b not sent: `saltern call` has no connection to the controller")
+    assert done.stderr.startswith("error: event a/b not sent: no agent runs on this machine")
+    assert "saltern run web1 event.send a/b" in done.stderr
 
 
 def test_a_command_whose_code_does_not_count(config):
