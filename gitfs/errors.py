@@ -6,6 +6,7 @@ GitfsError
 ├── UnknownRef          no mirror has such a branch, tag or commit, or not all that it needs
 ├── DamagedMirror       an accepted object cannot be read any more; the next fetch rebuilds the mirror (an OSError too)
 ├── BadTree             a tree that is refused whole: too many files, too deep, or with names that lead out of it
+├── UnreadableFolder    a folder of `file_roots` has something that may not be read
 └── StaleSnapshot       a file of a folder changed after its snapshot was taken (an OSError too)
 
 Errors of one module that never leave this room are defined there: `Busy`, `ConnectionRefused`, `LfsFailed`,
@@ -15,6 +16,7 @@ of its remote.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -23,7 +25,12 @@ OptionPath: TypeAlias = tuple[str | int, ...]
 
 
 class GitfsError(Exception):
-    """Base of this room's errors."""
+    """Base of this room's errors. Its text may be shown to whoever may write a branch: it names no local path."""
+
+    @property
+    def for_operator(self) -> str:
+        """The text, with what only those may see who run the program."""
+        return str(self)
 
 
 class BadRemoteSettings(GitfsError):
@@ -90,6 +97,28 @@ class BadTree(GitfsError):
     def __init__(self, reason: str, limit: str = "") -> None:
         super().__init__(f"{reason} (limit {limit})" if limit and "(limit " not in reason else reason)
         self.limit = limit
+
+
+class UnreadableFolder(GitfsError):
+    """A file or folder below `folder`, one of `file_roots`, may not be read."""
+
+    def __init__(self, folder: str, path: str, reason: str) -> None:
+        super().__init__(folder, path, reason)
+        self.folder = folder
+        self.path = path
+        """Below the folder; `.` is the folder itself."""
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return self._text("a folder of file_roots" if self.path == "." else f"{self.path} below file_roots")
+
+    @property
+    def for_operator(self) -> str:
+        """Names the folder, too."""
+        return self._text(posixpath.normpath(f"{self.folder}/{self.path}"))
+
+    def _text(self, where: str) -> str:
+        return f"{where} cannot be read: {self.reason}; file_roots must be readable"
 
 
 class StaleSnapshot(GitfsError, OSError):

@@ -32,7 +32,7 @@ def source_of(config_dir: Path) -> Iterator[Source]:
         with open_source(settings) as source:
             yield source
     except GitfsError as error:
-        raise Failure(str(error)) from None
+        raise Failure(error.for_operator) from None
     except PermissionError as error:
         raise Failure(f"{error.filename} cannot be read", hint="the mirrors belong to the controller's user") from None
 
@@ -84,7 +84,7 @@ def configured_layers(config_dir: Path) -> Iterator[tuple[Layers, Layers]]:
             trees = source.live()
             yield _layers_of(trees.files), _layers_of(trees.pillar)
     except GitfsError as error:
-        raise Failure(str(error)) from None
+        raise Failure(error.for_operator) from None
 
 
 def _layers_of(tree: Snapshot) -> Layers:

@@ -158,7 +158,7 @@ class SourceReconciler:
                 trees = await asyncio.to_thread(self.source.live)
             except GitfsError as error:
                 # The next fetch repairs the mirror and brings us here again.
-                log.error("live trees cannot be read; last good revision stays live", error=str(error))
+                log.error("live trees cannot be read; last good revision stays live", error=error.for_operator)
                 return
             if trees.missing:
                 return  # a remote has never delivered anything: half a configuration is none

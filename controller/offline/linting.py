@@ -55,7 +55,9 @@ def _answer(job: LintJob) -> tuple[Finding, ...] | str:
     """The findings, or why the trees cannot be read."""
     try:
         return _findings(job)
-    except (GitfsError, OSError) as error:
+    except GitfsError as error:
+        return error.for_operator
+    except OSError as error:
         return str(error)
 
 

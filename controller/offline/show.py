@@ -83,7 +83,9 @@ def answer_case(
         return _shown(compilation, case, tuple(f"{folder} is no folder; it counts as empty" for folder in missing))
     except PolicyInvalid as error:
         return CaseResult(errors=(error.problem,))
-    except (GitfsError, OSError) as error:
+    except GitfsError as error:
+        return CaseResult(errors=(_unreadable(f"the tree cannot be read: {error.for_operator}"),))
+    except OSError as error:
         return CaseResult(errors=(_unreadable(f"the tree cannot be read: {error}"),))
 
 

@@ -89,7 +89,7 @@ def fetch_layers(
         _fetch(opened, specs, patience)
         return [(tree.saltenv, _layer(tree, opened[tree.url])) for tree in trees]
     except GitfsError as error:
-        raise TreeUnavailable(str(error)) from error
+        raise TreeUnavailable(error.for_operator) from error
 
 
 def _mirror_spec(url: str, directory: Path) -> MirrorSpec:

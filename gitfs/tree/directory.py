@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from gitfs.errors import GitfsError, StaleSnapshot
+from gitfs.errors import StaleSnapshot, UnreadableFolder
 from gitfs.tree.listing import USUAL_MODE, Listing, resolve_links
 
 _IGNORED = (".git",)
@@ -115,7 +115,7 @@ def scan(directory: str | Path) -> DirectoryLayer:
         except FileNotFoundError:
             continue  # removed while we looked: the watch will call again
         except OSError as error:
-            raise GitfsError(f"{entry.path} cannot be read: {error.strerror}; file_roots must be readable") from error
+            raise UnreadableFolder(str(top), path, _reason(error)) from error
     found = resolve_links(files, links, modes)
     whole = hashlib.sha256()
     for path, oid in sorted(found.files.items()):
@@ -148,7 +148,11 @@ def _walk(top: Path) -> Iterator[os.DirEntry[str]]:
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise GitfsError(f"{folder} cannot be read: {error.strerror}; file_roots must be readable") from error
+            raise UnreadableFolder(str(top), os.path.relpath(folder, top), _reason(error)) from error
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or type(error).__name__
 
 
 def _target(top: Path, entry: os.DirEntry[str]) -> str:

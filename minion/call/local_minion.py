@@ -188,7 +188,7 @@ def _tree(given: Sequence[str], configured: Mapping[str, Sequence[str]], default
     try:
         return directory_snapshot(there)
     except GitfsError as error:
-        raise CallFailed(str(error)) from error
+        raise CallFailed(error.for_operator) from error
 
 
 def _folders(folder: str) -> list[Path]:

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from controller.offline import linting
-from gitfs.errors import GitfsError
+from gitfs.errors import UnreadableFolder
 
 
 @pytest.mark.parametrize("words", [("lint",), ("lint", "TREE"), ("call", "--local"), ("status",), ("compile", "a")])
@@ -46,7 +46,7 @@ def test_the_runner_of_salts_tests_has_a_help():
 
 def test_a_tree_that_cannot_be_read_is_named_by_lint(saltern, tmp_path, monkeypatch):
     def refused(job):
-        raise GitfsError("/srv/a.sls cannot be read: Permission denied; file_roots must be readable")
+        raise UnreadableFolder("/srv", "a.sls", "Permission denied")
 
     monkeypatch.setattr(linting, "_findings", refused)  # root, who runs the tests, may read everything
     ended = saltern("lint", str(tmp_path))

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from gitfs.errors import StaleSnapshot
+from gitfs.errors import StaleSnapshot, UnreadableFolder
 from gitfs.mirror.mirror import Mirror
 from gitfs.tree.directory import blob_id
 from gitfs.tree.git_layer import GitLayer
@@ -224,6 +224,25 @@ def test_a_directory_that_changed_is_never_read_as_what_it_was(tmp_path):
     assert str(tmp_path) not in f"{failed.value} {gone.value}"  # previews show them
     (tmp_path / "top.sls").write_text("two")
     assert directory_snapshot({"base": [tmp_path]}).read("top.sls") == b"two"
+
+
+def test_the_folder_that_cannot_be_scanned_is_named_to_operators_alone(tmp_path):
+    folder = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(25):  # more than a path may have, which not even root reads
+        os.mkdir("d" * 200, dir_fd=folder)
+        deeper = os.open("d" * 200, os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = deeper
+    os.close(folder)
+    with pytest.raises(UnreadableFolder) as failed:
+        directory_snapshot({"base": [tmp_path]})
+    for error in (failed.value, pickle.loads(pickle.dumps(failed.value))):
+        assert str(tmp_path) not in str(error)  # previews show it
+        assert str(error).endswith("d below file_roots cannot be read: File name too long; file_roots must be readable")
+        assert error.for_operator.startswith(f"{tmp_path}/ddd")
+    whole = UnreadableFolder("/srv/states", ".", "Permission denied")
+    assert str(whole) == "a folder of file_roots cannot be read: Permission denied; file_roots must be readable"
+    assert whole.for_operator == "/srv/states cannot be read: Permission denied; file_roots must be readable"
 
 
 def test_symlinks_in_directories(tmp_path):
