@@ -20,12 +20,14 @@ from controller.observe.pull_metrics import PullMetrics
 from controller.preview.preview import Previews
 from controller.preview.report_archive import ReportArchive
 from controller.pull_requests.comment_template import read_template
-from controller.pull_requests.decision import PullRules, RunningPreview
+from controller.pull_requests.instructions import PullRules, RunningPreview
 from controller.pull_requests.look import LookedForge, LookParts
 from controller.pull_requests.outcomes import Outcomes
 from controller.pull_requests.preview_queue import Finished, PreviewQueue, PullKey
 from controller.pull_requests.reconciler import ForgeWorker, PullRequests, WatchedForge
 from controller.pull_requests.records import Records
+from controller.reconcile.live import LiveRevision
+from controller.reconcile.revision_sources import commits_of
 from controller.schema.errors import ServiceError
 from controller.schema.preview_stream import PreviewFinished
 from controller.schema.reports import PreviewReport
@@ -92,13 +94,14 @@ def compose_pull_requests(shared: Shared, previews: Previews, reports: ReportArc
         predicted=metrics.predicted,
         keep_report=reports.keep,
         report_url=reports.url,
+        base=partial(_live_base, shared.live),
     )
     projects = projects_of(settings.forges, {remote.name: remote.url for remote in source.remotes})
     refused = partial(shared.metrics.limit_refused, "pull_request")
     for forge in withhold_secrets(settings.forges, vault_reader(settings.ports.vault)):
         watched = _watched(shared, forge, [each for each in projects if each.forge == forge.name], name)
         workers[forge.name] = ForgeWorker(watched, parts, metrics, limits, refused)
-    return PullRequests(workers, queue)
+    return PullRequests(workers, queue, shared.bus)
 
 
 def _watched(shared: Shared, forge: ForgeSettings, projects: Sequence[ForgeProject], controller: str) -> WatchedForge:
@@ -126,10 +129,12 @@ def _rules(
         check=f"saltern/preview ({ENVIRONMENT})",
         comment=policy.comment if policy.comment != "update" else given.get("comment", "update"),
         strangers=policy.strangers if policy.strangers != "none" else given.get("strangers", "none"),
+        drafts=policy.drafts and given.get("drafts", True),
         branches=branches.get(project, frozenset()),
         controller=controller,
         environment=ENVIRONMENT,
         template=read_template(shared.live.trees.files) if shared.live.trees is not None else "",
+        again_seconds=shared.resources.settings.limits.pull_request.again_seconds,
     )
 
 
@@ -150,6 +155,14 @@ def _contains(source: Source, commit: str, other: str) -> bool:
                 if pygit2.Repository(mirror.path).descendant_of(commit, other):
                     return True
     return False
+
+
+def _live_base(live: LiveRevision) -> str:
+    """A digest of the commits that are the base of each remote; other branches may move."""
+    if live.trees is None:
+        return ""
+    commits = sorted(commits_of(live.trees.revision).items())
+    return hashlib.sha256(repr(commits).encode()).hexdigest()
 
 
 def _secret(shared: Shared) -> bytes:

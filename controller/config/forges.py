@@ -112,6 +112,7 @@ class PreviewDefaults:
 
     strangers: Literal["none", "restricted"] = "none"
     comment: Literal["update", "new", "hide-and-new"] = "update"
+    drafts: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,6 +81,8 @@ class PullRequestLimits:
     """Pull requests of one forge that webhooks say something of and that are not looked at yet; a poll finds others."""
     look_seconds: LimitSeconds = 300.0
     """Seconds that a look at one pull request may take; then it begins again later."""
+    again_seconds: LimitSeconds = 600.0
+    """Seconds between two previews of one pull request whose base moves; a push to its head does not wait for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from controller.forges.client import PullState
-from controller.pull_requests.decision import Look, PullRules, is_current, waits_for_maintainer, wanted_preview
+from controller.pull_requests.instructions import Look, PullRules
 from controller.pull_requests.keys import ROOM
+from controller.pull_requests.preview_steps import is_current, waits_for_maintainer, wanted_preview
 from controller.report.comment import CommentOptions, comment
 from controller.report.marker import marker_line, marker_of
 

@@ -162,7 +162,7 @@ def _carried_out(
     _check_head(command, parsed, pull, needs_head=needs_head)
     match parsed:
         case AskPreview(target=target):
-            allowed = replace(record, allowed=pull.head) if pull.from_fork else record
+            allowed = replace(record, allowed=pull.head) if pull.from_fork or pull.draft else record
             if target:
                 return with_command(allowed, command.comment, state="previewing")
             asked = replace(allowed, asked_at=now, failure="", failures=0, retry_at=0.0)

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 import structlog
 
 from controller.forges.client import ForgeClient, ForgeComment, ForgeNotFound, Permission, PullRequest, PullState
-from controller.pull_requests import decision
+from controller.pull_requests import decision, instructions, merge_steps, preview_steps
 from controller.pull_requests.bodies import body_of
 from controller.pull_requests.command_rules import Say
-from controller.pull_requests.decision import Look, PullInstruction, PullRules
+from controller.pull_requests.comment_steps import deleted
+from controller.pull_requests.instructions import Look, PullInstruction, PullRules
 from controller.pull_requests.keys import ROOM, CommentKeys
 from controller.pull_requests.outcomes import Outcomes, predictions
 from controller.pull_requests.preview_queue import Finished, PreviewQueue, PullKey
@@ -58,6 +59,8 @@ class LookParts:
     """Keeps a whole report for who has its address."""
     report_url: Callable[[PreviewReport], str]
     """The address; empty where reports are not shown."""
+    base: Callable[[], str]
+    """Names what is live of all remotes; empty while nothing is."""
 
 
 class PullLook:
@@ -90,15 +93,15 @@ class PullLook:
         self._report = await self._parts.records.report(self._record)
         await self._take_preview()
         if self._record.state == "merged" and not self._record.settled and not await self._is_due():
-            return self._parts.clock() + decision.LOOK_SECONDS
+            return self._parts.clock() + merge_steps.LOOK_SECONDS
         pull = await self._ask()
         if pull is None:
             return None
         for _ in range(_MOST_ROUNDS):
-            instructions = decision.decide(await self._look(pull), self._rules, self._parts.clock())
-            todo = [each for each in instructions if not isinstance(each, decision.LookAgainAt)]
+            decided = decision.decide(await self._look(pull), self._rules, self._parts.clock())
+            todo = [each for each in decided if not isinstance(each, instructions.LookAgainAt)]
             if not todo:
-                times = [each.time for each in instructions if isinstance(each, decision.LookAgainAt)]
+                times = [each.time for each in decided if isinstance(each, instructions.LookAgainAt)]
                 return min(times, default=None)
             for instruction in todo:
                 await self._carry_out(instruction, pull)
@@ -123,9 +126,8 @@ class PullLook:
 
     async def _is_due(self) -> bool:
         await self._read_outcome(self._record)
-        pull = decision.pull_of(self._record)
-        look = await self._look(pull)
-        return decision.merge_is_due(self._record, self._outcome, look.body, self._parts.clock())
+        look = await self._look(merge_steps.pull_of(self._record))
+        return merge_steps.merge_is_due(look, self._parts.clock())
 
     async def _look(self, pull: PullRequest) -> Look:
         record = self._record
@@ -140,6 +142,7 @@ class PullLook:
             running=self._parts.previews.running(self._key),
             report=self._report,
             url="" if self._report is None else self._parts.report_url(self._report),
+            base=self._parts.base(),
             outcome=self._outcome,
         )
         return dataclasses.replace(look, body=await self._body_of(look))
@@ -174,7 +177,7 @@ class PullLook:
                 packed = await self._parts.records.packed(finished.report)
             except ReportTooLarge as error:
                 failure = str(error)
-        record = decision.previewed(self._record, finished.running, failure, self._parts.clock())
+        record = preview_steps.previewed(self._record, finished.running, failure, self._parts.clock())
         if record == self._record:
             return
         kept = packed if record.previewed == finished.running.preview else None
@@ -191,18 +194,18 @@ class PullLook:
             options = CommentOptions(budget=budget, html=self._forge.html, commands=False)
             answer = _without_marker(await asyncio.to_thread(comment, finished.report, options))
         done = finished.report is not None
-        self._keep(decision.answered(self._record, finished.running.command, answer, done=done))
+        self._keep(preview_steps.answered(self._record, finished.running.command, answer, done=done))
 
     async def _carry_out(self, instruction: PullInstruction, pull: PullRequest) -> None:
         said: tuple[Say, ...] = ()
         try:
             made = await self._do(instruction)
         except ForgeNotFound:
-            if not isinstance(instruction, decision.EditComment):
+            if not isinstance(instruction, instructions.EditComment):
                 raise
-            self._keep(decision.deleted(self._record))
+            self._keep(deleted(self._record))
             return
-        if isinstance(instruction, decision.Record):
+        if isinstance(instruction, instructions.Record):
             said = instruction.said
             self._count(instruction)
         look = Look(record=self._record, pull=pull, comments=self._comments, keys=self._keys)
@@ -212,27 +215,27 @@ class PullLook:
         """Do it at the forge or here; the id of a comment that was made."""
         client, (_, project, number) = self._forge.client, self._key
         match instruction:
-            case decision.AskPermission(user=user):
+            case instructions.AskPermission(user=user):
                 self._permissions[user] = await client.permission(project, user)
-            case decision.StartPreview(running=running, target=target):
+            case instructions.StartPreview(running=running, target=target):
                 self._parts.previews.start(self._key, running, target)
-            case decision.CancelPreview():
+            case instructions.CancelPreview():
                 self._parts.previews.cancel(self._key)
-            case decision.React(comment=number_of, reaction=reaction):
+            case instructions.React(comment=number_of, reaction=reaction):
                 await client.react(project, number, number_of, reaction)
-            case decision.PostAnswer(body=body):
+            case instructions.PostAnswer(body=body):
                 await self._create(body)
-            case decision.CreateComment(body=body):
+            case instructions.CreateComment(body=body):
                 return await self._create(self._with_key(body))
-            case decision.EditComment(comment=edited, body=body):
+            case instructions.EditComment(comment=edited, body=body):
                 text = self._with_key(body)
                 await client.edit_comment(project, number, edited, text)
                 self._comments = tuple(
                     dataclasses.replace(each, body=text) if each.id == edited else each for each in self._comments
                 )
-            case decision.HideComment(comment=hidden):
+            case instructions.HideComment(comment=hidden):
                 await client.hide_comment(project, number, hidden)
-            case decision.SetCheck(head=head, check=check):
+            case instructions.SetCheck(head=head, check=check):
                 await client.set_check(project, head, check)
         return ""
 
@@ -245,7 +248,7 @@ class PullLook:
     def _with_key(self, body: str) -> str:
         return self._keys.with_key(body, self._keys.report(self._record.serial))
 
-    def _count(self, instruction: decision.Record) -> None:
+    def _count(self, instruction: instructions.Record) -> None:
         if self._outcome is not None and any(each.what == "completed" for each in instruction.said):
             self._parts.predicted(*predictions(self._outcome))
 

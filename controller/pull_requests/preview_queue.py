@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 import structlog
 
-from controller.pull_requests.decision import RunningPreview
+from controller.pull_requests.instructions import RunningPreview
 from controller.schema.errors import ServiceError
 from controller.schema.reports import PreviewReport
 
@@ -50,7 +50,17 @@ class Finished:
 class _Job:
     running: RunningPreview
     target: str
+    turn: asyncio.Event
+    """Set when it may begin."""
+    number: int
+    """How many were started before it."""
     task: asyncio.Task[None] | None = None
+
+    @property
+    def rank(self) -> tuple[bool, float, int]:
+        """The smallest is made next: what somebody waits for in its order, then newer bases of the newest heads."""
+        again = self.running.again
+        return again, -self.running.head_at if again else 0.0, self.number
 
 
 class PreviewQueue:
@@ -73,7 +83,9 @@ class PreviewQueue:
     ) -> None:
         self._make = make
         self._finished = finished
-        self._at_once = asyncio.Semaphore(at_once)
+        self._at_once = at_once
+        self._made_now = 0
+        self._started = 0
         self._limit = limit
         self._jobs: dict[PullKey, _Job] = {}
         self._ended: dict[PullKey, Finished] = {}
@@ -86,8 +98,11 @@ class PreviewQueue:
     def start(self, key: PullKey, running: RunningPreview, target: str) -> None:
         """Make a preview when its turn comes, in place of the one before."""
         self.cancel(key)
-        job = self._jobs[key] = _Job(running, target)
+        self._started += 1
+        job = self._jobs[key] = _Job(running, target, asyncio.Event(), self._started)
         job.task = asyncio.create_task(self._run(key, job), name=f"preview {key}")
+        job.task.add_done_callback(lambda _: self._left(job))  # also when it is cancelled before its first step
+        self._begin_next()
 
     def cancel(self, key: PullKey) -> None:
         """End the preview of a pull request, and forget what came of it."""
@@ -110,13 +125,23 @@ class PreviewQueue:
 
     async def _run(self, key: PullKey, job: _Job) -> None:
         loop = asyncio.get_running_loop()
-        async with self._at_once:
-            began = loop.time()
-            finished = await self._made(key, job)
+        await job.turn.wait()
+        began = loop.time()
+        finished = await self._made(key, job)
         if self._jobs.get(key) is job:
             del self._jobs[key]
             self._ended[key] = finished
             self._finished(key, finished, loop.time() - began)
+
+    def _left(self, job: _Job) -> None:
+        self._made_now -= job.turn.is_set()
+        self._begin_next()
+
+    def _begin_next(self) -> None:
+        waiting = sorted((job for job in self._jobs.values() if not job.turn.is_set()), key=lambda job: job.rank)
+        for job in waiting[: max(0, self._at_once - self._made_now)]:
+            self._made_now += 1
+            job.turn.set()
 
     async def _made(self, key: PullKey, job: _Job) -> Finished:
         try:

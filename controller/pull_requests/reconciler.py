@@ -19,10 +19,12 @@ from controller.forges.forge import same_project
 from controller.observe.pull_metrics import PullMetrics
 from controller.pull_requests.look import LookedForge, LookParts, PullLook
 from controller.pull_requests.preview_queue import PreviewQueue, PullKey
+from controller.pull_requests.preview_steps import again_at, base_moved
 from controller.reconcile.queue import WorkQueue
 from controller.store import StoreError
 from controller.store.pull_requests import PullRecord
 from options.limits import CountRefusal
+from reactors.bus import Bus
 
 log = structlog.get_logger("saltern.pulls")
 
@@ -70,6 +72,7 @@ class ForgeWorker:
         self._metrics = metrics
         self._most_hints = limits.hints
         self._look_seconds = limits.look_seconds
+        self._again_seconds = limits.again_seconds
         self._on_refusal = on_refusal
         self._queue = WorkQueue(parts.clock)
         self._hinted: set[str] = set()
@@ -103,6 +106,13 @@ class ForgeWorker:
     def look_at(self, key: PullKey) -> None:
         """Look at a pull request soon."""
         self._queue.add([f"{key.project}#{key.number}"])
+
+    def base_moved(self) -> None:
+        """Other trees are live: look at the open pull requests whose reports are about those before."""
+        base = self._parts.base()
+        for record in self._parts.records.store.pull_requests.all(unsettled_only=True):
+            if record.forge == self._watched.name and record.state == "open" and base_moved(record, base):
+                self._queue.add_by(_name(record), again_at(record, self._again_seconds))
 
     async def close(self) -> None:
         """End the connections to the forge."""
@@ -162,11 +172,13 @@ class PullRequests:
     Args:
         workers: forge -> its worker.
         previews: of all forges.
+        bus: says when other trees are live.
     """
 
-    def __init__(self, workers: Mapping[str, ForgeWorker], previews: PreviewQueue) -> None:
+    def __init__(self, workers: Mapping[str, ForgeWorker], previews: PreviewQueue, bus: Bus) -> None:
         self._workers = workers
         self._previews = previews
+        self._bus = bus
 
     async def run(self) -> None:
         """Look at pull requests until cancelled; then previews end, and connections to forges."""
@@ -174,10 +186,18 @@ class PullRequests:
             async with asyncio.TaskGroup() as group:
                 for name, worker in self._workers.items():
                     group.create_task(worker.run(), name=f"pulls {name}")
+                if self._workers:
+                    group.create_task(self._follow_base(), name="pulls base")
         finally:
             await self._previews.close()
             for worker in self._workers.values():
                 await worker.close()
+
+    async def _follow_base(self) -> None:
+        with self._bus.subscribe("saltern/revision/*/live") as revisions:
+            async for _ in revisions:
+                for worker in self._workers.values():
+                    worker.base_moved()
 
     def hint(self, project: str, number: int) -> bool:
         """A webhook says that something happened to a pull request; whether any forge is watched that may have it."""

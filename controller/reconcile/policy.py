@@ -72,6 +72,8 @@ class PreviewPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """What a pull request of somebody without write access gets before a maintainer asks for its preview."""
     comment: Literal["update", "new", "hide-and-new"] = "update"
     """What happens to the comment of an earlier preview."""
+    drafts: bool = True
+    """Whether drafts are previewed before somebody with write access asks for it."""
     groups: str | tuple[str, ...] = ("role", "roles")
     """Grains whose values are groups of minions, beside the nodegroups."""
 

@@ -1,6 +1,6 @@
 """The work queue of a level-triggered loop: keys to look at, now or at a time. A key waits at most once.
 
-Used by `Reconciler` and `BuildReconciler`. It knows nothing of what a key means.
+Used by `Reconciler`, `BuildReconciler` and the loops over pull requests. It knows nothing of what a key means.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import heapq
+import math
 from collections.abc import Callable, Iterable
 
 
@@ -36,6 +37,11 @@ class WorkQueue:
         if self._timer_of.get(key) != time:
             self._timer_of[key] = time
             heapq.heappush(self._timers, (time, key))
+
+    def add_by(self, key: str, time: float) -> None:
+        """Look at this key at this time at the latest."""
+        if self._timer_of.get(key, math.inf) > time:
+            self.add_at(key, time)
 
     async def take(self) -> set[str]:
         """Wait until something is due, and take all that is."""

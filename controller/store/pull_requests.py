@@ -47,6 +47,8 @@ class Previewed(msgspec.Struct, frozen=True, kw_only=True):
     head: str
     base_branch: str
     restricted: bool = False
+    base: str = ""
+    """Names what was live of all remotes when it began."""
     at: float
     """When it was asked for, in seconds since the epoch."""
 

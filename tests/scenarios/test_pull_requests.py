@@ -313,3 +313,44 @@ def test_secrets_are_nowhere(make_scene):
     log = (scene.rig.directory / "controller.log").read_text()
     for secret in (canary, "hook-secret", "PRIVATE KEY", *scene.forge.tokens):
         assert secret not in said + log
+
+
+@pytest.mark.timeout(300)
+def test_previewed_again_when_the_base_moves(make_scene):
+    """Another commit on main that touches nothing of the pull request's: the comment stays; one that does: it tells."""
+    scene = make_scene(limits={"pull_request": {"again_seconds": 1}})
+    pull = scene.open(1)
+    before = scene.wait_report(pull).body
+    scene.wait_check(pull, "success")
+    made = scene.metric("saltern_pull_request_previews_total")
+    git, file = scene.rig.git, scene.rig.work / "states" / "top.sls"
+    git("checkout", "-q", "main")
+    file.write_text(file.read_text() + "\n# a comment\n")
+    scene.rig.push("a comment")
+    scene.rig.wait("another preview", lambda: scene.metric("saltern_pull_request_previews_total") == made + 1)
+    scene.wait_quiet()
+    assert scene.ours(pull)[0].body == before, "it says the same, on the base that it names"
+    moved = scene.rig.push("other", {"states/app.sls": ("include:", "another:\n  test.nop\n\ninclude:")})
+    git("checkout", "-q", "topic")
+    git("merge", "-q", "main")
+    scene.push(pull, 2)
+    scene.wait_comment(pull, f"`{moved}` → `{pull.head[:8]}`")
+
+
+@pytest.mark.timeout(300)
+def test_drafts_wait_where_the_policy_says_so(make_scene):
+    scene = make_scene()
+    (scene.rig.work / "states" / "saltern.yaml").write_text("previews: {drafts: false}\n")
+    scene.rig.git("checkout", "-q", "main")
+    scene.rig.wait_applied(scene.rig.push("policy"))
+    pull = scene.open(1, draft=True)
+    scene.wait_quiet()
+    assert scene.ours(pull) == []
+    asked = scene.forge.model.comment(pull, "max", "/saltern preview")
+    scene.wait_report(pull)
+    assert asked.given
+    scene.push(pull, 2)
+    scene.wait_quiet()
+    assert f"→ `{pull.head[:8]}`" not in scene.ours(pull)[0].body
+    scene.forge.model.ready(pull)
+    scene.wait_report(pull)

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from controller.forges.client import CheckState, ForgeComment, Permission, PullRequest, PullState
-from controller.pull_requests.decision import (
-    FINAL_SECONDS,
-    LOOK_SECONDS,
-    SHOW_SECONDS,
+from controller.pull_requests.comment_steps import deleted
+from controller.pull_requests.decision import carried_out, decide
+from controller.pull_requests.instructions import (
     AskPermission,
     CancelPreview,
     CreateComment,
@@ -23,16 +22,16 @@ from controller.pull_requests.decision import (
     Record,
     SetCheck,
     StartPreview,
+)
+from controller.pull_requests.keys import CommentKeys
+from controller.pull_requests.merge_steps import FINAL_SECONDS, LOOK_SECONDS, SHOW_SECONDS
+from controller.pull_requests.preview_steps import (
     answered,
-    carried_out,
-    decide,
-    deleted,
     is_current,
     previewed,
     waits_for_maintainer,
     wanted_preview,
 )
-from controller.pull_requests.keys import CommentKeys
 from controller.report.marker import marker_line, marker_of
 from controller.schema.reports import MergeOutcome, MinionErrors, PreviewReport, Violation
 from controller.store.pull_requests import PullRecord
@@ -72,6 +71,7 @@ class Forge:
         self.lines: list[str] = []
         self.numbers = iter(range(1, 1000))
         self.hidden: list[str] = []
+        self.base = "base 1"
 
     # --- what people do ---
 
@@ -134,6 +134,7 @@ class Forge:
             permissions=self.asked,
             running=self.running,
             report=self.report,
+            base=self.base,
             outcome=self.outcome,
         )
         return dataclasses.replace(look, body=self._body(look))
@@ -146,7 +147,9 @@ class Forge:
             return ""
         merged = f" merged {len(look.outcome.classes)}" if look.outcome else ""
         return body_of(
-            f"report {look.report.head[0]} {look.report.changed}{merged}", look.report.head, self.report_at()
+            f"report {look.report.head[0]} {look.report.changed}{merged}\non {look.report.base[:8]}",
+            look.report.head,
+            self.report_at(),
         )
 
     def report_at(self) -> float:
@@ -161,7 +164,8 @@ class Forge:
                 self.asked[user] = self.permissions.get(user, Permission.NONE)
             case StartPreview(running=running, target=target):
                 restricted = " restricted" if running.preview.restricted else ""
-                lines.append(f"preview {running.preview.head[0]}{restricted}{' of ' + target if target else ''}")
+                again = " again" if running.again else ""
+                lines.append(f"preview {running.preview.head[0]}{restricted}{' of ' + target if target else ''}{again}")
                 self.running, self.target = running, target
             case CancelPreview():
                 lines.append("cancel")
@@ -277,6 +281,82 @@ def test_drafts():
     forge.change(draft=False)
     assert "preview a" in forge.look()
     assert "preview a" in Forge(draft=True).look()
+
+
+def test_drafts_that_somebody_asks_for():
+    forge = Forge(PullRules(check="x", drafts=False), draft=True)
+    forge.look()
+    forge.say("ann", "/saltern preview")
+    assert "preview a" not in forge.look(), "she may not"
+    forge.say("max", "/saltern preview")
+    assert "preview a" in forge.look()
+    forge.finish()
+    assert forge.look()[-1] == "create report a 0"
+    forge.push(B)
+    assert forge.look() == ["say head"], "each head is asked for"
+
+
+def test_base_moves():
+    """Previewed again on the newer base, at most each ten minutes; the comment is edited when it says something new."""
+    forge = Forge()
+    forge.look()
+    forge.finish(base="1" * 40)
+    forge.look()
+    forge.now += 60
+    forge.base = "base 2"
+    assert forge.look() == ["again in 540 s"]
+    forge.now += 300
+    forge.base = "base 3"
+    assert forge.look() == ["again in 240 s"], "not put off"
+    forge.now += 240
+    assert forge.look() == ["preview a again"], "the check and the comment stay meanwhile"
+    forge.base = "base 4"
+    assert forge.look() == [], "it goes on"
+    forge.finish(base="3" * 40)
+    assert forge.look() == ["again in 600 s"], "the same on another base: the comment stays"
+    forge.now += 600
+    assert forge.look() == ["preview a again"]
+    forge.finish(base="4" * 40, changed=1)
+    assert forge.look() == ["check a success: 0 distinct changes on 1 of 4 minions", "edit c1 report a 1"]
+    assert forge.look() == []
+
+
+def test_base_moves_and_a_push_does_not_wait():
+    forge = Forge()
+    forge.look()
+    forge.finish()
+    forge.look()
+    forge.base = "base 2"
+    forge.push(B)
+    assert forge.look()[:2] == ["say head", "preview b"]
+    forge.finish()
+    forge.look()
+    forge.base = "base 3"
+    forge.now += 600
+    assert forge.look() == ["preview b again"]
+    forge.push(C)
+    assert forge.look()[:3] == ["say head", "cancel", "preview c"]
+
+
+def test_base_moves_and_the_preview_fails():
+    forge = Forge()
+    forge.look()
+    forge.finish()
+    forge.look()
+    forge.base = "base 2"
+    forge.now += 600
+    forge.look()
+    forge.finish("no room")
+    assert forge.look() == ["again in 10 s"], "what is known still stands there"
+    forge.now += 10
+    assert forge.look() == ["preview a again"]
+
+
+def test_base_moves_under_a_stranger():
+    forge = Forge(from_fork=True)
+    forge.look()
+    forge.base = "base 2"
+    assert forge.look() == []
 
 
 def test_deleted_comment_is_made_again():

@@ -49,3 +49,16 @@ async def test_whoever_is_cancelled_while_something_becomes_due_does_not_go_on()
     with suppress(asyncio.CancelledError):
         await waiting
     assert waiting.cancelled()
+
+
+async def test_at_the_latest():
+    clock = SimpleNamespace(now=0.0)
+    queue = WorkQueue(lambda: clock.now)
+    queue.add_at("a", 20.0)
+    queue.add_by("a", 30.0)
+    queue.add_by("b", 30.0)
+    queue.add_by("b", 10.0)
+    clock.now = 10.0
+    assert await queue.take() == {"b"}
+    clock.now = 20.0
+    assert await queue.take() == {"a"}

@@ -193,6 +193,13 @@ class ForgeModel:
                     pull.base_branch = new
                     self._touch(pull)
 
+    def ready(self, pull: Pull) -> None:
+        """It is no draft any more."""
+        with self.lock:
+            pull.draft = False
+            self._touch(pull)
+        self._tell("edited", pull, pull.author)
+
     def edit_title(self, pull: Pull, title: str) -> None:
         with self.lock:
             pull.title = title
