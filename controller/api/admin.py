@@ -64,6 +64,7 @@ def admin_app(service: ControllerApi, limits: ApiLimits, on_refusal: CountRefusa
             pause,
             resume,
             preview,
+            pulls,
             events,
         ],
         state=State({"service": service}, deep_copy=False),
@@ -164,6 +165,12 @@ async def history(request: AdminRequest) -> Response[bytes]:
 async def compile_detail(request: AdminRequest) -> Response[bytes]:
     """`saltern show`, of a minion."""
     return encoding.answer(_service(request).compile_detail(_query(request, CompileQuery).minion))
+
+
+@get("/pulls")
+async def pulls(request: AdminRequest) -> Response[bytes]:
+    """`saltern pulls`."""
+    return encoding.answer(tuple(_service(request).pulls()))
 
 
 @get("/run")

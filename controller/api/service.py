@@ -19,6 +19,7 @@ from controller.observe.metrics import Metrics
 from controller.observe.run_text import count_states, run_summary
 from controller.preview.preview import Previews
 from controller.preview.report_archive import ReportArchive
+from controller.pull_requests.reconciler import PullRequests
 from controller.reconcile.decision import AfterRun, Declined, Request
 from controller.reconcile.live import LiveRevision
 from controller.reconcile.reconciler import Reconciler
@@ -28,6 +29,7 @@ from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
 from controller.schema.minions import CompileView, MinionStatus
 from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
+from controller.schema.pulls import PullView
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
 from controller.schema.requests import CallQuestion, PreviewQuestion, SyncQuestion
@@ -93,6 +95,7 @@ class ControllerService:
     key_pairs: ServedKeys
     git: GitSources
     minions: MinionActions
+    pull_requests: PullRequests
     telemetry: Telemetry
 
     # --- status ---
@@ -238,6 +241,10 @@ class ControllerService:
     def preview(self, question: PreviewQuestion, *, user: str = "") -> AsyncIterator[PreviewItem]:
         """See `ControllerApi`."""
         return self.minions.previews.preview(question, user)
+
+    def pulls(self) -> Sequence[PullView]:
+        """See `ControllerApi`."""
+        return self.pull_requests.views()
 
     async def events(self) -> AsyncIterator[EventView]:
         """See `ControllerApi`."""

@@ -25,6 +25,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "pause": ("pause", "Apply nothing more on minions."),
     "resume": ("pause", "The opposite of pause."),
     "preview": ("preview", "What moving from one git ref to another would change."),
+    "pulls": ("pulls", "The open pull requests, with their previews and what they wait for."),
     "run": ("run", "Run a function on minions."),
     "key": ("key", "Accept, reject and list the keys of minions."),
     "remote": ("remote", "The git remotes."),

@@ -15,6 +15,7 @@ from controller.messages.message_handlers import MessageHandlers
 from controller.preview.live.live_facts import PreviewCompiles
 from controller.preview.preview import Previews
 from controller.preview.report_archive import ReportArchive
+from controller.pull_requests.reconciler import PullRequests
 from controller.reconcile.reconciler import Reconciler
 from controller.report.links import ReportLinks, link_key
 from wire.server.server import Server
@@ -23,10 +24,10 @@ _PREVIEW_THREADS = 2
 _REPORT_THREADS = 2
 
 
-def compose_service(
+def compose_actions(
     shared: Shared, server: Server, reconciler: Reconciler, compilation: CompilationParts, handlers: MessageHandlers
-) -> ControllerService:
-    """The implementation of `ControllerApi`."""
+) -> MinionActions:
+    """What people have minions do."""
     resources = shared.resources
     jobs = Jobs(
         store=resources.store,
@@ -39,6 +40,24 @@ def compose_service(
         waiters=handlers.results.waiters,
         watchers=handlers.results.watchers,
     )
+    return MinionActions(
+        targets=shared.targets,
+        reconciler=reconciler,
+        jobs=jobs,
+        previews=_previews(shared, compilation, jobs),
+        reports=_reports(shared),
+    )
+
+
+def compose_service(
+    shared: Shared,
+    server: Server,
+    compilation: CompilationParts,
+    actions: MinionActions,
+    pull_requests: PullRequests,
+) -> ControllerService:
+    """The implementation of `ControllerApi`."""
+    resources = shared.resources
     key_changes = KeyChanges(
         store=resources.store,
         keyring=shared.keyring,
@@ -50,18 +69,13 @@ def compose_service(
     )
     return ControllerService(
         store=resources.store,
-        state=compose_status(shared, reconciler),
+        state=compose_status(shared, actions.reconciler),
         key_pairs=ServedKeys(changes=key_changes, own=shared.keypair),
         git=GitSources(
             source=resources.source, changes=resources.changes, live=shared.live, reconciler=compilation.sources
         ),
-        minions=MinionActions(
-            targets=shared.targets,
-            reconciler=reconciler,
-            jobs=jobs,
-            previews=_previews(shared, compilation, jobs),
-            reports=_reports(shared),
-        ),
+        minions=actions,
+        pull_requests=pull_requests,
         telemetry=Telemetry(bus=shared.bus, event_log=shared.event_log, metrics=shared.metrics),
     )
 

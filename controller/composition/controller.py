@@ -8,7 +8,7 @@ from controller.api.service import ControllerService
 from controller.compilation.build_reconciler import BuildReconciler
 from controller.compilation.compile_pool import CompilePool
 from controller.compilation.source_reconciler import SourceReconciler
-from controller.composition.api import compose_service
+from controller.composition.api import compose_actions, compose_service
 from controller.composition.compilation import compose_compilation
 from controller.composition.messages import compose_handlers, compose_wire
 from controller.composition.pull_requests import compose_pull_requests
@@ -47,7 +47,8 @@ def compose(resources: Resources) -> Parts:
     reconciler = compose_reconciler(shared, wire.server)
     compilation = compose_compilation(shared, wire.server, reconciler)
     handlers = compose_handlers(shared, wire.server, reconciler, compilation)
-    service = compose_service(shared, wire.server, reconciler, compilation, handlers)
+    actions = compose_actions(shared, wire.server, reconciler, compilation, handlers)
+    pull_requests = compose_pull_requests(shared, actions.previews, actions.reports)
     wire.backpressure.attach(wire.server, handlers.deliver)
     return Parts(
         resources=resources,
@@ -60,6 +61,6 @@ def compose(resources: Resources) -> Parts:
         sources=compilation.sources,
         reconciler=reconciler,
         handlers=handlers,
-        service=service,
-        pull_requests=compose_pull_requests(shared, service.minions.previews, service.minions.reports),
+        service=compose_service(shared, wire.server, compilation, actions, pull_requests),
+        pull_requests=pull_requests,
     )

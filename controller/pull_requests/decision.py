@@ -100,6 +100,8 @@ def _noted(look: Look, now: float) -> tuple[PullRecord, tuple[Say, ...]]:
         url=pull.url,
         head=pull.head,
         base_branch=pull.base_branch,
+        from_fork=pull.from_fork,
+        draft=pull.draft,
         merge_commit=pull.merge_commit,
         commands=commands,
         seen=seen,

@@ -177,7 +177,7 @@ class PullLook:
                 packed = await self._parts.records.packed(finished.report)
             except ReportTooLarge as error:
                 failure = str(error)
-        record = preview_steps.previewed(self._record, finished.running, failure, self._parts.clock())
+        record = preview_steps.previewed(self._record, finished.running, finished.report, failure, self._parts.clock())
         if record == self._record:
             return
         kept = packed if record.previewed == finished.running.preview else None

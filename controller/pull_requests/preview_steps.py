@@ -18,7 +18,8 @@ from controller.pull_requests.instructions import (
     RunningPreview,
     StartPreview,
 )
-from controller.store.pull_requests import Previewed, PullRecord
+from controller.schema.reports import PreviewReport
+from controller.store.pull_requests import Previewed, PullRecord, ReportCounts
 
 
 def wanted_preview(look: Look, rules: PullRules) -> Previewed | None:
@@ -83,14 +84,41 @@ def preview_steps(look: Look, rules: PullRules, wanted: Previewed | None, now: f
         yield from _again(look, rules, wanted, now)
 
 
-def previewed(record: PullRecord, running: RunningPreview, failure: str, now: float) -> PullRecord:
-    """The record after a preview for the comment has ended; `failure`: why there is no report, empty when there is."""
+def previewed(
+    record: PullRecord, running: RunningPreview, report: PreviewReport | None, failure: str, now: float
+) -> PullRecord:
+    """The record after a preview for the comment has ended.
+
+    Args:
+        record: before.
+        running: the preview.
+        report: that it gave.
+        failure: why there is none that can be kept; empty when there is.
+        now: seconds since the epoch.
+    """
     if running.preview.head != record.head:
         return record  # there is a newer head
-    if not failure:
-        return replace(record, previewed=running.preview, failure="", failures=0, retry_at=0.0)
+    if not failure and report is not None:
+        counts = counts_of(report)
+        return replace(record, previewed=running.preview, counts=counts, failure="", failures=0, retry_at=0.0)
     failures = record.failures + 1
     return replace(record, failure=failure, failures=failures, retry_at=now + backoff(failures))
+
+
+def counts_of(report: PreviewReport) -> ReportCounts:
+    """What lists show of a report."""
+    approvable = sum(each.approvable for each in report.violations)
+    return ReportCounts(
+        made_at=report.made_at,
+        base=report.base,
+        minions=report.minions,
+        changed=report.changed,
+        classes=len(report.classes),
+        broken=report.broken_minions,
+        unknown=report.unknown_minions,
+        approvable=approvable,
+        violations=len(report.violations) - approvable,
+    )
 
 
 def answered(record: PullRecord, comment: str, answer: str, *, done: bool) -> PullRecord:

@@ -20,7 +20,9 @@ from controller.observe.pull_metrics import PullMetrics
 from controller.pull_requests.look import LookedForge, LookParts, PullLook
 from controller.pull_requests.preview_queue import PreviewQueue, PullKey
 from controller.pull_requests.preview_steps import again_at, base_moved
+from controller.pull_requests.views import pull_view
 from controller.reconcile.queue import WorkQueue
+from controller.schema.pulls import PullView
 from controller.store import StoreError
 from controller.store.pull_requests import PullRecord
 from options.limits import CountRefusal
@@ -107,6 +109,21 @@ class ForgeWorker:
         """Look at a pull request soon."""
         self._queue.add([f"{key.project}#{key.number}"])
 
+    def views(self) -> list[PullView]:
+        """The open pull requests of this forge, as they were left after the last look at each; the newest first."""
+        base, forge, previews = self._parts.base(), self._watched.forge, self._parts.previews
+        records = self._parts.records.store.pull_requests.all(unsettled_only=True)
+        return [
+            pull_view(
+                each,
+                forge.rules_of(each.project),
+                previews.running(PullKey(each.forge, each.project, each.number)),
+                base,
+            )
+            for each in records
+            if each.forge == self._watched.name and each.state == "open"
+        ]
+
     def base_moved(self) -> None:
         """Other trees are live: look at the open pull requests whose reports are about those before."""
         base = self._parts.base()
@@ -192,6 +209,10 @@ class PullRequests:
             await self._previews.close()
             for worker in self._workers.values():
                 await worker.close()
+
+    def views(self) -> list[PullView]:
+        """The open pull requests of all forges."""
+        return [view for worker in self._workers.values() for view in worker.views()]
 
     async def _follow_base(self) -> None:
         with self._bus.subscribe("saltern/revision/*/live") as revisions:

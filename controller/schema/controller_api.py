@@ -13,6 +13,7 @@ from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
 from controller.schema.minions import CompileView, MinionStatus
 from controller.schema.plans import MinionDiff
 from controller.schema.preview_stream import PreviewItem
+from controller.schema.pulls import PullView
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
 from controller.schema.requests import CallQuestion, PreviewQuestion, SyncQuestion
@@ -80,6 +81,9 @@ class ControllerApi(Protocol):
 
     def preview(self, question: PreviewQuestion, *, user: str = "") -> AsyncIterator[PreviewItem]:
         """What moving from one ref to another would change: how far it is, then a `PreviewFinished`."""
+
+    def pulls(self) -> Sequence[PullView]:
+        """The open pull requests of the forges, as they were left after the last look at each."""
 
     def events(self) -> AsyncIterator[EventView]:
         """Everything that happens from now on."""

@@ -53,6 +53,24 @@ class Previewed(msgspec.Struct, frozen=True, kw_only=True):
     """When it was asked for, in seconds since the epoch."""
 
 
+class ReportCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """What lists show of the stored report."""
+
+    made_at: float
+    """Seconds since the epoch."""
+    base: str
+    """Whole commit."""
+    minions: int
+    changed: int
+    classes: int
+    broken: int
+    unknown: int
+    approvable: int
+    """Violations of the policy that an approval takes away."""
+    violations: int
+    """The others."""
+
+
 class PullRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A pull request as it was left after the last look."""
 
@@ -66,6 +84,8 @@ class PullRecord(msgspec.Struct, frozen=True, kw_only=True):
     head_at: float = 0.0
     """When this head was first seen, in seconds since the epoch."""
     base_branch: str = ""
+    from_fork: bool = False
+    draft: bool = False
     updated: str = ""
     """The forge's mark of its last change."""
     merge_commit: str = ""
@@ -74,6 +94,8 @@ class PullRecord(msgspec.Struct, frozen=True, kw_only=True):
     asked_at: float = 0.0
     """When a preview of the same head was asked for again."""
     previewed: Previewed | None = None
+    counts: ReportCounts | None = None
+    """Of the stored report; None where an older version has made it."""
     failure: str = ""
     """Why the newest preview of `head` could not be made."""
     failures: int = 0

@@ -31,6 +31,7 @@ from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
 from controller.schema.minions import CompileView, MinionStatus, VolatileRead
 from controller.schema.plans import DriftView, FieldDiff, MinionDiff, StateDiff
 from controller.schema.preview_stream import PreviewFinished, PreviewItem, PreviewProgress
+from controller.schema.pulls import PullView
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import (
     ChangeClass,
@@ -254,6 +255,21 @@ class Desk:
         names = self._match(target)
         self.paused.difference_update(names)
         return names
+
+    def pulls(self) -> Sequence[PullView]:
+        """One that was previewed, and one of a stranger."""
+        common = {"forge": "hub", "project": "org/states", "base_branch": "main"}
+        return [
+            PullView(
+                **common, number=12, title="Another \x1b[31m port " + 8 * "is long ", head="a" * 40, check="success",
+                base="b" * 40, previewed_at=1_000.0, previewed_head="a" * 40, minions=1204, changed=12, classes=3,
+            ),
+            PullView(
+                **common, number=9, title="Fix", head="c" * 40, check="neutral", from_fork=True,
+                base="b" * 40, previewed_at=900.0, previewed_head="d" * 40, minions=1204, changed=1,
+                waiting_for="a maintainer: /saltern preview --commit cccccccccccc (a fork)",
+            ),
+        ]  # fmt: skip
 
     async def report_page(self, report_id: str, expires: str, signature: str, form: str) -> ReportPage:
         """There is none."""

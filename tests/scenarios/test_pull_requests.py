@@ -128,6 +128,8 @@ def test_the_life_of_a_pull_request(make_scene):
     pull = scene.open(1)
     first = scene.wait_report(pull)
     scene.wait_check(pull, "success")
+    [listed] = scene.rig.ask("/pulls")
+    assert (listed["number"], listed["head"], listed["changed"], listed["minions"]) == (pull.number, pull.head, 1, 1)
     before = first.body
     old = pull.head
     scene.push(pull, 2)
@@ -145,6 +147,7 @@ def test_the_life_of_a_pull_request(make_scene):
     assert len(scene.writes()) == writes, "nothing is written while nothing changes"
     scene.forge.model.close(pull)
     scene.wait_quiet()
+    assert scene.rig.ask("/pulls") == []
     assert len(scene.writes()) == writes, "closed: nothing more"
     scene.forge.model.reopen(pull)
     scene.rig.wait("another preview", lambda: scene.metric("saltern_pull_request_previews_total") == 4)

@@ -499,9 +499,16 @@ def test_a_controller_without_a_configuration_says_so(saltern_process, tmp_path)
     assert (nothing.code, "there is no configuration in" in nothing.err) == (64, True)
 
 
-def test_history_fits_80_columns(served, config_dir):
-    shown = on_terminal("history", "-c", str(config_dir), NO_COLOR="1", COLUMNS="80").replace("\x1b[1m", "")
+@pytest.mark.parametrize(
+    ("verb", "heads", "word"),
+    [
+        ("history", ["Time", "Minion", "Kind", "Outcome"], "run-0"),
+        ("pulls", ["Pull", "request", "Head"], "maintainer:"),
+    ],
+)
+def test_tables_fit_80_columns(served, config_dir, verb, heads, word):
+    shown = on_terminal(verb, "-c", str(config_dir), NO_COLOR="1", COLUMNS="80").replace("\x1b[1m", "")
     lines = shown.replace("\x1b[0m", "").replace("\r", "").splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[0].split()[:4] == ["Time", "Minion", "Kind", "Outcome"]
-    assert any("run-0" in line for line in lines)
+    assert lines[0].split()[: len(heads)] == heads
+    assert any(word in line for line in lines)

@@ -96,9 +96,9 @@ class Forge:
         if running.command:
             self.record = answered(self.record, running.command, "the report of the target", done=not failure)
             return
-        self.record = previewed(self.record, running, failure, self.now)
-        if not failure:
-            self.report = report_of(running.preview.head, made_at=self.now, **report)
+        made = None if failure else report_of(running.preview.head, made_at=self.now, **report)
+        self.record = previewed(self.record, running, made, failure, self.now)
+        self.report = made or self.report
 
     # --- the shell ---
 

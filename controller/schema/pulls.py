@@ -1,0 +1,42 @@
+"""Pull requests of forges, as lists show them."""
+
+from __future__ import annotations
+
+from controller.schema.structs import ApiStruct
+
+
+class PullView(ApiStruct, frozen=True, kw_only=True):
+    """A pull request that is previewed, as it was left after the last look."""
+
+    forge: str
+    project: str
+    number: int
+    title: str
+    url: str = ""
+    """Of the pull request."""
+    head: str
+    """Whole commit."""
+    base_branch: str
+    from_fork: bool = False
+    draft: bool = False
+    check: str = ""
+    """Of the head: `running`, `success`, `failure`, `neutral` or `cancelled`; empty: none was set."""
+    base: str = ""
+    """Whole commit that the newest report is about; empty: there is none."""
+    previewed_at: float | None = None
+    """When the newest report was made, in seconds since the epoch."""
+    previewed_head: str = ""
+    """Whole commit that the newest report is about."""
+    minions: int = 0
+    """That were compiled."""
+    changed: int = 0
+    classes: int = 0
+    """Distinct changes."""
+    broken: int = 0
+    """Minions for which the head does not compile."""
+    unknown: int = 0
+    """Minions of which nobody knows what the head means."""
+    approved_by: str = ""
+    """Who approved the head what the policy allows with an approval only."""
+    waiting_for: str = ""
+    """The one thing that comes next; empty: nothing but the merge."""
