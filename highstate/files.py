@@ -89,6 +89,52 @@ class MemoryFiles:
         return {path: to for path, to in found if not folder or path == folder or path.startswith(folder + "/")}
 
 
+@dataclass(frozen=True)
+class FilesBeside:
+    """A tree, and in one saltenv further files that only who knows their paths finds: no folder lists them."""
+
+    tree: Files
+    beside: Mapping[str, bytes]
+    """Path -> content; before a file of the tree at the same path."""
+    saltenv: str = "base"
+
+    @cached_property
+    def digest(self) -> str:
+        """Names the whole."""
+        own = "".join(f"{path}\0{blob_id(data)}\n" for path, data in sorted(self.beside.items()))
+        return hashlib.sha256(f"{self.tree.digest}\n{self.saltenv}\n{own}".encode()).hexdigest()
+
+    def saltenvs(self) -> Sequence[str]:
+        """Those of the tree, and its own."""
+        there = list(self.tree.saltenvs())
+        return there if self.saltenv in there else [*there, self.saltenv]
+
+    def read(self, path: str, saltenv: str = "base") -> bytes:
+        """Content of a file; FileNotFoundError when there is none."""
+        own = self._own(path, saltenv)
+        return self.tree.read(path, saltenv) if own is None else own
+
+    def oid(self, path: str, saltenv: str = "base") -> str | None:
+        """Git's id of the content, None when there is no such file."""
+        own = self._own(path, saltenv)
+        return self.tree.oid(path, saltenv) if own is None else blob_id(own)
+
+    def mode(self, path: str, saltenv: str = "base") -> int | None:
+        """Permission bits of a file, None when there is none."""
+        return self.tree.mode(path, saltenv) if self._own(path, saltenv) is None else 0o644
+
+    def list(self, prefix: str = "", saltenv: str = "base") -> Sequence[str]:
+        """Paths of the tree at or below a folder."""
+        return self.tree.list(prefix, saltenv)
+
+    def links(self, prefix: str = "", saltenv: str = "base") -> Mapping[str, str]:
+        """Symlinks of the tree at or below a folder."""
+        return self.tree.links(prefix, saltenv)
+
+    def _own(self, path: str, saltenv: str) -> bytes | None:
+        return self.beside.get(path) if saltenv == self.saltenv else None
+
+
 def blob_id(data: bytes) -> str:
     """Git's SHA-1 id of a blob with this content (gitformat-object): the content address used everywhere."""
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()

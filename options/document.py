@@ -6,6 +6,7 @@ YAML is imported when there is something to parse: an agent that is idle does no
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -58,14 +59,32 @@ class Option(NamedTuple):
 
 def parse_document(text: str, name: str) -> dict[str, Option]:
     """The options of a text; `name` is that of its file. UnreadableDocument when it holds none."""
+    with _document(text, name) as (loader, node):
+        return {} if node is None else _options(name, loader, node)
+
+
+def parse_value(text: str, name: str, place: str) -> Option:
+    """A text that holds one value of any kind, as that of an option that stands at `place`.
+
+    UnreadableDocument when it is no YAML.
+    """
+    with _document(text, name) as (loader, node):
+        if node is None:
+            return Option(None, place)
+        inner = {inside: _place(name, each) for inside, each in _nodes(node, (), set())}
+        return Option(loader.construct_object(node, deep=True), place, inner)
+
+
+@contextlib.contextmanager
+def _document(text: str, name: str) -> Iterator[tuple[Any, yaml.Node | None]]:
+    """A loader and the node of the whole text; what the body does with them may fail as the text may."""
     import yaml
 
     make_loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         loader = make_loader(text)
         try:
-            node = loader.get_single_node()
-            return {} if node is None else _options(name, loader, node)
+            yield loader, loader.get_single_node()
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:

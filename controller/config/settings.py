@@ -28,7 +28,7 @@ from controller.config.sections import (
 )
 from highstate.compile_options import CompileOptions
 from options.convert import convert_options, kinds_of
-from options.document import Fault, Option
+from options.document import Fault, Option, UnreadableDocument, parse_value
 from options.kinds import (
     Count,
     Flag,
@@ -44,6 +44,7 @@ from options.kinds import (
     one_as_list,
 )
 from options.near_names import did_you_mean
+from reactors.rules.reactor_map import ReactorMap, read_reactor_map
 
 LOG_LEVELS = ("all", "garbage", "trace", "debug", "info", "warning", "error", "critical", "quiet")
 """Salt's names."""
@@ -156,6 +157,8 @@ class ControllerSettings:
     """What comes from outside may cost so much."""
     forges: tuple[ForgeSettings, ...] = ()
     """Whose pull requests are previewed."""
+    reactor: ReactorMap = field(default_factory=ReactorMap)
+    """Which SLS answer events of which tags."""
     places: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Option -> `file:line` where it was set."""
 
@@ -170,6 +173,22 @@ def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR) -> ControllerSettings:
     config_dir = config_dir.absolute()
     options, faults = read_files(config_dir / "controller", config_dir / "controller.d")
     faults += [fault for name, option in options.items() if (fault := _unknown(name, option)) is not None]
+    return _settings(options, faults, config_dir)
+
+
+def load_file(path: Path) -> ControllerSettings:
+    """What one file says, which may be that of a Salt master: options that are not known here are passed over.
+
+    Raises BadControllerSettings.
+    """
+    options, faults = read_files(path, path.with_name(path.name + ".d") / "none")
+    if not path.exists():
+        faults.append(Fault(str(path), "there is no such file"))
+    known = {name: option for name, option in options.items() if _unknown(name, option) is None}
+    return _settings(known, faults, path.absolute().parent)
+
+
+def _settings(options: Mapping[str, Option], faults: list[Fault], config_dir: Path) -> ControllerSettings:
     own = convert_options(options, OWN, faults)
     settings = ControllerSettings(
         config_dir=config_dir,
@@ -183,6 +202,7 @@ def load_settings(config_dir: Path = DEFAULT_CONFIG_DIR) -> ControllerSettings:
         },
         limits=read_limits(options.get("limits"), faults),
         forges=read_forges(options.get("forges"), faults),
+        reactor=_reactor(options.get("reactor"), faults),
         places={name: option.place for name, option in options.items()},
         **_located(dict(own)),
     )
@@ -202,6 +222,20 @@ def _language(options: Mapping[str, Option], faults: list[Fault]) -> CompileOpti
     given["state_top_saltenv"] = given.get("state_top_saltenv", "base") or None
     given |= convert_options(options, {"ext_pillar": GIT_LISTS["ext_pillar"]}, [])  # faults are reported with the trees
     return CompileOptions(**given, opts=convert_options(options, RENDERERS, faults))
+
+
+def _reactor(option: Option | None, faults: list[Fault]) -> ReactorMap:
+    """The option `reactor`, or what the file holds that it names."""
+    if option is not None and isinstance(option.value, str):
+        try:
+            option = parse_value(Path(option.value).read_text(encoding="utf-8"), option.value, option.place)
+        except (OSError, UnicodeDecodeError) as error:
+            faults.append(Fault(option.place, f"reactor: {option.value} cannot be read: {error}"))
+            return ReactorMap()
+        except UnreadableDocument as error:
+            faults.append(error.fault)
+            return ReactorMap()
+    return read_reactor_map(option, faults)
 
 
 def _trees(options: Mapping[str, Option], faults: list[Fault]) -> TreeOptions:
@@ -320,7 +354,7 @@ def _contradictions(settings: ControllerSettings) -> list[Fault]:
 
 
 _NOT_OPTIONS = frozenset(
-    ("config_dir", "trees", "language", "ports", "sdb", "limits", "forges", "places", "opts", "ext_pillar")
+    ("config_dir", "trees", "language", "ports", "sdb", "limits", "forges", "reactor", "places", "opts", "ext_pillar")
 )
 """Fields that no option sets by its own name."""
 
@@ -338,7 +372,7 @@ LANGUAGE = {
 RENDERERS = _kinds(RendererOptions)
 PORTS = _kinds(PortOptions, without=frozenset(("nodegroups", "configuration")))
 ROOTS = _kinds(TreeOptions, without=frozenset(("remotes", "positions")))
-KNOWN = frozenset(("limits", "forges", *OWN, *LANGUAGE, *RENDERERS, *PORTS, *ROOTS, *GIT_LISTS))
+KNOWN = frozenset(("limits", "forges", "reactor", *OWN, *LANGUAGE, *RENDERERS, *PORTS, *ROOTS, *GIT_LISTS))
 """All options that are known here by name; those of gitfs are known to it."""
 POLICY = frozenset(("apply", "push", "verify", "drift", "facts", "missing_source", "previews"))
 """Keys of a tree's saltern.yaml."""

@@ -13,8 +13,13 @@ from highstate.compile.positions import SourceLocation
 from highstate.types import Value
 
 
-def read_states(high: High, data: dict[Value, Value], location: SourceLocation) -> dict[str, Body]:
-    """The bodies of an SLS by ID; `high.locations` learns where each is."""
+def read_states(
+    high: High, data: dict[Value, Value], location: SourceLocation, *, dotted_functions: bool = False
+) -> dict[str, Body]:
+    """The bodies of an SLS by ID; `high.locations` learns where each is.
+
+    `dotted_functions`: of `local.state.apply` the function is `state.apply`, as in SLS of reactors.
+    """
     bodies: dict[str, Body] = {}
     for id_, declaration in data.items():
         own = SourceLocation(location.source_file, (id_,))
@@ -26,7 +31,7 @@ def read_states(high: High, data: dict[Value, Value], location: SourceLocation) 
                 )
             )
             continue
-        body = _read_body(high, id_, declaration, own)
+        body = _read_body(high, id_, declaration, own, dotted_functions=dotted_functions)
         if body is not None:
             bodies[id_] = body
             high.locations.setdefault(id_, own)
@@ -71,11 +76,13 @@ def read_excludes(high: High, data: Value, location: SourceLocation) -> None:
             )
 
 
-def _read_body(high: High, id_: str, declaration: Value, location: SourceLocation) -> Body | None:
+def _read_body(
+    high: High, id_: str, declaration: Value, location: SourceLocation, *, dotted_functions: bool
+) -> Body | None:
     sls, saltenv = location.sls, location.saltenv
     if isinstance(declaration, str) and "." in declaration:
-        state, function = declaration.split(".")[:2]
-        return {"__sls__": sls, "__env__": saltenv, state: [function]}
+        state, function = declaration.split(".", 1)
+        return {"__sls__": sls, "__env__": saltenv, state: [function if dotted_functions else function.split(".")[0]]}
     if not isinstance(declaration, dict):
         high.problems.append(
             location.problem(
@@ -83,14 +90,20 @@ def _read_body(high: High, id_: str, declaration: Value, location: SourceLocatio
             )
         )
         return None
-    body: Body = dict(_split(high, id_, declaration, location, strict=True))
+    body: Body = dict(_split(high, id_, declaration, location, strict=True, dotted_functions=dotted_functions))
     body.setdefault("__sls__", sls)
     body.setdefault("__env__", saltenv)
     return body
 
 
 def _split(
-    high: High, id_: str, declaration: dict[Value, Value], location: SourceLocation, *, strict: bool
+    high: High,
+    id_: str,
+    declaration: dict[Value, Value],
+    location: SourceLocation,
+    *,
+    strict: bool,
+    dotted_functions: bool = False,
 ) -> Iterator[tuple[str, Value]]:
     """The states of a body; those with a dotted key come after the others, as in Salt.
 
@@ -123,7 +136,7 @@ def _split(
             _warn_of_repeats(high, key, run, location)
         if function:
             location.written_keys[state] = key
-            later.append((state, [*run, function[0]]))
+            later.append((state, [*run, ".".join(function) if dotted_functions else function[0]]))
         else:
             yield state, list(run)
     yield from later

@@ -1,0 +1,1 @@
+"""Events answered: which SLS of reactors, rendered where, and what is done."""
