@@ -49,12 +49,26 @@ class Controller(Protocol):
 class BlobCache:
     """Contents by git's blob id, in `cachedir/blobs/ab/cdef...`. Several workers may use it at once."""
 
-    def __init__(self, cachedir: Path) -> None:
+    def __init__(self, cachedir: Path, *, aside: Path | None = None) -> None:
+        """`aside`: a folder for what is new; the cache itself stays as it is."""
         self.path = cachedir / "blobs"
+        self._aside = aside
 
     def get(self, oid: str) -> bytes | None:
         """A content; a file whose content does not fit its name is removed."""
-        path = self._of(oid)
+        if self._aside is None:
+            return self._kept(self.path, oid)
+        found = self._kept(self._aside, oid)
+        return self._read_only(oid) if found is None else found
+
+    def _read_only(self, oid: str) -> bytes | None:
+        with contextlib.suppress(FileNotFoundError):
+            data = _of(self.path, oid).read_bytes()
+            return data if blob_id(data) == oid else None
+        return None
+
+    def _kept(self, folder: Path, oid: str) -> bytes | None:
+        path = _of(folder, oid)
         try:
             data = path.read_bytes()
         except FileNotFoundError:
@@ -68,8 +82,9 @@ class BlobCache:
 
     def put(self, oid: str, data: bytes) -> None:
         """Keep a content that was verified."""
-        path = self._of(oid)
-        for folder in (self.path, path.parent):  # `parents=True` would make the outer one with the umask alone
+        place = self._aside or self.path
+        path = _of(place, oid)
+        for folder in (place, path.parent):  # `parents=True` would make the outer one with the umask alone
             folder.mkdir(mode=0o700, exist_ok=True)
         write_durably(path, data)
 
@@ -89,10 +104,11 @@ class BlobCache:
                 removed += 1
         return removed
 
-    def _of(self, oid: str) -> Path:
-        if len(oid) not in (40, 64) or not all(c in "0123456789abcdef" for c in oid):
-            raise SourceUnavailable(f"{oid[:80]!r} is no content id")
-        return self.path / oid[:2] / oid[2:]
+
+def _of(folder: Path, oid: str) -> Path:
+    if len(oid) not in (40, 64) or not all(c in "0123456789abcdef" for c in oid):
+        raise SourceUnavailable(f"{oid[:80]!r} is no content id")
+    return folder / oid[:2] / oid[2:]
 
 
 class HeldFiles:

@@ -4,6 +4,7 @@
                            document   the desired document that it is about (a hard link: a newer one replaces the
                                       file in the cache, never this)
                            journal    attempts, intents and results, in order
+                           blobs      contents of the tree that a Preview has fetched
                            events     what the run has sent (`minion.spool.run_events`)
                            result     the RunResult; its being there is what "finished" means
 
@@ -76,6 +77,11 @@ class RunFolder:
     def events(self) -> Path:
         """The events that it has sent."""
         return self.path / "events"
+
+    @property
+    def blobs(self) -> Path:
+        """Contents that were fetched for a Preview: they go with it."""
+        return self.path / "blobs"
 
     @property
     def lock(self) -> Path:

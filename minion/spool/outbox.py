@@ -1,7 +1,8 @@
 """Results for the controller: on disk until they are acknowledged, sent again until then, oldest first.
 
 The agent sends what is `due`, and says what was acknowledged. The last acknowledged results are kept, so that a run id
-that comes again is answered without running again. Nothing is sent from here.
+that comes again is answered without running again; those of previews are not: nothing stays of one. Nothing is sent
+from here.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import msgspec
 from minion.spool.journal import RunFolder, RunFolders, folder_name
 from minion.spool.run_events import RunEventsOutbox
 from minion.spool.schedule import UNREPORTED
-from wire.messages import RunResult
+from wire.messages import Preview, RunResult
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +93,8 @@ class Outbox:
             return False
         del self._sent[run_id]
         folder = self._folders.of(run_id)
-        (folder.path / "result").replace(self._kept / folder_name(run_id))
+        if not _is_preview(folder):
+            (folder.path / "result").replace(self._kept / folder_name(run_id))
         folder.remove()
         self._events.forget(run_id)
         self._forget_oldest()
@@ -153,3 +155,10 @@ class Outbox:
         kept = sorted(self._kept.iterdir(), key=lambda path: path.stat().st_mtime_ns)
         for path in kept[:-KEPT]:
             path.unlink(missing_ok=True)
+
+
+def _is_preview(folder: RunFolder) -> bool:
+    try:
+        return isinstance(folder.request(), Preview)
+    except (OSError, msgspec.MsgspecError):
+        return False

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from highstate.desired import Desired
@@ -61,7 +62,8 @@ def run_chunks(
     """Run the chunks that are asked for; the others count as done, so that requisites on them are satisfied."""
     test = isinstance(request, Preview) or request.test
     events = SentEvents(job.settings.id, request.run_id, job.folder, controller.wake)
-    context = _context(job, lambda: desired, controller, events=events)
+    aside = job.folder.blobs if isinstance(request, Preview) else None
+    context = _context(job, lambda: desired, controller, events=events, aside=aside)
     if isinstance(request, Preview):
         engine = _preview_engine(job, context, desired)
     else:
@@ -95,7 +97,8 @@ def run_chunks(
     if stop.suspended():
         raise AgentGone  # the next worker goes on from the journal
     left = not_run(desired.chunks, results, known, STOPPED) if stop.requested() else {}
-    _trim_cache(job)
+    if aside is None:
+        _trim_cache(job)
     return RunResult(
         run_id=request.run_id,
         kind=kind_of(request),
@@ -184,6 +187,7 @@ def _context(
     events: SentEvents,
     state_queue: StateQueue | None = None,
     stop: Stop | None = None,
+    aside: Path | None = None,
 ) -> Context:
     def compiler() -> LowstateSource:
         from minion.execution.lowstate_sources import HeldCompiler
@@ -201,7 +205,7 @@ def _context(
         make_grains=lambda: job.grains,
         read_again=lambda what: _collect_grains(job) if what == "grains" else held().pillar,
         make_pillar=lambda: held().pillar,
-        make_files=lambda: HeldFiles(held(), BlobCache(job.settings.cachedir), controller),
+        make_files=lambda: HeldFiles(held(), BlobCache(job.settings.cachedir, aside=aside), controller),
         make_compiler=compiler,
         state_queue=state_queue,
         failhard=job.settings.failhard,

@@ -214,10 +214,11 @@ class Rig:
         """Ids of the keys in a state."""
         return [key["minion"] for key in self.ask("/keys") if key["state"] == state]
 
-    def _start(self, name: str, *arguments: str) -> None:
+    def _start(self, name: str, *arguments: str, before: Sequence[str] = ()) -> None:
+        """Start `saltern`; `before`: a command that executes it."""
         with (self.directory / f"{name}.log").open("ab") as log:
             self._processes[name] = subprocess.Popen(
-                [*SALTERN, *arguments],
+                [*before, *SALTERN, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -3,21 +3,26 @@
     .venv/bin/python -m tools.predictions --edits 200 --seed 1
     .venv/bin/python -m tools.predictions --edits 20 --seed 7 --only policy
 
-A controller and three minions run on this machine, all that they manage lies in a folder to throw away. Exit code 1
-when a prediction was wrong and did not say that it was uncertain.
+A controller and three minions run on this machine, all that they manage lies in a folder to throw away; as root the
+minions have an /etc and services of their own, too. Exit code 1 when a prediction was wrong and did not say that it was
+uncertain.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import re
 import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
 
+from tools.predictions import machines
+from tools.predictions.circumstances import Circumstances
 from tools.predictions.journey import Journey, Journeys
-from tools.predictions.site import EDITS, edit, new_site
+from tools.predictions.prediction import Prediction
+from tools.predictions.site import EDITS, new_site
 from tools.predictions.verdict import Verdict
 
 
@@ -28,32 +33,46 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the tree and the edits")
     parser.add_argument("--states", type=int, default=12, help="in each SLS, at first")
     parser.add_argument("--only", choices=EDITS, help="edits of one kind")
+    parser.add_argument("--calm", action="store_true", help="nobody is away or paused, nothing is changed by hand")
     options = parser.parse_args()
     draw = random.Random(options.seed)  # noqa: S311  (nothing secret is drawn)
-    site = new_site(draw, options.states)
+    site = new_site(draw, options.states, machine=machines.can_be_had())
     counts: Counter[Verdict] = Counter()
+    reasons: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="saltern-predictions-") as folder:
         journeys = Journeys.begin(Path(folder), site)
         with journeys.rig:
-            site = journeys.up(site)
+            circumstances = Circumstances(journeys, journeys.up(site), draw, options.only or "", calm=options.calm)
             for _ in range(options.edits):
-                if journeys.failed:  # else everything that follows would be about the failure
-                    what, site = journeys.mended(site)
-                else:
-                    what, site = edit(site, draw, options.only or "")
-                journey = journeys.make(what, site)
+                journey = circumstances.next()
                 counts[journey.verdict] += 1
+                reasons.update(_reasons(journey.prediction))
                 _say(journey)
     for each in Verdict:
         print(f"{counts[each]:5} {each.value}")  # noqa: T201
+    print("states that a preview did not vouch for:")  # noqa: T201
+    for reason, count in reasons.most_common():
+        print(f"{count:5} {reason}")  # noqa: T201
     return 1 if counts[Verdict.WRONG] else 0
+
+
+def _reasons(prediction: Prediction) -> list[str]:
+    """Why states are uncertain, without what names one of them."""
+    return [
+        re.sub(r"\S*(/|s\d+)\S*", "…", state.uncertain)[:120]
+        for states in prediction.states.values()
+        for state in states.values()
+        if state.uncertain
+    ]
 
 
 def _say(journey: Journey) -> None:
     print(f"{journey.number:4} {journey.verdict.name:7} {journey.edit} {sorted(journey.prediction.timing)}", flush=True)  # noqa: T201
     for each in journey.differences:
-        if not each.marked:
-            print(f"       {each.minion} {each.key}: {each.what}", flush=True)  # noqa: T201
+        mark = "marked: " if each.marked else ""
+        print(f"       {mark}{each.minion} {each.key}: {each.what}", flush=True)  # noqa: T201
+        if each.why:
+            print(f"         because {each.why}", flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

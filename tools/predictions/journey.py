@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import os
+import random
 import stat
 import time
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,7 @@ from typing import Any
 
 from rig import Rig
 
+from tools.predictions.machines import MachineRig
 from tools.predictions.prediction import Prediction, predict
 from tools.predictions.site import MINIONS, Site
 from tools.predictions.verdict import Difference, Outcome, Verdict, compare, verdict
@@ -44,12 +46,16 @@ class Journeys:
     """Of the tree as it was written last."""
     failed: bool = False
     """Whether states of the newest merge failed somewhere."""
+    away: set[str] = field(default_factory=set)
+    """Minions that are not running."""
+    paused: set[str] = field(default_factory=set)
 
     @classmethod
     def begin(cls, folder: Path, site: Site) -> Journeys:
         """A rig on which this site is applied."""
         write(site, folder / "first")
-        journeys = cls(Rig(folder / "rig", MINIONS, folder / "first"))
+        made = MachineRig if site.machine else Rig
+        journeys = cls(made(folder / "rig", MINIONS, folder / "first"))
         journeys.paths = set(site.tree())
         return journeys
 
@@ -83,19 +89,25 @@ class Journeys:
             if state["result"] is False
         }
 
-    def make(self, edit: str, site: Site) -> Journey:
-        """Preview the edit, merge it, and compare."""
+    def make(self, edit: str, site: Site, beside: Site | None = None) -> Journey:
+        """Preview the edit, merge it, and compare.
+
+        Args:
+            edit: what it is, in words.
+            site: what comes of it.
+            beside: what others have merged since the branch of the edit began.
+        """
         self.number += 1
+        branch = f"edit-{self.number}"
         base = self.rig.git("rev-parse", "HEAD")
-        self._commit(edit, site)
-        self.rig.push_head(f"edit-{self.number}")
-        roots = {minion: snapshot(self.rig.root(minion)) for minion in MINIONS}
-        prediction = predict(self.rig.config, base, f"edit-{self.number}")
-        traces = tuple(
-            f"{line} on {minion}"
-            for minion, before in roots.items()
-            for line in changed_paths(before, snapshot(self.rig.root(minion)))
-        )
+        if beside is not None:
+            self._branched(edit, site, branch, beside)
+            prediction, traces = self._predicted("main", branch, merge=True)
+            self.rig.git("merge", "-q", "--no-edit", branch)
+        else:
+            self._commit(edit, site)
+            self.rig.push_head(branch)
+            prediction, traces = self._predicted(base, branch, merge=False)
         outcome = self.merge(traces)
         differences = compare(prediction, outcome)
         return Journey(
@@ -107,6 +119,83 @@ class Journeys:
             outcome=outcome,
         )
 
+    def _branched(self, edit: str, site: Site, branch: str, beside: Site) -> None:
+        """The edit on a branch, and main with what others have merged, which is applied."""
+        self._commit(edit, site)
+        self.rig.push_head(branch)
+        self.rig.git("branch", branch)
+        self.rig.git("reset", "-q", "--hard", "HEAD~1")
+        self._commit("beside", beside)
+        self.merge(())
+
+    def _predicted(self, base: str, branch: str, *, merge: bool) -> tuple[Prediction, tuple[str, ...]]:
+        """What a preview says, and what it leaves on minions."""
+        before = {minion: self._everything(minion) for minion in MINIONS}
+        prediction = predict(self.rig.config, base, branch, merge=merge)
+        traces = tuple(
+            f"{line} on {minion}"
+            for minion, one in before.items()
+            for line in changed_paths(one, self._everything(minion))
+        )
+        return prediction, traces
+
+    def _everything(self, minion: str) -> dict[str, tuple[object, ...]]:
+        """All that a minion may change: what it manages, its own /etc, and the folders of its agent."""
+        folders = [self.rig.root(minion), *([self.rig.etc(minion)] if isinstance(self.rig, MachineRig) else [])]
+        found = {f"{folder.name}/{path}": entry for folder in folders for path, entry in snapshot(folder).items()}
+        agent = self.rig.directory / minion / "agent"
+        runs = agent / "var/cache/saltern/minion/runs"
+        if minion not in self.away:
+            self.rig.wait(f"the runs of {minion} to be reported", lambda: not any(runs.iterdir()))
+        own = {f"agent/{path}": entry for path, entry in snapshot(agent).items()}
+        # Each run comes and goes in a folder, and takes the lock of runs: the times of these tell nothing.
+        return found | {
+            path: entry[:3] if stat.S_ISDIR(int(str(entry[0]))) or path.endswith("run.lock") else entry
+            for path, entry in own.items()
+        }
+
+    def by_hand(self, minion: str, draw: random.Random) -> str:
+        """Change something that is managed; what."""
+        files = sorted(path for path in self.rig.root(minion).rglob("*") if path.is_file() and not path.is_symlink())
+        if not files:
+            return ""
+        path = draw.choice(files)
+        match draw.randrange(3):
+            case 0:
+                path.unlink()
+            case 1:
+                path.write_text("changed by hand\n")
+            case _:
+                path.chmod(0o600)
+        return f"by hand {path.name} on {minion}"
+
+    def pause(self, minion: str) -> str:
+        """Pause a minion."""
+        self.rig.saltern("pause", minion)
+        self.paused.add(minion)
+        return f"{minion} is paused"
+
+    def stop(self, minion: str) -> str:
+        """End an agent."""
+        self.rig.stop(minion)
+        self.rig.wait(f"{minion} to be gone", lambda: not self.rig.status()[minion]["connected"])
+        self.away.add(minion)
+        return f"{minion} is away"
+
+    def all_back(self) -> None:
+        """Start, resume and sync everybody, and wait for what comes of it."""
+        for minion in self.away:
+            self.rig.start_minion(minion)
+        if self.away:
+            self.rig.wait("all to be back", lambda: all(each["connected"] for each in self.rig.status().values()))
+        for minion in self.paused:
+            self.rig.saltern("resume", minion)
+        self.away.clear()
+        self.paused.clear()
+        if "manual" in (self.rig.work / "states/saltern.yaml").read_text():
+            self.rig.saltern("sync", "*", check=False)
+        self._settle()
+
     def _commit(self, message: str, site: Site) -> None:
         tree = site.tree()
         for path in self.paths - tree.keys():
@@ -114,7 +203,7 @@ class Journeys:
         for path, text in tree.items():
             file = self.rig.work / path
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
+            file.write_bytes(text if isinstance(text, bytes) else text.encode())
         self.paths = set(tree)
         self.rig.git("add", "-A")
         self.rig.git("commit", "-q", "--allow-empty", "-m", message)
@@ -205,7 +294,7 @@ def write(site: Site, folder: Path) -> None:
     """Put the tree of a site into a folder."""
     for path, text in site.tree().items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
+        (folder / path).write_bytes(text if isinstance(text, bytes) else text.encode())
 
 
 def snapshot(root: Path) -> dict[str, tuple[object, ...]]:

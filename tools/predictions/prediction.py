@@ -35,15 +35,15 @@ class Prediction:
     unknown: frozenset[str] = frozenset()
     untested: frozenset[str] = frozenset()
     """Minions that change and that nobody asked."""
-    timing: frozenset[str] = frozenset()
-    """Kinds of what is said about when it is applied."""
+    timing: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Kind of what is said about when it is applied -> minions."""
     problems: tuple[str, ...] = ()
 
 
-def predict(config: Path, base: str, head: str) -> Prediction:
+def predict(config: Path, base: str, head: str, *, merge: bool = False) -> Prediction:
     """Ask the controller of this configuration for a preview with test runs on all minions."""
     with Client(config) as client:
-        for item in client.stream("/preview", PreviewQuestion(base=base, head=head, live="all")):
+        for item in client.stream("/preview", PreviewQuestion(base=base, head=head, live="all", merge=merge)):
             if isinstance(item, PreviewFinished):
                 return _prediction(item.report)
     raise ValueError("the preview ended without a report")
@@ -65,7 +65,7 @@ def _prediction(report: PreviewReport) -> Prediction:
         broken=frozenset(minion for each in report.broken for minion in each.minions),
         unknown=frozenset(minion for each in report.unknown for minion in each.minions),
         untested=frozenset(untested),
-        timing=frozenset(each.kind for each in report.timing),
+        timing={each.kind: frozenset(each.minions) for each in report.timing},
         problems=report.problems,
     )
 

@@ -11,7 +11,10 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from tools.predictions.blocks import KINDS, PLAIN_KINDS, Block
+from tools.predictions.blocks import Block
+from tools.predictions.kinds import KINDS, SINGLE, drawn, lines
+from tools.predictions.options import OPTIONS
+from tools.predictions.sources import sources
 
 MINIONS: Mapping[str, Mapping[str, object]] = {
     "web1": {"role": "web"},
@@ -22,7 +25,14 @@ SLS = ("common", "web", "db")
 TOP = {"*": ["common"], "web*": ["web"], "db*": ["db"]}
 _VALUES = 6
 _FILES = 4
+_LINKED, _OPTIONAL, _RARE, _LIFTED = 0.4, 0.25, 0.2, 0.6
+"""How often a block has a requisite, another argument that every state takes, and what is seldom seen; how soon
+`apply: manual` is lifted."""
 
+_HEAD = """\
+{% from 'lib/macros.jinja' import conf %}
+{% from 'lib/map.jinja' import map with context %}
+"""
 _MACROS = """\
 {% macro conf(id, value) %}
 {{ id }}:
@@ -32,8 +42,15 @@ _MACROS = """\
     - makedirs: True
 {% endmacro %}
 """
+_MAP = """\
+{% set map = salt['grains.filter_by'](
+  {'web': {'port': 80, 'base': 1}, 'db': {'port': 1, 'base': <<NUMBER>>}},
+  grain='role', merge=salt['pillar.get']('map')) %}
+"""
 _LINKS_OF_FILES = ("require", "require", "watch", "onchanges", "onfail", "prereq")
-_LINKS = ("require", "require", "watch", "onchanges", "listen", "onfail", "prereq")
+_MORE_LINKS = ("require_any", "watch_any", "onchanges_any", "onfail_any", "listen", "onfail_all")
+_LINKS_BACK = ("require_in", "watch_in", "onchanges_in", "listen_in", "prereq_in")
+_LINKS = (*_LINKS_OF_FILES, "listen")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,6 +64,13 @@ class Site:
     files: list[int]
     """Numbers in the sources and templates of files."""
     macro: int = 0
+    map: int = 5432
+    loops: int = 2
+    """States that a loop makes."""
+    extended: dict[str, dict[str, str]] = field(default_factory=lambda: {"web": {}, "db": {}})
+    """SLS -> block of `common` -> line that `extend` gives it."""
+    machine: bool = False
+    """Whether minions have an /etc of their own."""
     policy: list[str] = field(default_factory=list)
     """Lines of saltern.yaml beside those that hold for all sites."""
     broken: dict[str, str] = field(default_factory=dict)
@@ -55,52 +79,53 @@ class Site:
     serial: int = 0
     """Of the newest block."""
 
-    def tree(self) -> dict[str, str]:
-        """Path -> text of the repository."""
-        found = {f"states/{name}.sls": self._sls(name) for name in SLS}
-        found |= {
-            f"states/files/{number}.txt": f"source {value}\n{'same line' * number}\n"
-            for number, value in enumerate(self.files)
-        }
-        found |= {
-            f"states/files/{number}.j2": (
-                f"template {value} for {{{{ grains['id'] }}}}: {{{{ pillar['n{number}'] }}}}\n"
-            )
-            for number, value in enumerate(self.files)
-        }
-        found |= {
-            f"states/files/live{number}.j2": f"{value} {{{{ 'has' if salt['cmd.has_exec']('sh') else 'no' }}}} sh\n"
-            for number, value in enumerate(self.files)
-        }
-        found |= {f"states/folder/{number}/name": f"in a folder {value}\n" for number, value in enumerate(self.files)}
+    def tree(self) -> dict[str, str | bytes]:
+        """Path -> content of the repository."""
+        found: dict[str, str | bytes] = {f"states/{name}.sls": self._sls(name) for name in SLS}
+        for number, value in enumerate(self.files):
+            found |= sources(number, value)
+        found["states/lib/map.jinja"] = _MAP.replace("<<NUMBER>>", str(self.map))
         found["states/lib/macros.jinja"] = _MACROS.replace("<<NUMBER>>", str(self.macro))
         found["states/top.sls"] = _top(self.top)
         found["states/saltern.yaml"] = "\n".join(["drift: {interval: 0}", *self.policy]) + "\n"
         found["pillar/top.sls"] = _top({"*": ["values"], "db*": ["more"]})
-        found["pillar/values.sls"] = "".join(f"n{at}: {value}\n" for at, value in enumerate(self.values))
-        found["pillar/more.sls"] = "n0: {{ 100 + " + str(self.values[0]) + " }}\n"
+        values = [f"n{at}: {value}" for at, value in enumerate(self.values)]
+        texts = [f'  t{at}: "text {self.values[at]}\\nof a pillar"' for at in range(_FILES)]
+        found["pillar/values.sls"] = "\n".join([*values, "texts:", *texts, f"map: {{port: {self.values[2]}}}"]) + "\n"
+        found["pillar/more.sls"] = "include:\n  - values\nn0: {{ 100 + " + str(self.values[0]) + " }}\n"
         return found
 
     def _sls(self, name: str) -> str:
-        lines = ["{% from 'lib/macros.jinja' import conf %}"]
+        found = [_HEAD]
         if name != "common":
-            lines += ["include:", "  - common"]
-        for block in self.blocks[name]:
-            lines += block.lines()
-        lines += [f"{{{{ conf('{name}-macro', pillar['n1']) }}}}", self.broken.get(name, "")]
-        return "\n".join(lines) + "\n"
+            found += ["include:", "  - common"]
+        if extended := self.extended.get(name):
+            found.append("extend:")
+            for block, line in extended.items():
+                found += [f"  {block}:", f"    {KINDS[self.block(block).kind].module}:", f"      - {line}"]
+        for one in self.blocks[name]:
+            found += lines(one)
+        if name == "common":
+            found += [f"{{% for number in range({self.loops}) %}}", "loop-{{ number }}:", "  file.managed:"]
+            found += ["    - name: {{ grains['root'] }}/loop-{{ number }}", "    - contents: {{ loop.index }} of it"]
+            found += ["{% endfor %}"]
+        found += [f"{{{{ conf('{name}-macro', pillar['n1']) }}}}", self.broken.get(name, "")]
+        return "\n".join(found) + "\n"
+
+    def block(self, block_id: str) -> Block:
+        """The block of this id."""
+        return next(block for blocks in self.blocks.values() for block in blocks if block.id == block_id)
 
     def add(self, draw: random.Random, sls: str, kind: str = "") -> Block:
         """A new block at the end of an SLS or inside of it."""
         self.serial += 1
-        kind = kind or draw.choice(PLAIN_KINDS)
         earlier = [block for block in self.blocks["common"] if sls != "common"] + self.blocks[sls]
-        edits = KINDS[kind].edits
-        paths = [
-            block.id
-            for block in earlier
-            if (KINDS[block.kind].makes_editable if edits else KINDS[block.kind].makes_file)
-        ]
+        kind = kind or draw.choice(drawn(plain=True, machine=self.machine))
+        if kind in SINGLE and any(block.kind == kind for blocks in self.blocks.values() for block in blocks):
+            kind = "contents"
+        paths = [block.id for block in earlier if _fits(kind, block)]
+        if kind == "accumulated" and not paths:
+            kind = "gather"
         block = Block(
             id=f"s{self.serial}",
             kind=kind,
@@ -108,15 +133,26 @@ class Site:
             file=draw.randrange(_FILES),
             other=draw.choice(paths) if paths else f"s{self.serial}",
         )
-        if earlier and draw.random() < 0.4 and kind != "grains":
+        if earlier and draw.random() < _LINKED and kind != "grains":
             self._link(draw, block, earlier)
+        files = [one.id for one in earlier if KINDS[one.kind].makes_file]
+        if files and draw.random() < _OPTIONAL and kind not in ("unless", "onlyif", "creates"):
+            set_option(draw, block, files)
         self.blocks[sls].append(block)
         return block
 
     def _link(self, draw: random.Random, block: Block, earlier: list[Block]) -> None:
         other = draw.choice(earlier)
-        links = _LINKS if KINDS[block.kind].module in ("cmd", "test") else _LINKS_OF_FILES
+        links: tuple[str, ...] = _LINKS if KINDS[block.kind].module in ("cmd", "test") else _LINKS_OF_FILES
+        if draw.random() < _RARE:
+            links = _MORE_LINKS
+        elif draw.random() < _RARE and not other.links and block.kind != "accumulated":
+            links = _LINKS_BACK
+        elif block.kind == other.kind == "contents" and draw.random() < _OPTIONAL:
+            links = ("use",)
         block.links.append((draw.choice(links), KINDS[other.kind].module, other.id))
+        if draw.random() < _RARE and links is not _LINKS_BACK:
+            self._link(draw, block, earlier)
 
     def remove(self, block_id: str) -> None:
         """Take a block away, and the requisites that name it."""
@@ -124,6 +160,31 @@ class Site:
             self.blocks[sls] = blocks = [block for block in blocks if block.id != block_id]
             for block in blocks:
                 block.links = [link for link in block.links if link[2] != block_id]
+        for extended in self.extended.values():
+            extended.pop(block_id, None)
+        gone = [
+            block.id
+            for blocks in self.blocks.values()
+            for block in blocks
+            if block.kind == "accumulated" and block.other == block_id
+        ]
+        for block_id in gone:
+            self.remove(block_id)
+
+
+def _fits(kind: str, other: Block) -> bool:
+    """Whether a block of this kind may be about the file of another."""
+    made = KINDS[other.kind]
+    if kind == "accumulated":
+        return made.gathers
+    return made.keeps if KINDS[kind].edits else made.makes_file
+
+
+def set_option(draw: random.Random, block: Block, files: list[str]) -> None:
+    """Give the block a condition, or another argument that every state takes."""
+    block.option, block.asked = draw.choice(list(OPTIONS)), draw.choice(files)
+    if block.option == "check-cmd" and block.kind == "check":
+        block.option = ""
 
 
 def _top(targets: Mapping[str, list[str]]) -> str:
@@ -133,10 +194,16 @@ def _top(targets: Mapping[str, list[str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def new_site(draw: random.Random, states: int = 12) -> Site:
-    """A site with so many states in each SLS, one of each kind first."""
-    site = Site(blocks={name: [] for name in SLS}, values=[0] * _VALUES, files=[0] * _FILES)
-    kinds = list(PLAIN_KINDS)
+def new_site(draw: random.Random, states: int = 12, *, machine: bool = False) -> Site:
+    """A site with so many states in each SLS, one of each kind first.
+
+    Args:
+        draw: what it is drawn from.
+        states: in each SLS.
+        machine: whether minions have an /etc of their own.
+    """
+    site = Site(blocks={name: [] for name in SLS}, values=[0] * _VALUES, files=[0] * _FILES, machine=machine)
+    kinds = list(drawn(plain=True, machine=machine))
     draw.shuffle(kinds)
     kinds = [*["kept"] * len(SLS), *["contents"] * len(SLS), *kinds]
     for number in range(states * len(SLS)):
@@ -148,7 +215,8 @@ def edit(site: Site, draw: random.Random, kind: str = "") -> tuple[str, Site]:
     """What is done to a copy of the site, in words, and the copy."""
     site = copy.deepcopy(site)
     site.broken = {}  # whoever breaks a tree mends it next
-    site.policy = [line for line in site.policy if "manual" not in line]
+    if draw.random() < _LIFTED:
+        site.policy = [line for line in site.policy if "manual" not in line]
     names = list(_EDITS)
     kind = kind or draw.choices(names, [weight for weight, _ in _EDITS.values()])[0]
     return f"{kind}: {_EDITS[kind][1](site, draw)}", site
@@ -169,10 +237,16 @@ def _kind(site: Site, draw: random.Random) -> str:
     sls, block = _any_block(site, draw)
     now = KINDS[block.kind]
     alike = [
-        (name, one) for name, one in KINDS.items() if one.plain and (one.module, one.edits) == (now.module, now.edits)
+        (name, KINDS[name])
+        for name in drawn(plain=True, machine=site.machine)
+        if (KINDS[name].module, KINDS[name].edits) == (now.module, now.edits)
     ]
-    same = [name for name, one in alike if not now.makes_editable or one.makes_editable] or [block.kind]
-    before, block.kind = block.kind, draw.choice(same)
+    same = [
+        name
+        for name, one in alike
+        if (one.keeps or not now.keeps) and not (one.gathers or now.gathers) and "accumulated" not in (name, block.kind)
+    ]
+    before, block.kind = block.kind, draw.choice([name for name in same if name not in SINGLE] or [block.kind])
     return f"{sls}/{block.id} from {before} to {block.kind}"
 
 
@@ -183,7 +257,7 @@ def _add(site: Site, draw: random.Random) -> str:
 
 
 def _special(site: Site, draw: random.Random) -> str:
-    sls, kind = draw.choice(SLS), draw.choice([name for name in KINDS if name not in PLAIN_KINDS])
+    sls, kind = draw.choice(SLS), draw.choice(drawn(plain=False, machine=site.machine))
     return f"{sls}/{site.add(draw, sls, kind).id} ({kind})"
 
 
@@ -220,6 +294,38 @@ def _macro(site: Site, draw: random.Random) -> str:
     return "conf"
 
 
+def _map(site: Site, draw: random.Random) -> str:
+    site.map += 1
+    return str(site.map)
+
+
+def _loop(site: Site, draw: random.Random) -> str:
+    site.loops = draw.randint(0, 4)
+    return str(site.loops)
+
+
+def _option(site: Site, draw: random.Random) -> str:
+    sls, block = _any_block(site, draw)
+    earlier = site.blocks[sls][: site.blocks[sls].index(block)]
+    files = [one.id for one in earlier if KINDS[one.kind].makes_file]
+    if block.option or not files:
+        block.option = ""
+    else:
+        set_option(draw, block, files)
+    return f"{sls}/{block.id} ({block.kind}): {block.option}"
+
+
+def _extend(site: Site, draw: random.Random) -> str:
+    sls = draw.choice(("web", "db"))
+    blocks = [one for one in site.blocks["common"] if KINDS[one.kind].module == "file"]
+    if site.extended[sls] or not blocks:
+        site.extended[sls] = {}
+    else:
+        line = draw.choice(("order: 2", "backup: minion", "onlyif: 'true'", "unless: 'true'", "failhard: False"))
+        site.extended[sls] = {draw.choice(blocks).id: line}
+    return f"{sls} {site.extended[sls]}"
+
+
 def _policy(site: Site, draw: random.Random) -> str:
     lines = ["push: whole", "verify: report", "verify: none", "apply: manual"]
     site.policy = [] if site.policy else [draw.choice(lines)]
@@ -252,7 +358,11 @@ _EDITS: dict[str, tuple[int, Callable[[Site, random.Random], str]]] = {
     "file": (10, _file),
     "macro": (3, _macro),
     "special": (9, _special),
-    "policy": (3, _policy),
+    "option": (8, _option),
+    "map": (3, _map),
+    "loop": (2, _loop),
+    "extend": (3, _extend),
+    "policy": (4, _policy),
     "bad-policy": (1, _bad_policy),
     "break": (3, _break),
     "top": (3, _top_edit),

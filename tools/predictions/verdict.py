@@ -49,6 +49,8 @@ class Difference:
     key: str
     what: str
     marked: bool
+    why: str = ""
+    """Why the preview did not vouch for it."""
 
 
 def compare(prediction: Prediction, outcome: Outcome) -> list[Difference]:
@@ -62,7 +64,7 @@ def compare(prediction: Prediction, outcome: Outcome) -> list[Difference]:
         found.append(Difference(minion, "", what, marked=minion in prediction.unknown))
     for minion, why in outcome.waiting.items():
         news = minion in prediction.states or minion not in outcome.waited
-        if news and why not in prediction.timing:
+        if news and minion not in prediction.timing.get(why, ()):
             found.append(Difference(minion, "", f"waits ({why}), unsaid", marked=False))
     for minion in sorted((outcome.states.keys() | prediction.states.keys()) - outcome.broken - outcome.waiting.keys()):
         if minion in prediction.unknown:
@@ -74,7 +76,7 @@ def compare(prediction: Prediction, outcome: Outcome) -> list[Difference]:
             found += _of_minion(minion, *pair)
         for cause in outcome.more_runs.get(minion, ()):
             uncertain = any(each.uncertain for each in prediction.states.get(minion, {}).values())
-            marked = "second-run" in prediction.timing or (uncertain and "missed" in cause)
+            marked = minion in prediction.timing.get("second-run", ()) or (uncertain and "missed" in cause)
             found.append(Difference(minion, "", f"one more run: {cause}", marked=marked))
     return found
 
@@ -97,9 +99,15 @@ def _of_minion(
                 yield Difference(minion, key, f"not foretold: {_shown(did)}", marked=uncertain and "mod_watch" in key)
         elif did is None:
             if said.result is not True:
-                yield Difference(minion, key, f"foretold and not run: {said.comment}", marked=bool(said.uncertain))
+                yield Difference(
+                    minion,
+                    key,
+                    f"foretold and not run: {said.comment}",
+                    marked=bool(said.uncertain),
+                    why=said.uncertain,
+                )
         elif what := _differs(key, said, did):
-            yield Difference(minion, key, what, marked=bool(said.uncertain))
+            yield Difference(minion, key, what, marked=bool(said.uncertain), why=said.uncertain)
 
 
 def _differs(key: str, said: ForetoldState, did: Mapping[str, Any]) -> str:

@@ -194,3 +194,17 @@ def test_links_are_those_of_the_document_or_the_controllers(tmp_path):
     old = HeldFiles(desired, BlobCache(tmp_path), Answers({}))
     with pytest.raises(SourceUnavailable, match="does not know of symlinks"):
         old.links("other")
+
+
+def test_what_a_preview_fetches_stays_aside(tmp_path):
+    cache, aside = BlobCache(tmp_path), tmp_path / "run" / "blobs"
+    aside.parent.mkdir()
+    cache.put(blob_id(b"known"), b"known")
+    before = {path: path.stat().st_mtime_ns for path in cache.path.rglob("*")}
+    answers = Answers({"new": b"new"})
+    files = HeldFiles(held(known=b"known", new=b"new"), BlobCache(tmp_path, aside=aside), answers)
+    for _ in range(2):
+        assert (files.read("known"), files.read("new")) == (b"known", b"new")
+    assert len(answers.asked) == 1
+    assert {path: path.stat().st_mtime_ns for path in cache.path.rglob("*")} == before
+    assert [path.read_bytes() for path in aside.rglob("*") if path.is_file()] == [b"new"]

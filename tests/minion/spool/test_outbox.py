@@ -5,7 +5,7 @@ import pytest
 from minion.spool.journal import RunFolders
 from minion.spool.outbox import IN_FLIGHT, KEPT, SEND_AGAIN_AFTER, Outbox
 from minion.spool.run_events import RunEventsOutbox
-from wire.messages import Call, RunResult
+from wire.messages import Call, Preview, RunResult
 
 
 @pytest.fixture
@@ -120,3 +120,15 @@ def test_a_full_window_is_not_due_before_its_time(tmp_path, folders):
     for run_id in due(outbox):
         outbox.sent(run_id, 0.0)
     assert outbox.next_due(1.0) == SEND_AGAIN_AFTER
+
+
+def test_nothing_of_a_preview_is_kept(tmp_path, folders):
+    outbox = Outbox(tmp_path, folders, RunEventsOutbox())
+    result = RunResult(run_id="p", kind="preview", generation=0, digest="d", outcome="ok")
+    folders.create(Preview(run_id="p", base="", digest="d", patch=[]), b"document").finish(result)
+    outbox.add(result)
+    finish(folders, outbox, "a")
+    assert outbox.acknowledge("p")
+    assert outbox.acknowledge("a")
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["a"]
+    assert list((tmp_path / "runs").iterdir()) == []
