@@ -143,7 +143,7 @@ class FakeBitbucket(FakeForge):
 
     def _pull_of(self, pull: Pull) -> dict[str, Any]:
         def end(project: str, branch: str, sha: str) -> dict[str, Any]:
-            commit = {"hash": sha[:12], "type": "commit"}
+            commit = {"hash": sha[:12]}
             return {"branch": {"name": branch}, "commit": commit, "repository": self._repository_of(project)}
 
         return {
@@ -155,7 +155,7 @@ class FakeBitbucket(FakeForge):
             "author": {"type": "user", "uuid": pull.author, "nickname": "same"},
             "source": end(pull.head_project, pull.head_branch, pull.head),
             "destination": end(pull.project, pull.base_branch, pull.base),
-            "merge_commit": {"hash": pull.merge_commit[:12], "type": "commit"} if pull.merge_commit else None,
+            "merge_commit": {"hash": pull.merge_commit[:12]} if pull.merge_commit else None,
             "created_on": stamp(pull.created),
             "updated_on": stamp(pull.updated),
             "links": {"html": {"href": f"{self.web}/{pull.project}/pull-requests/{pull.number}"}},

@@ -23,10 +23,13 @@ _PARTS = ("components", "definitions", "responses", "parameters", "paths")
 class Description:
     """One document."""
 
-    def __init__(self, document: dict[str, Any], prefix: str = "") -> None:
-        """`prefix`: what stands before the described paths in those that a client asks for."""
-        self._document = document
-        self._prefix = prefix
+    def __init__(self, document: dict[str, Any], before: str = "") -> None:
+        """`before`: what the described paths begin with and belongs to the address of the API."""
+        self._document = {
+            **document,
+            "paths": {path.removeprefix(before): each for path, each in document["paths"].items()},
+        }
+        document = self._document
         self._strict = {name: _adapted(document[name], False) for name in _PARTS if name in document}
         self._relaxed = {name: self._of_answer(document[name]) for name in _PARTS if name in document}
         for reference in set(_bases(document)):
@@ -34,17 +37,15 @@ class Description:
             for part in reference.removeprefix("#/").split("/"):
                 found = found[part]
             found.pop("additionalProperties", None)
-        self._paths = [
-            (re.compile(re.sub(r"\{[^}]+\}", "([^/]+)", path) + "$", re.I), path) for path in document["paths"]
-        ]
+        self._paths = [(_pattern(path), path) for path in document["paths"]]
 
     def _of_answer(self, schema: Any) -> Any:
-        """Swagger 2.0 has no word for what may be null."""
-        return _adapted(schema, True, null="swagger" in self._document)
+        """Swagger 2.0 has no word for what may be null, and Bitbucket's descriptions do not use it."""
+        return _adapted(schema, True, null="swagger" in self._document or "x-of-types" in self._document)
 
-    def problems(self, request: Request, reply: Reply) -> list[str]:
-        """What is not as described; empty when all is."""
-        wanted = request.path.removeprefix(self._prefix)
+    def problems(self, request: Request, reply: Reply | None = None) -> list[str]:
+        """What of a request, and of its answer where that is given, is not as described; empty when all is."""
+        wanted = request.path
         what = f"{request.method} {wanted}"
         operations = [
             (path, self._document["paths"][path][request.method.lower()])
@@ -57,7 +58,7 @@ class Description:
         shared = self._document["paths"][path].get("parameters", [])
         parameters = [self._resolved(each) for each in (*shared, *operation.get("parameters", []))]
         found = self._query(request, parameters) + self._body(request, operation, parameters)
-        if 200 <= reply.status < 300:
+        if reply is not None and 200 <= reply.status < 300:
             found += self._answer(reply, operation)
         return [f"{what}: {each}" for each in found]
 
@@ -78,18 +79,20 @@ class Description:
     def _body(self, request: Request, operation: dict[str, Any], parameters: list[dict[str, Any]]) -> list[str]:
         described = next((each["schema"] for each in parameters if each["in"] == "body"), None)
         if "requestBody" in operation:
-            described = self._resolved(operation["requestBody"])["content"]["application/json"]["schema"]
+            described = _json_of(self._resolved(operation["requestBody"]))
         if request.body is None:
             return []
         if described is None:
             return ["takes no body"]
-        return self._invalid(request.body, _adapted(described, False), self._strict)
+        unknown = self._invalid(request.body, self._of_answer(described), self._relaxed)
+        found = self._invalid(request.body, _adapted(described, False), self._strict)
+        return found + [each for each in unknown if "Additional properties" in each]
 
     def _answer(self, reply: Reply, operation: dict[str, Any]) -> list[str]:
         if str(reply.status) not in operation["responses"]:
             return [f"does not answer {reply.status}, but {', '.join(operation['responses'])}"]
         response = self._resolved(operation["responses"][str(reply.status)])
-        schema = response.get("schema") or response.get("content", {}).get("application/json", {}).get("schema")
+        schema = response.get("schema") or _json_of(response)
         if schema is None or reply.value is None:
             return []
         return self._invalid(reply.value, self._of_answer(schema), self._relaxed)
@@ -110,6 +113,16 @@ class Description:
                 found = found[part.replace("~1", "/").replace("~0", "~")]
             value = found
         return value
+
+
+def _json_of(described: dict[str, Any]) -> Any:
+    kinds = described.get("content", {})
+    return next((each["schema"] for kind, each in kinds.items() if kind.startswith(("application/json", "*/*"))), None)
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    parts = re.split(r"\{[^}]+\}", path)
+    return re.compile("([^/]+)".join(re.escape(part) for part in parts) + "$", re.I)
 
 
 def _adapted(value: Any, relaxed: bool, *, of_all: bool = False, null: bool = False) -> Any:
