@@ -109,11 +109,13 @@ async def controller(
         stack.callback(parts.server.stop)
         parts.metrics.watch_minions(parts.service.state.samples)
         parts.metrics.watch_strangers(parts.server.stranger_connections, parts.server.stranger_bytes)
+        parts.runners.end_lost()
         await stack.enter_async_context(serve(parts.service, settings, parts.metrics, parts.pull_requests.hint))
         await stack.enter_async_context(changes)
         stack.push_async_callback(parts.event_log.flush)  # what the others say while they end is kept, too
         tasks = _start_tasks(parts)
         stack.push_async_callback(_cancel, tasks)
+        stack.push_async_callback(parts.runners.close)
         failed: list[str] = []
         for task in tasks:
             task.add_done_callback(partial(_die_with, failed))

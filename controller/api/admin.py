@@ -27,6 +27,7 @@ from controller.schema.requests import (
     KeysQuestion,
     PreviewQuestion,
     RemotesQuestion,
+    RunnerQuestion,
     RunQuery,
     StatusQuery,
     SyncQuestion,
@@ -61,6 +62,7 @@ def admin_app(service: ControllerApi, limits: ApiLimits, on_refusal: CountRefusa
             why,
             call,
             sync,
+            runner,
             pause,
             resume,
             preview,
@@ -197,6 +199,13 @@ async def sync(request: AdminRequest) -> Stream:
     """`saltern sync`."""
     data = await _body(request, SyncQuestion)
     return await encoding.stream(request, _service(request).sync(data, user=_user(request)))
+
+
+@post("/runner", status_code=200)
+async def runner(request: AdminRequest) -> Stream:
+    """`saltern runner` and `saltern wheel`."""
+    data = await _body(request, RunnerQuestion)
+    return await encoding.stream(request, _service(request).runner(data, user=_user(request)))
 
 
 @post("/pause", status_code=200)

@@ -24,6 +24,8 @@ from controller.reconcile.decision import AfterRun, Declined, Request
 from controller.reconcile.live import LiveRevision
 from controller.reconcile.reconciler import Reconciler
 from controller.reconcile.status import Status
+from controller.runners.runner_jobs import RunnerJobs
+from controller.runners.waiting import call_and_wait
 from controller.schema.events import EventView, WhyView
 from controller.schema.keys import ControllerKey, KeyRefusals, KeyView
 from controller.schema.minions import CompileView, MinionStatus
@@ -32,7 +34,8 @@ from controller.schema.preview_stream import PreviewItem
 from controller.schema.pulls import PullView
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
-from controller.schema.requests import CallQuestion, PreviewQuestion, SyncQuestion
+from controller.schema.requests import CallQuestion, PreviewQuestion, RunnerQuestion, SyncQuestion
+from controller.schema.runners import RunnerItem
 from controller.schema.runs import CallProgress, CallReturn, HistoryEntry, RunView, SyncReturn
 from controller.schema.targets import TargetExpression
 from controller.store import Store
@@ -96,6 +99,7 @@ class ControllerService:
     git: GitSources
     minions: MinionActions
     pull_requests: PullRequests
+    runners: RunnerJobs
     telemetry: Telemetry
 
     # --- status ---
@@ -219,6 +223,10 @@ class ControllerService:
                     yield _sync_return(minion, run_id, news)
                 else:
                     minions.append(minion)
+
+    def runner(self, question: RunnerQuestion, *, user: str = "") -> AsyncIterator[RunnerItem]:
+        """See `ControllerApi`."""
+        return call_and_wait(self.runners, question, user)
 
     async def pause(self, target: TargetExpression, *, user: str = "") -> Sequence[str]:
         """See `ControllerApi`."""

@@ -27,6 +27,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "preview": ("preview", "What moving from one git ref to another would change."),
     "pulls": ("pulls", "The open pull requests, with their previews and what they wait for."),
     "run": ("run", "Run a function on minions."),
+    "runner": ("runner", "Call a runner: a function of the controller."),
+    "wheel": ("runner", "Call a wheel: a function over what the controller holds."),
     "key": ("key", "Accept, reject and list the keys of minions."),
     "remote": ("remote", "The git remotes."),
     "forge": ("forge", "The forges whose pull requests are previewed."),

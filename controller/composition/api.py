@@ -18,6 +18,7 @@ from controller.preview.report_archive import ReportArchive
 from controller.pull_requests.reconciler import PullRequests
 from controller.reconcile.reconciler import Reconciler
 from controller.report.links import ReportLinks, link_key
+from controller.runners.runner_jobs import RunnerJobs
 from wire.server.server import Server
 
 _PREVIEW_THREADS = 2
@@ -55,6 +56,7 @@ def compose_service(
     compilation: CompilationParts,
     actions: MinionActions,
     pull_requests: PullRequests,
+    runners: RunnerJobs,
 ) -> ControllerService:
     """The implementation of `ControllerApi`."""
     resources = shared.resources
@@ -76,6 +78,7 @@ def compose_service(
         ),
         minions=actions,
         pull_requests=pull_requests,
+        runners=runners,
         telemetry=Telemetry(bus=shared.bus, event_log=shared.event_log, metrics=shared.metrics),
     )
 

@@ -13,12 +13,14 @@ from controller.composition.compilation import compose_compilation
 from controller.composition.messages import compose_handlers, compose_wire
 from controller.composition.pull_requests import compose_pull_requests
 from controller.composition.reconcile import compose_reconciler
+from controller.composition.runners import compose_runners
 from controller.composition.shared import Resources, share
 from controller.messages.message_handlers import MessageHandlers
 from controller.observe.event_log import EventLog
 from controller.observe.metrics import Metrics
 from controller.pull_requests.reconciler import PullRequests
 from controller.reconcile.reconciler import Reconciler
+from controller.runners.runner_jobs import RunnerJobs
 from wire.server.server import Server
 
 
@@ -38,6 +40,7 @@ class Parts:
     handlers: MessageHandlers
     service: ControllerService
     pull_requests: PullRequests
+    runners: RunnerJobs
 
 
 def compose(resources: Resources) -> Parts:
@@ -49,6 +52,7 @@ def compose(resources: Resources) -> Parts:
     handlers = compose_handlers(shared, wire.server, reconciler, compilation)
     actions = compose_actions(shared, wire.server, reconciler, compilation, handlers)
     pull_requests = compose_pull_requests(shared, actions.previews, actions.reports)
+    runners = compose_runners(shared, actions.jobs)
     wire.backpressure.attach(wire.server, handlers.deliver)
     return Parts(
         resources=resources,
@@ -61,6 +65,7 @@ def compose(resources: Resources) -> Parts:
         sources=compilation.sources,
         reconciler=reconciler,
         handlers=handlers,
-        service=compose_service(shared, wire.server, compilation, actions, pull_requests),
+        service=compose_service(shared, wire.server, compilation, actions, pull_requests, runners),
         pull_requests=pull_requests,
+        runners=runners,
     )

@@ -134,6 +134,16 @@ class CompileWorkerLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerLimits:
+    """Calls of runners and wheels, by people and by what reacts to events."""
+
+    at_once: LimitCount = 100
+    """Calls that go on at the same time; more are refused."""
+    value_bytes: LimitCount = 16 * 1024 * 1024
+    """Bytes of what a call returns; more is shown to who waits, and neither kept nor published."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ForgeLimits:
     """A forge whose API is asked."""
 
@@ -169,6 +179,7 @@ class BorderLimits:
     minion: MinionLimits = field(default_factory=MinionLimits)
     pattern: PatternLimits = field(default_factory=PatternLimits)
     git: GitLimits = field(default_factory=GitLimits)
+    runner: RunnerLimits = field(default_factory=RunnerLimits)
     forge: ForgeLimits = field(default_factory=ForgeLimits)
 
 

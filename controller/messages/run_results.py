@@ -196,7 +196,7 @@ def digest_of(text: str) -> str:
 def _lost(run: RunRecord) -> RunResult:
     return RunResult(
         run_id=run.run_id,
-        kind=run.kind,
+        kind=run.of_minion,
         generation=run.generation,
         digest=run.digest,
         outcome="error",

@@ -47,6 +47,13 @@ def typed_arguments(fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
     return text if len(text) <= LONGEST_SUMMARY else text[: LONGEST_SUMMARY - 3] + "..."
 
 
+def without_secrets(fun: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Arguments of a function as an event has them; secrets as in `typed_arguments`."""
+    secret = bool(_SECRET.search(fun))
+    hidden = [_HIDDEN if secret and place else value for place, value in enumerate(args)]
+    return hidden, {name: _HIDDEN if _SECRET.search(name) else value for name, value in kwargs.items()}
+
+
 def _typed(value: Any) -> str:
     if not isinstance(value, str):
         return json.dumps(value, default=str, ensure_ascii=False)

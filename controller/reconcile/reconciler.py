@@ -336,7 +336,7 @@ class Reconciler:
             session,
             Run(
                 run_id=run.run_id,
-                kind=run.kind,
+                kind=run.of_minion,
                 generation=run.generation,
                 digest=run.digest,
                 keys=run.keys,

@@ -16,7 +16,8 @@ from controller.schema.preview_stream import PreviewItem
 from controller.schema.pulls import PullView
 from controller.schema.remotes import RemoteStatus
 from controller.schema.reports import ReportPage
-from controller.schema.requests import CallQuestion, PreviewQuestion, SyncQuestion
+from controller.schema.requests import CallQuestion, PreviewQuestion, RunnerQuestion, SyncQuestion
+from controller.schema.runners import RunnerItem
 from controller.schema.runs import CallProgress, CallReturn, HistoryEntry, RunView, SyncReturn
 from controller.schema.targets import TargetExpression
 
@@ -72,6 +73,9 @@ class ControllerApi(Protocol):
 
     def sync(self, question: SyncQuestion, *, user: str = "") -> AsyncIterator[SyncReturn | CallProgress]:
         """Apply what is pending now (`whole`: the whole highstate; `test`: only say what would change)."""
+
+    def runner(self, question: RunnerQuestion, *, user: str = "") -> AsyncIterator[RunnerItem]:
+        """Call a function of the controller: that it has begun, what it says, its value. It outlives its asker."""
 
     async def pause(self, target: TargetExpression, *, user: str = "") -> Sequence[str]:
         """Apply nothing more on these minions; their ids."""

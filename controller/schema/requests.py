@@ -46,6 +46,19 @@ class CallQuestion(_Question, frozen=True, kw_only=True):
     """Whether to tell how far runs of states are, before they return."""
 
 
+class RunnerQuestion(_Question, frozen=True, kw_only=True):
+    """`saltern runner` and `saltern wheel`."""
+
+    kind: Literal["runner", "wheel"] = "runner"
+    fun: str
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = {}
+    timeout: float = 0.0
+    """Seconds to wait, 0 for as long as it takes. The call goes on after that."""
+    wait: bool = True
+    """Whether to wait at all."""
+
+
 class SyncQuestion(_Question, frozen=True, kw_only=True):
     """`saltern sync`."""
 

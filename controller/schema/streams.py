@@ -7,6 +7,7 @@ from typing import TypeAlias
 from controller.schema.errors import ErrorView
 from controller.schema.events import EventView
 from controller.schema.preview_stream import PreviewItem
+from controller.schema.runners import RunnerItem
 from controller.schema.runs import CallProgress, CallReturn, SyncReturn
 
-StreamItem: TypeAlias = CallReturn | CallProgress | SyncReturn | PreviewItem | EventView | ErrorView
+StreamItem: TypeAlias = CallReturn | CallProgress | SyncReturn | RunnerItem | PreviewItem | EventView | ErrorView

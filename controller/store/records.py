@@ -13,6 +13,8 @@ from highstate.types import Problem
 from wire.messages import FactAnswer, FactQuery, RunKind
 
 KeyStatus: TypeAlias = Literal["pending", "accepted", "rejected"]
+RecordKind: TypeAlias = RunKind | Literal["runner", "wheel"]
+"""Of a minion's runs, and of the controller's own calls."""
 RunState: TypeAlias = Literal["requested", "started", "finished"]
 
 
@@ -127,11 +129,12 @@ class AppliedRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """One run of a minion, without its result (`store.runs.result`)."""
+    """One run of a minion, or a call of the controller's own, without its result (`store.runs.result`)."""
 
     run_id: str
     minion: str
-    kind: RunKind
+    """Empty for a call of the controller's own."""
+    kind: RecordKind
     created: float
     generation: int = 0
     revision: str = ""
@@ -155,6 +158,13 @@ class RunRecord:
     """The function of a `call`."""
     args: str = ""
     """Its arguments as one would type them, without passwords."""
+
+    @property
+    def of_minion(self) -> RunKind:
+        """The kind of a run that a minion has; ValueError for a call of the controller's own."""
+        if self.kind == "runner" or self.kind == "wheel":
+            raise ValueError(f"{self.run_id} is no run of a minion")
+        return self.kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

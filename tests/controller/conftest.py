@@ -41,7 +41,8 @@ from controller.schema.reports import (
     ReportPage,
     ResourceChange,
 )
-from controller.schema.requests import CallQuestion, PreviewQuestion, SyncQuestion
+from controller.schema.requests import CallQuestion, PreviewQuestion, RunnerQuestion, SyncQuestion
+from controller.schema.runners import RunnerItem, RunnerOutput, RunnerProgress, RunnerReturn, RunnerStarted
 from controller.schema.runs import CallProgress, CallReturn, HistoryEntry, RunView, SyncReturn
 from controller.schema.targets import TargetExpression
 from controller.store import Store
@@ -241,6 +242,15 @@ class Desk:
             outcome = "pending" if question.test else "changed"
             summary = "whole" if question.whole else ""
             yield SyncReturn(minion=name, outcome=outcome, changes=1, states=STATES, summary=summary)
+
+    async def runner(self, question: RunnerQuestion, *, user: str = "") -> AsyncIterator[RunnerItem]:
+        """Says how far it is, and returns its arguments."""
+        self.users.append(user)
+        yield RunnerStarted(jid="1")
+        if question.wait:
+            yield RunnerProgress(data={"message": "half"})
+            yield RunnerOutput(text="printed")
+            yield RunnerReturn(jid="1", success=question.fun != "error.error", value=list(question.args))
 
     async def pause(self, target: TargetExpression, *, user: str = "") -> Sequence[str]:
         """Until resume."""

@@ -207,6 +207,8 @@ class Rig:
 
     def accept_all(self) -> None:
         """Wait until every minion has asked, then accept the keys."""
+        if not self.minions:
+            return
         self.wait("every minion to ask", lambda: len(self.keys("pending")) == len(self.minions))
         self.saltern("key", "accept", "*", "--yes")
 

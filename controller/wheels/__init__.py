@@ -1,0 +1,1 @@
+"""Wheels: functions that look at and change what the controller itself holds; a module for each of Salt's."""
