@@ -77,6 +77,8 @@ class CompilePool:
             go on and keep what they find.
         idle_seconds: until processes end that have nothing to do.
         niceness: added to what every compile worker has.
+        few: minions for which no second process is used.
+        in_order: minions that are alike come one after the other in requests, and are dealt in this order.
     """
 
     def __init__(
@@ -91,8 +93,12 @@ class CompilePool:
         ends_with_listener: bool = False,
         idle_seconds: float = math.inf,
         niceness: int = 0,
+        few: int = 1,
+        in_order: bool = False,
     ) -> None:
         self._fleet = fleet
+        self._few = few
+        self._order: Callable[[Minion], Any] = _as_asked if in_order else _class_key
         self._calls = PortCalls(limits.waiting_calls, on_refusal)
         self._workers = [
             _Worker(CompileProcess(timeout, sandbox_policy, limits, niceness=niceness), self._calls, on_refusal)
@@ -109,6 +115,11 @@ class CompilePool:
         """Minion -> worker, which has it and its like in its memo."""
 
     @property
+    def processes(self) -> int:
+        """How many it uses at most."""
+        return len(self._workers)
+
+    @property
     def workers(self) -> tuple[int, ...]:
         """Process ids of the workers that run."""
         return tuple(pid for worker in self._workers if (pid := worker.process.pid))
@@ -123,7 +134,7 @@ class CompilePool:
         self, request: CompileRequest, budget: TimeoutBudget | None = None
     ) -> AsyncGenerator[list[CompiledMinion], None]:
         """See `CompilePort`."""
-        shares = self._shares(request.minions)
+        shares = {0: request.minions} if request.dummies else self._shares(request.minions)
         batches: asyncio.Queue[list[CompiledMinion] | None] = asyncio.Queue(maxsize=4 * len(self._workers))
         listened = threading.Event()
         listened.set()
@@ -178,11 +189,11 @@ class CompilePool:
 
     def _shares(self, minions: Sequence[Minion]) -> dict[int, tuple[Minion, ...]]:
         """Worker -> minions. Each stays with the worker that it had; new ones are dealt out by class."""
-        new = sorted((each for each in minions if each.id not in self._homes), key=_class_key)
-        size = -(-len(new) // len(self._workers)) or 1
+        new = sorted((each for each in minions if each.id not in self._homes), key=self._order)
+        size = max(-(-len(new) // len(self._workers)), self._few)
         self._homes |= {each.id: at // size for at, each in enumerate(new)}
         shares: dict[int, list[Minion]] = {}
-        for minion in sorted(minions, key=_class_key):
+        for minion in sorted(minions, key=self._order):
             shares.setdefault(self._homes[minion.id], []).append(minion)
         return {index: tuple(share) for index, share in shares.items()}
 
@@ -210,6 +221,11 @@ class CompilePool:
         for worker in self._workers:
             worker.process.close()
         self._threads.shutdown(wait=False)
+
+
+def _as_asked(_: Minion) -> int:
+    """Leaves the order as it is."""
+    return 0
 
 
 def _class_key(minion: Minion) -> tuple[str, ...]:

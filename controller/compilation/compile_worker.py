@@ -53,9 +53,12 @@ from extmods.compile_modules import CompileModules, Tree
 from extmods.store import modules_of
 from highstate.compile import CompileOptions, compile_minion
 from highstate.compile.assemble import render_cause
+from highstate.compile.shapes import forget_oldest_shapes
 from highstate.lint.missing_states import missing_states
 from highstate.memo.memo import Memo
 from highstate.ports import NO_PORTS, CompilePorts
+from highstate.render.jinja import forget_oldest_templates
+from highstate.render.yaml.blocks import forget_oldest_blocks
 from highstate.types import Compiled, Minion, Pos, Problem, Stage
 from wire import patch
 from wire.messages import FactQuery
@@ -66,8 +69,13 @@ _PARTS = 4096
 _IN_A_MODULE = re.compile(r"\(_(?:pillar|renderers|runners|tops)/")
 _REFUSED_BY_SANDBOX = re.compile(r"PermissionError|Permission denied|Operation not permitted")
 
-_FREE_PART = 2
-"""A worker that has more than one in so many parts of its memory forgets earlier compiles."""
+_FREE_PART = 0.5
+"""A worker that has more of its memory begins to forget earlier compiles."""
+_GROWTH_PART = 0.125
+"""After that it forgets again when it has so much more. What Python frees stays with the process: to look at its size
+alone would be to forget everything after each minion from then on."""
+_BLOCK_BYTES = 64
+"""Of one of Python's blocks, on average."""
 _WORN_PART = 0.75
 """A worker that has more of its memory in use, with earlier compiles forgotten, ends."""
 _MOST_THREADS = 64
@@ -103,6 +111,16 @@ class WorkerState:
     def forget(self) -> None:
         """Give up what earlier compiles left behind."""
         self.memo, self.packer, self.reads = Memo(), Packer(), {}
+
+    def forget_oldest(self) -> None:
+        """Give up what was not used for longest: a request has minions that are alike one after the other."""
+        self.memo.forget_oldest()
+        self.packer.forget_oldest()
+        self.reads.clear()
+        forget_oldest_templates()
+        forget_oldest_shapes()
+        forget_oldest_blocks()
+        collect_new()
 
     def packed_reads(self, part: frozenset[tuple[str, str, str, str, str]]) -> bytes:
         """A part of the reads, packed; many minions have the same one."""
@@ -250,13 +268,13 @@ def main(sock: socket.socket, settings: WorkerSettings) -> None:
     limit_resources(settings.memory_bytes)
     collect_seldom()
     channel = WorkerChannel(sock)
-    own_memory = _OwnMemory()
+    own_memory = OwnMemory()
     with suppress(ChannelClosed):
         channel.send(_enter_sandbox(settings.sandbox_policy).encode())
         _serve(channel, own_memory, settings)
 
 
-def _serve(channel: WorkerChannel, own_memory: _OwnMemory, settings: WorkerSettings) -> None:
+def _serve(channel: WorkerChannel, own_memory: OwnMemory, settings: WorkerSettings) -> None:
     state = WorkerState(max_states=settings.max_states)
 
     def rpc(call: PortCall) -> PortAnswer:
@@ -269,14 +287,15 @@ def _serve(channel: WorkerChannel, own_memory: _OwnMemory, settings: WorkerSetti
         for compiled in answer(request, state, rpc):
             channel.send(_ENCODER.encode(structs.replace(compiled, document=b"")))
             channel.send(compiled.document)
-            if own_memory.data_bytes() > settings.memory_bytes / _FREE_PART:
-                state.forget()
+            if own_memory.has_grown(settings.memory_bytes):
+                state.forget_oldest()
+                own_memory.note()
             if _is_worn_out(own_memory, settings):
                 os._exit(0)  # the controller starts another for the rest
         collect_new()
 
 
-def _is_worn_out(own_memory: _OwnMemory, settings: WorkerSettings) -> bool:
+def _is_worn_out(own_memory: OwnMemory, settings: WorkerSettings) -> bool:
     """Whether so much is used by what Python of a tree has kept that the next minion's compile may lack it."""
     if few_descriptors_left() or threading.active_count() > _MOST_THREADS:
         return True
@@ -286,11 +305,23 @@ def _is_worn_out(own_memory: _OwnMemory, settings: WorkerSettings) -> bool:
     return own_memory.data_bytes() > settings.memory_bytes * _WORN_PART
 
 
-class _OwnMemory:
+class OwnMemory:
     """What the kernel says of this process. Opened before the sandbox is entered, which lets nobody open it."""
 
     def __init__(self) -> None:
         self._file = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+        self._noted_bytes = self._noted_blocks = 0
+
+    def has_grown(self, most: int) -> bool:
+        """Whether much is used of at most so many bytes, and some of it is new since `note`."""
+        used, growth = self.data_bytes(), most * _GROWTH_PART
+        return used > most * _FREE_PART and (
+            used > self._noted_bytes + growth or sys.getallocatedblocks() > self._noted_blocks + growth / _BLOCK_BYTES
+        )
+
+    def note(self) -> None:
+        """Something was freed: it grows from here."""
+        self._noted_bytes, self._noted_blocks = self.data_bytes(), sys.getallocatedblocks()
 
     def data_bytes(self) -> int:
         """Bytes of data, which the kernel compares with RLIMIT_DATA."""

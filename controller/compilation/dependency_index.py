@@ -102,6 +102,11 @@ class DependencyIndex:
                 return found
         return asked
 
+    def shared_parts(self, minion: str) -> tuple[int, ...]:
+        """What stands for the reads that this minion's document has in common with others."""
+        parts = self._of_minion.get(minion, ())
+        return tuple(sorted(part for part in parts if len(self._minions.get(part, ())) > 1))
+
     def _part(self, packed: bytes) -> int:
         key = blake2b(packed, digest_size=16).digest()
         part = self._parts.get(key)

@@ -52,6 +52,11 @@ class Packer:
         head = _map_head(1 + len(rest)) + _ENCODER.encode("chunks") + _map_head(len(entries))
         return b"".join([head, *entries, *(_ENCODER.encode(key) + _ENCODER.encode(rest[key]) for key in rest)])
 
+    def forget_oldest(self) -> None:
+        """Give up the half of the classes that were not met for longest."""
+        for _ in range((len(self._classes) + 1) // 2):
+            self._classes.popitem(last=False)
+
     def _class(self, lowstate: tuple[Chunk, ...]) -> _Class:
         found = self._classes.get(id(lowstate))
         if found is None:

@@ -87,7 +87,9 @@ def _previews(shared: Shared, compilation: CompilationParts, jobs: Jobs) -> Prev
     return Previews(
         targets=shared.targets,
         source=shared.resources.source,
-        compiles=PreviewCompiles(compilation.preview_pool, compilation.builds.facts),
+        compiles=PreviewCompiles(
+            compilation.preview_pool, compilation.builds.facts, compilation.preview_pool.processes
+        ),
         requests=compilation.requests,
         index=compilation.builds.builder.dependency_index,
         documents=shared.documents,

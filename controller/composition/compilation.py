@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -24,6 +25,9 @@ from highstate.ports import Decrypt
 from wire.server.server import Server
 
 _PREVIEW_NICENESS = 10
+_FEW_PREVIEWED = 12
+_PREVIEW_WORKERS = 2
+"""Each may take `limits: preview: memory_bytes`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +107,9 @@ def _live_pool(shared: Shared, runners: Runners) -> CompilePool:
 def _preview_pool(shared: Shared, runners: Runners) -> CompilePool:
     settings = shared.resources.settings
     return CompilePool(
+        workers=min(_PREVIEW_WORKERS, os.cpu_count() or 1),
+        few=_FEW_PREVIEWED,
+        in_order=True,
         timeout=settings.compile_timeout,
         sandbox_policy=sandbox_policy_of(settings),
         fleet=runners.answer,

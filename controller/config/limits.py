@@ -58,7 +58,7 @@ class PreviewLimits:
     timeouts: LimitCount = 2
     """Minions whose compile takes longer than `compile_timeout`; then the others are not compiled."""
     memory_bytes: LimitCount = 120 * 1024 * 1024
-    """Bytes of memory of the process that compiles previews."""
+    """Bytes of memory of a process that compiles previews; there are two where many minions are concerned."""
     idle_seconds: LimitSeconds = 60.0
     """Seconds until that process ends when nothing is previewed."""
     document_bytes: LimitCount = 64 * 1024 * 1024

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Se
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -29,12 +29,14 @@ from controller.jobs.targets import Targets
 from controller.observe.redactor import Redactor
 from controller.observe.run_text import requested
 from controller.preview.base_side import BaseSide, applied_side
+from controller.preview.batches import TOGETHER, batches_of
 from controller.preview.comparison import Comparer, Comparison, TestRun
 from controller.preview.forecast import FleetGroup
 from controller.preview.live.drift_apart import drift_apart, in_doubt
 from controller.preview.live.live_facts import PreviewCompiles, with_facts
 from controller.preview.live.live_tests import NOT_KEPT, live_test, with_tests
 from controller.preview.live.sampling import sampled
+from controller.preview.one_ahead import one_ahead
 from controller.preview.origins import Origins
 from controller.preview.policies import SidePolicy, side_policy
 from controller.preview.reporting import Known, completed
@@ -63,13 +65,13 @@ from wire.messages import Preview, RunResult
 
 _Args = ParamSpec("_Args")
 _Result = TypeVar("_Result")
+_Pair: TypeAlias = tuple[list[CompiledMinion], list[CompiledMinion]]
+"""Bases and heads of the same minions."""
 
 TEST_SECONDS = 300.0
 """How long the connected minions are waited for."""
 FETCH_SECONDS = 30.0
 """How long remotes are waited for when a ref is not known."""
-_TOGETHER = 50
-"""Minions that are compiled and compared at a time."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -111,16 +113,20 @@ class Previews:
             raise ServiceError(
                 "conflict", f"{self.running} previews are being made", hint="try again when one of them has ended"
             )
-        comparer = Comparer(self.redactor, threading.Event(), self.limits.document_bytes)
+        kept = 0 if question.live == "none" else self.limits.document_bytes
+        comparer = Comparer(self.redactor, threading.Event(), kept)
         self.running += 1
         try:
-            async for item in self._items(comparer, question, user):
-                yield item
+            async with contextlib.aclosing(self._items(comparer, question, user)) as items:
+                async for item in items:
+                    yield item
         finally:
             self.running -= 1
             comparer.gone.set()
 
-    async def _items(self, comparer: Comparer, question: PreviewQuestion, user: str) -> AsyncIterator[PreviewItem]:
+    async def _items(
+        self, comparer: Comparer, question: PreviewQuestion, user: str
+    ) -> AsyncGenerator[PreviewItem, None]:
         began, made_at = time.monotonic(), self.jobs.clock()
         minions = await self._in_thread(self.targets.select, question.target or TargetExpression())
         sides = await self._sides(question)
@@ -132,11 +138,11 @@ class Previews:
         restricted = question.restricted
         rows = [] if restricted else await self._in_thread(self._status, scope.concerned)
         found = Comparison(minions=len(records), side=self._base_side(before, policies, rows))
-        async for done in self._compare(
-            comparer, found, (before, after), policies, scope, live=live, restricted=restricted
-        ):
-            done += len(records) - len(scope.concerned)
-            yield PreviewProgress(text="compiling", done=done, of=len(records))
+        pairs = self._compiled((before, after), policies, scope, live=live, restricted=restricted)
+        async with contextlib.aclosing(self._compare(comparer, found, (before, after), pairs)) as compared:
+            async for done in compared:
+                done += len(records) - len(scope.concerned)
+                yield PreviewProgress(text="compiling", done=done, of=len(records))
         report = PreviewReport(
             made_at=made_at,
             base=_commit(before.revision, after.revision),
@@ -189,39 +195,52 @@ class Previews:
         comparer: Comparer,
         found: Comparison,
         sides: tuple[Trees, Trees],
+        pairs: AsyncGenerator[_Pair, None],
+    ) -> AsyncGenerator[int, None]:
+        """Compare both sides of each minion as they are compiled; gives how many are compared."""
+        before, after = sides
+        sources = SourceDifferences(
+            lambda oid, length: after.files.blob_start(oid, length) or before.files.blob_start(oid, length)
+        )
+        done = 0
+        async with contextlib.aclosing(pairs):
+            async for bases, heads in pairs:
+                yield done
+                await self._in_thread(comparer.add, found, bases, heads, sources)
+                done += len(heads)
+
+    async def _compiled(
+        self,
+        sides: tuple[Trees, Trees],
         policies: tuple[SidePolicy, SidePolicy],
         scope: Scope,
         *,
         live: bool,
         restricted: bool,
-    ) -> AsyncIterator[int]:
-        """Both sides of each minion, some minions at a time: two documents of each are held, and no more.
-
-        Gives how many are compared.
-        """
-        before, after = sides
-        sources = SourceDifferences(
-            lambda oid, length: after.files.blob_start(oid, length) or before.files.blob_start(oid, length)
-        )
+    ) -> AsyncGenerator[_Pair, None]:
+        """Both sides of each batch. The next one is compiled while one is compared: no more documents are held."""
         budget = TimeoutBudget(self.limits.timeouts)
-        for start in range(0, len(scope.concerned), _TOGETHER):
-            yield start
-            some = scope.concerned[start : start + _TOGETHER]
+        batches = await self._in_thread(batches_of, scope.concerned, self.index.shared_parts, self.compiles.processes)
+
+        async def both(some: Sequence[MinionRecord]) -> _Pair:
             answers = await self.compiles.asked_anew([record.id for record in some]) if live else {}
             old, new = (
                 with_facts(self._request(trees, some, each.policy, restricted=restricted), answers)
                 for trees, each in zip(sides, policies, strict=True)
             )
             bases = await self._bases(old, scope, budget, live=live)
-            heads = await self.compiles.compile(new, budget, ask=live)
-            await self._in_thread(comparer.add, found, bases, heads, sources)
+            return bases, await self.compiles.compile(new, budget, ask=live)
+
+        async with contextlib.aclosing(one_ahead(partial(both, batch) for batch in batches)) as pairs:
+            async for pair in pairs:
+                yield pair
         if budget.spent:
             self.on_refusal("timeouts")
 
     def _status(self, minions: Sequence[MinionRecord]) -> list[StatusRow]:
         """What these have applied; some at a time, as the event loop waits for a read that is under way."""
         ids = [minion.id for minion in minions]
-        some = (ids[start : start + _TOGETHER] for start in range(0, len(ids), _TOGETHER))
+        some = (ids[start : start + TOGETHER] for start in range(0, len(ids), TOGETHER))
         return [row for each in some for row in self.requests.store.minions.status(each)]
 
     def _policy(self, trees: Trees) -> SidePolicy:

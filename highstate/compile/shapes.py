@@ -120,6 +120,13 @@ A plain dict: a cache of cachetools takes three calls of Python for each of the 
 _lock = Lock()
 
 
+def forget_oldest_shapes() -> None:
+    """Give up the half of the known shapes of declarations that were found first."""
+    with _lock:
+        for known in list(_known)[: (len(_known) + 1) // 2]:
+            del _known[known]
+
+
 def _declaration(declaration: dict[Value, Value]) -> tuple[bytes, tuple[Value, ...]]:
     known = _known.get(id(declaration))
     if known is not None:

@@ -96,6 +96,12 @@ class Memo:
             while len(self._leaves) > self._size:
                 self._drop(self._leaves.popitem(last=False)[1])
 
+    def forget_oldest(self) -> None:
+        """Give up the half of the results that were not used for longest."""
+        with self._lock:
+            for _ in range((len(self._leaves) + 1) // 2):
+                self._drop(self._leaves.popitem(last=False)[1])
+
     def _drop(self, node: _Node) -> None:
         """Cut a leaf off, with the branch that carried nothing else."""
         while node.above is not None:

@@ -127,6 +127,13 @@ def compile_template(base: Environment, oid: str, path: str, source: str) -> Com
     return made
 
 
+def forget_oldest_templates() -> None:
+    """Give up the half of the compiled templates that were not used for longest."""
+    with _lock:
+        for _ in range((len(_codes) + 1) // 2):
+            _codes.popitem()
+
+
 def without_jinja(source: str, options: EnvironmentOptions) -> TemplateText | None:
     """What a template without a single tag writes: itself. None when it may have one."""
     if options or "{{" in source or "{%" in source or "{#" in source or "\r" in source:

@@ -47,10 +47,12 @@ class PreviewCompiles:
     Args:
         compiler: compiles for previews alone.
         facts: asks minions.
+        processes: of the compiler.
     """
 
     compiler: CompilePort
     facts: FactQueries
+    processes: int = 1
 
     async def compile(self, request: CompileRequest, budget: TimeoutBudget, *, ask: bool) -> list[CompiledMinion]:
         """Answers in the order of the request's minions.

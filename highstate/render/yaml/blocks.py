@@ -153,6 +153,13 @@ def forget() -> None:
         _words.clear()
 
 
+def forget_oldest_blocks() -> None:
+    """Drop the half of the entries that were read first."""
+    with _lock:
+        for _ in range((len(_known) + 1) // 2):
+            _known.popitem()
+
+
 def _block(text: str) -> Block | None:
     with _lock:
         found = _known.get(text)

@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -206,6 +207,28 @@ async def test_no_secret_of_the_controller_is_in_the_workers_environment(monkeyp
     await compiler.compile(request("x: {test.nop: []}"))
     for worker in compiler.workers:
         assert b"correct horse" not in Path(f"/proc/{worker}/environ").read_bytes()
+
+
+async def test_few_minions_take_one_process(make_pool):
+    compiler = make_pool(workers=2, few=3)
+    assert all(answer.ok for answer in await compiler.compile(request("x: {test.nop: []}")))
+    assert len(compiler.workers) == 1
+    assert all(answer.ok for answer in await compiler.compile(request("x: {test.nop: []}", ids=tuple("abcdefgh"))))
+    assert len(compiler.workers) == 2
+
+
+async def test_what_strangers_wrote_takes_one_process(make_pool):
+    compiler = make_pool(workers=2)
+    answers = await compiler.compile(replace(request("x: {test.nop: []}", ids=tuple("abcdefgh")), dummies=True))
+    assert [answer.ok for answer in answers] == [True] * 8
+    assert len(compiler.workers) == 1
+
+
+async def test_minions_are_dealt_in_the_order_of_the_request(make_pool):
+    compiler = make_pool(workers=2, in_order=True)
+    await compiler.compile(request("x: {test.nop: []}", ids=tuple("dacb")))
+    shares = compiler._shares(request("", ids=tuple("abcd")).minions)
+    assert {index: "".join(each.id for each in share) for index, share in shares.items()} == {0: "ad", 1: "bc"}
 
 
 async def test_a_set_gives_the_same_document_in_each_process():

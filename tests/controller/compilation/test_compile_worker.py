@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from controller.compilation.compile_messages import CompileRequest
-from controller.compilation.compile_worker import WorkerState, answer
+from controller.compilation.compile_worker import OwnMemory, WorkerState, answer
 from highstate.files import MemoryFiles
 from highstate.types import Minion
 from wire.messages import FactAnswer, FactQuery
@@ -62,3 +62,41 @@ def test_who_stands_on_more_than_trees_is_not_checked():
     assert [each.ok for each in found] == [True, False, False, False, False]
     assert found[0].facts == found[1].unanswered == (asked,)
     assert not any(each.checked for each in found)
+
+
+def test_a_worker_that_forgets_after_each_minion_gives_the_same():
+    state = WorkerState()
+    right = list(answer(request(), WorkerState()))
+    found = []
+    for each in answer(request(), state):
+        found.append(each)
+        state.forget_oldest()
+    assert [each.digest for each in found] == [each.digest for each in right]
+    assert [each.document for each in found] == [each.document for each in right]
+
+
+def test_forgetting_keeps_what_was_used_last():
+    state = WorkerState()
+    list(answer(request(), state))
+    known = len(state.memo)
+    state.forget_oldest()
+    assert 0 < len(state.memo) < known
+    while len(state.memo):
+        state.forget_oldest()
+    assert not state.packer._classes
+
+
+def test_a_worker_forgets_again_when_it_has_grown_only():
+    memory = OwnMemory()
+    used = memory.data_bytes()
+    assert memory.has_grown(used), "more than half is used"
+    assert not memory.has_grown(used * 4)
+    memory.note()
+    assert not memory.has_grown(used)
+    kept = bytearray(used // 2)
+    assert memory.has_grown(used)
+    del kept
+    memory.note()
+    blocks = [object() for _ in range(used // 256)]
+    assert memory.has_grown(used)
+    del blocks

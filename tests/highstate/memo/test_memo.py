@@ -225,3 +225,14 @@ def test_a_bound_of_nothing_leaves_nothing_behind():
         render_sls("t.sls", context(memo, "a: {{ grains.n }}", n=n), sls="t")
     assert len(memo) == 0
     assert memo._trees == {}
+
+
+def test_the_older_half_is_forgotten():
+    memo = Memo()
+    files = MemoryFiles({"base": {}})
+    sources = ReadSources(minion_id="a", roots={"grains": {}, "pillar": {}, "opts": {}}, files=files)
+    for number in range(4):
+        memo.store(number, {}, f"result {number}")
+    assert memo.find(0, sources).result == "result 0"
+    memo.forget_oldest()
+    assert [number for number in range(4) if memo.find(number, sources)] == [0, 3]
