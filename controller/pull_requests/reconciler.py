@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import structlog
 
 from controller.config.limits import PullRequestLimits
-from controller.forges.client import ForgeError, ForgeRefused, ForgeUnavailable
+from controller.forges.client import ForgeError, ForgeRefused, ForgeUnavailable, PullRequest
 from controller.forges.forge import same_project
 from controller.observe.pull_metrics import PullMetrics
 from controller.pull_requests.look import LookedForge, LookParts, PullLook
@@ -162,7 +162,7 @@ class ForgeWorker:
         pulls = await self._watched.forge.client.open_pull_requests(project)
         kept = self._parts.records.store.pull_requests.all()
         known = {each.number: each for each in kept if (each.forge, each.project) == (self._watched.name, project)}
-        new = [each.number for each in pulls if each.number not in known or known[each.number].updated != each.updated]
+        new = [each.number for each in pulls if _may_have_changed(known.get(each.number), each)]
         listed = {each.number for each in pulls}
         gone = [number for number, each in known.items() if each.state == "open" and number not in listed]
         self._queue.add(f"{project}#{number}" for number in (*new, *gone))
@@ -227,6 +227,11 @@ class PullRequests:
 
 def _name(record: PullRecord) -> str:
     return f"{record.project}#{record.number}"
+
+
+def _may_have_changed(known: PullRecord | None, now: PullRequest) -> bool:
+    """Whether a listed pull request is looked at; always where the forge does not say when it changed last."""
+    return known is None or not now.updated or known.updated != now.updated
 
 
 def _spread() -> float:

@@ -135,6 +135,10 @@ class Rig:
             lambda: [each["connected"] for each in self.status().values()].count(True) == len(self.minions),
         )
 
+    def configure(self, **controller: Any) -> None:
+        """More options for the controller's configuration, from its next start on."""
+        self._more |= controller
+
     def start_controller(self) -> None:
         """Start it and wait until it answers."""
         publish, request, http = self._ports

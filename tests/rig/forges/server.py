@@ -52,7 +52,7 @@ class Fault:
     """What happens to requests instead of an answer, or before it."""
 
     kind: str
-    """status, slow, hang, huge, cut, expired."""
+    """status, slow, hang, huge, expired; mute: it is done, and never answered."""
     times: int = 1
     matching: str = ""
     """Regular expression for `METHOD /path`."""
@@ -187,12 +187,9 @@ class FakeForge:
 
     def answer(self, request: Request) -> Reply:
         self.requests.append(request)
-        for fault in self.faults:
-            if fault.times and re.search(fault.matching, f"{request.method} {request.path}"):
-                fault.times -= 1
-                if (reply := self._faulty(fault)) is not None:
-                    return reply
-                break
+        fault = self._fault_of(request)
+        if fault is not None and (reply := self._faulty(fault)) is not None:
+            return reply
         try:
             with self.model.lock:
                 self.authorize(request)
@@ -200,7 +197,16 @@ class FakeForge:
         except Refused as refused:
             reply = refused.reply
         self.answers.append((request, reply))
+        if fault is not None and fault.kind == "mute":
+            self._released.wait()
         return self._conditional(request, reply)
+
+    def _fault_of(self, request: Request) -> Fault | None:
+        for fault in self.faults:
+            if fault.times and re.search(fault.matching, f"{request.method} {request.path}"):
+                fault.times -= 1
+                return fault
+        return None
 
     def _faulty(self, fault: Fault) -> Reply | None:
         match fault.kind:
@@ -216,6 +222,8 @@ class FakeForge:
                 return Reply(status=200, raw=b"[" + b" " * (64 * 1024 * 1024) + b"]")
             case "expired":
                 self.token = "token-" + uuid.uuid4().hex
+                return None
+            case "mute":
                 return None
         raise AssertionError(fault.kind)
 
